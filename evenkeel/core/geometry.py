@@ -63,7 +63,10 @@ class Range(NamedTuple):
             least: Smallest length of the range.
             within: Limits of the range; values beyond them are drawn at the end of the axis.
         """
-        finite = [value for value in values if value is not None and math.isfinite(value)]
+        finite = []
+        for value in values:
+            if value is not None and math.isfinite(value):
+                finite.append(value)
         held = [max(within[0], min(within[1], number)) for number in finite]
         low = math.floor(min(held, default=0.0) / step - _SLACK) * step
         high = math.ceil(max(held, default=0.0) / step + _SLACK) * step

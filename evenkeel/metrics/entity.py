@@ -84,7 +84,10 @@ def _schema(tree: Tree) -> dict[str, frozenset[str]]:
         return {}
     if isinstance(tree, tuple):
         named = [(_name(item), item) for item in tree if isinstance(item, dict)]
-        slots = {name: _choices(item) for name, item in named if name and _SHAPE_KEYS.intersection(item)}
+        slots = {}
+        for name, item in named:
+            if name and _SHAPE_KEYS.intersection(item):
+                slots[name] = _choices(item)
         if slots:
             return slots
         return next((schema for item in tree if (schema := _schema(item))), {})
@@ -190,7 +193,9 @@ def _agreed(
     """Return the sum over the best assignment; 0 if a field has too many values to compare."""
     if not left or not right or len(left) * len(right) > MOST_CELLS:
         return 0.0
-    table = [[alike(value, other) for other in right] for value in left]
+    table = []
+    for value in left:
+        table.append([alike(value, other) for other in right])
     return sum(table[row][column] for row, column in best_assignment(table))
 
 

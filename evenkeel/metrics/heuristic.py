@@ -157,8 +157,7 @@ def _wording(pair: Pair) -> Pair:
     formats = [side.format if isinstance(side, Structure) else "free" for side in structures]
     if formats[0] == formats[1] or not {"json", "yaml", "xml", "html"}.intersection(formats):
         return pair
-    sides = [
-        replace(answer, text=flat(side.tree)) if isinstance(side, Structure) else answer
-        for answer, side in zip((pair.reference, pair.candidate), structures, strict=True)
-    ]
+    sides = []
+    for answer, side in zip((pair.reference, pair.candidate), structures, strict=True):
+        sides.append(replace(answer, text=flat(side.tree)) if isinstance(side, Structure) else answer)
     return replace(pair, reference=sides[0], candidate=sides[1])

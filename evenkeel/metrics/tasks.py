@@ -247,16 +247,15 @@ def recognise(turns: Iterable[Turn]) -> Task | None:
     text = _ends("\n\n".join(texts))
     lower = text.lower()
     said = sentences(lower)
-    found = [
-        task
-        for task, is_set in (
-            (Task.WORKFLOW, _is_workflow(lower, said)),
-            (Task.SLOT_FILLING, _is_slot_filling(text, lower, said)),
-            (Task.QUESTION_ANSWERING, _is_question_answering(lower, said)),
-            (_summary(text, lower, said), True),
-        )
-        if is_set and task is not None
-    ]
+    found = []
+    for task, is_set in (
+        (Task.WORKFLOW, _is_workflow(lower, said)),
+        (Task.SLOT_FILLING, _is_slot_filling(text, lower, said)),
+        (Task.QUESTION_ANSWERING, _is_question_answering(lower, said)),
+        (_summary(text, lower, said), True),
+    ):
+        if is_set and task is not None:
+            found.append(task)
     return found[0] if len(found) == 1 else None
 
 

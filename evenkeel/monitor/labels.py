@@ -107,7 +107,10 @@ def human_agreement(labels: Iterable[Label]) -> tuple[HumanAgreement, ...]:
 
 def people_say(labels: Iterable[Label]) -> int | None:
     """Return the rating that most people gave a verdict; None if nobody rated it or they are split."""
-    ratings = [label.rating for label in labels if label.rating is not None and label.withdrawn_at is None]
+    ratings = []
+    for label in labels:
+        if label.rating is not None and label.withdrawn_at is None:
+            ratings.append(label.rating)
     return _most(ratings) if ratings else None
 
 

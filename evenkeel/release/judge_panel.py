@@ -191,9 +191,9 @@ class JudgePanel:
             return 0
         at = self._clock()
         rated = tuple(PairRated(pair.ratings, rating) for pair, rating in compared)
-        notes = [
-            PanelRated(f"{PANEL}{route}/{at!r}", at, route, judge, days.same_at, rated) for route in routes
-        ]
+        notes = []
+        for route in routes:
+            notes.append(PanelRated(f"{PANEL}{route}/{at!r}", at, route, judge, days.same_at, rated))
         for note in notes:
             await asyncio.to_thread(self._verdicts.note, note)
         if notes[0].shows_change:
@@ -223,11 +223,10 @@ class JudgePanel:
                 rated = await self._rater.rate_all(
                     [Pair(pair.reference, pair.candidate, "") for pair in some]
                 )
-                got = {
-                    pair.id: rating.outcome
-                    for pair, rating in zip(some, rated, strict=True)
-                    if isinstance(rating.outcome, int)
-                }
+                got = {}
+                for pair, rating in zip(some, rated, strict=True):
+                    if isinstance(rating.outcome, int):
+                        got[pair.id] = rating.outcome
                 if not got:
                     break
                 ratings |= got

@@ -81,11 +81,10 @@ class ReferenceScores:
     def _sides(self, route: str, evidence: ReferenceEvidence) -> list[tuple[Reference, BothSides]]:
         """References with an answer before and one since, those that moved furthest first."""
         moved = {name: place for place, name in enumerate(evidence.references)}
-        kept = [
-            reference
-            for reference in self.references.of_route(route)
-            if reference.requested_model == evidence.requested_model
-        ]
+        kept = []
+        for reference in self.references.of_route(route):
+            if reference.requested_model == evidence.requested_model:
+                kept.append(reference)
         kept.sort(key=lambda reference: (moved.get(reference.id, len(moved)), reference.id))
         compared = ((reference, both_sides(reference, evidence)) for reference in kept)
         return [(reference, both) for reference, both in compared if both is not None][:MOST]

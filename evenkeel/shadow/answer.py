@@ -181,9 +181,9 @@ class AnswerDraft:
             count(usage_fields.get(completion_key), None),
             count(usage_fields.get("total_tokens"), None),
         )
-        thoughts = [
-            count(fields(usage_fields.get(key)).get("reasoning_tokens"), None) for key in _ANSWER_DETAILS
-        ]
+        thoughts = []
+        for key in _ANSWER_DETAILS:
+            thoughts.append(count(fields(usage_fields.get(key)).get("reasoning_tokens"), None))
         if completion is not None and whole is not None and first is not None and whole - first > completion:
             # Some servers count the tokens of reasoning only in the total.
             thoughts.append(whole - first - completion)

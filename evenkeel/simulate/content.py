@@ -81,7 +81,12 @@ class AnswerContent:
             (self.event, "event cause"),
             (self.fix, "fix resolution outcome"),
         )
-        return {name: value for value, names in aliases if value for name in names.split()}
+        values: dict[str, str] = {}
+        for value, names in aliases:
+            if value:
+                for name in names.split():
+                    values[name] = value
+        return values
 
 
 def tell(topic: Topic, details: Details, condition: Condition, phrases: Phrases = ENGLISH) -> AnswerContent:
@@ -222,7 +227,10 @@ def generic_answer(text: str, condition: Condition) -> str:
     It follows the prompt's own spelling, so unlike an answer to a case it moves with a perturbation.
     An empty prompt gets a sentence that says so.
     """
-    sentences = [words for part in _SENTENCE_END.split(text) if (words := part.strip(_FINAL_MARKS).split())]
+    sentences = []
+    for part in _SENTENCE_END.split(text):
+        if words := part.strip(_FINAL_MARKS).split():
+            sentences.append(words)
     start = sentences[0][:MAX_QUOTE_WORDS] if sentences else []
     end = sentences[-1][:MAX_QUOTE_WORDS] if sentences else []
     if condition is Condition.WORSE:

@@ -80,9 +80,9 @@ def _stock_patterns() -> Iterator[tuple[Condition, re.Pattern[str]]]:
             (Condition.WORSE, language.worse),
         ):
             if triple is not None:
-                around = [
-                    re.escape(" ".join(part.lower().split())) for part in triple.problem.split("{topic}")
-                ]
+                around = []
+                for part in triple.problem.split("{topic}"):
+                    around.append(re.escape(" ".join(part.lower().split())))
                 # Where a template is cut, the space beside the topic went with it.
                 yield condition, re.compile(rf"{around[0]}\s?(?P<topic>{_NAMES})\s?{around[1]}")
 
@@ -255,10 +255,9 @@ def judge(messages: Sequence[PromptMessage], rng: random.Random, noise: float = 
     many = [text for label, text in texts.items() if _NUMBERED.fullmatch(label)]
     if many:
         reference = next(text for label, text in texts.items() if not _NUMBERED.fullmatch(label))
-        ratings: list[dict[str, str | int]] = [
-            {"pair": number, **_said(rate_similarity(reference, text), rng, noise)}
-            for number, text in enumerate(many, start=1)
-        ]
+        ratings: list[dict[str, str | int]] = []
+        for number, text in enumerate(many, start=1):
+            ratings.append({"pair": number, **_said(rate_similarity(reference, text), rng, noise)})
         return json.dumps({"ratings": ratings})
     ruling = _rule(texts, "\n".join(message.text for message in messages))
     audited = _AUDITED.search(prompt)

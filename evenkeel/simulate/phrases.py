@@ -79,9 +79,9 @@ class Phrases:
 def _phrases(tag: str, table: dict[str, Any]) -> Phrases:
     """The phrases of a language as `phrases.toml` has them."""
     lists = {name: tuple(table[name]) for name in ("names", "stock")}
-    triples = {
-        name: Triple(*table[name]) if name in table else None for name in ("good", "different", "worse")
-    }
+    triples = {}
+    for name in ("good", "different", "worse"):
+        triples[name] = Triple(*table[name]) if name in table else None
     own = {
         "swaps": tuple(table["swaps"].items()),
         "labels": Labels(**table["labels"]),

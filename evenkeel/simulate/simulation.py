@@ -164,10 +164,9 @@ def read_patch(body: bytes) -> dict[str, Any]:
     try:
         return ModelPatch.model_validate_json(body).model_dump(exclude_unset=True)
     except ValidationError as error:
-        problems = [
-            f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}"
-            for item in error.errors(include_url=False)
-        ]
+        problems = []
+        for item in error.errors(include_url=False):
+            problems.append(f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}")
         raise WireError(
             400, f"{'; '.join(problems)}. Known fields: {', '.join(ModelPatch.model_fields)}."
         ) from error

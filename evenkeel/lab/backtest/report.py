@@ -258,7 +258,10 @@ def _labels(variants: Sequence[SettingsVariant]) -> list[str]:
         }
 
     names = [named(variant) for variant in variants]
-    varying = [part for part in names[0] if len({name[part] for name in names}) > 1]
+    varying = []
+    for part in names[0]:
+        if len({name[part] for name in names}) > 1:
+            varying.append(part)
     return ["; ".join(name[part] for part in varying) for name in names]
 
 
@@ -342,7 +345,10 @@ def _name(key: CellKey, backtest: Backtest) -> str:
 
 
 def _pictures(backtest: Backtest) -> Iterator[ReportSection]:
-    drawn = [picture for cell in _notable(backtest)[:_DRAWN_CELLS] if (picture := _picture(cell, backtest))]
+    drawn = []
+    for cell in _notable(backtest)[:_DRAWN_CELLS]:
+        if picture := _picture(cell, backtest):
+            drawn.append(picture)
     if drawn:
         yield ReportSection(
             "Rates over the log",

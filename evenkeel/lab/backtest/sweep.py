@@ -58,26 +58,27 @@ def grid(
         settings = replace(settings, limits=limits)
     if tolerances:
         settings = replace(settings, tolerances={})
-    placed = [
-        replace(
-            within or SettingsVariant(),
-            settings=replace(
-                settings,
-                threshold=threshold,
-                mean_trials_between_false_alarms=length,
-                drift_tolerance=tolerance,
-            ),
-            share=share,
-            only=family,
+    placed = []
+    for family, share, threshold, length, tolerance in product(
+        families or [()],
+        shares or [1.0],
+        thresholds or [settings.threshold],
+        mean_trials or [settings.mean_trials_between_false_alarms],
+        tolerances or [settings.drift_tolerance],
+    ):
+        placed.append(
+            replace(
+                within or SettingsVariant(),
+                settings=replace(
+                    settings,
+                    threshold=threshold,
+                    mean_trials_between_false_alarms=length,
+                    drift_tolerance=tolerance,
+                ),
+                share=share,
+                only=family,
+            )
         )
-        for family, share, threshold, length, tolerance in product(
-            families or [()],
-            shares or [1.0],
-            thresholds or [settings.threshold],
-            mean_trials or [settings.mean_trials_between_false_alarms],
-            tolerances or [settings.drift_tolerance],
-        )
-    ]
     if len(placed) > MOST_VARIANTS:
         raise UserError(
             f"{len(placed)} combinations are more than {MOST_VARIANTS}; give fewer values, or run it twice"

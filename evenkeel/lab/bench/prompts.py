@@ -59,10 +59,9 @@ def prompt_of(item: Issue, task: Task) -> PromptView:
 
 
 def _values(item: Issue) -> dict[str, str]:
-    documents = {
-        f"document_{number}": f"{document.title}. {document.text}"
-        for number, document in enumerate(item.documents, start=1)
-    }
+    documents = {}
+    for number, document in enumerate(item.documents, start=1):
+        documents[f"document_{number}"] = f"{document.title}. {document.text}"
     return {
         "case": item.case,
         "chat": item.chat,
@@ -73,12 +72,13 @@ def _values(item: Issue) -> dict[str, str]:
 
 
 def _schema(item: Issue) -> str:
-    slots = {
-        slot.name: {"type": "string", "enum": list(slot.choices), "description": slot.description}
-        if slot.choices
-        else {"type": slot.type, "description": slot.description}
-        for slot in item.slots
-    }
+    slots = {}
+    for slot in item.slots:
+        slots[slot.name] = (
+            {"type": "string", "enum": list(slot.choices), "description": slot.description}
+            if slot.choices
+            else {"type": slot.type, "description": slot.description}
+        )
     return json.dumps({"type": "object", "properties": slots}, indent=2, ensure_ascii=False)
 
 

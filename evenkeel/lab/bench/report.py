@@ -85,19 +85,20 @@ def measured(outcome: BenchOutcome) -> str:
 
 
 def _overall(tables: BenchTables) -> ReportSection:
-    points = [
-        Point(
-            row.model,
-            figure.value,
-            figure.lower,
-            figure.upper,
-            "plain",
-            both(figure, FigureForm.POINTS, _DIGITS),
+    points = []
+    for row in tables.models:
+        points.append(
+            Point(
+                row.model,
+                figure.value,
+                figure.lower,
+                figure.upper,
+                "plain",
+                both(figure, FigureForm.POINTS, _DIGITS),
+            )
+            if (figure := row.overall.robustness) is not None
+            else Point(row.model, None, None, None, "plain", "not measured")
         )
-        if (figure := row.overall.robustness) is not None
-        else Point(row.model, None, None, None, "plain", "not measured")
-        for row in tables.models
-    ]
     return ReportSection(
         "Robustness of the models",
         (Picture(_plot(points)),),

@@ -113,7 +113,10 @@ def scores(groups: Iterable[Sequence[BenchTrial]]) -> GroupScores:
     score. A shift whose quality is not known counts as one like the others, and the interval of the
     robustness allows for all such shifts changed and for none.
     """
-    filled = [group for group in groups if any(trial.shifted is not None for trial in group)]
+    filled = []
+    for group in groups:
+        if any(trial.shifted is not None for trial in group):
+            filled.append(group)
     if not filled:
         return GroupScores(None, None, None)
     known = [[trial for trial in group if trial.shifted is not None] for group in filled]
@@ -286,9 +289,9 @@ def _row(model: str, every: Sequence[BenchTrial], entities: Sequence[float]) -> 
     trials = [trial for trial in every if trial.category != CONTRAST]
     contrasts = [trial for trial in every if trial.category == CONTRAST]
     groups = _grouped(trials, lambda one: one.category)
-    ordered: dict[str, list[BenchTrial]] = {
-        name: groups[name] for name in sorted(groups, key=rewordings.position)
-    }
+    ordered: dict[str, list[BenchTrial]] = {}
+    for name in sorted(groups, key=rewordings.position):
+        ordered[name] = groups[name]
     rest = {name: group for name, group in ordered.items() if name in CATEGORIES}
     counted = [trial for trial in trials if trial.category in (BASELINE, *CATEGORIES)]
     tasks = _grouped(counted, lambda one: one.task)
@@ -331,11 +334,11 @@ def _likeness(groups: Iterable[Sequence[BenchTrial]]) -> dict[str, float]:
 
 def _scored(groups: Mapping[str, Sequence[BenchTrial]]) -> dict[str, GroupScores]:
     scores_by_name = {name: scores([group]) for name, group in groups.items()}
-    return {
-        name: group_scores
-        for name, group_scores in scores_by_name.items()
-        if group_scores.content_delta is not None
-    }
+    group_scoreses: dict[str, GroupScores] = {}
+    for name, group_scores in scores_by_name.items():
+        if group_scores.content_delta is not None:
+            group_scoreses[name] = group_scores
+    return group_scoreses
 
 
 def _grouped(trials: Iterable[BenchTrial], key: Callable[[BenchTrial], str]) -> dict[str, list[BenchTrial]]:
@@ -357,11 +360,10 @@ def _detail(trial: BenchTrial) -> str:
 def _difficulty(rows: Sequence[ModelRow]) -> tuple[CategoryRow, ...]:
     figures_by_name: dict[str, list[Figure]] = {}
     for name in sorted({name for row in rows for name in row.categories}, key=rewordings.position):
-        figures = [
-            figure
-            for row in rows
-            if (one := row.categories.get(name)) is not None and (figure := one.robustness) is not None
-        ]
+        figures = []
+        for row in rows:
+            if (one := row.categories.get(name)) is not None and (figure := one.robustness) is not None:
+                figures.append(figure)
         if figures:
             figures_by_name[name] = figures
     means = {name: fmean(figure.value for figure in figures) for name, figures in figures_by_name.items()}

@@ -56,11 +56,10 @@ def entity_match(item: Issue, answer: Answer, wanted: Format | None = None) -> f
         return Failure(NAME, VERSION, read.reason, str(read))
     exact = {slot.name for slot in item.slots if slot.type != "string"}
     expected = [AnswerSlot(name, _text(value)) for name, value in item.entities.items()]
-    filled = [
-        AnswerSlot(slot_key(slot.key), slot.value)
-        for slot in read or ()
-        if slot.value.strip().lower() not in _EMPTY
-    ]
+    filled = []
+    for slot in read or ():
+        if slot.value.strip().lower() not in _EMPTY:
+            filled.append(AnswerSlot(slot_key(slot.key), slot.value))
 
     def alike(left: AnswerSlot, right: AnswerSlot) -> float:
         if left.key in exact:
@@ -204,10 +203,9 @@ class Rounds:
             return TaskRound(tuple(failed))
         wants_free = any(variant.to_free for variant in case.variants)
         free = await self._free(model, case, original, run) if wants_free else original
-        calls = [
-            asyncio.create_task(self._trial(model, case, variant, run, original, free))
-            for variant in case.variants
-        ]
+        calls = []
+        for variant in case.variants:
+            calls.append(asyncio.create_task(self._trial(model, case, variant, run, original, free)))
         try:
             trials = await asyncio.gather(*calls)
         finally:

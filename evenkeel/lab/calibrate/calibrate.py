@@ -103,12 +103,11 @@ def calibrate(
         if (value := _sensitivity(table, mode, column, resampled)) is not None
     }
     ways = {(way.metric, way.mode): way for way in trajectories(table, drawn)}
-    by_metric = {
-        facts.name: {
+    by_metric = {}
+    for facts in table.metrics:
+        by_metric[facts.name] = {
             mode: found[facts.name, mode].value for mode in table.modes if (facts.name, mode) in found
         }
-        for facts in table.metrics
-    }
 
     def role(names: Sequence[str], mode: FailureMode) -> Role | None:
         """The first of some metrics whose sensitivity to a mode is known."""

@@ -142,14 +142,15 @@ class WorkflowGoldens:
     @property
     def digest(self) -> str:
         """SHA-256 over ids and answers, in hexadecimal."""
-        content = [
-            [
-                golden.id,
-                golden.answer.text,
-                [[call.name, call.arguments] for call in golden.answer.tool_calls],
-            ]
-            for golden in self.goldens
-        ]
+        content = []
+        for golden in self.goldens:
+            content.append(
+                [
+                    golden.id,
+                    golden.answer.text,
+                    [[call.name, call.arguments] for call in golden.answer.tool_calls],
+                ]
+            )
         return sha256(json.dumps(content).encode()).hexdigest()
 
 

@@ -187,14 +187,16 @@ def gather(rows: Iterable[CandidateRow], fields: Sequence[MetricField]) -> Journ
         else:
             kept.append(column)
             facts.append(_facts(column, candidates))
-    table = tuple(
-        CandidateScores(
-            *row.key,
-            row.expected,
-            {column.name: row.scores[column.key] for column in kept if column.key in row.scores},
+    scoreses = []
+    for row in candidates:
+        scoreses.append(
+            CandidateScores(
+                *row.key,
+                row.expected,
+                {column.name: row.scores[column.key] for column in kept if column.key in row.scores},
+            )
         )
-        for row in candidates
-    )
+    table = tuple(scoreses)
     undegradable = Counter(f"{row.mode}: {row.undegradable}" for row in known if row.undegradable)
     return JournalScores(table, tuple(facts), inapplicable, tuple(unmoved), undegradable)
 

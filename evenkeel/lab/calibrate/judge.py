@@ -114,11 +114,10 @@ def _open(
     """The candidates without a score by the judge."""
     rows = candidates.journal.rows
     for source in sources:
-        known = [
-            condition
-            for condition in conditions(candidates.damage)
-            if CandidateKey(source.id, *condition) in rows
-        ]
+        known = []
+        for condition in conditions(candidates.damage):
+            if CandidateKey(source.id, *condition) in rows:
+                known.append(condition)
         for candidate in made(source, candidates.damage, candidates.seed, known):
             if isinstance(candidate, DegradedGolden) and field.key not in rows[candidate.key].scores:
                 yield candidate

@@ -130,7 +130,9 @@ def sections(calibration: Calibration, ways: Sequence[Trajectory]) -> tuple[Repo
     """
     by_mode = {(way.mode, way.metric): way for way in ways}
     modes = [mode for mode in TABLES if calibration.of(mode) is not None]
-    parts = [_spreads(mode, {name: by_mode.get((mode, name)) for name in PAPER}) for mode in modes]
+    parts = []
+    for mode in modes:
+        parts.append(_spreads(mode, {name: by_mode.get((mode, name)) for name in PAPER}))
     return (_bundle(calibration, modes), *parts, _sensitivities(calibration, modes))
 
 

@@ -164,11 +164,10 @@ def _shown(calibration: Calibration, ways: Sequence[Trajectory], mode: FailureMo
     result = calibration.of(mode)
     roles = [] if result is None else [role for role in (result.primary, result.secondary) if role]
     watching = [role.metric for role in roles]
-    falls = {
-        metric.name: metric.sensitivity[mode].value
-        for metric in calibration.metrics
-        if mode in metric.sensitivity
-    }
+    falls = {}
+    for metric in calibration.metrics:
+        if mode in metric.sensitivity:
+            falls[metric.name] = metric.sensitivity[mode].value
     own = [way for way in ways if way.mode is mode]
     first = sorted(own, key=lambda way: (way.metric not in watching, -falls.get(way.metric, 0.0)))[:_SERIES]
     return [way for way in own if way in first]
@@ -262,9 +261,10 @@ def histogram(title: str, mild: NDArray[np.float64], moderate: NDArray[np.float6
     shares = [np.histogram(values, edges)[0] / len(values) for values in scores]
 
     def outline(share: NDArray[np.float64]) -> tuple[tuple[float, float], ...]:
-        tops = [
-            (float(edge), float(each)) for i, each in enumerate(share) for edge in (edges[i], edges[i + 1])
-        ]
+        tops = []
+        for i, each in enumerate(share):
+            for edge in (edges[i], edges[i + 1]):
+                tops.append((float(edge), float(each)))
         return ((low, 0.0), *tops, (high, 0.0))
 
     return plot(

@@ -84,7 +84,11 @@ class ScoreTable:
     @property
     def modes(self) -> tuple[FailureMode, ...]:
         """The degraded modes that occur."""
-        return tuple(mode for mode in FailureMode if any(each.mode is mode for each in self.conditions))
+        modes: list[FailureMode] = []
+        for mode in FailureMode:
+            if any(each.mode is mode for each in self.conditions):
+                modes.append(mode)
+        return tuple(modes)
 
     @property
     def cluster_numbers(self) -> NDArray[np.int64]:

@@ -72,9 +72,9 @@ def scored(tasks: Iterable[ScoringTask], processes: int) -> Iterator[list[Candid
     context = multiprocessing.get_context("spawn")
     waiting = iter(tasks)
     with ProcessPoolExecutor(processes, mp_context=context, initializer=_follow_parent) as pool:
-        running: set[Future[list[CandidateRow]]] = {
-            pool.submit(score_task, task) for task in islice(waiting, processes * _AHEAD)
-        }
+        running: set[Future[list[CandidateRow]]] = set()
+        for task in islice(waiting, processes * _AHEAD):
+            running.add(pool.submit(score_task, task))
         try:
             while running:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -246,9 +246,10 @@ class CandidateScoring:
         columns: Sequence[MetricColumn],
         work: Callable[[Iterable[ScoringTask]], Iterator[list[CandidateRow]]],
     ) -> None:
-        tasks = [
-            task for source in self.candidates.sources if (task := self._task(source, columns)) is not None
-        ]
+        tasks = []
+        for source in self.candidates.sources:
+            if (task := self._task(source, columns)) is not None:
+                tasks.append(task)
         with progress(title, "goldens", len(tasks), self.err) as made:
             for rows in work(tasks):
                 for row in rows:

@@ -90,12 +90,14 @@ def agreement(
     # Counting small numbers instead of units makes this three times as fast.
     distinct = sorted(set(units))
     codes = [distinct.index(each) for each in units]
-    drawn = [
-        _alpha(
-            {distinct[code]: count for code, count in Counter(map(codes.__getitem__, indices)).items()}, level
+    drawn = []
+    for indices in resamples:
+        drawn.append(
+            _alpha(
+                {distinct[code]: count for code, count in Counter(map(codes.__getitem__, indices)).items()},
+                level,
+            )
         )
-        for indices in resamples
-    ]
     alphas = sorted(alpha for alpha in drawn if not isinstance(alpha, Failure))
     if not alphas or len(alphas) < _FEWEST_RESAMPLES * len(resamples):
         return RaterAgreement(value, None, None, items)

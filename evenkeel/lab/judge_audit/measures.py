@@ -85,10 +85,9 @@ def tone_shift(
 
     Returns: a failure "no_justification" if no item has both.
     """
-    tones = [
-        (analyser.score(both[0]), analyser.score(both[1])) if both and all(both) else None
-        for both in justifications
-    ]
+    tones = []
+    for both in justifications:
+        tones.append((analyser.score(both[0]), analyser.score(both[1])) if both and all(both) else None)
     there = [both for both in tones if both]
     if not there:
         return Failure(analyser.name, 1, "no_justification", "No item has a justification both times.")
@@ -288,9 +287,10 @@ class _Metric:
         return [judged.rating if judged else None for judged in self._judged(strategy, condition)]
 
     def _was_tried(self, strategy: str, condition: AttackCondition) -> bool:
-        return any(
-            RatingSlot(item.id, item.metric, strategy, condition) in self._judgements for item in self._items
-        )
+        for item in self._items:
+            if RatingSlot(item.id, item.metric, strategy, condition) in self._judgements:
+                return True
+        return False
 
     def _strategy(self, strategy: str, analysers: Sequence[ToneAnalyser]) -> StrategyReport:
         attacked = self._was_tried(strategy, AttackCondition.ATTACKED)
@@ -306,10 +306,9 @@ class _Metric:
 
     def _with_people(self, strategy: str, condition: AttackCondition) -> WithPeople:
         ratings = self._ratings(strategy, condition)
-        rows = [
-            (item, mine) if item.given else (item, None)
-            for item, mine in zip(self._items, ratings, strict=True)
-        ]
+        rows = []
+        for item, mine in zip(self._items, ratings, strict=True):
+            rows.append((item, mine) if item.given else (item, None))
 
         def units(people: str) -> list[Unit]:
             return [() if mine is None else unit([*_people(item, people), mine]) for item, mine in rows]
@@ -369,10 +368,9 @@ class _Metric:
     def _tone(self, strategy: str, analyser: ToneAnalyser) -> ToneShift | Failure:
         plain = self._judged(strategy, AttackCondition.PLAIN)
         attacked = self._judged(strategy, AttackCondition.ATTACKED)
-        both = [
-            (before.justification, after.justification) if before and after else None
-            for before, after in zip(plain, attacked, strict=True)
-        ]
+        both = []
+        for before, after in zip(plain, attacked, strict=True):
+            both.append((before.justification, after.justification) if before and after else None)
         return tone_shift(analyser, both, self._resamples)
 
 

@@ -91,7 +91,11 @@ def _basis(outcome: AuditOutcome) -> Iterator[str]:
 
 def _headline(report: AuditReport) -> str:
     """The attack's effect over all metrics and strategies in one sentence, "" if it was not tried."""
-    tried = [each.resistance for metric in report.metrics for each in metric.strategies if each.resistance]
+    tried = []
+    for metric in report.metrics:
+        for each in metric.strategies:
+            if each.resistance:
+                tried.append(each.resistance)
     n = sum(each.unchanged.n for each in tried)
     if not n:
         return ""
@@ -233,7 +237,11 @@ def _pictures(metric: MetricReport) -> ReportSection:
         columns = (Column("Strategy"), *counted)
         pictures.append(Table(columns, moves, title="Where ratings went under attack"))
     if tones := list(_tones(metric)):
-        ends = [abs(end) for tone in tones for end in (tone.value, tone.lower, tone.upper) if end is not None]
+        ends = []
+        for tone in tones:
+            for end in (tone.value, tone.lower, tone.upper):
+                if end is not None:
+                    ends.append(abs(end))
         reach = next((nice for nice in _NICE_TONES if max(ends) <= nice), 2.0)
         ticks = (-reach, -reach / 2, 0, reach / 2, reach)
         plot_of = dot_plot(f"Tone of justifications about {name}", tones, low=-reach, high=reach, ticks=ticks)

@@ -155,9 +155,9 @@ def _near(samples: tuple[RecordedSample, ...], temperature: float | None) -> tup
     """The samples recorded at the temperature nearest to one; those without any count as near."""
     if temperature is None:
         return samples
-    gaps = [
-        0.0 if sample.temperature is None else abs(sample.temperature - temperature) for sample in samples
-    ]
+    gaps = []
+    for sample in samples:
+        gaps.append(0.0 if sample.temperature is None else abs(sample.temperature - temperature))
     least = min(gaps, default=0.0)
     return tuple(sample for sample, gap in zip(samples, gaps, strict=True) if gap == least)
 
@@ -192,10 +192,9 @@ def _read_change(body: bytes) -> RecordedChange:
     try:
         return RecordedChange.model_validate_json(body)
     except ValidationError as error:
-        problems = [
-            f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}"
-            for item in error.errors(include_url=False)
-        ]
+        problems = []
+        for item in error.errors(include_url=False):
+            problems.append(f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}")
         raise WireError(
             400, f"{'; '.join(problems)}. Known fields: {', '.join(RecordedChange.model_fields)}."
         ) from error

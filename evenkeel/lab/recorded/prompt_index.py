@@ -275,7 +275,10 @@ def _units(tokens: Sequence[str]) -> frozenset[str]:
     """Tokens and pairs of neighbours; of those that occur again, each occurrence."""
     counts: Counter[str] = Counter(tokens)
     counts.update(map(" ".join, pairwise(tokens)))
-    again = [f"{unit}#{number}" for unit, count in counts.items() for number in range(1, count)]
+    again = []
+    for unit, count in counts.items():
+        for number in range(1, count):
+            again.append(f"{unit}#{number}")
     return frozenset((*counts, *again))
 
 
@@ -292,7 +295,11 @@ def _without_slips(tokens: list[str], known: Sequence[str], slips: Mapping[str, 
 
 def _slips_of(tokens: Iterable[str]) -> dict[str, str]:
     """The words of a request under what they may be slips of."""
-    return {slip: word for word in dict.fromkeys(tokens) for slip in _slips(word)}
+    words: dict[str, str] = {}
+    for word in dict.fromkeys(tokens):
+        for slip in _slips(word):
+            words[slip] = word
+    return words
 
 
 def _slips(word: str) -> Iterator[str]:

@@ -249,4 +249,8 @@ def _groups_of(route: str, model: str, perturbation: str) -> tuple[GroupKey, ...
     if pair is not None:
         names += [("input", pair.source), ("answer", pair.target)]
     places = ((route, model), ("", ""))
-    return tuple(GroupKey(*place, kind, name) for kind, name in names for place in places)
+    keys: list[GroupKey] = []
+    for kind, name in names:
+        for place in places:
+            keys.append(GroupKey(*place, kind, name))
+    return tuple(keys)

@@ -254,11 +254,12 @@ def _gap_lines(report: Report) -> Iterator[str]:
     if not gaps.failures and not gaps.unscored:
         yield "Every trial of the period was rated, and every changed answer’s qualities were measured."
     if gaps.thin:
-        named = [
-            f"{sentences.line_name(line.name)} on {line.route} ({line.model}) "
-            f"{figures.number(line.observations)}"
-            for line in gaps.thin[:_MOST_UNTRIED]
-        ]
+        named = []
+        for line in gaps.thin[:_MOST_UNTRIED]:
+            named.append(
+                f"{sentences.line_name(line.name)} on {line.route} ({line.model}) "
+                f"{figures.number(line.observations)}"
+            )
         more = len(gaps.thin) - len(named)
         listed = "; ".join([*named, *([f"{figures.number(more)} more"] if more else [])])
         yield f"Fewer than {figures.number(report.rules.min_trials)} observations, so no figure: {listed}."

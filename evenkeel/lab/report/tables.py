@@ -209,7 +209,10 @@ class _Maker:
         }
 
     def made(self) -> Tables:
-        models = [line for place in self._places if (line := self._model(*place)) is not None]
+        models = []
+        for place in self._places:
+            if (line := self._model(*place)) is not None:
+                models.append(line)
         categories = {place: tuple(self._categories(*place)) for place in self._places}
         all_routes = self._groups.get(GroupKey("", ""))
         whole = group_line("", "", "", all_routes, self._rules) if all_routes else None
@@ -260,20 +263,18 @@ class _Maker:
         resend = self._cells.get(ReportCell(route, model, BASELINE))
         alpha = self._rules.alpha / (len(named) + 1)
         least = self._rules.min_trials
-        estimates = [
-            rollup_estimates(group.words, alpha=alpha, min_exchanges=least).robustness
-            for group in named.values()
-        ]
+        estimates = []
+        for group in named.values():
+            estimates.append(rollup_estimates(group.words, alpha=alpha, min_exchanges=least).robustness)
         estimates.append(resend.robustness(alpha=alpha, min_trials=least) if resend else None)
         known = [estimate for estimate in estimates if estimate is not None]
         return mean_of(known) if len(known) == len(estimates) > 1 else None
 
     def _named(self, kind: Kind, route: str, model: str) -> dict[str, Group]:
-        groups = {
-            key.name: group
-            for key, group in self._groups.items()
-            if (key.route, key.model, key.kind) == (route, model, kind)
-        }
+        groups = {}
+        for key, group in self._groups.items():
+            if (key.route, key.model, key.kind) == (route, model, kind):
+                groups[key.name] = group
         return dict(sorted(groups.items(), key=lambda item: rewordings.position(item[0])))
 
     def _categories(self, route: str, model: str) -> Iterator[ReportLine]:
@@ -301,10 +302,9 @@ class _Maker:
             if key.perturbation == BASELINE:
                 resends.merge(counts)
         noise = self._noise_of(resends)
-        lines = [
-            group_line("", "", name, group, self._rules, noise_floor=noise)
-            for name, group in self._named("category", "", "").items()
-        ]
+        lines = []
+        for name, group in self._named("category", "", "").items():
+            lines.append(group_line("", "", name, group, self._rules, noise_floor=noise))
         if resends.trials:
             yield cell_line("", "", BASELINE_CATEGORY, resends, self._rules, noise_floor=noise)
         yield from sorted(lines, key=lambda line: -(line.robustness.value if line.robustness else -1.0))

@@ -105,18 +105,17 @@ def chosen(bundle: Bundle, names: Iterable[str], custom: Iterable[Prompt] = ()) 
         says nothing where it does not apply.
     Raises: ValueError for a name that no quality has, naming the nearest one, or that is named twice.
     """
-    prompt_by_name = {
-        prompt.name: prompt
-        for prompt in (
-            FAITHFULNESS,
-            COMPLETENESS,
-            _PROMPTS["relevance"],
-            _PROMPTS["citations"],
-            _PROMPTS["conciseness"],
-            *bundle.judged,
-            *custom,
-        )
-    }
+    prompt_by_name = {}
+    for prompt in (
+        FAITHFULNESS,
+        COMPLETENESS,
+        _PROMPTS["relevance"],
+        _PROMPTS["citations"],
+        _PROMPTS["conciseness"],
+        *bundle.judged,
+        *custom,
+    ):
+        prompt_by_name[prompt.name] = prompt
     wanted = list(names)
     for name in wanted:
         if name not in prompt_by_name:

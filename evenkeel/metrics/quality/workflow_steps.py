@@ -49,7 +49,9 @@ class SharedWords:
             [_stems(side.steps[index]) for index in indices]
             for side, indices in ((reference, left), (candidate, right))
         )
-        likeness = [[_dice(row, column) for column in columns] for row in rows]
+        likeness = []
+        for row in rows:
+            likeness.append([_dice(row, column) for column in columns])
         matches = [
             StepMatch(right[column], left[row])
             for row, column in best_assignment(likeness)

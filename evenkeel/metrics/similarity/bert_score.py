@@ -102,14 +102,15 @@ class BertScore:
         If the model fails, every pair that needed it has the failure.
         """
         refused = [self._refuses(pair) for pair in pairs]
-        asked = [
-            (
-                pieces(pair.reference.text.strip(), _PIECE_WORDS),
-                pieces(pair.candidate.text.strip(), _PIECE_WORDS),
-            )
-            for pair, failure in zip(pairs, refused, strict=True)
-            if failure is None
-        ]
+        asked = []
+        for pair, failure in zip(pairs, refused, strict=True):
+            if failure is None:
+                asked.append(
+                    (
+                        pieces(pair.reference.text.strip(), _PIECE_WORDS),
+                        pieces(pair.candidate.text.strip(), _PIECE_WORDS),
+                    )
+                )
         try:
             matches = iter(self._matcher.match(asked) if asked else ())
             return [self._rescaled(next(matches)) if failure is None else failure for failure in refused]
@@ -222,7 +223,10 @@ class _TorchMatcher:
             for start in range(0, len(ordered), self._batch):
                 batch = ordered[start : start + self._batch]
                 embedded.update(zip(batch, self._encode(batch), strict=True))
-            return [self._compare(*([embedded[piece] for piece in side] for side in both)) for both in texts]
+            matches: list[TokenMatch] = []
+            for both in texts:
+                matches.append(self._compare(*([embedded[piece] for piece in side] for side in both)))
+            return matches
 
     def _encode(self, texts: list[str]) -> list[tuple[Any, Any]]:
         """Return the unit vectors of each text's tokens, and a mask of those that are words."""

@@ -97,11 +97,10 @@ class Embeddings:
         If the encoder fails, every pair that needed it has the failure.
         """
         refused = [_no_text(pair) or self.refuses(pair) for pair in pairs]
-        asked = [
-            (pair.reference.text.strip(), pair.candidate.text.strip())
-            for pair, failure in zip(pairs, refused, strict=True)
-            if failure is None
-        ]
+        asked = []
+        for pair, failure in zip(pairs, refused, strict=True):
+            if failure is None:
+                asked.append((pair.reference.text.strip(), pair.candidate.text.strip()))
         similarities = self.similarities(asked)
         if isinstance(similarities, Failure):
             return [

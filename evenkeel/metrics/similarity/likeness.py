@@ -109,7 +109,10 @@ def likeness(reference: str, candidate: str) -> float:
 def _read(text: str) -> _Parts:
     text = text[:_LONGEST].strip()
     every = words(text)
-    sentences = [sentence for part in _SENTENCE.split(text) if (sentence := words(part))]
+    sentences = []
+    for part in _SENTENCE.split(text):
+        if sentence := words(part):
+            sentences.append(sentence)
     lines = [line for line in text.split("\n") if line.strip()]
     return _Parts(
         len(every),

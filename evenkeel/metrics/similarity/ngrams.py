@@ -100,10 +100,10 @@ def tokens(text: str) -> list[str]:
 
 def count_ngrams(words: Sequence[str]) -> NGrams:
     """Count the runs of one to four tokens."""
-    counts = tuple(
-        Counter(zip(*(words[start:] for start in range(order)), strict=False))
-        for order in range(1, LONGEST_ORDER + 1)
-    )
+    counters = []
+    for order in range(1, LONGEST_ORDER + 1):
+        counters.append(Counter(zip(*(words[start:] for start in range(order)), strict=False)))
+    counts = tuple(counters)
     return NGrams(len(words), counts)
 
 

@@ -176,7 +176,9 @@ def _definitions(element: Element) -> Tree:
 
 
 def _table(element: Element) -> Tree:
-    rows = [[cell for cell in row.elements() if cell.tag in ("td", "th")] for row in _rows(element)]
+    rows = []
+    for row in _rows(element):
+        rows.append([cell for cell in row.elements() if cell.tag in ("td", "th")])
     rows = [row for row in rows if row]
     if not rows:
         return ()

@@ -258,9 +258,10 @@ def _texts(element: Element) -> Iterator[str]:
 
 
 def _tree(element: Element) -> Tree:
-    fields: list[tuple[str | None, Tree]] = [
-        (name, scalar(value)) for name, value in element.attributes.items() if not name.startswith("xmlns")
-    ]
+    fields: list[tuple[str | None, Tree]] = []
+    for name, value in element.attributes.items():
+        if not name.startswith("xmlns"):
+            fields.append((name, scalar(value)))
     children = element.elements()
     own_text = "".join(child for child in element.children if isinstance(child, str))
     if own_text.strip():

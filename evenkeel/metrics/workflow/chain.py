@@ -34,7 +34,10 @@ def largest_antichain(related: Sequence[Sequence[int]]) -> int:
     # Loaded here: only workflows in conflict need it, and it takes half a second and 60 MB.
     sparse: Any = importlib.import_module("scipy.sparse")
     matching: Any = importlib.import_module("scipy.sparse.csgraph").maximum_bipartite_matching
-    rows = [row for row, others in enumerate(related) for _ in others]
+    rows = []
+    for row, others in enumerate(related):
+        for _ in others:
+            rows.append(row)
     columns = [column for others in related for column in others]
     pairs = sparse.csr_array(([1] * len(rows), (rows, columns)), shape=(len(related), len(related)))
     return len(related) - int((matching(pairs) >= 0).sum())

@@ -110,21 +110,24 @@ def _base(nodes: Sequence[Node], edges: Sequence[NamedEdge]) -> int | None:
     """Return the number from which steps without ids are counted; None if steps have ids."""
     if any(node.id is not None for node in nodes):
         return None
-    numbers = {int(name) for edge in edges for name in edge if _NUMBER.fullmatch(name.strip())}
+    numbers = set()
+    for edge in edges:
+        for name in edge:
+            if _NUMBER.fullmatch(name.strip()):
+                numbers.add(int(name))
     return 0 if 0 in numbers and not numbers & {len(nodes), len(nodes) + 1} else 1
 
 
 def _without_ends(nodes: Sequence[Node], edges: list[tuple[int, int]]) -> Workflow:
     """Leave out START and END where the form lists them as nodes."""
     has_before, has_after = {after for _, after in edges}, {before for before, _ in edges}
-    kept = [
-        index
-        for index, node in enumerate(nodes)
+    kept = []
+    for index, node in enumerate(nodes):
         if not (
             (_means(node, _STARTS) and index not in has_before and index in has_after)
             or (_means(node, _ENDS) and index not in has_after and index in has_before)
-        )
-    ]
+        ):
+            kept.append(index)
     rank_of = {index: rank for rank, index in enumerate(kept)}
     return workflow(
         (nodes[index].text for index in kept),

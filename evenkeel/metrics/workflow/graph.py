@@ -84,7 +84,10 @@ def _disputed(reference: Workflow, candidate: Workflow, alignment: Alignment) ->
     """
     to_reference = {match.candidate: match.reference for match in alignment.matched}
     kept = set(to_reference.values())
-    wanted = {edge for edge in reference.edges if edge.before in kept and edge.after in kept}
+    wanted = set()
+    for edge in reference.edges:
+        if edge.before in kept and edge.after in kept:
+            wanted.add(edge)
     proposed = {
         (to_reference[before], to_reference[after])
         for before, after in candidate.edges

@@ -189,10 +189,10 @@ def _of(steps: Tree, edges: Tree | None) -> Workflow:
         if own is not None:
             stated = True
             # Steps without ids are called by their number.
-            named_edges += [
-                NamedEdge(*(node.id or str(len(nodes) + 1) if end is None else end for end in edge))
-                for edge in own
-            ]
+            for edge in own:
+                named_edges.append(
+                    NamedEdge(*(node.id or str(len(nodes) + 1) if end is None else end for end in edge))
+                )
         nodes.append(node)
     if edges is not None:
         named_edges += _edges(edges)
@@ -295,10 +295,10 @@ def _spoken(edge: str) -> Iterator[NamedEdge]:
 
 def _keys(mapping: Mapping[str, Tree]) -> dict[str, Tree]:
     """Return a mapping by keys in one spelling: "dependsOn" and "Depends on" are "depends_on"."""
-    return {
-        re.sub(r"[\s-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip())).lower(): value
-        for key, value in mapping.items()
-    }
+    values: dict[str, Tree] = {}
+    for key, value in mapping.items():
+        values[re.sub(r"[\s-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip())).lower()] = value
+    return values
 
 
 def _first(keys: Mapping[str, Tree], words: tuple[str, ...]) -> Tree | None:

@@ -89,7 +89,11 @@ def _lines(log: VerdictLog, route: str, version: str) -> list[str]:
     if len(set(prompts.values())) < _FEWEST:
         return []
     first, *others = [prompt.splitlines() for prompt in prompts.values()]
-    return [line for line in first if all(line in other for other in others)]
+    lines: list[str] = []
+    for line in first:
+        if all(line in other for other in others):
+            lines.append(line)
+    return lines
 
 
 def word_changes(before: Sequence[str], after: Sequence[str]) -> tuple[WordChange, ...]:

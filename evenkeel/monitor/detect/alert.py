@@ -360,11 +360,11 @@ def blind_measures(
         Measure.CONTENT: None if floor_rate is None else 1 - floor_rate,
         Measure.SIMILARITY: control_similarity,
     }
-    return frozenset(
-        measure
-        for measure, mean in reach.items()
-        if mean is not None and measure in rules.limits and _is_blind(rules, measure, mean)
-    )
+    measures = set()
+    for measure, mean in reach.items():
+        if mean is not None and measure in rules.limits and _is_blind(rules, measure, mean):
+            measures.add(measure)
+    return frozenset(measures)
 
 
 def _is_blind(rules: AlertRules, measure: Measure, mean: float) -> bool:

@@ -47,10 +47,11 @@ def log_evidence(counts: Mapping[float, float], threshold: float) -> float:
         threshold: Threshold in (−1, 1).
     """
     stakes = [share / (1 + threshold) for share in SHARES]
-    wealths = [
-        sum(count * log1p(stake * (difference - threshold)) for difference, count in counts.items())
-        for stake in stakes
-    ]
+    wealths = []
+    for stake in stakes:
+        wealths.append(
+            sum(count * log1p(stake * (difference - threshold)) for difference, count in counts.items())
+        )
     most = max(wealths)
     return most + log(sum(exp(wealth - most) for wealth in wealths) / len(stakes))
 

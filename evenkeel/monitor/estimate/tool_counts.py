@@ -106,10 +106,11 @@ class ToolCounts(Struct):
             return None
         # What chance does as often comes last.
         frequent = sorted(self.changes, key=lambda change: change.controls - change.trials)
-        shown = [
-            ToolChange(change.before, change.after, change.argument, change.trials, change.controls)
-            for change in frequent[:_MOST_SHOWN]
-        ]
+        shown = []
+        for change in frequent[:_MOST_SHOWN]:
+            shown.append(
+                ToolChange(change.before, change.after, change.argument, change.trials, change.controls)
+            )
         return ToolReport(self.steps, self.pairs, dict(self.changed), dict(self.control), tuple(shown))
 
 

@@ -73,10 +73,9 @@ def cases(incidents: Sequence[Incident], numbered: Mapping[str, str]) -> dict[st
         numbered: their slots.
     """
     together = cases_of(incident for incident in incidents if not incident.learned)
-    leading = {
-        incident.id: together[incident.id].members[0] if incident.id in together else incident
-        for incident in incidents
-    }
+    leading = {}
+    for incident in incidents:
+        leading[incident.id] = together[incident.id].members[0] if incident.id in together else incident
     return {name: f"{first.routes[0]}/{numbered[first.id]}" for name, first in leading.items()}
 
 

@@ -95,7 +95,10 @@ class IncidentBook:
 
     def all(self) -> list[Incident]:
         """Return every incident, of each route the latest first."""
-        return [incident for of_route in self._known.values() for incident in reversed(of_route)]
+        incidents: list[Incident] = []
+        for of_route in self._known.values():
+            incidents.extend(reversed(of_route))
+        return incidents
 
     def _open(self, name: str, event: AlertEvent, change: str, marks: tuple[ChangeMark, ...]) -> Incident:
         taken = any(incident.id == name for incident in self.all())
@@ -171,11 +174,10 @@ class IncidentBook:
         if incident is None:
             return None
         values = [(mark.kind, mark.before, mark.after) for mark in (*incident.marks, *incident.later)]
-        more = [
-            mark
-            for mark in marks
-            if mark.kind in kinds.STATED and (mark.kind, mark.before, mark.after) not in values
-        ]
+        more = []
+        for mark in marks:
+            if mark.kind in kinds.STATED and (mark.kind, mark.before, mark.after) not in values:
+                more.append(mark)
         return (
             IncidentCause(incident, incident.change, (*incident.later, *more)[-MOST_MARKS:]) if more else None
         )

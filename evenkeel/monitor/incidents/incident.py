@@ -280,13 +280,21 @@ class Incident:
     @property
     def in_vain(self) -> tuple[ChangeMark, ...]:
         """Changes during the incident after which alerts were still raised that are up."""
-        return tuple(mark for mark in self.later if any(_after(mark, part) for part in self.up))
+        marks: list[ChangeMark] = []
+        for mark in self.later:
+            if any(_after(mark, part) for part in self.up):
+                marks.append(mark)
+        return tuple(marks)
 
     @property
     def present(self) -> list[Part]:
         """Alerts that are up; if a change to another model came in vain, only those of the latest model."""
         came = [mark.after for mark in self.in_vain if mark.kind == kinds.MODEL]
-        return [part for part in self.up if not came or part.raised.model in {came[-1], ""}]
+        parts: list[Part] = []
+        for part in self.up:
+            if not came or part.raised.model in {came[-1], ""}:
+                parts.append(part)
+        return parts
 
     @property
     def model(self) -> str:

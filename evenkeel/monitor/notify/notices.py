@@ -379,14 +379,15 @@ class Writer:
         parts = by_themselves(parts, lambda part: part.raised.perturbation)
         affected = {(part.raised.route, part.raised.model, part.raised.perturbation) for part in parts}
         groups = all(together_count(name) > 1 for *_, name in affected)
-        others = [
-            report
-            for report in self._reports()
-            if report.key.perturbation != BASELINE
-            and report.key.parts[:2] in cells
-            and report.key.parts not in affected
-            and (together_count(report.key.perturbation) > 1) == groups
-        ]
+        others = []
+        for report in self._reports():
+            if (
+                report.key.perturbation != BASELINE
+                and report.key.parts[:2] in cells
+                and report.key.parts not in affected
+                and (together_count(report.key.perturbation) > 1) == groups
+            ):
+                others.append(report)
         so_far = "" if all(is_known and _holds(report) for report in others) else " so far"
         routes = {route for route, _ in cells}
         on = f" on {len(routes)} routes" if len(routes) > 1 else ""

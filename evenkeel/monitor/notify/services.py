@@ -193,9 +193,9 @@ class Slack(_Poster):
             parts.append("\n".join([EXAMPLES, *listed]))
         if notice.links:
             parts.append(" · ".join(f"<{url}|{_escaped(name)}>" for name, url in notice.links))
-        blocks = [
-            {"type": "section", "text": {"type": "mrkdwn", "text": part[:_MOST_TEXT]}} for part in parts
-        ]
+        blocks = []
+        for part in parts:
+            blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": part[:_MOST_TEXT]}})
         return {"channel": self._channel, "text": _escaped(notice.headline)[:_MOST_TEXT], "blocks": blocks}
 
     def _call(self, method: str, body: Mapping[str, Any]) -> str | None:

@@ -238,10 +238,9 @@ def fragile_words(trials: Iterable[CheckTrial], most: int = 8) -> list[PromptWor
         touched.update(trial.words)
         if trial.moved:
             moved.update(trial.words)
-    ranked = [
-        PromptWord(word, count, moved[word])
-        for word, count in touched.items()
-        if count >= _LEAST_TRIALS and moved[word] > usual * count
-    ]
+    ranked = []
+    for word, count in touched.items():
+        if count >= _LEAST_TRIALS and moved[word] > usual * count:
+            ranked.append(PromptWord(word, count, moved[word]))
     ranked.sort(key=lambda word: (-word.share, -word.trials, word.word))
     return ranked[:most]

@@ -121,10 +121,9 @@ def _filled(text: str, values: Mapping[str, str], where: str) -> PromptView:
     template = _parsed(body, where)
     cuts = [_pieces(slot, values) for slot in template.slots]
     # Read by role, each string of the body is one segment.
-    filled = {
-        segment.index: "".join(block.text for block in blocks)
-        for segment, blocks in zip(template.segments, cuts, strict=True)
-    }
+    filled = {}
+    for segment, blocks in zip(template.segments, cuts, strict=True):
+        filled[segment.index] = "".join(block.text for block in blocks)
     view = PromptView.parse(template.with_texts(filled).body(), api=template.api)
     return view.classified(lambda _slots: cuts)
 

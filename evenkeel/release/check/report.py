@@ -143,10 +143,16 @@ def _similarity_table(figures: tuple[CategoryFigures, ...]) -> Table:
         Column("invalid", FigureForm.NUMBER),
         Column("content", wide=True),
     )
-    rows = [
-        (_label(each.category), each.similarity_loss, each.invalid, _not_applicable(each) or "not measured")
-        for each in figures
-    ]
+    rows = []
+    for each in figures:
+        rows.append(
+            (
+                _label(each.category),
+                each.similarity_loss,
+                each.invalid,
+                _not_applicable(each) or "not measured",
+            )
+        )
     return Table(columns, tuple(rows))
 
 
@@ -161,19 +167,20 @@ def _content_table(figures: tuple[CategoryFigures, ...]) -> Table:
         Column("of resends", FigureForm.POINTS),
         Column("rounds", FigureForm.NUMBER),
     )
-    rows = [
-        (
-            _label(each.category),
-            TableCell(standing_text(each), tone=_TONES[each.standing]),
-            each.points,
-            each.content_delta.value if each.content_delta else None,
-            each.noise_floor.value if each.noise_floor else None,
-            each.robustness,
-            each.control_robustness,
-            each.points.n if each.points else 0,
+    rows = []
+    for each in figures:
+        rows.append(
+            (
+                _label(each.category),
+                TableCell(standing_text(each), tone=_TONES[each.standing]),
+                each.points,
+                each.content_delta.value if each.content_delta else None,
+                each.noise_floor.value if each.noise_floor else None,
+                each.robustness,
+                each.control_robustness,
+                each.points.n if each.points else 0,
+            )
         )
-        for each in figures
-    ]
     return Table(columns, tuple(rows))
 
 
@@ -182,7 +189,10 @@ def _kinds(outcome: CheckOutcome, arm: str) -> Table:
     rows: list[tuple[str, int, int, int]] = []
     kinds = dict.fromkeys(trial.kind for trial in outcome.trials if trial.arm == arm)
     for kind in sorted(kinds):
-        trials = [trial for trial in outcome.trials if trial.arm == arm and trial.kind == kind]
+        trials = []
+        for trial in outcome.trials:
+            if trial.arm == arm and trial.kind == kind:
+                trials.append(trial)
         rated = [trial for trial in trials if trial.moved is not None]
         if rated and trials[0].category != CONTRAST:
             moved = sum(bool(trial.moved) for trial in rated)
@@ -230,9 +240,9 @@ def _compared(outcome: CheckOutcome) -> ReportSection:
         "no": "no difference beyond the limit",
         "unknown": "not known with this budget",
     }
-    rows = [
-        (_label(each.category), each.difference, names[each.more_fragile]) for each in outcome.comparisons
-    ]
+    rows = []
+    for each in outcome.comparisons:
+        rows.append((_label(each.category), each.difference, names[each.more_fragile]))
     columns = (
         Column("rewording"),
         Column("difference", FigureForm.SIGNED_POINTS, 1),

@@ -100,7 +100,12 @@ class CheckOutcome:
 
     @property
     def _measured(self) -> list[CategoryFigures]:
-        return [figures for arm in self.arms.values() for figures in arm if not figures.not_applicable]
+        figureses: list[CategoryFigures] = []
+        for arm in self.arms.values():
+            for figures in arm:
+                if not figures.not_applicable:
+                    figureses.append(figures)
+        return figureses
 
 
 class _Book:
@@ -123,7 +128,11 @@ class _Book:
 
     def of(self, arm: str, category: str) -> list[CheckTrial]:
         """Return the trials of an arm in a category."""
-        return [trial for trial in self.trials if trial.arm == arm and trial.category == category]
+        trials: list[CheckTrial] = []
+        for trial in self.trials:
+            if trial.arm == arm and trial.category == category:
+                trials.append(trial)
+        return trials
 
     def figures(self, arm: str, category: str) -> CategoryFigures:
         """Return the figures of a category."""
@@ -238,9 +247,9 @@ async def _round(
 def _outcome(
     options: CheckOptions, book: _Book, costs: Costs, rounds: int, stopped: str, duration_s: float
 ) -> CheckOutcome:
-    arms = {
-        arm: tuple(book.figures(arm, category) for category in options.categories) for arm in options.models
-    }
+    arms = {}
+    for arm in options.models:
+        arms[arm] = tuple(book.figures(arm, category) for category in options.categories)
     two = len(options.models) > 1
     return CheckOutcome(
         options=options,

@@ -216,9 +216,9 @@ class _Services:
     async def ask(self, arm: str, view: PromptView, draw: str) -> Answer | Failure:
         """Put a prompt to the model of an arm; see `rounds.Ask`."""
         at = self._request.models[arm]
-        members: dict[str, str | None] = {
-            name: json.dumps(value) for name, value in self._request.parameters.items()
-        }
+        members: dict[str, str | None] = {}
+        for name, value in self._request.parameters.items():
+            members[name] = json.dumps(value)
         body = view.with_members({"model": json.dumps(at.model), **members}).for_replay()
         target = at.target(view.api)
         key = call_key([target.url, target.unix_path, draw], body)

@@ -110,9 +110,9 @@ def outlooks(scenario: Scenario, excess: float, numbers: tuple[int, ...]) -> tup
 
 def _evidence(differences: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
     """Log evidence after each cluster of each run."""
-    wealths = [
-        np.cumsum(np.log1p(share / (1 + threshold) * (differences - threshold)), axis=1) for share in SHARES
-    ]
+    wealths = []
+    for share in SHARES:
+        wealths.append(np.cumsum(np.log1p(share / (1 + threshold) * (differences - threshold)), axis=1))
     evidence: NDArray[np.float64] = np.logaddexp.reduce(wealths, axis=0) - log(len(SHARES))
     return evidence
 
@@ -156,11 +156,10 @@ def enough(scenario: Scenario, excess: float) -> int | None:
 
 def noise_of(reports: Iterable[CellReport], route: str | None = None) -> float | None:
     """The noise floor that the cells of a route have, or of all routes; None if none was measured."""
-    floors = {
-        (report.key.route, report.key.model): report.noise_floor
-        for report in reports
-        if report.noise_floor is not None and route in {None, report.key.route}
-    }
+    floors = {}
+    for report in reports:
+        if report.noise_floor is not None and route in {None, report.key.route}:
+            floors[report.key.route, report.key.model] = report.noise_floor
     observations = sum(floor.n for floor in floors.values())
     if not observations:
         return None

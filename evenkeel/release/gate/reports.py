@@ -222,10 +222,9 @@ def document(outcome: GateOutcome) -> Document:
     ]
     if report.measured:
         blocks.append(_measures(report))
-    named = [
-        f"worse: {fallen.golden.id} ({', '.join(fallen.differences)})"
-        for fallen in outcome.fallen[:MOST_FALLEN]
-    ]
+    named = []
+    for fallen in outcome.fallen[:MOST_FALLEN]:
+        named.append(f"worse: {fallen.golden.id} ({', '.join(fallen.differences)})")
     lines = (
         *lost(report, outcome.failures),
         *outcome.notes,

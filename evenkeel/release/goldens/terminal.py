@@ -108,15 +108,16 @@ def golden_as_json(golden: Golden, history: Sequence[Golden], trail: Sequence[En
 def candidates_as_json(choices: Sequence[GoldenCandidate]) -> str:
     """The candidates as an array."""
     names = ("route", "task", "received_at", "model", "prompt_version")
-    rows = [
-        {
-            "exchange": candidate.exchange.id,
-            **{name: getattr(candidate.exchange, name) for name in names},
-            "prompt": candidate.prompt,
-            "answer": answer_text(candidate.exchange.answer),
-        }
-        for candidate in choices
-    ]
+    rows = []
+    for candidate in choices:
+        rows.append(
+            {
+                "exchange": candidate.exchange.id,
+                **{name: getattr(candidate.exchange, name) for name in names},
+                "prompt": candidate.prompt,
+                "answer": answer_text(candidate.exchange.answer),
+            }
+        )
     return json.dumps(rows, indent=2)
 
 

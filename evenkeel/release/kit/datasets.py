@@ -95,9 +95,9 @@ def read_rows(path: Path) -> list[DatasetRow]:
     text = read_text(path)
     ending = path.suffix.lower()
     if ending == ".csv":
-        table = [
-            {name: cell for name, cell in row.items() if name} for row in csv.DictReader(io.StringIO(text))
-        ]
+        table = []
+        for row in csv.DictReader(io.StringIO(text)):
+            table.append({name: cell for name, cell in row.items() if name})
         return _rows_of(table, str(path))
     if ending in (".yaml", ".yml"):
         return _rows_of(_yaml(text, path), str(path))
@@ -109,11 +109,10 @@ def read_rows(path: Path) -> list[DatasetRow]:
         whole = None
     if isinstance(whole, dict) and ("tests" in whole or "items" in whole or "data" in whole):
         return _rows_of(whole, str(path))
-    lines = [
-        _json(line, f"{path}, line {number}")
-        for number, line in enumerate(text.splitlines(), start=1)
-        if line.strip()
-    ]
+    lines = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            lines.append(_json(line, f"{path}, line {number}"))
     return _rows_of(lines, str(path))
 
 

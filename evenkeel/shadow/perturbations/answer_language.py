@@ -163,11 +163,11 @@ _NO_INSTRUCTIONS: Final = frozenset({"code", "document"})
 
 def instructions_of(view: PromptView) -> list[Segment]:
     """Return the segments in which an application instructs the model."""
-    return [
-        segment
-        for segment in view.segments
-        if segment.kind == "template" and segment.type not in _NO_INSTRUCTIONS
-    ]
+    segments: list[Segment] = []
+    for segment in view.segments:
+        if segment.kind == "template" and segment.type not in _NO_INSTRUCTIONS:
+            segments.append(segment)
+    return segments
 
 
 def language_of_segments(segments: Iterable[Segment]) -> str | None:

@@ -130,9 +130,9 @@ def by_name(
 
     Raises: ValueError for one that names nothing, with names near to it.
     """
-    names = {
-        perturbation.name: perturbation for perturbation in (BUILTIN if available is None else available)
-    }
+    names = {}
+    for perturbation in BUILTIN if available is None else available:
+        names[perturbation.name] = perturbation
     chosen: dict[str, Perturbation] = {}
     for pattern in patterns:
         wanted = pattern if "." in pattern or "*" in pattern else f"{pattern}.*"

@@ -76,7 +76,10 @@ class CrossLingual:
             `readdressed`.
         """
         del severity, rng
-        inputs = [segment for segment in view.segments if segment.kind == "input" and segment.text.strip()]
+        inputs = []
+        for segment in view.segments:
+            if segment.kind == "input" and segment.text.strip():
+                inputs.append(segment)
         if not inputs:
             return NO_INPUT
         own = readdressed(view, self._target)

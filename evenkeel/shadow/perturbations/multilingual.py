@@ -64,7 +64,10 @@ class Multilingual:
         "nothing_to_change" if there are no words to translate.
         """
         del severity, rng
-        inputs = [segment for segment in view.segments if segment.kind == "input" and segment.text.strip()]
+        inputs = []
+        for segment in view.segments:
+            if segment.kind == "input" and segment.text.strip():
+                inputs.append(segment)
         if not inputs:
             return NO_INPUT
         base = base_tag(self._tag)

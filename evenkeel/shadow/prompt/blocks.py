@@ -249,9 +249,10 @@ class _Scanner:
         for (type_, start), end in zip(starts, bounds, strict=True):
             if end > start:
                 self._append(stretches, _Stretch(type_, start, end))
-        return tuple(
-            TypedText(block.type, self._text[block.start : block.end]) for block in self._freed(stretches)
-        )
+        texts: list[TypedText] = []
+        for block in self._freed(stretches):
+            texts.append(TypedText(block.type, self._text[block.start : block.end]))
+        return tuple(texts)
 
     def _freed(self, stretches: Sequence[_Stretch]) -> Iterator[_Stretch]:
         """The stretches; paragraphs behind the last of some documents that ask for something are text."""

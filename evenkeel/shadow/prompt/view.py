@@ -145,9 +145,10 @@ class PromptView:
 
         Of what users typed only the last message counts: it is the one that is being answered.
         """
-        typed = [
-            segment for segment in self.segments if segment.source in self.inputs and segment.text.strip()
-        ]
+        typed = []
+        for segment in self.segments:
+            if segment.source in self.inputs and segment.text.strip():
+                typed.append(segment)
         last = max((segment.message for segment in typed if segment.source == "typed"), default=None)
         return tuple(segment for segment in typed if segment.source != "typed" or segment.message == last)
 
@@ -192,9 +193,9 @@ class PromptView:
 
         Raises: KeyError if a segment names a slot that the prompt does not have.
         """
-        slots = {
-            (slot.message, slot.part): (slot_index, slot.role) for slot_index, slot in enumerate(self.slots)
-        }
+        slots = {}
+        for slot_index, slot in enumerate(self.slots):
+            slots[slot.message, slot.part] = (slot_index, slot.role)
         placed = sorted(segments, key=lambda one: slots[one.slot][0])
         numbered: list[Segment] = []
         for index, segment in enumerate(placed):

@@ -349,8 +349,7 @@ def _compiled(kind: str, written: str) -> Any:
     except re2.error as error:
         problem = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
         raise ProtectionError(
-            f"the pattern of {kind} is not one of RE2 ({problem}): "
-            "RE2 knows no lookaround and no references"
+            f"the pattern of {kind} is not one of RE2 ({problem}): RE2 knows no lookaround and no references"
         ) from error
 
 

@@ -225,11 +225,10 @@ class ReferenceAsker:
     def _rename(self, renamed: ModelRename, now: float) -> bool:
         """Compare with answers of the new model only, where a reference has been answered by it."""
         references = self._store.of_route(renamed.route)
-        switched = {
-            reference.requested_model
-            for reference in references
-            if any(answer.model == renamed.model for answer in reference.answers)
-        }
+        switched = set()
+        for reference in references:
+            if any(answer.model == renamed.model for answer in reference.answers):
+                switched.add(reference.requested_model)
         stale = [
             reference.id
             for reference in references

@@ -133,11 +133,10 @@ class ReferenceKeeper:
         body = decode_body(dict(exchange.request_headers), exchange.request_body)
         view = PromptView.parse(body, api=EMBEDDINGS)
         requested = named(view.model or "")
-        own = [
-            state
-            for state in self._states
-            if state.route == exchange.route and state.requested_model == requested
-        ]
+        own = []
+        for state in self._states:
+            if state.route == exchange.route and state.requested_model == requested:
+                own.append(state)
         sketch = sketch_of(view)
         is_like_another = any(float(_normalised(sketch) @ self._sketch(state.id)) >= _LIKE for state in own)
         if (
@@ -267,7 +266,11 @@ def _leaving(of_route: Sequence[ReferenceState], now: float) -> str:
 def _done(own: Sequence[ReferenceState], now: float) -> list[ReferenceState]:
     """Return the references of a set that another prompt may replace now."""
     settled = all(state.taken_at <= now - _TURNOVER_S for state in own)
-    return [state for state in own if (state.ripe and settled) or _is_idle(state, now)]
+    states: list[ReferenceState] = []
+    for state in own:
+        if (state.ripe and settled) or _is_idle(state, now):
+            states.append(state)
+    return states
 
 
 def _is_idle(state: ReferenceState, now: float) -> bool:

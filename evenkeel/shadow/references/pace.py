@@ -194,11 +194,10 @@ def _is_asked(state: ReferenceState, seen: Mapping[str, float], now: float) -> b
 
 def _of_burst(able: Sequence[ReferenceState], asked: AskedToday) -> tuple[str, ...]:
     """Return references of the suspected model: first those not asked in this burst, with most to compare."""
-    references = [
-        state
-        for state in able
-        if state.requested_model == asked.burst_model and state.answers >= _COMPARABLE and not state.failed
-    ]
+    references = []
+    for state in able:
+        if state.requested_model == asked.burst_model and state.answers >= _COMPARABLE and not state.failed:
+            references.append(state)
     began = int(asked.burst_at)
     references.sort(
         key=lambda state: (state.asked_at if state.asked_at >= began else 0.0, -state.answers, state.id)

@@ -111,7 +111,10 @@ def pooled(
         if since in done:
             break
         done.add(since)
-        sides = [sides_of for reference in kept if (sides_of := _sides(reference, since, alike)) is not None]
+        sides = []
+        for reference in kept:
+            if (sides_of := _sides(reference, since, alike)) is not None:
+                sides.append(sides_of)
         if len(sides) < _FEWEST:
             continue
         p_value = min(1.0, len(WINDOWS) * _p_value(sides, level))

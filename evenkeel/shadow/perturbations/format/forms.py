@@ -260,7 +260,10 @@ class Form:
 
 def _language(view: PromptView, asking: Sequence[Segment]) -> str:
     """Return the language of the prompt's own words about its answers."""
-    own = [segment for segment in view.segments if segment.kind == "template" and segment.type != "document"]
+    own = []
+    for segment in view.segments:
+        if segment.kind == "template" and segment.type != "document":
+            own.append(segment)
     words = "\n".join(_words(segment.text, None) for segment in asking)
     language = language_of(words)
     if language in (*SPEECHES, _ENGLISH):

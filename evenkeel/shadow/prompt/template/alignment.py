@@ -62,7 +62,9 @@ def merge(skeleton: Skeleton, text: str, *, trusted: bool = False) -> Skeleton:
     """
     left = token_stretches(list(skeleton))
     right = token_stretches(readable(text))
-    runs = [piece for run in _shared(left, right) for piece in _without_cuts(run, left)]
+    runs = []
+    for run in _shared(left, right):
+        runs.extend(_without_cuts(run, left))
     kept = _significant(runs, left, right, strong_words=2 if trusted else _STRONG_WORDS)
     fragments = tuple("".join(left[run.left : run.left + run.size]) for run in kept)
     if not fragments or not fragments[0].startswith(START) or not fragments[-1].endswith(END):
@@ -141,9 +143,8 @@ def _token_runs(
     runs = [_Run(a - head, b - head, head)]
     if (a_end - a) * (b_end - b) <= _LARGEST_TABLE:
         equal = [step for step in LCSseq.opcodes(left[a:a_end], right[b:b_end]) if step.tag == "equal"]
-        runs += [
-            _Run(a + step.src_start, b + step.dest_start, step.src_end - step.src_start) for step in equal
-        ]
+        for step in equal:
+            runs.append(_Run(a + step.src_start, b + step.dest_start, step.src_end - step.src_start))
     return [*runs, _Run(a_end, b_end, tail)]
 
 
@@ -163,10 +164,9 @@ def _significant(
 ) -> list[_Run]:
     """Return the runs that are not chance: strong ones, and those with a word on the line of a strong one."""
     strong = [_is_strong(left[run.left : run.left + run.size], strong_words) for run in runs]
-    beside = [
-        strong[number + 1] or strong[number] if _same_line(*pair, left, right) else False
-        for number, pair in enumerate(pairwise(runs))
-    ]
+    beside = []
+    for number, pair in enumerate(pairwise(runs)):
+        beside.append(strong[number + 1] or strong[number] if _same_line(*pair, left, right) else False)
     return [
         run
         for number, run in enumerate(runs)

@@ -102,12 +102,14 @@ def _last_words(blocks: Sequence[Block]) -> tuple[Block, ...]:
 
     That is the last one, else the first. Where neither asks anything, nobody can tell.
     """
-    pieces = [
-        Block("template", text, block.type)
-        for block in blocks
-        for text in (_parts_of(block.text) if block.type == "text" else [block.text])
-    ]
-    texts = [index for index, piece in enumerate(pieces) if piece.type == "text" and piece.text.strip()]
+    pieces = []
+    for block in blocks:
+        for text in _parts_of(block.text) if block.type == "text" else [block.text]:
+            pieces.append(Block("template", text, block.type))
+    texts = []
+    for index, piece in enumerate(pieces):
+        if piece.type == "text" and piece.text.strip():
+            texts.append(index)
     own = [index for index in texts if _is_labelled(pieces[index].text)] or texts[-1:]
     if len(texts) > 1 and own == texts[-1:] and not asks(pieces[own[0]].text):
         own = texts[:1] if asks(pieces[texts[0]].text) else []

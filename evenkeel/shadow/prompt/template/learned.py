@@ -125,10 +125,12 @@ class LearnedTemplate:
     def merged(self, texts: Texts) -> tuple[Skeleton, ...]:
         """Return the skeletons that remain if this request belongs to the template too."""
         trusted = self.fingerprint is not None
-        return tuple(
-            skeleton if place(skeleton, text) is not None else merge(skeleton, text, trusted=trusted)
-            for skeleton, text in zip(self.skeletons, texts, strict=True)
-        )
+        skeletons: list[Skeleton] = []
+        for skeleton, text in zip(self.skeletons, texts, strict=True):
+            skeletons.append(
+                skeleton if place(skeleton, text) is not None else merge(skeleton, text, trusted=trusted)
+            )
+        return tuple(skeletons)
 
     def is_known(self, requests: int) -> bool:
         """Return whether the template is no chance likeness of some messages.
@@ -332,10 +334,9 @@ def fingerprint(shape: Shape, skeletons: Sequence[Skeleton]) -> str:
     Marks and blanks next to a gap are left out: whether they belong to the template or to what fills
     the gap depends on the values that happened to come.
     """
-    texts = [
-        [role, [core for fragment in skeleton if (core := _core(fragment))]]
-        for role, skeleton in zip(shape, skeletons, strict=True)
-    ]
+    texts = []
+    for role, skeleton in zip(shape, skeletons, strict=True):
+        texts.append([role, [core for fragment in skeleton if (core := _core(fragment))]])
     written = json.dumps(texts, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(written.encode()).hexdigest()[:16]
 

@@ -99,10 +99,9 @@ class TemplateLearner:
         learner = cls()
         try:
             if isinstance(snapshot, dict) and snapshot.get("format") == FORMAT:
-                routes = [
-                    (str(name), RouteTemplates.from_state(state))
-                    for name, state in snapshot["routes"].items()
-                ]
+                routes = []
+                for name, state in snapshot["routes"].items():
+                    routes.append((str(name), RouteTemplates.from_state(state)))
                 learner._routes.update(routes)
         except (AttributeError, KeyError, TypeError, ValueError, IndexError):
             return cls()
