@@ -89,7 +89,7 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""
         seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-        said: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "time": f"{seconds}.{int(record.created % 1 * 1_000_000):06d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -99,12 +99,12 @@ class JsonLines(logging.Formatter):
         }
         for name, value in vars(record).items():
             if name not in _PLAIN and value not in (None, ""):
-                said[name] = masked(value) if isinstance(value, str) else value
+                entry[name] = masked(value) if isinstance(value, str) else value
         if record.exc_info:
-            said["exception"] = masked(self.formatException(record.exc_info))
+            entry["exception"] = masked(self.formatException(record.exc_info))
         if record.stack_info:
-            said["stack"] = masked(record.stack_info)
-        return escaped(json.dumps(said, ensure_ascii=False, default=str))
+            entry["stack"] = masked(record.stack_info)
+        return escaped(json.dumps(entry, ensure_ascii=False, default=str))
 
 
 def _one_line(text: str) -> str:

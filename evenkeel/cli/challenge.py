@@ -203,13 +203,13 @@ def stop(
 
 def _found(stores: Stores, route: str | None) -> Challenge:
     """Return the challenger that runs on a route, else the last one there."""
-    every = [found for found in stores.challenges.all() if route in {None, found.route}]
+    every = [chosen for chosen in stores.challenges.all() if route in {None, chosen.route}]
     if not every:
         where = f" on route {route}" if route else ""
         raise SettingsError(f"no challenger{where}; start one: evenkeel challenge --route NAME --model NAME")
-    running = [found for found in every if found.stopped_at is None]
-    if route is None and len({found.route for found in running or every}) > 1:
-        routes = figures.listing(sorted({found.route for found in running or every}))
+    running = [chosen for chosen in every if chosen.stopped_at is None]
+    if route is None and len({chosen.route for chosen in running or every}) > 1:
+        routes = figures.listing(sorted({chosen.route for chosen in running or every}))
         raise SettingsError(f"several routes have a challenger ({routes}): add --route NAME")
     return (running or every)[0]
 

@@ -127,10 +127,10 @@ def plot(
     right = PLOT_RIGHT if labelled else PLOT_WIDTH - PLOT_LEFT
     across, up = Scale(x.low, x.high, PLOT_LEFT, right), Scale(y.low, y.high, PLOT_BOTTOM, PLOT_TOP)
     drawn = [_curve(curve, across, up) for curve in curves if curve.marks]
-    places = geometry.spread(
+    positions = geometry.spread(
         [curve.end_y for curve in drawn if curve.label], _LABEL_GAP, PLOT_TOP, PLOT_BOTTOM
     )
-    free = iter(places)
+    free = iter(positions)
     return Plot(
         title=title,
         right=right,

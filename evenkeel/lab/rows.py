@@ -103,19 +103,19 @@ def read_rows(path: Path) -> list[InputRow]:
     return rows
 
 
-def suggestion(wrong: str, known: Iterable[str]) -> str:
+def suggestion(wrong: str, names: Iterable[str]) -> str:
     """' (did you mean "…"?)', or "" if nothing known is close."""
-    close = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(wrong, list(names), n=1, cutoff=0.6)
     return f' (did you mean "{close[0]}"?)' if close else ""
 
 
-def check_columns(rows: list[InputRow], *, required: Iterable[str], known: Iterable[str]) -> None:
+def check_columns(rows: list[InputRow], *, required: Iterable[str], allowed: Iterable[str]) -> None:
     """Raise unless every row has the required fields; names a misspelt column with what was meant."""
     for row in rows:
         for field in required:
             if field in row.cells:
                 continue
-            strange = [name for name in row.cells if name not in set(known)]
+            strange = [name for name in row.cells if name not in set(allowed)]
             close = difflib.get_close_matches(field, strange, n=1, cutoff=0.6)
             if close:
                 raise row.error(close[0], f'is not known; did you mean "{field}"?')
@@ -133,10 +133,12 @@ def column_name(column: object) -> str:
     return str(column).strip().lower().replace(" ", "_").replace("-", "_")
 
 
-def _cells(source: str, place: str, value: Any) -> InputRow:
+def _cells(source: str, location: str, value: Any) -> InputRow:
     if not isinstance(value, dict):
-        raise InputError(f"{source}, {place}: {value if isinstance(value, str) else 'is not a JSON object'}")
-    return InputRow(source, place, {column_name(column): cell for column, cell in value.items()})
+        raise InputError(
+            f"{source}, {location}: {value if isinstance(value, str) else 'is not a JSON object'}"
+        )
+    return InputRow(source, location, {column_name(column): cell for column, cell in value.items()})
 
 
 def numbered_objects(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
@@ -175,21 +177,21 @@ def _table_rows(source: str, text: str, *, tabs: bool) -> Iterator[InputRow]:
     before = 0
     try:
         for record in reader:
-            place, before = f"line {before + 1}", reader.line_num
+            location, before = f"line {before + 1}", reader.line_num
             if not any(cell.strip() for cell in record):
                 continue
             if not columns:
                 columns = [column_name(cell) for cell in record]
                 twice = next((name for name in columns if columns.count(name) > 1), None)
                 if twice is not None:
-                    raise InputError(f'{source}, {place}: two columns are named "{twice}"')
+                    raise InputError(f'{source}, {location}: two columns are named "{twice}"')
                 continue
             if len(record) != len(columns):
                 raise InputError(
-                    f"{source}, {place}: {len(record)} cells under {len(columns)} columns; "
+                    f"{source}, {location}: {len(record)} cells under {len(columns)} columns; "
                     "put cells with commas or line breaks into double quotes"
                 )
-            yield InputRow(source, place, dict(zip(columns, record, strict=True)))
+            yield InputRow(source, location, dict(zip(columns, record, strict=True)))
     except csv.Error as error:
         raise InputError(f"{source}, line {reader.line_num}: {error}") from error
 

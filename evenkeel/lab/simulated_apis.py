@@ -279,24 +279,24 @@ def _events(completion: SimulatedCompletion, tokens_per_event: int) -> Iterator[
     began = _response(completion, "in_progress", [])
     yield {"type": "response.created", "response": began}
     yield {"type": "response.in_progress", "response": began}
-    place = {"item_id": item["id"], "output_index": 0}
+    location = {"item_id": item["id"], "output_index": 0}
     call = completion.tool_call
     if call:
         opened = {**item, "status": "in_progress", "arguments": ""}
         yield {"type": "response.output_item.added", "output_index": 0, "item": opened}
         kind = "response.function_call_arguments"
         for piece in bundles(call.arguments, tokens_per_event):
-            yield {"type": f"{kind}.delta", **place, "delta": piece}
-        yield {"type": f"{kind}.done", **place, "name": call.name, "arguments": call.arguments}
+            yield {"type": f"{kind}.delta", **location, "delta": piece}
+        yield {"type": f"{kind}.done", **location, "name": call.name, "arguments": call.arguments}
     else:
         opened = {**item, "status": "in_progress", "content": []}
         yield {"type": "response.output_item.added", "output_index": 0, "item": opened}
-        place = {**place, "content_index": 0}
-        yield {"type": "response.content_part.added", **place, "part": _part("")}
+        location = {**location, "content_index": 0}
+        yield {"type": "response.content_part.added", **location, "part": _part("")}
         for piece in bundles(completion.text, tokens_per_event):
-            yield {"type": "response.output_text.delta", **place, "delta": piece, "logprobs": []}
-        yield {"type": "response.output_text.done", **place, "text": completion.text, "logprobs": []}
-        yield {"type": "response.content_part.done", **place, "part": _part(completion.text)}
+            yield {"type": "response.output_text.delta", **location, "delta": piece, "logprobs": []}
+        yield {"type": "response.output_text.done", **location, "text": completion.text, "logprobs": []}
+        yield {"type": "response.content_part.done", **location, "part": _part(completion.text)}
     yield {"type": "response.output_item.done", "output_index": 0, "item": item}
     status = _ended(completion)
     yield {"type": f"response.{status}", "response": _response(completion, status, [item])}

@@ -132,14 +132,14 @@ class JudgePanel:
     def _fill(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Take pairs for the free places of a panel: half with the highest rating, half below it."""
         pairs = self._store.pairs(judge)
-        known = {pair.id for pair in pairs}
+        panel_ids = {pair.id for pair in pairs}
         free = MOST - len(pairs)
         taken: Counter[bool] = Counter(pair.ratings[:1] == (_HIGHEST,) for pair in pairs)
         for verdict in verdicts:
             highest = verdict.rating == _HIGHEST
             if free <= 0:
                 return
-            if verdict.id in known or taken[highest] >= MOST // 2:
+            if verdict.id in panel_ids or taken[highest] >= MOST // 2:
                 continue
             evidence = readable_evidence(self._verdicts, verdict.id)
             if evidence is None or evidence.candidate is None:

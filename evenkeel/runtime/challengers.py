@@ -105,8 +105,8 @@ def follow_settings(settings: Settings, store: ChallengeStore, now: float) -> No
             # Should it come back, it is a new one.
             store.stop(replace(challenge, from_settings=False), now)
     for challenge in named.values():
-        known = store.find(challenge.id)
-        stopped_by_hand = known is not None and known.from_settings and known.stopped_at is not None
+        running = store.find(challenge.id)
+        stopped_by_hand = running is not None and running.from_settings and running.stopped_at is not None
         if not stopped_by_hand:
             store.start(replace(challenge, started_at=now))
     store.prune(now)

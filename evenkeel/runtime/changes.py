@@ -293,9 +293,9 @@ class ChangeResponse:
 
     def _noise(self) -> dict[str, float]:
         """Return the noise floor of each route: the largest upper bound among its models."""
-        found: dict[str, float] = {}
+        noise_by_route: dict[str, float] = {}
         for report in self._monitor.reports():
             if report.key.perturbation == BASELINE and report.estimates.content_delta is not None:
-                known = found.get(report.key.route, 0.0)
-                found[report.key.route] = max(known, report.estimates.content_delta.upper)
-        return found
+                noise = noise_by_route.get(report.key.route, 0.0)
+                noise_by_route[report.key.route] = max(noise, report.estimates.content_delta.upper)
+        return noise_by_route

@@ -178,8 +178,8 @@ def request_check(settings: Settings, asked: Mapping[str, str]) -> Check:
     received = f"{response.status_code} {response.reason_phrase}\n{text[:_SHOWN_CHARS]}"
     if response.status_code != httpx2.codes.OK:
         advice = _ADVICE.get(response.status_code, "Check routes.upstream and that the endpoint is up.")
-        said = f"{route.name} answered with status {response.status_code}."
-        return Check("bad", said, advice.format(variable=credential.variable), sent, received)
+        status_line = f"{route.name} answered with status {response.status_code}."
+        return Check("bad", status_line, advice.format(variable=credential.variable), sent, received)
     return _answered(settings, body["model"], text, took_s)._replace(sent=sent, received=received)
 
 
@@ -211,8 +211,8 @@ def _answered(settings: Settings, model: str, text: str, took_s: float) -> Check
     short = f"{answer[:_ANSWER_CHARS]}…" if len(answer) > _ANSWER_CHARS else answer
     named = str(body.get("model") or model)
     cost = _cost(settings, (model, named), body.get("usage"))
-    said = f"{named} answered after {took_s:.1f} s: “{short}”. {cost}"
-    return Check("good", f"{said} A test request is never sampled: it counts in no number.")
+    answer_line = f"{named} answered after {took_s:.1f} s: “{short}”. {cost}"
+    return Check("good", f"{answer_line} A test request is never sampled: it counts in no number.")
 
 
 def _cost(settings: Settings, models: tuple[str, str], usage: Any) -> str:
@@ -221,10 +221,10 @@ def _cost(settings: Settings, models: tuple[str, str], usage: Any) -> str:
     except (TypeError, KeyError, ValueError):
         return "The endpoint reports no tokens, so its cost is not known."
     prices = replays.budgeted_prices(settings)
-    said = f"{tokens[0]:,} tokens in, {tokens[1]:,} out"
+    tokens_line = f"{tokens[0]:,} tokens in, {tokens[1]:,} out"
     if not prices.knows(*models):
-        return f"{said}; the price of the model is not known."
-    return f"{said}: {prices.dearest(models, *tokens):.6f} US dollars."
+        return f"{tokens_line}; the price of the model is not known."
+    return f"{tokens_line}: {prices.dearest(models, *tokens):.6f} US dollars."
 
 
 class _Call(NamedTuple):
@@ -259,14 +259,14 @@ def _tried(call: _Call) -> Check:
     if response.is_success:
         return Check("good", f"{call.what} was answered by {host}.")
     words = visible(_without_keys(str(response.error().get("message", "")), call.headers))[:_ANSWER_CHARS]
-    said = f"{call.what} got status {response.status} from {host}{f' (“{words}”)' if words else ''}."
+    status_line = f"{call.what} got status {response.status} from {host}{f' (“{words}”)' if words else ''}."
     if not call.body.get("model") and response.status in _ABOUT_THE_MODEL:
         # The endpoint read the request, so the way to it and the key are good.
         return Check(
-            "note", f"{said} The connection works.", "Name a model with --test-model to be answered."
+            "note", f"{status_line} The connection works.", "Name a model with --test-model to be answered."
         )
     advice = _ADVICE.get(response.status, "Check the address and that the endpoint is up.")
-    return Check("bad", said, advice.format(variable=call.variable))
+    return Check("bad", status_line, advice.format(variable=call.variable))
 
 
 def replay_check(settings: Settings, asked: Mapping[str, str]) -> Check:
@@ -358,39 +358,41 @@ def budget_check(settings: Settings, asked: Mapping[str, str]) -> Check:
         *([f"{budget.usd_per_day:,.2f} US dollars"] if budget.usd_per_day is not None else []),
         *([f"{budget.tokens_per_day:,} tokens"] if budget.tokens_per_day is not None else []),
     ]
-    said = f"At most {' and '.join(limits)} a day." if limits else "No limit is set."
+    limits_line = f"At most {' and '.join(limits)} a day." if limits else "No limit is set."
     models = list(filter(None, asked.get("models", "").splitlines()))
     refused = [model for model in models if prices.refuses(model)]
     if refused:
         return Check(
             "bad",
-            f"{said} {figures.listing(refused)} has no known price, so it is not replayed.",
+            f"{limits_line} {figures.listing(refused)} has no known price, so it is not replayed.",
             "Set its price under prices, or 0 if it is free.",
         )
     guessed = [model for model in models if not prices.knows(model)]
     notes = [f"{figures.listing(guessed)} has no known price."] if guessed else []
     notes += [f"{model}." for model in unpriced(settings)]
-    known = [model for model in models if model not in guessed]
-    if known:
-        said += f" The price of {figures.listing(known)} is known."
+    priced = [model for model in models if model not in guessed]
+    if priced:
+        limits_line += f" The price of {figures.listing(priced)} is known."
     if not limits:
         return Check(
-            "note", " ".join([said, *notes]), "Set budget.usd_per_day: replays and the judge are paid for."
+            "note",
+            " ".join([limits_line, *notes]),
+            "Set budget.usd_per_day: replays and the judge are paid for.",
         )
     if notes:
         return Check(
             "note",
-            " ".join([said, *notes]),
+            " ".join([limits_line, *notes]),
             "Set its price under prices, or 0 if it is free." if guessed else "",
         )
-    return Check("good", said)
+    return Check("good", limits_line)
 
 
 def notification_check(settings: Settings, by: str = "") -> Check:
     """Send a marked test message to every channel."""
     problems: list[str] = []
-    found = list(sinks(settings, problems.append))
-    if not found and not problems:
+    targets = list(sinks(settings, problems.append))
+    if not targets and not problems:
         return Check(
             "note",
             "No channel is set: incidents show in the console only.",
@@ -404,13 +406,15 @@ def notification_check(settings: Settings, by: str = "") -> Check:
         about="test",
     )
     took: list[str] = []
-    for sink in found:
+    for sink in targets:
         if sink.tell(message):
             took.append(sink.name)
         else:
             problems.append(f"{sink.name} did not take it{f': {sink.problem}' if sink.problem else ''}")
-    said = f"Sent “{_TITLE}” to {figures.listing(took)}." if took else ""
+    sent_line = f"Sent “{_TITLE}” to {figures.listing(took)}." if took else ""
     if problems:
         failed = " ".join(f"{problem.removeprefix('[evenkeel] ').rstrip('.')}." for problem in problems)
-        return Check("bad", f"{said} {failed}".strip(), "Check the variable that holds its address or key.")
-    return Check("good", said, "Look whether it has arrived." if took else "")
+        return Check(
+            "bad", f"{sent_line} {failed}".strip(), "Check the variable that holds its address or key."
+        )
+    return Check("good", sent_line, "Look whether it has arrived." if took else "")

@@ -76,11 +76,11 @@ def addresses(settings: Settings) -> dict[str, str]:
     """
     if settings.alerts.notify and importlib.util.find_spec("apprise") is None:
         raise ValueError('notifications need pip install "evenkeel-proxy[notify]"')
-    found = {variable: os.environ.get(variable, "") for variable in settings.alerts.notify}
-    for variable, url in found.items():
+    values = {variable: os.environ.get(variable, "") for variable in settings.alerts.notify}
+    for variable, url in values.items():
         if not url:
             raise ValueError(f"the variable {variable} is empty; it must hold the address of a service")
-    return found
+    return values
 
 
 def notification_keys(settings: Settings) -> dict[str, str]:
@@ -90,11 +90,11 @@ def notification_keys(settings: Settings) -> dict[str, str]:
     """
     alert = settings.alerts
     named = (alert.webhook_secret_env, alert.slack_token_env, alert.teams_url_env, alert.pagerduty_key_env)
-    found = {variable: os.environ.get(variable, "") for variable in named if variable is not None}
-    for variable, value in found.items():
+    values = {variable: os.environ.get(variable, "") for variable in named if variable is not None}
+    for variable, value in values.items():
         if not value:
             raise ValueError(f"the variable {variable} is empty; it must hold a key or address of a service")
-    return found
+    return values
 
 
 def check(settings: Settings, where: str) -> None:
@@ -106,23 +106,26 @@ def check(settings: Settings, where: str) -> None:
 
     Raises: SettingsError with a one-line message.
     """
-    known = _looked_up(f"{where}: replays.languages", partial(perturbations, settings))
+    perturbations_known = _looked_up(f"{where}: replays.languages", partial(perturbations, settings))
     _looked_up(f"{where}: judge", partial(bundles, settings))
     _looked_up(f"{where}: alerts.limits", partial(limits, settings))
     _looked_up(f"{where}: alerts", partial(notification_keys, settings))
     if settings.alerts.notify:
         _looked_up(f"{where}: alerts.notify", partial(addresses, settings))
     for index, route in enumerate(settings.routes):
-        place = f"{where}: routes[{index}]"
-        _looked_up(f"{place}.trials.perturbations", partial(by_name, route.trials.perturbations, known))
+        section = f"{where}: routes[{index}]"
+        _looked_up(
+            f"{section}.trials.perturbations",
+            partial(by_name, route.trials.perturbations, perturbations_known),
+        )
         if route.task is not None:
-            _looked_up(f"{place}.task", partial(task_named, route.task))
+            _looked_up(f"{section}.task", partial(task_named, route.task))
         if route.template:
-            _looked_up(f"{place}.template", partial(StatedTemplate.of, route.template))
+            _looked_up(f"{section}.template", partial(StatedTemplate.of, route.template))
 
 
-def _looked_up(place: str, look_up: Callable[[], Found]) -> Found:
+def _looked_up(section: str, look_up: Callable[[], Found]) -> Found:
     try:
         return look_up()
     except ValueError as error:
-        raise SettingsError(f"{place}: {error}") from error
+        raise SettingsError(f"{section}: {error}") from error

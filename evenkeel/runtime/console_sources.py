@@ -56,13 +56,13 @@ def with_operations(
 
 def dead_exchange(queue: ExchangeQueue, exchange_id: str) -> Exchange | None:
     """Return what is stored of an exchange that was given up, with its bodies decoded where possible."""
-    found = queue.dead_exchange(exchange_id)
-    if found is None:
+    exchange = queue.dead_exchange(exchange_id)
+    if exchange is None:
         return None
     return replace(
-        found,
-        request_body=_readable(found.request_body, found.request_headers),
-        response_body=_readable(found.response_body, found.response_headers),
+        exchange,
+        request_body=_readable(exchange.request_body, exchange.request_headers),
+        response_body=_readable(exchange.response_body, exchange.response_headers),
     )
 
 

@@ -139,9 +139,9 @@ class JudgeHealth:
         """Return why exchanges wait; None if they do not."""
         if not self.hold:
             return None
-        said = self.problem or f"the judge {self.model} fails again and again, or wants a pause"
+        problem = self.problem or f"the judge {self.model} fails again and again, or wants a pause"
         step = self.advice or "check the judge's endpoint and its limits"
-        return JudgeTrouble(self.reason, *(f"{text[:1].upper()}{text[1:]}" for text in (said, f"{step}.")))
+        return JudgeTrouble(self.reason, *(f"{text[:1].upper()}{text[1:]}" for text in (problem, f"{step}.")))
 
     def snapshot(self) -> Snapshot:
         """Return whether the judge can be used, for `SnapshotCollector`; nothing without a judge."""

@@ -117,12 +117,12 @@ class _Ports(NamedTuple):
 
     def known_to(self, settings: Settings) -> Settings:
         """Return the settings with the actual ports and the absolute path of the data folder."""
-        known: dict[str, object] = {"data_dir": settings.data_dir.absolute()}
+        port_settings: dict[str, object] = {"data_dir": settings.data_dir.absolute()}
         for name, sockets in (("listen", self.data), ("access", self.admin)):
             if sockets:
                 port = sockets[0].getsockname()[1]
-                known[name] = getattr(settings, name).model_copy(update={"port": port})
-        return settings.model_copy(update=known)
+                port_settings[name] = getattr(settings, name).model_copy(update={"port": port})
+        return settings.model_copy(update=port_settings)
 
 
 class _Start(NamedTuple):
@@ -154,8 +154,8 @@ async def _proxy(start: _Start) -> None:
     def snapshot() -> Snapshot:
         return merge(read() for read in snapshots)
 
-    def apply(running: data_plane.Running, found: Settings) -> None:
-        loop.run_in_executor(None, running.follow, found)
+    def apply(running: data_plane.Running, settings: Settings) -> None:
+        loop.run_in_executor(None, running.follow, settings)
 
     def started(running: data_plane.Running) -> None:
         snapshots.append(running.snapshot)
@@ -495,8 +495,8 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
             else:
                 console += "   (sign in with the token)"
     if role == "monitor":
-        place = f"as {checkpoint_name(settings)}, in {_shared_at(settings, role)}"
-        return "\n".join([f"evenkeel {VERSION} monitor", console, *metrics, f"  watches    {place}"])
+        location = f"as {checkpoint_name(settings)}, in {_shared_at(settings, role)}"
+        return "\n".join([f"evenkeel {VERSION} monitor", console, *metrics, f"  watches    {location}"])
     # Loaded on demand: it brings what a data plane never needs.
     from evenkeel.runtime.notes import judge_line  # noqa: PLC0415
 

@@ -61,14 +61,16 @@ def limit_lines(settings: Settings) -> Iterator[str]:
 
     Raises: ValueError if the file of calibrated limits can't be read.
     """
-    found = monitor_settings(settings)
+    settings_of_monitor = monitor_settings(settings)
     shared: dict[str, list[str]] = {}
     for route in settings.routes:
-        limits = {measure.value: limit for measure, limit in found.limits_of(route.name).items()}
-        said = ", ".join(
+        limits = {
+            measure.value: limit for measure, limit in settings_of_monitor.limits_of(route.name).items()
+        }
+        listed = ", ".join(
             f"{name} {limit.value:g} ({limit.source})"
-            for name, limit in (*limits.items(), ("drift", found.tolerance_of(route.name)))
+            for name, limit in (*limits.items(), ("drift", settings_of_monitor.tolerance_of(route.name)))
         )
-        shared.setdefault(said, []).append(route.name)
-    for said, routes in shared.items():
-        yield f"limits of {', '.join(routes)}: {said}"
+        shared.setdefault(listed, []).append(route.name)
+    for listed, routes in shared.items():
+        yield f"limits of {', '.join(routes)}: {listed}"

@@ -34,9 +34,9 @@ def judge_line(settings: Settings) -> str:
     if costs.knows(judge.model):
         in_usd, out_usd = (costs.usd(judge.model, *tokens) for tokens in ((_MILLION, 0), (0, _MILLION)))
         price = f"${in_usd:.2f} per million tokens in, ${out_usd:.2f} out"
-    place = Upstream.parse(without_credentials(judge.base_url))
+    judged_at = Upstream.parse(without_credentials(judge.base_url))
     key = f"the key in {judge.api_key_env}"
-    return f"{judged_by(judge.model)} at {place} with {key}, within the budget ({price}); --no-judge for none"
+    return f"{judged_by(judge.model)} at {judged_at} with {key}, within the budget ({price}); --no-judge for none"
 
 
 def notes(settings: Settings) -> list[str]:
@@ -46,27 +46,27 @@ def notes(settings: Settings) -> list[str]:
 
 def unpriced(settings: Settings) -> list[str]:
     """Name the models without a known price, which count at an assumed price or are not replayed."""
-    known = budgeted_prices(settings)
-    if known.assumed is None:
+    price_list = budgeted_prices(settings)
+    if price_list.assumed is None:
         return []
     rewriter = settings.replays.rewriter
     models = {
         "judge": settings.judge.model if settings.judge else None,
         "replays.rewriter": rewriter.model if rewriter else None,
     }
-    found = []
+    model_names = []
     for part, model in models.items():
-        if model and not known.knows(model):
-            found.append(
-                f"{part}: {model} has no known price, so it {known.assumed.said} against the budget. Set its "
+        if model and not price_list.knows(model):
+            model_names.append(
+                f"{part}: {model} has no known price, so it {price_list.assumed.said} against the budget. Set its "
                 "price, or 0 if it is free, under `budget.prices`"
             )
-    if known.required and not known.knows():
-        found.append(
+    if price_list.required and not price_list.knows():
+        model_names.append(
             "budget: usd_per_day is set, so models without a known price are not replayed. Set their prices "
             'under `budget.prices`, or one for all of them as "*"'
         )
-    return found
+    return model_names
 
 
 def _left_undone(settings: Settings) -> Iterator[str]:
@@ -76,12 +76,12 @@ def _left_undone(settings: Settings) -> Iterator[str]:
         yield "replays.rewriter: no judge checks its texts, so nothing is rewritten; name one with --judge"
     if 0 in {budget.usd_per_day, budget.tokens_per_day}:
         yield "budget: a limit is 0, so nothing is replayed, and no judge is asked; null is no limit"
-    found: dict[str, list[str]] = {}
+    steps_by_route: dict[str, list[str]] = {}
     for route in settings.routes:
-        for said in _of_route(route):
-            found.setdefault(said, []).append(route.name)
-    for said, routes in found.items():
-        yield f"routes.{', '.join(routes)}: {said}"
+        for step in _of_route(route):
+            steps_by_route.setdefault(step, []).append(route.name)
+    for step, routes in steps_by_route.items():
+        yield f"routes.{', '.join(routes)}: {step}"
 
 
 def _of_route(route: Route) -> Iterator[str]:

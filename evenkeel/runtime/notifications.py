@@ -151,9 +151,9 @@ def sinks(settings: Settings, announce: Callable[[str], None]) -> Iterator[Sink]
         if alert.pagerduty_key_env:
             yield PagerDuty(keys[alert.pagerduty_key_env])
     try:
-        found = addresses(settings)
+        urls = addresses(settings)
     except ValueError as error:
         announce(f"[evenkeel] no notifications by apprise: {error}; everything else goes on")
         return
-    for name, url in found.items():
+    for name, url in urls.items():
         yield LateSink(name, url, announce)

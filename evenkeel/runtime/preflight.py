@@ -95,11 +95,11 @@ def _needs_key(settings: Settings, model: JudgeSettings | RewriterSettings) -> b
     """Tell whether a model needs a key: not if its server takes requests and replays without one."""
     if model is not settings.judge:
         return True
-    place = Upstream.parse(without_credentials(model.base_url or ""))
+    endpoint = Upstream.parse(without_credentials(model.base_url or ""))
     keyless = any(
-        key.traffic is None and key.upstream.same_origin(place) for key in chain(*settings.keys.values())
+        key.traffic is None and key.upstream.same_origin(endpoint) for key in chain(*settings.keys.values())
     )
-    return not keyless or small_model(place.origin) is not None
+    return not keyless or small_model(endpoint.origin) is not None
 
 
 def _with_fallbacks(route: Route) -> tuple[Route | Fallback, ...]:
@@ -163,24 +163,24 @@ def redis_notes(settings: Settings) -> list[str]:
     if redis is None:
         return []
     parts = urlsplit(redis.url)
-    hosts = [place.rpartition(":")[0].strip("[]") for place in redis.sentinels] or [
+    hosts = [sentinel.rpartition(":")[0].strip("[]") for sentinel in redis.sentinels] or [
         parts.hostname or "localhost"
     ]
     others = [host for host in hosts if not _is_this_machine(host)]
     if parts.scheme == "unix" or not others:
         return []
-    found = []
+    notes = []
     if parts.scheme != "rediss":
-        found.append(
+        notes.append(
             f"storage.redis.url: prompts and answers travel unencrypted to {others[0]}; write rediss://, "
             "and ca_file for certificates of your own"
         )
     if redis.password is None and redis.cert_file is None:
-        found.append(
+        notes.append(
             f"redis: {others[0]} is used with no password, so whoever reaches it reads prompts and changes "
             f"verdicts and spend; set one, in the variable {redis.password_env}"
         )
-    return found
+    return notes
 
 
 def _is_this_machine(host: str) -> bool:

@@ -40,9 +40,9 @@ USUAL_TOKENS: Final = (1_000, 400)
 
 def pace_of(settings: Settings) -> Pace:
     """Return the pace of a route's references; no calls if no exchange may be stored."""
-    given = settings.replays.references
-    calls = given.calls_per_day if settings.asks_references else 0
-    return Pace(calls, BURST_CALLS, given.usd_per_day)
+    references = settings.replays.references
+    calls = references.calls_per_day if settings.asks_references else 0
+    return Pace(calls, BURST_CALLS, references.usd_per_day)
 
 
 def reference_level(settings: Settings) -> float:
@@ -92,12 +92,12 @@ class Noticing:
                 noticed.append(Suspicion(report.route, report.requested_model, report.suspected_since))
         if not convicted:  # The records below cost more.
             return MonitorFindings(tuple(noticed), renamed=tuple(renamed))
-        found = self._found(begin)
+        changes = self._found(begin)
         open_questions = []
         for finding in noticed:
-            if not any(_explains(change, finding) for change in found):
+            if not any(_explains(change, finding) for change in changes):
                 open_questions.append(finding)
-        return MonitorFindings(tuple(open_questions), tuple(found), tuple(renamed))
+        return MonitorFindings(tuple(open_questions), tuple(changes), tuple(renamed))
 
     def _found(self, begin: float) -> list[FoundChange]:
         """Return the changes that references found since then."""
@@ -117,7 +117,7 @@ def _explains(change: FoundChange, suspicion: Suspicion) -> bool:
 
 def asker(settings: Settings, stores: Stores, instruments: Instruments, monitor: Monitor) -> ReferenceAsker:
     """Return the caller of references for the routes that this monitor watches."""
-    known: Sequence[str] = [route.name for route in settings.routes]
+    routes_watched: Sequence[str] = [route.name for route in settings.routes]
     return ReferenceAsker(
         stores.references,
         stores.verdicts,
@@ -129,8 +129,8 @@ def asker(settings: Settings, stores: Stores, instruments: Instruments, monitor:
         ),
         AskerSettings(
             pace_of(settings),
-            routes=tuple(known),
-            known=tuple(known),
+            routes=tuple(routes_watched),
+            known=tuple(routes_watched),
             level=reference_level(settings),
         ),
         noticed=Noticing(monitor.changes, monitor.change_records, monitor.silent, time.time),
@@ -147,12 +147,12 @@ def judge_panel(
         return None
 
     def moved() -> dict[str, float]:
-        found: dict[str, float] = {}
+        moved_at: dict[str, float] = {}
         for changes in monitor.changes():
             times = [mark.at for mark in changes.latest if mark.kind == kinds.RATINGS]
             if times:
-                found[changes.route] = max(times)
-        return found
+                moved_at[changes.route] = max(times)
+        return moved_at
 
     routes = [route.name for route in settings.routes]
     return JudgePanel(

@@ -123,11 +123,11 @@ def _shown(path: str, value: Any) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
-def _whole_routes(found: list[SettingChange], before: Settings, after: Settings) -> Iterator[SettingChange]:
+def _whole_routes(changes: list[SettingChange], before: Settings, after: Settings) -> Iterator[SettingChange]:
     old = [route.name for route in before.routes]
     new = [route.name for route in after.routes]
     one_sided = set(old) ^ set(new)
-    for change in found:
+    for change in changes:
         route = next((name for name in one_sided if change.path.startswith(f"routes.{name}.")), None)
         if route is None:
             yield change
@@ -189,9 +189,9 @@ class Follower:
                 await asyncio.wait_for(self._asked.wait(), _POLL_S)
             asked = self._asked.is_set()
             self._asked.clear()
-            found = await asyncio.to_thread(self._reload, asked=asked)
-            if found is not None:
-                apply(found)
+            settings = await asyncio.to_thread(self._reload, asked=asked)
+            if settings is not None:
+                apply(settings)
 
     def _reload(self, *, asked: bool) -> Settings | None:
         if asked:
@@ -257,12 +257,12 @@ class Reloader:
         Returns: the settings if they are valid and differ, else None. Blocks.
         """
         try:
-            found = self.source.read()
-            contents = _contents(found)
-            changes = difference(self._written, found)
+            settings = self.source.read()
+            contents = _contents(settings)
+            changes = difference(self._written, settings)
             changes += tuple(
                 SettingChange(name, str(path), f"{path} (its new content)")
-                for name, path in _files(found).items()
+                for name, path in _files(settings).items()
                 if contents[name] != self._contents[name] and path == _files(self._written)[name]
             )
         except SettingsError as error:
@@ -285,10 +285,10 @@ class Reloader:
             return None
         for change in changes:
             log.info("settings changed: %s", change)
-        self._written, self._contents = found, contents
+        self._written, self._contents = settings, contents
         kept = {name: getattr(self.running, name) for name in _AS_STARTED}
-        self.running = found.model_copy(update=kept)
-        logs.configure(found.telemetry.log_level, found.telemetry.log_format)
+        self.running = settings.model_copy(update=kept)
+        logs.configure(settings.telemetry.log_level, settings.telemetry.log_format)
         return self.running
 
     def snapshot(self) -> Snapshot:

@@ -113,10 +113,10 @@ def _missing(settings: Settings, kind: Perturbation) -> str | None:
 
 def chosen(settings: Settings) -> dict[str, tuple[Perturbation, ...]]:
     """Return the perturbations that each route asks for, without the baseline, even those that cannot run."""
-    known = choices.perturbations(settings)
+    perturbations_known = choices.perturbations(settings)
     kinds = {}
     for route in settings.routes:
-        named = by_name(route.trials.perturbations, known)
+        named = by_name(route.trials.perturbations, perturbations_known)
         kinds[route.name] = tuple(kind for kind in named if kind.name != BASELINE)
     return kinds
 
@@ -184,18 +184,18 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
         route = table.named(exchange.route)
         assert route is not None
         # The upstream that answered, so that a trial compares prompts and not deployments.
-        place = exchange.upstream if exchange.upstream < len(route.upstreams) else 0
-        upstream = route.upstreams[place]
+        index = exchange.upstream if exchange.upstream < len(route.upstreams) else 0
+        upstream = route.upstreams[index]
         path = route.target(without_further_query(exchange.path).encode("latin-1"), upstream).decode(
             "latin-1"
         )
         return Target(
             f"{upstream.origin}{path}",
-            (*api_headers(exchange), *headers[exchange.route][place]),
+            (*api_headers(exchange), *headers[exchange.route][index]),
             upstream.unix_path,
             exchange.route,
             # The settings do not say which tiers a fallback has.
-            flex=place == 0 and exchange.route in flexible,
+            flex=index == 0 and exchange.route in flexible,
         )
 
     return target
@@ -217,9 +217,9 @@ def reference_target(settings: Settings) -> Callable[[Reference], Target]:
     def target(reference: Reference) -> Target:
         route = table.named(reference.route)
         assert route is not None
-        place = reference.upstream if reference.upstream < len(route.upstreams) else 0
-        upstream = route.upstreams[place]
-        carried = (*headers_of(api_of(reference.path), reference.headers), *headers[reference.route][place])
+        index = reference.upstream if reference.upstream < len(route.upstreams) else 0
+        upstream = route.upstreams[index]
+        carried = (*headers_of(api_of(reference.path), reference.headers), *headers[reference.route][index])
         return Target(
             upstream.url(without_further_query(reference.path)), carried, upstream.unix_path, reference.route
         )

@@ -37,7 +37,7 @@ def settings_that_matter(settings: Settings) -> dict[str, dict[str, str]]:
     """Return, by route, the settings that decide what is tried and how it is scored, without credentials."""
     common = _flat({"alerts.threshold": settings.alerts.threshold, **_judge(settings), **_scoring(settings)})
     plans = replays.route_plans(settings)
-    found: dict[str, dict[str, str]] = {}
+    values_by_route: dict[str, dict[str, str]] = {}
     for route in settings.routes:
         plan = plans[route.name]
         own = _flat(
@@ -47,8 +47,8 @@ def settings_that_matter(settings: Settings) -> dict[str, dict[str, str]]:
                 "template": list(route.template),
             }
         )
-        found[route.name] = common | own
-    return found
+        values_by_route[route.name] = common | own
+    return values_by_route
 
 
 def fingerprint(values: Mapping[str, str]) -> str:

@@ -356,17 +356,17 @@ def receive() -> Briefing:
     return Briefing.from_line(line)
 
 
-def when_orphaned(act: Callable[[], object], told: Callable[[Briefing], object] = lambda _: None) -> None:
+def when_orphaned(act: Callable[[], object], brief: Callable[[Briefing], object] = lambda _: None) -> None:
     """Call `act` from a thread once the supervisor has gone.
 
     Args:
         act: Ends the process.
-        told: Called in that thread with each briefing that comes after the first.
+        brief: Called in that thread with each briefing that comes after the first.
     """
 
     def watch() -> None:
         while line := _next_line():
-            told(Briefing.from_line(line))
+            brief(Briefing.from_line(line))
         act()
 
     threading.Thread(target=watch, name="supervisor-watch", daemon=True).start()

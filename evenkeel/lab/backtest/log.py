@@ -211,9 +211,9 @@ def _advice(error: ValueError | RecursionError | msgspec.MsgspecError) -> str:
         near = difflib.get_close_matches(unknown["member"], LogLine.__struct_fields__, n=1)
         advice = f'did you mean "{near[0]}"?' if near else "leave it out, or see docs/backtest.md"
         return f'evenkeel knows no "{unknown["member"]}"; {advice}'
-    place = _AT.fullmatch(problem)
-    if place:
-        return f'"{place["member"]}": {place["what"].replace("`", "").lower()}'
+    location = _AT.fullmatch(problem)
+    if location:
+        return f'"{location["member"]}": {location["what"].replace("`", "").lower()}'
     if isinstance(error, UnicodeDecodeError):
         return "is not UTF-8; save the file as UTF-8"
     if isinstance(error, msgspec.DecodeError) and not isinstance(error, msgspec.ValidationError):
@@ -254,18 +254,18 @@ class _Reader:
         exchange = line.exchange or f"line-{number}"
         at = _time(line.time)
         name = _drawn(line.id or f"line-{number}", line)
-        known = self._controls.get(exchange)
+        control = self._controls.get(exchange)
         if line.perturbation in CONTROLS:
-            if known is None or known.written:
+            if control is None or control.written:
                 verdict = _control(line, exchange, at, name)
-                if known is None:
+                if control is None:
                     self._remember(exchange, _said_of(line))
                 yield from _labelled(verdict, line)
             return
         own = _said_of_baseline(line)
         if own.rating is None and own.similarity is None:
-            own = known or own
-        elif known is None:
+            own = control or own
+        elif control is None:
             self._remember(exchange, own)
             resend = msgspec.structs.replace(
                 line, rating=own.rating, similarity=own.similarity, quality=own.quality, invalid=False,

@@ -359,30 +359,30 @@ def _pictures(backtest: Backtest) -> Iterator[ReportSection]:
 
 
 def _picture(cell: CellReport, backtest: Backtest) -> Picture | None:
-    places = []
+    points = []
     for snapshot in backtest.snapshots:
         for report in snapshot.cells:
             if report.key == cell.key and report.estimates.content_delta is not None:
-                places.append((snapshot.trial, report))
-    if len(places) <= 1:
+                points.append((snapshot.trial, report))
+    if len(points) <= 1:
         return None
     return Picture(
-        _drawn(places, cell, backtest),
+        _drawn(points, cell, backtest),
         caption=f"{_name(cell.key, backtest)}.",
         keys=(("s0", "content delta"), ("judge", "noise floor"), ("limit", "alert"), ("s1", "change")),
     )
 
 
-def _drawn(places: list[tuple[int, CellReport]], cell: CellReport, backtest: Backtest) -> Plot:
+def _drawn(points: list[tuple[int, CellReport]], cell: CellReport, backtest: Backtest) -> Plot:
     deltas, floor = [], []
-    for trial, report in places:
+    for trial, report in points:
         if report.estimates.content_delta:
             deltas.append((trial, report.estimates.content_delta))
         if report.noise_floor and report.estimates.excess:
             floor.append((trial, report.noise_floor))
     lower = [(float(trial), delta.lower) for trial, delta in deltas]
     upper = [(float(trial), delta.upper) for trial, delta in deltas]
-    first, last = places[0][0], places[-1][0]
+    first, last = points[0][0], points[-1][0]
     marks = [("limit", alert.offset) for alert in backtest.raised if _of(alert, cell.key)]
     for change in backtest.changes:
         if change.route == cell.key.route:
@@ -391,8 +391,8 @@ def _drawn(places: list[tuple[int, CellReport]], cell: CellReport, backtest: Bac
     step = (last - first) / _TICKS
     return plot(
         f"Content delta of {cell.key.perturbation}",
-        Axis(first, last, [round(first + step * place) for place in range(_TICKS + 1)]),
-        Axis(0.0, top, [top * place / _TICKS for place in range(_TICKS + 1)], percent=True),
+        Axis(first, last, [round(first + step * offset) for offset in range(_TICKS + 1)]),
+        Axis(0.0, top, [top * offset / _TICKS for offset in range(_TICKS + 1)], percent=True),
         curves=[
             Curve("s0", tuple(Mark(trial, delta.value) for trial, delta in deltas), dotted=False),
             Curve("judge", tuple(Mark(trial, noise.value) for trial, noise in floor), dotted=False),

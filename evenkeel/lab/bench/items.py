@@ -73,13 +73,13 @@ class Issue(_IssuePart):
 
     @model_validator(mode="after")
     def _entities_fit(self) -> Self:
-        known = {slot.name: slot for slot in self.slots}
-        if len(known) != len(self.slots):
+        slot_by_name = {slot.name: slot for slot in self.slots}
+        if len(slot_by_name) != len(self.slots):
             raise ValueError("schema: names a slot twice")
         if not self.entities:
             raise ValueError("entities: is empty; the message must fill at least one slot")
         for name, value in self.entities.items():
-            slot = known.get(name)
+            slot = slot_by_name.get(name)
             if slot is None:
                 raise ValueError(f"entities: {name!r} is no slot of the schema")
             if slot.choices and value not in slot.choices:
@@ -139,9 +139,9 @@ def described(faults: Sequence[ErrorDetails]) -> str:
     """The first fault of an issue, by its field, and how many more there are."""
     fault = faults[0]
     message = fault["msg"].removeprefix("Value error, ")
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
-    if not place:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
+    if not path:
         # Of the whole issue: the message begins with the field.
-        place, _, message = message.partition(": ")
+        path, _, message = message.partition(": ")
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-    return f'field "{place}": {message}{more}'
+    return f'field "{path}": {message}{more}'

@@ -109,8 +109,8 @@ def _overall(tables: BenchTables) -> ReportSection:
 
 
 def _plot(points: list[Point]) -> DotPlot:
-    known = [point.lower for point in points if point.lower is not None]
-    low, ticks = (0.5, _ZOOMED) if known and min(known) >= _ZOOMED[0] else (0.0, _TICKS)
+    lower_ends = [point.lower for point in points if point.lower is not None]
+    low, ticks = (0.5, _ZOOMED) if lower_ends and min(lower_ends) >= _ZOOMED[0] else (0.0, _TICKS)
     return dot_plot("Overall robustness", points, low=low, high=1, ticks=ticks, in_points=True)
 
 

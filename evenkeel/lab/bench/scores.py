@@ -119,14 +119,16 @@ def scores(groups: Iterable[Sequence[BenchTrial]]) -> GroupScores:
             filled.append(group)
     if not filled:
         return GroupScores(None, None, None)
-    known = [[trial for trial in group if trial.shifted is not None] for group in filled]
-    rated = [_parts(group, lambda one: one.shifted is True) for group in known]
+    rated_groups = [[trial for trial in group if trial.shifted is not None] for group in filled]
+    rated = [_parts(group, lambda one: one.shifted is True) for group in rated_groups]
     scored = [
         _parts([trial for trial in group if trial.changed is not None], lambda one: one.changed is True)
         for group in filled
     ]
-    least = [_parts(group, lambda one: one.changed is True) for group in known]
-    most = [_parts(group, lambda one: bool(one.shifted) and one.changed is not False) for group in known]
+    least = [_parts(group, lambda one: one.changed is True) for group in rated_groups]
+    most = [
+        _parts(group, lambda one: bool(one.shifted) and one.changed is not False) for group in rated_groups
+    ]
     low, high = interval(least), interval(most)
     assert low is not None
     assert high is not None
@@ -135,7 +137,7 @@ def scores(groups: Iterable[Sequence[BenchTrial]]) -> GroupScores:
         _figure(runs, _robustness, (1 - high[1], 1 - low[0]), _trials(rated)),
         _figure(runs, lambda counts: counts.content_delta_value, interval(rated), _trials(rated)),
         _figure(runs, lambda counts: counts.quality_delta_value, interval(scored), _trials(scored)),
-        fmean(sum(bool(trial.invalid) for trial in group) / len(group) for group in known),
+        fmean(sum(bool(trial.invalid) for trial in group) / len(group) for group in rated_groups),
     )
 
 
@@ -170,9 +172,9 @@ def _robustness(counts: Counts) -> float | None:
 def _runs(groups: Sequence[Sequence[BenchTrial]]) -> list[list[Counts]]:
     """Count each group in each run."""
     by_run: dict[int, list[list[BenchTrial]]] = {}
-    for place, group in enumerate(groups):
+    for number, group in enumerate(groups):
         for trial in group:
-            by_run.setdefault(trial.run, [[] for _ in groups])[place].append(trial)
+            by_run.setdefault(trial.run, [[] for _ in groups])[number].append(trial)
     return [[_counts(trials) for trials in by_run[run]] for run in sorted(by_run)]
 
 
@@ -184,9 +186,9 @@ def _figure(
 ) -> Figure | None:
     means = []
     for counts in runs:
-        known = [figure for count in counts if (figure := value(count)) is not None]
-        if known:
-            means.append(fmean(known))
+        figures_known = [figure for count in counts if (figure := value(count)) is not None]
+        if figures_known:
+            means.append(fmean(figures_known))
     if not means or span is None:
         return None
     mean = fmean(means)
@@ -196,8 +198,8 @@ def _figure(
 
 def mean_std(figures: Iterable[Figure]) -> float | None:
     """The mean of the standard deviations over runs; None for single runs."""
-    known = [figure.std for figure in figures if figure.std is not None]
-    return fmean(known) if known else None
+    deviations = [figure.std for figure in figures if figure.std is not None]
+    return fmean(deviations) if deviations else None
 
 
 BASELINE: Final = "baseline"
@@ -362,7 +364,9 @@ def _difficulty(rows: Sequence[ModelRow]) -> tuple[CategoryRow, ...]:
     for name in sorted({name for row in rows for name in row.categories}, key=rewordings.position):
         figures = []
         for row in rows:
-            if (one := row.categories.get(name)) is not None and (figure := one.robustness) is not None:
+            if (part_figure := row.categories.get(name)) is not None and (
+                figure := part_figure.robustness
+            ) is not None:
                 figures.append(figure)
         if figures:
             figures_by_name[name] = figures

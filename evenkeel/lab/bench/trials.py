@@ -268,7 +268,7 @@ class Rounds:
         if self._scorer.scorer == "metrics" and case.task is not Task.SLOT_FILLING:
             # Only identical, empty and invalid answers would be known: a share of these is no content delta.
             return BenchTrial(*at, failure="no_judge", similarity=judgement.similarity)
-        known = BenchTrial(
+        trial = BenchTrial(
             *at,
             judgement.rating,
             changed=True if judgement.invalid else None,
@@ -276,7 +276,7 @@ class Rounds:
             invalid=judgement.invalid,
         )
         if judgement.invalid:
-            return known
+            return trial
         scores = list(judgement.quality)
         failures = list(judgement.failures)
         if case.task is Task.SLOT_FILLING:
@@ -287,14 +287,14 @@ class Rounds:
                 scores.append(quality)
                 # In another language right values are worded otherwise than the gold.
                 if pair.wanted.language is None:
-                    known = replace(known, rating=rating_by_gold(quality, known.rating))
-        if known.shifted is None:
+                    trial = replace(trial, rating=rating_by_gold(quality, trial.rating))
+        if trial.shifted is None:
             return BenchTrial(*at, failure=failures[0].reason if failures else "no_judge")
-        if not known.shifted or any(score.changed for score in scores):
-            return replace(known, changed=known.shifted or None)
+        if not trial.shifted or any(score.changed for score in scores):
+            return replace(trial, changed=trial.shifted or None)
         if failures or not scores:
-            return replace(known, failure=f"quality_{failures[0].reason if failures else 'missing'}")
-        return replace(known, changed=False)
+            return replace(trial, failure=f"quality_{failures[0].reason if failures else 'missing'}")
+        return replace(trial, changed=False)
 
     def _entities(self, case: TaskPrompt, answer: Answer) -> float | None:
         if case.task is not Task.SLOT_FILLING:

@@ -96,7 +96,7 @@ def calibrate(
     clusters = table.cluster_numbers
     drawn = multiplicities(len(table.goldens), resamples, rng, clusters)
     resampled = means(table.scores, drawn)
-    found = {
+    measured_by_metric = {
         (facts.name, mode): value
         for column, facts in enumerate(table.metrics)
         for mode in table.modes
@@ -106,7 +106,9 @@ def calibrate(
     by_metric = {}
     for facts in table.metrics:
         by_metric[facts.name] = {
-            mode: found[facts.name, mode].value for mode in table.modes if (facts.name, mode) in found
+            mode: measured_by_metric[facts.name, mode].value
+            for mode in table.modes
+            if (facts.name, mode) in measured_by_metric
         }
 
     def role(names: Sequence[str], mode: FailureMode) -> Role | None:
@@ -145,7 +147,7 @@ def calibrate(
         metrics=tuple(
             MetricResult(
                 facts.name, facts.version, facts.family, facts.cost_usd, facts.time_ms,
-                {mode: found[facts.name, mode] for mode in table.modes if (facts.name, mode) in found},
+                {mode: measured_by_metric[facts.name, mode] for mode in table.modes if (facts.name, mode) in measured_by_metric},
                 _residuals(ways, facts.name, table),
             )
             for facts in table.metrics
@@ -159,14 +161,14 @@ def _sensitivity(
 ) -> BootstrapFigure | None:
     """Measure a metric's sensitivity to one mode; None with mean scores at fewer than two severities."""
     scores = table.scores[:, :, column]
-    places = [place for place in table.places(mode) if not np.isnan(scores[:, place]).all()]
-    if len(places) < _FEWEST_SEVERITIES:
+    conditions = [condition for condition in table.places(mode) if not np.isnan(scores[:, condition]).all()]
+    if len(conditions) < _FEWEST_SEVERITIES:
         return None
-    severities = [table.conditions[place].severity for place in places]
-    whole = means(scores[:, places], np.ones((1, len(scores))))
+    severities = [table.conditions[condition].severity for condition in conditions]
+    whole = means(scores[:, conditions], np.ones((1, len(scores))))
     value = float(sensitivities(whole, severities)[0])
-    n = int((~np.isnan(scores[:, places])).sum(axis=0).min())
-    return measured(value, sensitivities(resampled[:, places, column], severities), n)
+    n = int((~np.isnan(scores[:, conditions])).sum(axis=0).min())
+    return measured(value, sensitivities(resampled[:, conditions, column], severities), n)
 
 
 def _residuals(

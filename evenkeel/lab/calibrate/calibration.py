@@ -203,10 +203,10 @@ class Calibration:
     modes: tuple[ModeResult, ...]
 
     def __post_init__(self) -> None:
-        known = {metric.name for metric in self.metrics}
+        names = {metric.name for metric in self.metrics}
         for result in self.modes:
             for role in (result.primary, result.secondary):
-                if role is not None and role.metric not in known:
+                if role is not None and role.metric not in names:
                     raise ValueError(f"mode {result.mode}: metric {role.metric!r} is not among the metrics")
 
     def of(self, mode: FailureMode) -> ModeResult | None:

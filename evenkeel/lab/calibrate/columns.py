@@ -95,12 +95,12 @@ class CachedEncoder:
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Return a vector for each text."""
         kept = {text: self._vectors.get(self._model, text) for text in texts}
-        known = {text: vector for text, vector in kept.items() if vector is not None}
-        if lacking := [text for text in kept if text not in known]:
+        remembered = {text: vector for text, vector in kept.items() if vector is not None}
+        if lacking := [text for text in kept if text not in remembered]:
             for text, vector in zip(lacking, self._encoder.encode(lacking), strict=True):
-                known[text] = vector
+                remembered[text] = vector
                 self._vectors.put(self._model, text, vector)
-        return [known[text] for text in texts]
+        return [remembered[text] for text in texts]
 
 
 def load_encoder_columns(

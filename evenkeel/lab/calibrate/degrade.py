@@ -134,10 +134,10 @@ def without(original: Workflow, gone: set[int]) -> Workflow:
             before[later].discard(index)
             before[later] |= before[index]
     kept = [index for index in range(len(original.steps)) if index not in gone]
-    place = {index: rank for rank, index in enumerate(kept)}
+    rank_of = {index: rank for rank, index in enumerate(kept)}
     return workflow(
         (original.steps[index] for index in kept),
-        (Edge(place[index], place[later]) for index in kept for later in after[index]),
+        (Edge(rank_of[index], rank_of[later]) for index in kept for later in after[index]),
     )
 
 
@@ -205,28 +205,28 @@ def _reordered(original: Workflow, touched: int, rng: random.Random) -> Workflow
     """
     size = len(original.steps)
     for _ in range(_TRIES):
-        places = _moved(size, rng.sample(range(size), touched), rng)
-        if _in_order(original, places) == size - touched:
+        positions = _moved(size, rng.sample(range(size), touched), rng)
+        if _in_order(original, positions) == size - touched:
             break
     else:
         # The last ones first and in reverse: out of order if anything can be.
-        places = [*range(size - 1, size - touched - 1, -1), *range(size - touched)]
-        if _in_order(original, places) != size - touched:
+        positions = [*range(size - 1, size - touched - 1, -1), *range(size - touched)]
+        if _in_order(original, positions) != size - touched:
             raise WorkflowError("not_degradable", f"no {touched} steps can be brought out of order")
-    return Workflow(tuple(original.steps[place] for place in places), original.edges)
+    return Workflow(tuple(original.steps[position] for position in positions), original.edges)
 
 
 def _moved(size: int, chosen: Sequence[int], rng: random.Random) -> list[int]:
     """All places in turn, with the chosen ones taken out and put in elsewhere."""
     taken = set(chosen)
-    places = [place for place in range(size) if place not in taken]
-    for place in chosen:
-        places.insert(rng.randrange(len(places) + 1), place)
-    return places
+    positions = [position for position in range(size) if position not in taken]
+    for position in chosen:
+        positions.insert(rng.randrange(len(positions) + 1), position)
+    return positions
 
 
-def _in_order(original: Workflow, places: Sequence[int]) -> int:
-    alignment = Alignment(tuple(StepMatch(index, place) for index, place in enumerate(places)))
+def _in_order(original: Workflow, positions: Sequence[int]) -> int:
+    alignment = Alignment(tuple(StepMatch(index, position) for index, position in enumerate(positions)))
     return chain_f1(original, original, alignment).length
 
 
@@ -265,9 +265,9 @@ def _added(original: Workflow, touched: int, rng: random.Random) -> Workflow:
         else:
             edges += [(listed[-1], new)] if listed else []
             listed.append(new)
-    place = {index: rank for rank, index in enumerate(listed)}
+    rank_of = {index: rank for rank, index in enumerate(listed)}
     return workflow(
-        (steps[index] for index in listed), ((place[before], place[after]) for before, after in edges)
+        (steps[index] for index in listed), ((rank_of[before], rank_of[after]) for before, after in edges)
     )
 
 

@@ -119,11 +119,11 @@ class Journal:
             self._begun = True
 
     def _take(self, row: CandidateRow) -> None:
-        known = self.rows.get(row.key)
-        if known is None:
+        earlier = self.rows.get(row.key)
+        if earlier is None:
             self.rows[row.key] = row
         else:
-            known.add(row)
+            earlier.add(row)
 
     def _check(self, head: dict[str, Any]) -> None:
         schema = head["calibration_journal"]
@@ -170,8 +170,8 @@ def gather(rows: Iterable[CandidateRow], fields: Sequence[MetricField]) -> Journ
         rows: of this run's goldens.
         fields: metrics in order of preference where two are equally good.
     """
-    known = list(rows)
-    candidates = [row for row in known if row.undegradable is None]
+    rows_kept = list(rows)
+    candidates = [row for row in rows_kept if row.undegradable is None]
     kept: list[MetricField] = []
     facts: list[MetricFacts] = []
     inapplicable: dict[str, str] = {}
@@ -197,7 +197,7 @@ def gather(rows: Iterable[CandidateRow], fields: Sequence[MetricField]) -> Journ
             )
         )
     table = tuple(scoreses)
-    undegradable = Counter(f"{row.mode}: {row.undegradable}" for row in known if row.undegradable)
+    undegradable = Counter(f"{row.mode}: {row.undegradable}" for row in rows_kept if row.undegradable)
     return JournalScores(table, tuple(facts), inapplicable, tuple(unmoved), undegradable)
 
 

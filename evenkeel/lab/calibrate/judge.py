@@ -104,8 +104,8 @@ def _sample(candidates: CandidateSet, most: int | None) -> Sequence[GoldenSource
     sources = candidates.sources
     if most is None or most >= len(sources):
         return sources
-    places = random.Random(f"{candidates.seed}\0judged").sample(range(len(sources)), most)
-    return [sources[place] for place in sorted(places)]
+    indices = random.Random(f"{candidates.seed}\0judged").sample(range(len(sources)), most)
+    return [sources[index] for index in sorted(indices)]
 
 
 def _open(
@@ -114,11 +114,11 @@ def _open(
     """The candidates without a score by the judge."""
     rows = candidates.journal.rows
     for source in sources:
-        known = []
+        damaged = []
         for condition in conditions(candidates.damage):
             if CandidateKey(source.id, *condition) in rows:
-                known.append(condition)
-        for candidate in made(source, candidates.damage, candidates.seed, known):
+                damaged.append(condition)
+        for candidate in made(source, candidates.damage, candidates.seed, damaged):
             if isinstance(candidate, DegradedGolden) and field.key not in rows[candidate.key].scores:
                 yield candidate
 

@@ -119,13 +119,13 @@ def _roles(mode: ModeResult) -> Iterator[tuple[Value, ...]]:
         if role is None:
             continue
         limit = role.threshold
-        known = TableCell(role.metric, role.family)
+        cell = TableCell(role.metric, role.family)
         figures: tuple[Value, ...] = (role.sensitivity, role.specificity)
         if limit is None:
             why = role.no_threshold.reason.replace("_", " ") if role.no_threshold else ""
-            yield name, part, known, *figures, TableCell(f"none: {why}"), "", ""
+            yield name, part, cell, *figures, TableCell(f"none: {why}"), "", ""
         else:
-            yield name, part, known, *figures, limit, limit.false_alerts, limit.misses
+            yield name, part, cell, *figures, limit, limit.false_alerts, limit.misses
         name = ""
 
 
@@ -173,11 +173,11 @@ def _shown(calibration: Calibration, ways: Sequence[Trajectory], mode: FailureMo
     return [way for way in own if way in first]
 
 
-def _colours(places: Sequence[int]) -> list[int]:
+def _colours(series_numbers: Sequence[int]) -> list[int]:
     """A colour for each metric by its place in the table: the same in all pictures, if it is free."""
     taken: list[int] = []
-    for place in places:
-        colour = place % _SERIES
+    for series in series_numbers:
+        colour = series % _SERIES
         while colour in taken:
             colour = (colour + 1) % _SERIES
         taken.append(colour)

@@ -55,9 +55,9 @@ def means(scores: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[
         that ties do not depend on the order in which a platform adds.
     """
     flat = scores.reshape(len(scores), -1)
-    known = ~np.isnan(flat)
-    total = weights @ np.where(known, flat, 0.0)
-    count = weights @ known.astype(np.float64)
+    measured_mask = ~np.isnan(flat)
+    total = weights @ np.where(measured_mask, flat, 0.0)
+    count = weights @ measured_mask.astype(np.float64)
     mean: NDArray[np.float64] = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
     result: NDArray[np.float64] = np.round(mean, 12).reshape(len(weights), *scores.shape[1:])
     return result
@@ -68,9 +68,9 @@ def measured(value: float, drawn: NDArray[np.float64], n: int) -> BootstrapFigur
 
     With nothing drawn the interval is the figure itself.
     """
-    known = drawn[~np.isnan(drawn)]
+    values_measured = drawn[~np.isnan(drawn)]
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(known, (tail, 1 - tail)) if len(known) else (value, value)
+    low, high = np.quantile(values_measured, (tail, 1 - tail)) if len(values_measured) else (value, value)
     # A percentile interval of a skewed figure can miss it by a little; one that does would confuse.
     return BootstrapFigure(
         rounded(value), rounded(min(float(low), value)), rounded(max(float(high), value)), n

@@ -133,13 +133,13 @@ def score_table(rows: Iterable[CandidateScores], metrics: Sequence[MetricFacts])
     failed: Counter[tuple[DamageLevel, str, str]] = Counter()
     for row in kept:
         condition = DamageLevel(row.mode, row.severity)
-        place = (at_golden[row.golden], at_condition[condition])
-        expected[place] = row.expected
+        row_and_column = (at_golden[row.golden], at_condition[condition])
+        expected[row_and_column] = row.expected
         for name, score in row.scores.items():
             if isinstance(score, str):
                 failed[condition, name, score] += 1
             else:
-                scores[*place, column[name]] = score
+                scores[*row_and_column, column[name]] = score
     counted = tuple(
         (*key, count)
         for key, count in sorted(

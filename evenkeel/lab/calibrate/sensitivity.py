@@ -40,9 +40,9 @@ def slope_weights(severities: Sequence[float]) -> tuple[float, ...]:
     if min(steps) <= 0:
         raise ValueError(f"severities must ascend: {list(severities)}")
     weights = [0.0] * len(severities)
-    for place, step in enumerate(steps):
-        weights[place] += 1 / (step * len(steps))
-        weights[place + 1] -= 1 / (step * len(steps))
+    for index, step in enumerate(steps):
+        weights[index] += 1 / (step * len(steps))
+        weights[index + 1] -= 1 / (step * len(steps))
     return tuple(weights)
 
 
@@ -104,22 +104,22 @@ def trajectories(table: ScoreTable, drawn: NDArray[np.float64]) -> tuple[Traject
     resampled = means(table.scores, drawn)
     resampled_residuals = means(residuals, drawn)
 
-    def point(place: int, column: int) -> TrajectoryPoint | None:
-        scores = table.scores[:, place, column]
-        known = ~np.isnan(scores)
-        n = int(known.sum())
+    def point(condition: int, column: int) -> TrajectoryPoint | None:
+        scores = table.scores[:, condition, column]
+        measured_mask = ~np.isnan(scores)
+        n = int(measured_mask.sum())
         if n == 0:
             return None
         return TrajectoryPoint(
-            severity=table.conditions[place].severity,
-            mean=measured(float(scores[known].mean()), resampled[:, place, column], n),
-            deviation=rounded(float(scores[known].std())),
-            expected=rounded(float(table.expected[known, place].mean())),
+            severity=table.conditions[condition].severity,
+            mean=measured(float(scores[measured_mask].mean()), resampled[:, condition, column], n),
+            deviation=rounded(float(scores[measured_mask].std())),
+            expected=rounded(float(table.expected[measured_mask, condition].mean())),
             residual=measured(
-                float(residuals[known, place, column].mean()),
-                resampled_residuals[:, place, column], n,
+                float(residuals[measured_mask, condition, column].mean()),
+                resampled_residuals[:, condition, column], n,
             ),
-            unmeasured=int((~np.isnan(table.expected[:, place])).sum()) - n,
+            unmeasured=int((~np.isnan(table.expected[:, condition])).sum()) - n,
         )  # fmt: skip
 
     return tuple(
@@ -127,7 +127,9 @@ def trajectories(table: ScoreTable, drawn: NDArray[np.float64]) -> tuple[Traject
             facts.name,
             mode,
             tuple(
-                trajectory for place in table.places(mode) if (trajectory := point(place, column)) is not None
+                trajectory
+                for column_number in table.places(mode)
+                if (trajectory := point(column_number, column)) is not None
             ),
         )
         for mode in table.modes

@@ -116,8 +116,8 @@ class _Worst:
 
     @classmethod
     def of(cls, scores: NDArray[np.float64], clusters: NDArray[np.int64]) -> _Worst:
-        known = np.flatnonzero(~np.isnan(scores))
-        order = known[np.argsort(scores[known], kind="stable")]
+        scored = np.flatnonzero(~np.isnan(scores))
+        order = scored[np.argsort(scores[scored], kind="stable")]
         _, first = np.unique(clusters[order], return_index=True)
         members = order[np.sort(first)]
         return cls(scores[members], members)

@@ -107,10 +107,10 @@ def agreement(
 
 def quantile(ascending: Sequence[float], share: float) -> float:
     """Return the value below which a share of the numbers lies; interpolates between neighbours."""
-    place = share * (len(ascending) - 1)
-    below = int(place)
+    position = share * (len(ascending) - 1)
+    below = int(position)
     above = min(below + 1, len(ascending) - 1)
-    return ascending[below] + (place - below) * (ascending[above] - ascending[below])
+    return ascending[below] + (position - below) * (ascending[above] - ascending[below])
 
 
 def _size(ratings: Unit) -> int:
@@ -126,9 +126,9 @@ def _alpha(weights: Mapping[Unit, int], level: Level) -> float | Failure:
         size = _size(ratings)
         if size < 2:  # noqa: PLR2004 - a pair
             continue
-        for place, (rating, count) in enumerate(ratings):
+        for index, (rating, count) in enumerate(ratings):
             totals[rating] += weight * count
-            for other, other_count in ratings[place + 1 :]:
+            for other, other_count in ratings[index + 1 :]:
                 pair = (rating, other)
                 share = weight * count * other_count / (size - 1)
                 together[pair] = together.get(pair, 0.0) + share
@@ -137,17 +137,17 @@ def _alpha(weights: Mapping[Unit, int], level: Level) -> float | Failure:
     if len(totals) == 1:
         return Failure(METRIC, VERSION, "no_variation", "All ratings are the same.")
     values = sorted(totals)
-    places, passed = dict(zip(values, values, strict=True)), 0.0
+    ranks, passed = dict(zip(values, values, strict=True)), 0.0
     for value in values:
         if level == "ordinal":
             # The distance is the ratings from one value to the other, the two ends counted half.
-            places[value] = passed + totals[value] / 2
+            ranks[value] = passed + totals[value] / 2
         passed += totals[value]
-    observed = sum(share * (places[value] - places[other]) ** 2 for (value, other), share in together.items())
+    observed = sum(share * (ranks[value] - ranks[other]) ** 2 for (value, other), share in together.items())
     expected = sum(
-        totals[value] * totals[other] * (places[value] - places[other]) ** 2
-        for place, value in enumerate(values)
-        for other in values[place + 1 :]
+        totals[value] * totals[other] * (ranks[value] - ranks[other]) ** 2
+        for index, value in enumerate(values)
+        for other in values[index + 1 :]
     )
     return 1 - (passed - 1) * observed / expected
 

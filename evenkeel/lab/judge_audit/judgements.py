@@ -84,7 +84,7 @@ def read_recorded(path: Path, ratings: Ratings) -> dict[RatingSlot, RatingWithRe
     """
     rows = read_rows(path)
     rows = recorded_preferences(rows) or rows
-    check_columns(rows, required=("item", "metric", "rating"), known=_FIELDS)
+    check_columns(rows, required=("item", "metric", "rating"), allowed=_FIELDS)
     columns = list(dict.fromkeys(column for row in rows for column in row.cells))
     for column in columns:
         meant = "" if column in _FIELDS else suggestion(column, [f for f in _FIELDS if f not in columns])
@@ -122,8 +122,8 @@ def _condition(row: InputRow) -> AttackCondition:
     try:
         return AttackCondition(stated)
     except ValueError:
-        known = [condition.value for condition in AttackCondition]
-        wrong = f'"{stated}" is none of {", ".join(known)}{suggestion(stated, known)}'
+        conditions = [condition.value for condition in AttackCondition]
+        wrong = f'"{stated}" is none of {", ".join(conditions)}{suggestion(stated, conditions)}'
         raise row.error("condition", wrong) from None
 
 

@@ -326,15 +326,15 @@ class _Metric:
         swayed: list[bool | None] = [None] * len(self._items)
         plain = self._judged(strategy, AttackCondition.PLAIN)
         attacked = self._judged(strategy, AttackCondition.ATTACKED)
-        for place, (item, before, after) in enumerate(zip(self._items, plain, attacked, strict=True)):
+        for index, (item, before, after) in enumerate(zip(self._items, plain, attacked, strict=True)):
             if before is None or after is None or not item.given:
                 continue
             claim = after.claim if after.claim is not None else claimed_rating(item.given, item.scale)
             moved = move(before.rating, after.rating, claim)
             moves[moved] += 1
-            unchanged[place] = moved is Move.UNCHANGED
+            unchanged[index] = moved is Move.UNCHANGED
             if before.rating != claim:
-                swayed[place] = moved in {Move.TO_CLAIM, Move.TOWARDS}
+                swayed[index] = moved in {Move.TO_CLAIM, Move.TOWARDS}
         return Resistance(
             unchanged=self._share(unchanged),
             moves={each: moves[each] for each in Move},

@@ -96,11 +96,11 @@ def _summary(row: InputRow, rater_columns: Sequence[str]) -> Iterator[InputRow]:
     by_rater: dict[str, dict[str, Any]] = {}
     for column in rater_columns:
         if column not in _SUMMEVAL_RATERS:
-            known = ", ".join(_SUMMEVAL_RATERS)
+            raters = ", ".join(_SUMMEVAL_RATERS)
             hint = suggestion(column, _SUMMEVAL_RATERS)
-            raise InputError(f'{row.source}: "{column}" is none of SummEval\'s {known}{hint}')
-        for place, summary in enumerate(_objects(row, column), start=1):
-            by_rater[f"{_SUMMEVAL_RATERS[column]}_{place}"] = summary
+            raise InputError(f'{row.source}: "{column}" is none of SummEval\'s {raters}{hint}')
+        for number, summary in enumerate(_objects(row, column), start=1):
+            by_rater[f"{_SUMMEVAL_RATERS[column]}_{number}"] = summary
     article, system = row.text("id"), row.text("model_id")
     for metric in _SUMMEVAL_METRICS:
         yield InputRow(
@@ -121,10 +121,10 @@ def _summary(row: InputRow, rater_columns: Sequence[str]) -> Iterator[InputRow]:
 
 def _dialogue(row: InputRow, number: int) -> Iterator[InputRow]:
     context, fact = row.text("context", "").strip(), row.text("fact", "").strip()
-    for place, response in enumerate(_objects(row, "responses"), start=1):
+    for response_number, response in enumerate(_objects(row, "responses"), start=1):
         row_read = InputRow(
             row.source,
-            f"{row.place}, response {place}",
+            f"{row.place}, response {response_number}",
             {column_name(field): value for field, value in response.items()},
         )
         for field, (metric, scale) in _USR_METRICS.items():
@@ -133,7 +133,7 @@ def _dialogue(row: InputRow, number: int) -> Iterator[InputRow]:
                     row_read.source,
                     row_read.place,
                     {
-                        "item": f"{number}.{place}",
+                        "item": f"{number}.{response_number}",
                         "metric": metric,
                         "scale": scale,
                         "text": row_read.text("response").strip(),

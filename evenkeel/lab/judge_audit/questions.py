@@ -68,8 +68,8 @@ def rubrics(path: Path | None = None) -> Mapping[str, Rubric]:
     and `context` ("source document"). Raises: InputError naming file, metric and field.
     """
     with as_file(files("evenkeel.lab.judge_audit").joinpath("rubrics.yaml")) as builtin:
-        known = _read(builtin)
-    return {**known, **_read(path)} if path is not None else known
+        rubric_by_name = _read(builtin)
+    return {**rubric_by_name, **_read(path)} if path is not None else rubric_by_name
 
 
 def _read(path: Path) -> dict[str, Rubric]:

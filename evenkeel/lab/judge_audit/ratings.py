@@ -147,9 +147,9 @@ def read_ratings(
         raise InputError(f'{path.name}: no column "{lacking}"{suggestion(lacking, columns)}')
     layout = "nested" if "ratings" in columns else "wide" if wide else "long"
     needed = {"nested": ("ratings",), "wide": (), "long": _LONG}[layout]
-    known = _KNOWN.union(wide, grouped_by)
-    check_columns(rows, required=("item", "metric", *needed), known=known)
-    unused = tuple(column for column in columns if column not in known)
+    columns_known = _KNOWN.union(wide, grouped_by)
+    check_columns(rows, required=("item", "metric", *needed), allowed=columns_known)
+    unused = tuple(column for column in columns if column not in columns_known)
     _refuse_misspelt(rows[0], unused, columns)
 
     gathered: dict[tuple[str, str], _RatingRows] = {}
@@ -157,9 +157,9 @@ def read_ratings(
     for row in rows:
         key = (row.text("item").strip(), metric_key(row.text("metric")))
         scale = _scale(row, key[1], scales or {})
-        known_scale, place = first_scales.setdefault(key[1], (scale, row.place))
+        known_scale, first_place = first_scales.setdefault(key[1], (scale, row.place))
         if scale != known_scale:
-            raise row.error("scale", f"is {scale}, but {known_scale} at {place} for the same metric")
+            raise row.error("scale", f"is {scale}, but {known_scale} at {first_place} for the same metric")
         entry = gathered.setdefault(key, _RatingRows(row, scale))
         _add_texts(row, entry, ("text", "context", *grouped_by))
         for rater, source, value in _said(row, layout, wide):
@@ -231,7 +231,7 @@ def _said(row: InputRow, layout: str, wide: Sequence[str]) -> list[tuple[str, st
     if isinstance(value, dict):
         return [(str(rater), "ratings", rating) for rater, rating in value.items()]
     if isinstance(value, list):
-        return [(f"rater_{place}", "ratings", rating) for place, rating in enumerate(value, start=1)]
+        return [(f"rater_{number}", "ratings", rating) for number, rating in enumerate(value, start=1)]
     if is_missing(value):
         return []
     raise row.error("ratings", "is neither a list nor an object of ratings by rater")

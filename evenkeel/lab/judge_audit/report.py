@@ -177,9 +177,9 @@ def _section(title: str, about: str, names: tuple[str, ...], rows: Rows, *, word
     """A section of one table; without a block, and so left out, where it would have no rows."""
     columns = tuple(
         Column(name)
-        if place < words
+        if column_index < words
         else Column(name, FigureForm.NUMBER, 0 if name in {"items", "raters", "rated"} else _DIGITS)
-        for place, name in enumerate(names)
+        for column_index, name in enumerate(names)
     )
     moves = {MOVES[move] for move in Move}
     columns = tuple(

@@ -58,16 +58,16 @@ class RecordedAnswers:
             recordings: at least one.
             skipped: what of the files could not be used.
         """
-        places: dict[str, int] = {}
+        index_of: dict[str, int] = {}
         prompts: list[RecordedPrompt] = []
         samples: list[dict[str, list[RecordedSample]]] = []
         for recording in recordings:
             prompt = RecordedPrompt(recording.messages, recording.task)
-            place = places.setdefault(prompt.text, len(prompts))
-            if place == len(prompts):
+            index = index_of.setdefault(prompt.text, len(prompts))
+            if index == len(prompts):
                 prompts.append(prompt)
                 samples.append(defaultdict(list))
-            samples[place][recording.version].extend(recording.samples)
+            samples[index][recording.version].extend(recording.samples)
         self.prompts: tuple[RecordedPrompt, ...] = tuple(prompts)
         """Prompts in the order of the files."""
         self.versions: tuple[str, ...] = tuple(dict.fromkeys(name for sample in samples for name in sample))
@@ -93,9 +93,9 @@ class RecordedAnswers:
         """The recorded prompt that a request asks; see `PromptIndex.find`."""
         return self._index.find(_messages(prompt))
 
-    def samples(self, place: int, version: str) -> tuple[RecordedSample, ...]:
+    def samples(self, prompt_index: int, version: str) -> tuple[RecordedSample, ...]:
         """All answers of a version to the prompt at a place in `prompts`; () if it has none."""
-        return self._samples[place].get(version, ())
+        return self._samples[prompt_index].get(version, ())
 
     def answers(self, prompt: Asked, version: str) -> tuple[str, ...]:
         """The texts of all answers of a version to a prompt; () if the prompt or its answers are unknown."""
@@ -125,7 +125,7 @@ class RecordedAnswers:
 
     def draw(
         self,
-        place: int,
+        prompt_index: int,
         version: str,
         rng: random.Random,
         *,
@@ -134,14 +134,14 @@ class RecordedAnswers:
         """Draw an answer of a version to the prompt at a place in `prompts`, from its samples.
 
         Args:
-            place: of the prompt.
+            prompt_index: of the prompt.
             version: one of `versions`.
             rng: decides which sample.
             temperature: take the samples recorded nearest to it; None = all.
 
         Returns: None if the version did not answer this prompt.
         """
-        samples = _near(self.samples(place, version), temperature)
+        samples = _near(self.samples(prompt_index, version), temperature)
         return rng.choice(samples) if samples else None
 
 
@@ -257,8 +257,10 @@ class RecordedEndpoint:
         stated = change.model_fields_set
         version = change.version or old.version
         if version not in self.recorded.versions:
-            known = ", ".join(self.recorded.versions)
-            raise WireError(400, f"version: {version!r} is not recorded; there are {known}.", param="version")
+            versions = ", ".join(self.recorded.versions)
+            raise WireError(
+                400, f"version: {version!r} is not recorded; there are {versions}.", param="version"
+            )
         self._serving[name] = Deployment(
             version,
             change.name if "name" in stated else old.returned_name,
@@ -310,14 +312,14 @@ class RecordedEndpoint:
     def state(self) -> dict[str, Any]:
         """Say what is recorded, what is served now, and what was, for the admin call."""
         recorded = self.recorded
-        places = range(len(recorded.prompts))
+        indices = range(len(recorded.prompts))
         return {
             "prompts": len(recorded.prompts),
             "versions": [
                 {
                     "version": version,
-                    "prompts": sum(bool(recorded.samples(place, version)) for place in places),
-                    "answers": sum(len(recorded.samples(place, version)) for place in places),
+                    "prompts": sum(bool(recorded.samples(prompt_index, version)) for prompt_index in indices),
+                    "answers": sum(len(recorded.samples(prompt_index, version)) for prompt_index in indices),
                     "served": self._served[version],
                 }
                 for version in recorded.versions

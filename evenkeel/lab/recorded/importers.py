@@ -360,7 +360,7 @@ def _files(folder: Path) -> list[Path]:
 def _recognise(text: str) -> str | None:
     """The format of a file, None if it is none of `FORMATS`."""
     names = _fields(text)
-    return next((name for name, known in FORMATS.items() if known.recognises(names)), None)
+    return next((name for name, format_known in FORMATS.items() if format_known.recognises(names)), None)
 
 
 def _fields(text: str) -> frozenset[str]:
@@ -383,8 +383,8 @@ def _fields(text: str) -> frozenset[str]:
 
 def _unknown(source: Source) -> str:
     begin = source.text.lstrip()[:_SHOWN]
-    known = "; ".join(f"{name}: {format_known.fields}" for name, format_known in FORMATS.items())
+    formats = "; ".join(f"{name}: {format_known.fields}" for name, format_known in FORMATS.items())
     return (
-        f"{source.name}: no known format of recorded answers; it begins {begin!r}. Known formats: {known}. "
+        f"{source.name}: no known format of recorded answers; it begins {begin!r}. Known formats: {formats}. "
         "Use --format to say which it is."
     )

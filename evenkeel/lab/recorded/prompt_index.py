@@ -122,20 +122,22 @@ class PromptIndex:
         """Read `prompts`; a prompt is found by its place among them."""
         self._exact: list[dict[str, int]] = []
         for key in _KEYS:
-            places: defaultdict[str, list[int]] = defaultdict(list)
-            for place, messages in enumerate(prompts):
-                places[key(messages)].append(place)
+            indices_of: defaultdict[str, list[int]] = defaultdict(list)
+            for index, messages in enumerate(prompts):
+                indices_of[key(messages)].append(index)
             # Words that several prompts share decide nothing; of equal texts the first one stands for all.
             alike = key is not _user_key
             self._exact.append(
-                {text: numbers[0] for text, numbers in places.items() if alike or len(numbers) == 1}
+                {text: numbers[0] for text, numbers in indices_of.items() if alike or len(numbers) == 1}
             )
         postings: defaultdict[str, list[int]] = defaultdict(list)
         read = [_Request.read(messages) for messages in prompts]
-        for place, asked in enumerate(read):
+        for index, asked in enumerate(read):
             for feature in asked.features:
-                postings[feature].append(place)
-        self._weights = {name: _weight(name, len(places), len(prompts)) for name, places in postings.items()}
+                postings[feature].append(index)
+        self._weights = {
+            name: _weight(name, len(indices_of), len(prompts)) for name, indices_of in postings.items()
+        }
         self._unheard = _weight("", 1, len(prompts))
         self._sums: NDArray[np.float32] = np.zeros(len(prompts), dtype=np.float32)
         self._rare: dict[str, NDArray[np.int32]] = {}
@@ -163,19 +165,19 @@ class PromptIndex:
 
         Returns: None if there is none.
         """
-        for key, places in zip(_KEYS, self._exact, strict=True):
-            place = places.get(key(messages))
-            if place is not None:
-                return PromptMatch(place, "exact", 1.0)
+        for key, index_by_key in zip(_KEYS, self._exact, strict=True):
+            index = index_by_key.get(key(messages))
+            if index is not None:
+                return PromptMatch(index, "exact", 1.0)
         asked = _Request.read(messages)
         candidates = self._candidates(asked.features)
-        right = (place for place in candidates if _numbers_agree(self._known[place], asked))
+        right = (index for index in candidates if _numbers_agree(self._known[index], asked))
         agreeing = list(islice(right, _LOOKS))
         slips = _slips_of(asked.tokens)
-        for place in self._ranked(asked, agreeing, slips):
-            likeness = self._likeness(asked, place, candidates, slips)
+        for index in self._ranked(asked, agreeing, slips):
+            likeness = self._likeness(asked, index, candidates, slips)
             if likeness >= _LEAST_LIKENESS:
-                return PromptMatch(place, "near", likeness)
+                return PromptMatch(index, "near", likeness)
         return None
 
     def _candidates(self, features: frozenset[str]) -> list[int]:
@@ -184,49 +186,49 @@ class PromptIndex:
         heard = self._unheard
         for feature in sorted(features & self._weights.keys()):
             heard += self._weights[feature]
-            places = self._rare.get(feature)
-            if places is None:
+            owners = self._rare.get(feature)
+            if owners is None:
                 shared += self._common[feature]
             else:
-                shared[places] += self._weights[feature]
+                shared[owners] += self._weights[feature]
         overlaps = 2 * shared / (self._sums + heard)
         count = min(_CANDIDATES, len(overlaps))
         best = np.argpartition(-overlaps, count - 1)[:count]
-        return [int(place) for place in best[np.argsort(-overlaps[best], kind="stable")]]
+        return [int(index) for index in best[np.argsort(-overlaps[best], kind="stable")]]
 
     def _ranked(self, asked: _Request, candidates: Sequence[int], slips: Mapping[str, str]) -> list[int]:
         """Candidates by their words and pairs of words, the best first."""
 
-        def rank(place: int) -> tuple[float, float]:
-            known = self._known[place]
-            own = self._units(place)
-            units = _units(_without_slips(asked.tokens, known.tokens, slips))
-            return len(own & units) / (len(own) + len(units) + 1), fuzz.ratio(asked.others, known.others)
+        def rank(index: int) -> tuple[float, float]:
+            prompt = self._known[index]
+            own = self._units(index)
+            units = _units(_without_slips(asked.tokens, prompt.tokens, slips))
+            return len(own & units) / (len(own) + len(units) + 1), fuzz.ratio(asked.others, prompt.others)
 
         return sorted(candidates, key=rank, reverse=True)
 
     def _likeness(
-        self, asked: _Request, place: int, candidates: Sequence[int], slips: Mapping[str, str]
+        self, asked: _Request, index: int, candidates: Sequence[int], slips: Mapping[str, str]
     ) -> float:
         """Share of a known prompt's words and pairs of words that a request has, slips of the pen forgiven.
 
         Where prompts like it are known, from one template, only what tells it from most of them counts.
         """
-        known = self._known[place]
-        own = self._units(place)
-        near = [other for other in candidates if self._known[other].text != known.text][:_LOOKS]
+        prompt = self._known[index]
+        own = self._units(index)
+        near = [other for other in candidates if self._known[other].text != prompt.text][:_LOOKS]
         shared = [self._units(other) & own for other in near]
         alike = [units for units in shared if len(units) >= _ALIKE * len(own)]
         held = Counter(unit for units in alike for unit in units)
         counted = own.difference(unit for unit, times in held.items() if 2 * times > len(alike)) or own
-        units = _units(_without_slips(asked.tokens, known.tokens, slips))
+        units = _units(_without_slips(asked.tokens, prompt.tokens, slips))
         return len(units & counted) / max(1, len(counted))
 
-    def _units(self, place: int) -> frozenset[str]:
-        known = self._known[place]
-        if known.units is None:
-            known.units = _units(known.tokens)
-        return known.units
+    def _units(self, index: int) -> frozenset[str]:
+        prompt = self._known[index]
+        if prompt.units is None:
+            prompt.units = _units(prompt.tokens)
+        return prompt.units
 
 
 def _text(messages: Iterable[PromptMessage]) -> str:
@@ -262,7 +264,7 @@ def _features(text: str) -> frozenset[str]:
     features: set[str] = set()
     for word in _WORD.findall(text):
         if _IS_UNSPACED.match(word):
-            features.update(word[place : place + 2] for place in range(max(1, len(word) - 1)))
+            features.update(word[start : start + 2] for start in range(max(1, len(word) - 1)))
             continue
         features.add(word)
         if len(word) >= _LONG_WORD and not word.isdecimal():
@@ -282,9 +284,9 @@ def _units(tokens: Sequence[str]) -> frozenset[str]:
     return frozenset((*counts, *again))
 
 
-def _without_slips(tokens: list[str], known: Sequence[str], slips: Mapping[str, str]) -> list[str]:
+def _without_slips(tokens: list[str], vocabulary: Sequence[str], slips: Mapping[str, str]) -> list[str]:
     """Tokens of a request, where slips of the pen become the words of a known prompt that were meant."""
-    words = set(known)
+    words = set(vocabulary)
     meant = {}
     for word in sorted(words.difference(tokens)):
         typed = next((slips[slip] for slip in _slips(word) if slip in slips), None)
@@ -309,8 +311,8 @@ def _slips(word: str) -> Iterator[str]:
     """
     if len(word) >= _END and word.isalpha():
         yield word
-        for place in range(len(word)):
-            yield word[:place] + word[place + 1 :]
+        for position in range(len(word)):
+            yield word[:position] + word[position + 1 :]
 
 
 def _weight(feature: str, prompts: int, of: int) -> float:
@@ -319,13 +321,13 @@ def _weight(feature: str, prompts: int, of: int) -> float:
     return rarity / 4 if feature.startswith("-") or feature.endswith("-") else rarity / 2
 
 
-def _numbers_agree(known: _KnownPrompt, asked: _Request) -> bool:
-    if not known.needed <= asked.numbers:
+def _numbers_agree(prompt: _KnownPrompt, asked: _Request) -> bool:
+    if not prompt.needed <= asked.numbers:
         return False
-    added = asked.numbers - known.numbers
+    added = asked.numbers - prompt.numbers
     if not added:
         return True
-    masked = _NUMBER.sub("0", known.text)
+    masked = _NUMBER.sub("0", prompt.text)
     return not any(
         fuzz.partial_ratio(sentence.masked, masked) >= _COPIED
         for sentence in asked.counted

@@ -201,13 +201,13 @@ class Folder:
 
     def _count(self, verdict: Verdict, model: str, outcome: RatedOutcome) -> None:
         route = verdict.route
-        place = (verdict.exchange_id, route, model)
-        exchange = self._open.get(place)
+        exchange_key = (verdict.exchange_id, route, model)
+        exchange = self._open.get(exchange_key)
         if exchange is None:
             exchange = _OpenReportExchange(
                 _wholes(route, model), weight_sign(verdict.selection.exchange_weight)
             )
-            self._open[place] = exchange
+            self._open[exchange_key] = exchange
             if len(self._open) > UNFINISHED:
                 self._finish(self._open.pop(next(iter(self._open))))
         groups = () if verdict.perturbation == BASELINE else _groups_of(route, model, verdict.perturbation)
@@ -248,9 +248,9 @@ def _groups_of(route: str, model: str, perturbation: str) -> tuple[GroupKey, ...
     pair = rewordings.language_pair(perturbation)
     if pair is not None:
         names += [("input", pair.source), ("answer", pair.target)]
-    places = ((route, model), ("", ""))
+    scopes = ((route, model), ("", ""))
     keys: list[GroupKey] = []
     for kind, name in names:
-        for place in places:
-            keys.append(GroupKey(*place, kind, name))
+        for scope in scopes:
+            keys.append(GroupKey(*scope, kind, name))
     return tuple(keys)

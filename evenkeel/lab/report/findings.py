@@ -275,7 +275,7 @@ def make_report(
             unsure=dict(sorted(folder.unsure.items())),
             invalid=dict(sorted(folder.invalid.items())),
             thin=tuple(line for line in tables.kinds if not line.measured),
-            flows=tuple(flows[place] for place in sorted(flows) if route in {None, place}),
+            flows=tuple(flows[scope] for scope in sorted(flows) if route in {None, scope}),
             untried=tuple(gap for gap in untried(snapshots) if route in {None, gap.route}),
             notes=tuple(notes),
         ),
@@ -339,10 +339,10 @@ def _day(at: float) -> str:
 
 
 def _judges(folder: Folder, rules: Rules) -> tuple[JudgeLine, ...]:
-    places = sorted({(key.route, key.model) for key in folder.cells})
+    judged_cells = sorted({(key.route, key.model) for key in folder.cells})
     lines = (
-        JudgeLine(*place, folder.judges.estimates(*place, alpha=rules.alpha, min_trials=rules.min_trials))
-        for place in places
+        JudgeLine(*judged, folder.judges.estimates(*judged, alpha=rules.alpha, min_trials=rules.min_trials))
+        for judged in judged_cells
     )
     return tuple(line for line in lines if line.found.decided)
 

@@ -205,15 +205,15 @@ class _Maker:
         self._rules = rules
         self._places = sorted({(key.route, key.model) for key in self._cells})
         self._noise = {
-            place: self._noise_of(self._cells.get(ReportCell(*place, BASELINE))) for place in self._places
+            scope: self._noise_of(self._cells.get(ReportCell(*scope, BASELINE))) for scope in self._places
         }
 
     def made(self) -> Tables:
         models = []
-        for place in self._places:
-            if (line := self._model(*place)) is not None:
+        for scope in self._places:
+            if (line := self._model(*scope)) is not None:
                 models.append(line)
-        categories = {place: tuple(self._categories(*place)) for place in self._places}
+        categories = {scope: tuple(self._categories(*scope)) for scope in self._places}
         all_routes = self._groups.get(GroupKey("", ""))
         whole = group_line("", "", "", all_routes, self._rules) if all_routes else None
         lines: dict[str, Iterable[ReportLine]] = {
@@ -267,8 +267,8 @@ class _Maker:
         for group in named.values():
             estimates.append(rollup_estimates(group.words, alpha=alpha, min_exchanges=least).robustness)
         estimates.append(resend.robustness(alpha=alpha, min_trials=least) if resend else None)
-        known = [estimate for estimate in estimates if estimate is not None]
-        return mean_of(known) if len(known) == len(estimates) > 1 else None
+        measured_estimates = [estimate for estimate in estimates if estimate is not None]
+        return mean_of(measured_estimates) if len(measured_estimates) == len(estimates) > 1 else None
 
     def _named(self, kind: Kind, route: str, model: str) -> dict[str, Group]:
         groups = {}
@@ -290,9 +290,9 @@ class _Maker:
         perturbations = {key.perturbation for key in self._cells}
         if not worth_a_table(self._named(kind, "", ""), perturbations):
             return
-        for place in self._places:
-            for name, group in self._named(kind, *place).items():
-                yield group_line(*place, name, group, self._rules, noise_floor=self._noise[place])
+        for scope in self._places:
+            for name, group in self._named(kind, *scope).items():
+                yield group_line(*scope, name, group, self._rules, noise_floor=self._noise[scope])
 
     def _difficulty(self) -> Iterator[ReportLine]:
         if len(self._places) < 2:  # noqa: PLR2004 - one line a category says the same

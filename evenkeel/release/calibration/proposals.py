@@ -93,9 +93,9 @@ class LimitProposals:
                 trials[report.key.route] += report.windows["since_change"].trials
         changes = {change.route: change for change in self._monitor.changes()}
         for route, count in trials.items():
-            known = route in self._settings.limits or route in self._found or route in noisy
+            has_proposal = route in self._settings.limits or route in self._found or route in noisy
             # A route whose trials are mostly bursts is read again after as many again.
-            if not known and count >= max(ENOUGH, 2 * self._read.get(route, 0)):
+            if not has_proposal and count >= max(ENOUGH, 2 * self._read.get(route, 0)):
                 self._read[route] = count
                 self._propose(route, changes.get(route))
 

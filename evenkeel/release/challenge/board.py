@@ -89,9 +89,11 @@ class ChallengeBoard:
 
     def _figures(self, challenge: Challenge) -> ChallengeFigures:
         now, revision = self._clock(), self.store.revision()
-        known = self._remembered.get(challenge)
-        if known is not None and (known.revision == revision or now - known.at < _FRESH_S):
-            return known.figures
+        figures_then = self._remembered.get(challenge)
+        if figures_then is not None and (
+            figures_then.revision == revision or now - figures_then.at < _FRESH_S
+        ):
+            return figures_then.figures
         pairs, labels = self.store.pairs(challenge.id), self.store.labels(challenge.id)
         figures = challenge_figures(challenge, pairs, labels)
         self._remembered[challenge] = _FiguresThen(now, revision, figures)

@@ -279,8 +279,10 @@ def _known(
     return [value for value in map(difference, pairs) if value is not None]
 
 
-def _places(place: Callable[[ChallengePair], int | None], pairs: Iterable[ChallengePair]) -> PlaceCounts:
-    counts = Counter(map(place, pairs))
+def _places(
+    preference_of: Callable[[ChallengePair], int | None], pairs: Iterable[ChallengePair]
+) -> PlaceCounts:
+    counts = Counter(map(preference_of, pairs))
     return PlaceCounts(worse=counts[-1], as_good=counts[0], better=counts[1])
 
 
@@ -320,13 +322,13 @@ def _side(answers: Sequence[ChallengeAnswer]) -> SideFigures:
 
 
 def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
+    values_known = [value for value in values if value is not None]
+    return median(values_known) if values_known else None
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
+    values_known = [value for value in values if value is not None]
+    return fmean(values_known) if values_known else None
 
 
 def _judge_figures(
@@ -343,9 +345,9 @@ def _judge_figures(
     other_length = not 1 / _LENGTH_RATIO <= ratio <= _LENGTH_RATIO
     labelled = []
     for pair in pairs:
-        place, label = candidate_place(pair), labels.get(pair.exchange)
-        if place is not None and label is not None:
-            labelled.append(float(place - label))
+        preference, label = candidate_place(pair), labels.get(pair.exchange)
+        if preference is not None and label is not None:
+            labelled.append(float(preference - label))
     return JudgeFigures(
         order_changed=_share(
             pair.both_orders[0] != pair.both_orders[1] for pair in pairs if pair.both_orders is not None
@@ -365,9 +367,9 @@ def _longer_preferred(pairs: Iterable[ChallengePair]) -> Iterable[bool]:
     most of them looks at length.
     """
     for pair in pairs:
-        place, served, again = pair.control_preference, pair.served.characters, pair.again.characters
-        if place and served != again:
-            yield (place > 0) == (again > served)
+        preference, served, again = pair.control_preference, pair.served.characters, pair.again.characters
+        if preference and served != again:
+            yield (preference > 0) == (again > served)
 
 
 def _sum(first: Estimate, second: Estimate) -> Estimate:

@@ -323,8 +323,8 @@ def worst_trials(trials: tuple[CheckTrial, ...]) -> list[CheckTrial]:
     chosen: list[CheckTrial] = []
     for distinct in (True, False):
         for trial in moved:
-            known = {other.kind for other in chosen}
-            if len(chosen) < _WORST and trial not in chosen and not (distinct and trial.kind in known):
+            kinds_shown = {other.kind for other in chosen}
+            if len(chosen) < _WORST and trial not in chosen and not (distinct and trial.kind in kinds_shown):
                 chosen.append(trial)
     return chosen
 

@@ -78,15 +78,15 @@ class VariantMaker:
     """Inputs of the rows of a template: each stands for another question."""
 
     async def make(
-        self, view: PromptView, place: int, open_categories: Sequence[str]
+        self, view: PromptView, round_number: int, open_categories: Sequence[str]
     ) -> tuple[list[Variant], dict[str, str]]:
         """Return the variants of a round, and the reason for each category without one."""
         variants: list[Variant] = []
         reasons: dict[str, str] = {}
         for category in open_categories:
-            chance = random.Random(f"{self.seed}/{category}/{place}")
+            chance = random.Random(f"{self.seed}/{category}/{round_number}")
             make = self._contrast if category == CONTRAST else self._rewording
-            made = await make(category, view, place, chance)
+            made = await make(category, view, round_number, chance)
             if isinstance(made, Variant):
                 variants.append(made)
             else:
@@ -94,7 +94,7 @@ class VariantMaker:
         return variants, reasons
 
     async def _rewording(
-        self, category: str, view: PromptView, place: int, chance: random.Random
+        self, category: str, view: PromptView, round_number: int, chance: random.Random
     ) -> Variant | str:
         """Return a variant of the first kind that applies, else the reason why none does."""
         kinds = list(self.kinds[category])
@@ -102,7 +102,7 @@ class VariantMaker:
         reason = "nothing_to_change"
         for kind in kinds:
             strength = self.severity if kind.graded else 1.0
-            seed = seed_for(f"{self.seed}/{place}", kind.name, strength, kind.version)
+            seed = seed_for(f"{self.seed}/{round_number}", kind.name, strength, kind.version)
             outcome = await asyncio.to_thread(attempt, kind, view, strength, random.Random(seed))
             made = await self._finished(outcome)
             if not isinstance(made, NotApplicable):
@@ -111,14 +111,14 @@ class VariantMaker:
         return reason
 
     async def _contrast(
-        self, category: str, view: PromptView, place: int, chance: random.Random
+        self, category: str, view: PromptView, round_number: int, chance: random.Random
     ) -> Variant | str:
         """Return another question: the closest to the prompt's own that can be had."""
         question = question_of(view)
         if question is None:
             return "no_input"
         # The closest first: a cache that serves the nearest prompt tells far questions apart.
-        made = await self._rewording(category, view, place, chance)
+        made = await self._rewording(category, view, round_number, chance)
         if isinstance(made, Variant):
             return made
         others = [text for text in self.others if text.strip() != question.text.strip()]
@@ -175,12 +175,12 @@ class RoundMaker:
     judged: bool = True
     """False without a judge. Only identical answers are rated then, so counting them would show no change."""
 
-    async def make(self, place: int, open_categories: Sequence[str]) -> RoundResult:
+    async def make(self, round_number: int, open_categories: Sequence[str]) -> RoundResult:
         """Return the outcome of a round: its trials for each arm, and how the two arms differ."""
-        number = place % len(self.prompts[FIRST])
+        number = round_number % len(self.prompts[FIRST])
         views = {arm: prompts[number] for arm, prompts in self.prompts.items()}
         arms = await asyncio.gather(
-            *(self._arm(arm, view, place, open_categories) for arm, view in views.items())
+            *(self._arm(arm, view, round_number, open_categories) for arm, view in views.items())
         )
         trials: list[CheckTrial] = []
         reasons: dict[str, str] = {}
@@ -198,38 +198,44 @@ class RoundMaker:
         return RoundResult(tuple(trials), reasons, tuple(judgements), difference)
 
     async def _arm(
-        self, arm: str, view: PromptView, place: int, open_categories: Sequence[str]
+        self, arm: str, view: PromptView, round_number: int, open_categories: Sequence[str]
     ) -> _ArmResult:
-        variants, reasons = await self.variants.make(view, place, open_categories)
+        variants, reasons = await self.variants.make(view, round_number, open_categories)
         reference, control, *answers = await asyncio.gather(
-            self.ask(arm, view, f"{place} first"),
-            self.ask(arm, view, f"{place} again"),
-            *(self.ask(arm, variant.view, f"{place} {variant.kind}") for variant in variants),
+            self.ask(arm, view, f"{round_number} first"),
+            self.ask(arm, view, f"{round_number} again"),
+            *(self.ask(arm, variant.view, f"{round_number} {variant.kind}") for variant in variants),
         )
         if isinstance(reference, Failure):
-            return _ArmResult([_failed(place, arm, variant, reference) for variant in variants], reasons, [])
+            return _ArmResult(
+                [_failed(round_number, arm, variant, reference) for variant in variants], reasons, []
+            )
         if isinstance(control, Failure):
-            return _ArmResult([_failed(place, arm, variant, control) for variant in variants], reasons, [])
+            return _ArmResult(
+                [_failed(round_number, arm, variant, control) for variant in variants], reasons, []
+            )
         pairs = [Pair(reference, control, view.text, self.task)]
         answered: list[tuple[Variant, Answer]] = []
         trials: list[CheckTrial] = []
         for variant, answer in zip(variants, answers, strict=True):
             if isinstance(answer, Failure):
-                trials.append(_failed(place, arm, variant, answer))
+                trials.append(_failed(round_number, arm, variant, answer))
             else:
                 answered.append((variant, answer))
                 pairs.append(Pair(reference, answer, view.text, self.task, variant.wanted))
         control_judgement, *judgements = await self.score(pairs)
         for (variant, answer), judgement in zip(answered, judgements, strict=True):
-            trial = _trial(place, arm, variant, view, (reference, answer), (judgement, control_judgement))
+            trial = _trial(
+                round_number, arm, variant, view, (reference, answer), (judgement, control_judgement)
+            )
             trials.append(trial if self.judged else _unrated(trial))
         rated = [control_judgement, *judgements]
         return _ArmResult(trials, reasons, rated, reference, content_moved(control_judgement))
 
 
-def _failed(place: int, arm: str, variant: Variant, failure: Failure) -> CheckTrial:
+def _failed(round_number: int, arm: str, variant: Variant, failure: Failure) -> CheckTrial:
     return CheckTrial(
-        round=place, arm=arm, category=variant.category, kind=variant.kind, failure=failure.reason
+        round=round_number, arm=arm, category=variant.category, kind=variant.kind, failure=failure.reason
     )
 
 
@@ -239,15 +245,15 @@ def _difference(moved: Sequence[bool | None]) -> float | None:
     Args:
         moved: Whether the answers of the arms differ, then whether each arm's resend does.
     """
-    known = [float(each) for each in moved if each is not None]
-    if len(known) < len(moved):
+    moves = [float(each) for each in moved if each is not None]
+    if len(moves) < len(moved):
         return None
-    between, *within = known
+    between, *within = moves
     return between - sum(within) / len(within)
 
 
 def _trial(
-    place: int,
+    round_number: int,
     arm: str,
     variant: Variant,
     view: PromptView,
@@ -261,7 +267,7 @@ def _trial(
     if moved is None and judgement.similarity is None and judgement.failures:
         failure = judgement.failures[0].reason
     return CheckTrial(
-        round=place,
+        round=round_number,
         arm=arm,
         category=variant.category,
         kind=variant.kind,

@@ -221,7 +221,8 @@ async def run_check(
         # The first round alone shows what applies, and whether the model answers at all.
         wave = range(rounds, min(options.rounds, rounds + (_WAVE if rounds else 1)))
         made = await asyncio.gather(
-            *(_round(maker, place, wanted, costs, progress) for place in wave), return_exceptions=True
+            *(_round(maker, round_number, wanted, costs, progress) for round_number in wave),
+            return_exceptions=True,
         )
         for outcome in made:
             if isinstance(outcome, BudgetUsedUpError):
@@ -235,9 +236,9 @@ async def run_check(
 
 
 async def _round(
-    maker: RoundMaker, place: int, wanted: Sequence[str], costs: Costs, progress: Callable[[], None]
+    maker: RoundMaker, round_number: int, wanted: Sequence[str], costs: Costs, progress: Callable[[], None]
 ) -> RoundResult:
-    made = await maker.make(place, wanted)
+    made = await maker.make(round_number, wanted)
     for judgement in made.judgements:
         costs.book_judge(judgement)
     progress()

@@ -125,9 +125,9 @@ def kinds_by_category(patterns: Sequence[str], *, rewriter: bool) -> dict[str, l
 
     Raises: InputError for a pattern that names nothing.
     """
-    known = catalogue()
+    perturbations = catalogue()
     try:
-        chosen = by_name(patterns or CATEGORIES, known)
+        chosen = by_name(patterns or CATEGORIES, perturbations)
     except ValueError as error:
         raise InputError(f"--perturbations: {error}") from error
     by_category: dict[str, list[Perturbation]] = {}
@@ -139,7 +139,7 @@ def kinds_by_category(patterns: Sequence[str], *, rewriter: bool) -> dict[str, l
     if not by_category:
         raise InputError("--perturbations: all of these need a model that rewrites; name a --judge")
     if rewriter:
-        by_category[CONTRAST] = [kind for kind in known if kind.rewording.category.must_move]
+        by_category[CONTRAST] = [kind for kind in perturbations if kind.rewording.category.must_move]
     return by_category
 
 

@@ -127,14 +127,14 @@ def _rejected(
 ) -> NDArray[np.bool_]:
     """Which outcomes the last look rejects: its p-value falls with the score."""
     standing = scores(worse, better, n, threshold)
-    places = np.argsort(standing)
+    ascending = np.argsort(standing)
 
-    def rejected(place: int) -> bool:
-        up, down = int(worse[place]), int(better[place])
+    def rejected(index: int) -> bool:
+        up, down = int(worse[index]), int(better[index])
         return p_value({1.0: up, -1.0: down, 0.0: n - up - down}, threshold) <= level
 
-    first = bisect_left(places, x=True, key=rejected)
-    least = standing[places[first]] if first < len(places) else np.inf
+    first = bisect_left(ascending, x=True, key=rejected)
+    least = standing[ascending[first]] if first < len(ascending) else np.inf
     crossed: NDArray[np.bool_] = standing >= least
     return crossed
 

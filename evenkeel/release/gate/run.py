@@ -200,8 +200,8 @@ def shuffled(
     """
     names = sorted(set(cluster.values()))
     Random(f"{seed}:gate").shuffle(names)
-    place = {name: number for number, name in enumerate(names)}
-    return sorted(tasks, key=lambda task: (place[cluster[task.golden.id]], task.golden.id))
+    position_of = {name: number for number, name in enumerate(names)}
+    return sorted(tasks, key=lambda task: (position_of[cluster[task.golden.id]], task.golden.id))
 
 
 @dataclass(slots=True)
@@ -276,9 +276,10 @@ class Run:
         self.progress()
 
     async def _look(self, task: SideTask) -> GoldenLook:
-        places = draws(task, self.repeats)
+        planned_calls = draws(task, self.repeats)
         calls = [
-            asyncio.create_task(self.asker.ask(drawn(task.requests[side], number))) for side, number in places
+            asyncio.create_task(self.asker.ask(drawn(task.requests[side], number)))
+            for side, number in planned_calls
         ]
         try:
             answers = await asyncio.gather(*calls)
@@ -292,7 +293,7 @@ class Run:
         read_answers = [answer for answer in answers if not isinstance(answer, Failure)]
         scored = await self._scores(task, task.golden.answer, read_answers)
         scored_by_side: dict[SideName, list[tuple[Answer, ScoredAnswer]]] = {}
-        for (side, _), answer, score in zip(places, read_answers, scored, strict=True):
+        for (side, _), answer, score in zip(planned_calls, read_answers, scored, strict=True):
             scored_by_side.setdefault(side, []).append((answer, score))
         return _looked(task, scored_by_side)
 
@@ -430,8 +431,8 @@ def estimate(
     for task in asked:
         answer = task.golden.answer
         tokens = answer.completion_tokens or estimate_tokens(answer.text)
-        places = draws(task, options.repeats)
-        for side, repeat in places:
+        planned_calls = draws(task, options.repeats)
+        for side, repeat in planned_calls:
             request = task.requests[side]
             if answers.get(drawn(request, repeat).key) is not None:
                 remembered += 1
@@ -442,7 +443,7 @@ def estimate(
         name = task_of(task.golden, options.route_tasks, options.task)
         if rating is not None:
             ruling = rating.estimate(2 * len(answer.text), len(task.context), name)
-            spend = spend.plus(Spend(len(places) * ruling.tokens, len(places) * ruling.usd))
+            spend = spend.plus(Spend(len(planned_calls) * ruling.tokens, len(planned_calls) * ruling.usd))
     if not calls and rating is None:
         return None
     asked_of = f"{number(calls)} calls{' and those of the judge' if rating else ''}"

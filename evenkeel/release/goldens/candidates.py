@@ -61,9 +61,9 @@ def spread(texts: Sequence[str], count: int, rng: Random) -> list[int]:
     """
     sets = [word_set(text) for text in texts]
     chosen: list[int] = []
-    for place in rng.sample(range(len(texts)), len(texts)):
-        if len(chosen) < count and not any(nearly_equal(sets[place], sets[other]) for other in chosen):
-            chosen.append(place)
+    for index in rng.sample(range(len(texts)), len(texts)):
+        if len(chosen) < count and not any(nearly_equal(sets[index], sets[other]) for other in chosen):
+            chosen.append(index)
     return chosen
 
 
@@ -100,7 +100,7 @@ def candidates(
     golden, retired ones included, or as a newer exchange.
     """
     archived = archive.latest(route=route)
-    known = goldens.known_ids(exchange.id for exchange in archived)
+    ids = goldens.known_ids(exchange.id for exchange in archived)
     seen = set()
     for golden in goldens.select(active=False):
         # Most goldens have one version; reading the history of each would cost a query a golden.
@@ -110,11 +110,7 @@ def candidates(
     candidates_found: list[GoldenCandidate] = []
     for exchange in archived:
         answer = exchange.answer
-        if (
-            exchange.id in known
-            or not (answer.text or answer.tool_calls)
-            or task not in (None, exchange.task)
-        ):
+        if exchange.id in ids or not (answer.text or answer.tool_calls) or task not in (None, exchange.task):
             continue
         try:
             golden = golden_of(exchange)
@@ -132,7 +128,7 @@ def chosen(
     """Up to `count` of the candidates: at random, or of prompts that are not nearly equal."""
     if not spread_out:
         return rng.sample(choices, min(count, len(choices)))
-    return [choices[place] for place in spread([candidate.prompt for candidate in choices], count, rng)]
+    return [choices[index] for index in spread([candidate.prompt for candidate in choices], count, rng)]
 
 
 def _said(golden: Golden) -> tuple[object, ...]:

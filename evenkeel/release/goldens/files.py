@@ -176,8 +176,8 @@ def _entries(lines: Iterable[str], where: str) -> Iterator[_Line]:
     for number, line in enumerate(lines, start=1):
         text = line.removeprefix("\ufeff").strip()
         if text:
-            place = f"{where}, line {number}"
-            yield _Line(place, _object(text, place))
+            location = f"{where}, line {number}"
+            yield _Line(location, _object(text, location))
 
 
 def _goldens_of(entries: Iterable[_Line]) -> tuple[Golden, ...]:
@@ -195,16 +195,16 @@ def _goldens_of(entries: Iterable[_Line]) -> tuple[Golden, ...]:
     return tuple(goldens)
 
 
-def _of_dataset(place: str, cells: dict[str, Any]) -> dict[str, Any]:
+def _of_dataset(location: str, cells: dict[str, Any]) -> dict[str, Any]:
     """Return a row of another tool's dataset as a golden; others as they are."""
-    row = DatasetRow(place, cells)
+    row = DatasetRow(location, cells)
     prompt, expected = row.prompt, row.expected
     if "answer" in cells or prompt is None or expected is None:
         return cells
     shape = "prompt" if isinstance(prompt, str) else "messages" if isinstance(prompt, list) else "request"
-    found: dict[str, Any] = {shape: prompt, "answer": expected}
+    line_cells: dict[str, Any] = {shape: prompt, "answer": expected}
     name = cells.get("id", cells.get("custom_id"))
-    return found if name is None else {"id": str(name), **found}
+    return line_cells if name is None else {"id": str(name), **line_cells}
 
 
 def _of_worfbench(cells: dict[str, Any]) -> dict[str, Any]:
@@ -228,8 +228,8 @@ def newest_versions(goldens: Iterable[Golden]) -> tuple[Golden, ...]:
     """The newest version of each golden, retired ones included."""
     newest: dict[str, Golden] = {}
     for golden in goldens:
-        known = newest.get(golden.id)
-        if known is None or golden.version > known.version:
+        newest_version = newest.get(golden.id)
+        if newest_version is None or golden.version > newest_version.version:
             newest[golden.id] = golden
     return tuple(newest.values())
 
@@ -436,13 +436,13 @@ class _Line:
         raise self.fault(name, "is not a time; write it as 2031-05-17T09:30:00Z or in Unix seconds")
 
 
-def _object(text: str, place: str) -> dict[str, Any]:
+def _object(text: str, location: str) -> dict[str, Any]:
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members_read = dict(pairs)
         if len(members_read) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
-            raise GoldenError(f'{place}, field "{twice}": stands twice in one object; keep one of them')
+            raise GoldenError(f'{location}, field "{twice}": stands twice in one object; keep one of them')
         return members_read
 
     def whole(digits: str) -> int | float:
@@ -453,13 +453,13 @@ def _object(text: str, place: str) -> dict[str, Any]:
     except GoldenError:
         raise
     except RecursionError as error:
-        raise GoldenError(f"{place}: is nested too deep to be read") from error
+        raise GoldenError(f"{location}: is nested too deep to be read") from error
     except json.JSONDecodeError as error:
         raise GoldenError(
-            f"{place}: is not JSON ({error.msg}, column {error.colno}); a golden is one object on one line"
+            f"{location}: is not JSON ({error.msg}, column {error.colno}); a golden is one object on one line"
         ) from error
     if not isinstance(value, dict):
-        raise GoldenError(f'{place}: is not an object; write {{"prompt": "…", "answer": "…"}}')
+        raise GoldenError(f'{location}: is not an object; write {{"prompt": "…", "answer": "…"}}')
     return value
 
 

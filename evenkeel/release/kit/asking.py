@@ -148,12 +148,12 @@ class Asker:
         Raises: BudgetUsedUpError before a call that would be beyond the limit; what `give_up` raises.
         """
         account = self.costs.of(call.payee)
-        known = self.answers.get(call.key)
-        if known is not None:
-            tokens = _tokens(call, known.answer)
+        remembered = self.answers.get(call.key)
+        if remembered is not None:
+            tokens = _tokens(call, remembered.answer)
             account.remember(Spend(sum(tokens), self._usd(call, tokens)))
             self._answered.add(call.payee)
-            return known.answer
+            return remembered.answer
         if call.payee in self.unusable:
             return self.unusable[call.payee]
         outcome = await self._send(call, account)

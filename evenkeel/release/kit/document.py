@@ -265,17 +265,17 @@ def turned(table: Table) -> Table:
     form = others[0] if others else first
     columns = (Column(table.across), *(replace(form, name=name) for name in names))
     rows: tuple[tuple[Value, ...], ...] = tuple(
-        (column.name, *(column.cell(row[place]) for row in table.rows))
-        for place, column in enumerate(others, start=1)
+        (column.name, *(column.cell(row[column_index]) for row in table.rows))
+        for column_index, column in enumerate(others, start=1)
     )
     return replace(table, columns=columns, rows=rows)
 
 
 def part(table: Table, chosen: Sequence[int]) -> Table:
     """The table with some of its columns, the first one always among them."""
-    places = (0, *chosen)
+    columns = (0, *chosen)
     return replace(
         table,
-        columns=tuple(table.columns[place] for place in places),
-        rows=tuple(tuple(row[place] for place in places) for row in table.rows),
+        columns=tuple(table.columns[column] for column in columns),
+        rows=tuple(tuple(row[column] for column in columns) for row in table.rows),
     )

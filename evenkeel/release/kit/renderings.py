@@ -98,10 +98,10 @@ def _widths(table: Table) -> list[int]:
     """Columns of a terminal that each column of a table needs at least."""
     cells = table.cells()
     widths = []
-    for place, column in enumerate(table.columns):
-        longest = max([_longest(_stacked(row[place])) for row in cells], default=0)
-        if place == 0 or column.is_text:
-            limit = _HEAD if place == 0 else _WORDS if column.wide else longest
+    for column_index, column in enumerate(table.columns):
+        longest = max([_longest(_stacked(row[column_index])) for row in cells], default=0)
+        if column_index == 0 or column.is_text:
+            limit = _HEAD if column_index == 0 else _WORDS if column.wide else longest
             widths.append(max(min(limit, longest), min(_HEAD, _longest(column.name))))
         else:
             widths.append(max(longest, max(map(_longest, column.name.split()), default=0)))
@@ -112,8 +112,8 @@ def _rich(table: Table, title: str, room: int) -> RichTable:
     shown = RichTable(title=title or None, title_justify="left", title_style="bold", header_style="dim")
     widths = _widths(table)
     spare = max(0, room - _width(table))
-    for place, (column, least) in enumerate(zip(table.columns, widths, strict=True)):
-        longest = max(_longest(_stacked(row[place])) for row in table.cells())
+    for column_index, (column, least) in enumerate(zip(table.columns, widths, strict=True)):
+        longest = max(_longest(_stacked(row[column_index])) for row in table.cells())
         width = min(least + spare, max(least, longest, cell_len(column.name)))
         spare -= width - least
         justify: Literal["left", "right"] = "left" if column.is_text else "right"

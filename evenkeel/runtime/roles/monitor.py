@@ -125,11 +125,14 @@ class MonitorRole:
             stepped_at=lambda: monitor.stepped_at,
             figures_known=lambda: any(known(report) for report in monitor.reports()),
         )
-        told, words = NotifyingStore(stores.monitor, notifying), writer(settings, monitor, stores.verdicts)
-        opened = await asyncio.to_thread(
-            channels, settings, told, words, lambda: watch().causes, announce, time.monotonic
+        notifying_store, words = (
+            NotifyingStore(stores.monitor, notifying),
+            writer(settings, monitor, stores.verdicts),
         )
-        notifier = Notifier(told, announce, opened)
+        opened = await asyncio.to_thread(
+            channels, settings, notifying_store, words, lambda: watch().causes, announce, time.monotonic
+        )
+        notifier = Notifier(notifying_store, announce, opened)
         changes = await asyncio.to_thread(ChangeResponse, settings, stores, instruments, monitor)
         pipeline = Pipeline(settings, stores.counters, stores.queue, instruments.ledger)
         board = ChallengeBoard(stores.challenges, time.time)
