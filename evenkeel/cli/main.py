@@ -76,7 +76,10 @@ class _Commands(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        names = [name for name in COMMANDS if COMMANDS[name] and name.startswith(incomplete)]
+        names = []
+        for name in COMMANDS:
+            if COMMANDS[name] and name.startswith(incomplete):
+                names.append(name)
         return [CompletionItem(name, help=COMMANDS[name]) for name in names] or super().shell_complete(
             ctx, incomplete
         )

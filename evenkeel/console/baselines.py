@@ -40,9 +40,10 @@ def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None]) -> 
     """
     route, model, perturbation = asked["route"] or "", asked["model"], asked["perturbation"]
     reports = sources.reports()
-    report_by_cell = {
-        (report.key.model, report.key.perturbation): report for report in reports if report.key.route == route
-    }
+    report_by_cell = {}
+    for report in reports:
+        if report.key.route == route:
+            report_by_cell[report.key.model, report.key.perturbation] = report
     if not report_by_cell:
         return None
     past = [approval for approval in sources.log.approvals()[::-1] if approval.approval.route == route]

@@ -127,7 +127,10 @@ def _skipped(flow: RouteFlow | None, view: PipelineView) -> tuple[str, str] | No
     """Return why nothing that was sampled is replayed; None if something is, or still waits."""
     if flow is None or flow.scored or view.waiting + view.leased:
         return None
-    skipped = {name: count for name, count in flow.skipped.items() if name != "replay" and count}
+    skipped = {}
+    for name, count in flow.skipped.items():
+        if name != "replay" and count:
+            skipped[name] = count
     if not skipped:
         return None
     reason = max(skipped, key=lambda name: skipped[name])

@@ -45,7 +45,10 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     now = sources.clock()
     reports, view, measuring = sources.reports(), sources.pipeline(), sources.measuring()
     going = case_lines(situation.going(), sources.writer)
-    over = [incident for incident in situation.board.all() if now - (incident.closed_at or 0.0) < _LATELY_S]
+    over = []
+    for incident in situation.board.all():
+        if now - (incident.closed_at or 0.0) < _LATELY_S:
+            over.append(incident)
     state = state_of(reports, measuring, going)
     # A queue that waits for the judge or a worker is the consequence of a cause that the page names already.
     behind = "" if measuring.cause("worker", "judge", "judge_key") else stuck(view)

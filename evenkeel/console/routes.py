@@ -136,15 +136,17 @@ def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferen
 
 def _models(own: Sequence[CellReport], sensitivity: Mapping[str, Estimate]) -> list[ModelPart]:
     """Return the models of a route, those that still answer first."""
-    return [
-        ModelPart(
-            id=f"model-{number}",
-            model=model,
-            retired=retired,
-            last_at=last_at,
-            control=next((report for report in reports if report.key.perturbation == BASELINE), None),
-            groups=cell_groups(reports),
-            sensitivity=sensitivity.get(model),
+    parts: list[ModelPart] = []
+    for number, (model, last_at, retired, reports) in enumerate(by_model(own)):
+        parts.append(
+            ModelPart(
+                id=f"model-{number}",
+                model=model,
+                retired=retired,
+                last_at=last_at,
+                control=next((report for report in reports if report.key.perturbation == BASELINE), None),
+                groups=cell_groups(reports),
+                sensitivity=sensitivity.get(model),
+            )
         )
-        for number, (model, last_at, retired, reports) in enumerate(by_model(own))
-    ]
+    return parts

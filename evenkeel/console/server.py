@@ -158,7 +158,10 @@ class _Connection(HttpToolsProtocol):
     def _take_place(self) -> None:
         """Close the connection that has waited longest if there is no room; else refuse this one."""
         others = self.connections - {self}
-        waiting = [task for task in others if isinstance(task, _Connection) and task.waits]
+        waiting = []
+        for task in others:
+            if isinstance(task, _Connection) and task.waits:
+                waiting.append(task)
         self.connections.add(self)
         if len(others) >= _MOST_CONNECTIONS and waiting:
             min(waiting, key=lambda one: one._waits_since).drop()  # noqa: SLF001 - of this class

@@ -228,12 +228,12 @@ async def _renew(lease: RoleLease) -> None:
 def golden_routes(settings: Settings) -> dict[str, GoldenRoute]:
     """Return the endpoint of each route's goldens: its upstream, with the key of its replays."""
     keys = settings.keys
-    return {
-        route.name: GoldenRoute(
+    routes: dict[str, GoldenRoute] = {}
+    for route in settings.routes:
+        routes[route.name] = GoldenRoute(
             Upstream.parse(route.upstream), keys[route.name][0].replay_headers(), route.task
         )
-        for route in settings.routes
-    }
+    return routes
 
 
 class ChangeResponse:

@@ -224,14 +224,16 @@ def _monitor(start: _Start) -> Child:
 
 def _proxies(start: _Start) -> list[Child]:
     """Return the data-plane processes, one for each socket."""
-    return [
-        Child(
-            "proxy" if number == 0 else f"proxy-{number + 1}",
-            Briefing("proxy", "", start.settings, (sock.fileno(),)),
-            follows=True,
+    childs: list[Child] = []
+    for number, sock in enumerate(start.ports.data):
+        childs.append(
+            Child(
+                "proxy" if number == 0 else f"proxy-{number + 1}",
+                Briefing("proxy", "", start.settings, (sock.fileno(),)),
+                follows=True,
+            )
         )
-        for number, sock in enumerate(start.ports.data)
-    ]
+    return childs
 
 
 def _supervise(
@@ -470,10 +472,9 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
     The link that signs somebody in is for a person at a terminal: what else prints is kept by somebody.
     """
     url = settings.access.url
-    routes = [
-        f"  base URL   {settings.base_url(route)}  →  {route.upstream}  (route {route.name})"
-        for route in settings.routes
-    ]
+    routes = []
+    for route in settings.routes:
+        routes.append(f"  base URL   {settings.base_url(route)}  →  {route.upstream}  (route {route.name})")
     metrics = [f"  metrics    {url}/metrics"] if admin else []
     if admin and settings.access.makes_tokens:
         name = ADMIN_TOKEN if role in {"up", "monitor"} else METRICS_TOKEN

@@ -64,9 +64,9 @@ def limit_lines(settings: Settings) -> Iterator[str]:
     settings_of_monitor = monitor_settings(settings)
     shared: dict[str, list[str]] = {}
     for route in settings.routes:
-        limits = {
-            measure.value: limit for measure, limit in settings_of_monitor.limits_of(route.name).items()
-        }
+        limits = {}
+        for measure, limit in settings_of_monitor.limits_of(route.name).items():
+            limits[measure.value] = limit
         listed = ", ".join(
             f"{name} {limit.value:g} ({limit.source})"
             for name, limit in (*limits.items(), ("drift", settings_of_monitor.tolerance_of(route.name)))

@@ -34,9 +34,11 @@ def judge_line(settings: Settings) -> str:
     if costs.knows(judge.model):
         in_usd, out_usd = (costs.usd(judge.model, *tokens) for tokens in ((_MILLION, 0), (0, _MILLION)))
         price = f"${in_usd:.2f} per million tokens in, ${out_usd:.2f} out"
-    judged_at = Upstream.parse(without_credentials(judge.base_url))
+    upstream = Upstream.parse(without_credentials(judge.base_url))
     key = f"the key in {judge.api_key_env}"
-    return f"{judged_by(judge.model)} at {judged_at} with {key}, within the budget ({price}); --no-judge for none"
+    return (
+        f"{judged_by(judge.model)} at {upstream} with {key}, within the budget ({price}); --no-judge for none"
+    )
 
 
 def notes(settings: Settings) -> list[str]:
@@ -58,8 +60,8 @@ def unpriced(settings: Settings) -> list[str]:
     for part, model in models.items():
         if model and not price_list.knows(model):
             model_names.append(
-                f"{part}: {model} has no known price, so it {price_list.assumed.said} against the budget. Set its "
-                "price, or 0 if it is free, under `budget.prices`"
+                f"{part}: {model} has no known price, so it {price_list.assumed.said} against the budget. "
+                "Set its price, or 0 if it is free, under `budget.prices`"
             )
     if price_list.required and not price_list.knows():
         model_names.append(

@@ -182,11 +182,10 @@ def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
     from evenkeel.console.access import SCOPES, LoginProxy, Visitor  # noqa: PLC0415
     from evenkeel.console.guard import TokenGuard  # noqa: PLC0415
 
-    people = [
-        (token, Visitor(person.name, person.role, "token"))
-        for person in admin.people
-        if (token := person.token) is not None
-    ]
+    people = []
+    for person in admin.people:
+        if (token := person.token) is not None:
+            people.append((token, Visitor(person.name, person.role, "token")))
     of_scope = {scope: role for role, scope in SCOPES.items()}
     people += [
         (token.token or "", Visitor(token.name, of_scope[token.scope], "token", program=True))

@@ -263,10 +263,8 @@ def _models(options: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderT
     if options["models"]:
         if url is None:
             raise InputError("where are the models? Name their endpoint with --base-url")
-        models += [
-            model_at(name, url, key_env=key_env, headers=headers, parameters=parameters)
-            for name in options["models"]
-        ]
+        for name in options["models"]:
+            models.append(model_at(name, url, key_env=key_env, headers=headers, parameters=parameters))
     if options["models_file"]:
         models += read_models(
             options["models_file"],

@@ -143,16 +143,17 @@ def _simulated(options: dict[str, Any]) -> Simulation:
     from evenkeel.lab.simulated_apis import APIS
     from evenkeel.simulate import DEFAULT_MODEL, ModelState, Simulation, SimulationSettings
 
-    states = [
-        ModelState(
-            name,
-            fragility=options["fragility"],
-            noise=options["noise"],
-            worse_share=options["worse_share"],
-            latency_s=options["latency"],
+    states = []
+    for name in options["models"] or (DEFAULT_MODEL,):
+        states.append(
+            ModelState(
+                name,
+                fragility=options["fragility"],
+                noise=options["noise"],
+                worse_share=options["worse_share"],
+                latency_s=options["latency"],
+            )
         )
-        for name in options["models"] or (DEFAULT_MODEL,)
-    ]
     for state in states:
         state.truth  # noqa: B018 - raises for a share outside [0, 1]
     settings = SimulationSettings(deterministic=options["deterministic"])

@@ -96,7 +96,7 @@ def calibrate(
     clusters = table.cluster_numbers
     drawn = multiplicities(len(table.goldens), resamples, rng, clusters)
     resampled = means(table.scores, drawn)
-    measured_by_metric = {
+    by_metric_and_mode = {
         (facts.name, mode): value
         for column, facts in enumerate(table.metrics)
         for mode in table.modes
@@ -106,9 +106,9 @@ def calibrate(
     by_metric = {}
     for facts in table.metrics:
         by_metric[facts.name] = {
-            mode: measured_by_metric[facts.name, mode].value
+            mode: by_metric_and_mode[facts.name, mode].value
             for mode in table.modes
-            if (facts.name, mode) in measured_by_metric
+            if (facts.name, mode) in by_metric_and_mode
         }
 
     def role(names: Sequence[str], mode: FailureMode) -> Role | None:
@@ -134,6 +134,25 @@ def calibrate(
             return ModeResult(mode, harmless, failure=_NOT_MEASURED)
         return ModeResult(mode, harmless, primary=primary, secondary=role(bundle[mode].secondary, mode))
 
+    results: list[MetricResult] = []
+    for facts in table.metrics:
+        by_mode = {}
+        for mode in table.modes:
+            # A metric that was measured at too few severities of a mode has no figure for it.
+            if (facts.name, mode) in by_metric_and_mode:
+                by_mode[mode] = by_metric_and_mode[facts.name, mode]
+        residuals = _residuals(ways, facts.name, table)
+        results.append(
+            MetricResult(
+                facts.name,
+                facts.version,
+                facts.family,
+                facts.cost_usd,
+                facts.time_ms,
+                by_mode,
+                residuals,
+            )
+        )
     return Calibration(
         schema_version=SCHEMA,
         calibrated_on=calibrated_on.isoformat(),
@@ -144,16 +163,9 @@ def calibrate(
         confidence=CONFIDENCE,
         resamples=resamples,
         seed=seed,
-        metrics=tuple(
-            MetricResult(
-                facts.name, facts.version, facts.family, facts.cost_usd, facts.time_ms,
-                {mode: measured_by_metric[facts.name, mode] for mode in table.modes if (facts.name, mode) in measured_by_metric},
-                _residuals(ways, facts.name, table),
-            )
-            for facts in table.metrics
-        ),
+        metrics=tuple(results),
         modes=tuple(map(result, table.modes)),
-    )  # fmt: skip
+    )
 
 
 def _sensitivity(

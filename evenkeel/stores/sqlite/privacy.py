@@ -56,7 +56,10 @@ def keep_private(path: Path) -> None:
     entries = list(folder.iterdir())
     keys = [entry for entry in entries if entry.name in KEY_FILES]
     # SQLite's write-ahead log and index are named after the database.
-    store = [entry for entry in entries if entry.name.startswith(path.name) or entry.name == LOCK_FILE]
+    store = []
+    for entry in entries:
+        if entry.name.startswith(path.name) or entry.name == LOCK_FILE:
+            store.append(entry)
     for file in store:
         _mend(file)
     own = keys + store
