@@ -18,7 +18,7 @@ from evenkeel.stores.changes import (
 )
 from tests.kit.records import altered
 
-RUN = GoldenRun("r1", "shop", 5.0, "change", "c1", "the new model", "m-2", ("rating",), "metrics", False, ())
+RUN = GoldenRun("r1", "shop", 5.0, "c1", "the new model", "m-2", ("rating",), "metrics", False, ())
 
 
 @pytest.fixture

@@ -158,7 +158,8 @@ class Form:
             return NotApplicable("already_wanted", f"the prompt asks for {self.words.name} as it is")
         if self.format == "free" and any(_LISTING.search(segment.text) for segment in asking):
             return NotApplicable("own_form", "a list or a string of a format has no like in prose")
-        if any(_shows_form(segment) for segment in view.segments if segment.kind != "history"):
+        present = [segment for segment in view.segments if segment.kind != "history"]
+        if any(_shown_structures(segment, of_answer=False) for segment in present):
             return NotApplicable("unclear_format", "the prompt shows a structure that may be data or a form")
         return self._irreplaceable(view, asking, stated)
 
@@ -305,17 +306,24 @@ def _asking(view: PromptView) -> list[Segment]:
             bool(segments) and segments[-1].index == segment.index - 1 and segments[-1].slot == segment.slot
         )
         shown = follows and segment.type == "code" and segments[-1].text.rstrip().endswith(":")
-        if segment.type == "output_instructions" or shown:
+        if segment.type == "output_instructions" or shown or _shown_structures(segment, of_answer=True):
             segments.append(segment)
     return segments
 
 
-def _shows_form(segment: Segment) -> bool:
-    """Return whether a segment shows a structure that may be a form or, like a database's, data."""
+# The schema of what is to be answered, which takes on the new format; one of tools or tables is data.
+_SCHEMA_OF_ANSWER: Final = re.compile(
+    r"\b(?:slots?|fields?|answer|response|reply|output|form)\b[^\n]{0,80}\bschema\b", re.IGNORECASE
+)
+
+
+def _shown_structures(segment: Segment, *, of_answer: bool) -> bool:
+    """Return whether instructions show a structure: the answer's schema, or another, which may be data."""
     if segment.type not in ("instructions", "text"):
         return False
     for skeleton in skeletons(segment.text, None):
-        if speaks_of_output(line_before(segment.text, skeleton.start)):
+        lead = line_before(segment.text, skeleton.start)
+        if speaks_of_output(lead) and of_answer == bool(_SCHEMA_OF_ANSWER.search(lead)):
             return True
     return False
 
