@@ -50,6 +50,10 @@ def _stateful(view: PromptView) -> Iterator[Refusal]:
     for key in _STATE:
         if view.get(key) is not None:
             yield Refusal("stateful", f"'{key}' continues a conversation that the provider keeps")
+    thread = view.get("thread")
+    # A request that opens a thread holds all of its messages; one that continues it holds the new turn alone.
+    if thread is not None and not (isinstance(thread, dict) and thread.get("type") == "create"):
+        yield Refusal("stateful", "'thread' continues a conversation that the provider keeps")
     messages = view.get("messages")
     for message in messages if isinstance(messages, list) else ():
         spoken = message.get("audio") if isinstance(message, dict) else None
