@@ -47,19 +47,6 @@ def test_in_a_full_queue_the_flood_makes_room(build):
     assert queue.lag().leased == 10
 
 
-def test_a_queue_of_an_older_release_is_read(on_sqlite):
-    """Its table gets the column; what waits in it has no client."""
-    queue = on_sqlite.queue()
-    queue.put(of("a", 1))
-    database = on_sqlite.place
-    with database.write() as connection:
-        connection.execute("DROP INDEX exchanges_turns")
-        connection.execute("ALTER TABLE exchanges DROP COLUMN client")
-    again = on_sqlite.queue()
-    again.put(of("b", 2))
-    assert numbers(again.reserve(2, 60)) == [1, 2]
-
-
 def test_the_salt_is_drawn_once(backend):
     """All processes of an installation name clients alike."""
     documents = backend.documents()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 from typing import TYPE_CHECKING
 
 from evenkeel.core.exchange import DeadLetter, Lag
@@ -17,6 +15,7 @@ from evenkeel.stores.payloads import (
 )
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Callable, Collection, Sequence
 
     from evenkeel.core.exchange import Exchange, Lease
@@ -64,15 +63,11 @@ class SqliteExchangeQueue:
                  lease_until REAL NOT NULL DEFAULT 0, attempt INTEGER NOT NULL DEFAULT 0,
                  size INTEGER NOT NULL, payload BLOB NOT NULL, client TEXT NOT NULL DEFAULT '')""",
             "CREATE INDEX IF NOT EXISTS exchanges_size ON exchanges (size)",
+            "CREATE INDEX IF NOT EXISTS exchanges_turns ON exchanges (client, seq, lease_until)",
             """CREATE TABLE IF NOT EXISTS dead_exchanges (
                  id TEXT PRIMARY KEY, reason TEXT NOT NULL, buried_at REAL NOT NULL,
                  payload BLOB NOT NULL)""",
         )
-        if "client" not in {row[1] for row in database.rows("PRAGMA table_info(exchanges)")}:
-            # Of a former version of the program. Another process may be faster.
-            with contextlib.suppress(sqlite3.OperationalError), database.write() as connection:
-                connection.execute("ALTER TABLE exchanges ADD COLUMN client TEXT NOT NULL DEFAULT ''")
-        database.create("CREATE INDEX IF NOT EXISTS exchanges_turns ON exchanges (client, seq, lease_until)")
 
     @property
     def recreated(self) -> int:
