@@ -93,7 +93,7 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
     judge_rating: int | None
     """Rating of the verdict."""
     judge_shifted: bool | None = None
-    """Verdict's finding on a content change; None for a label of an earlier release."""
+    """Verdict's finding on a content change; None where the answer is invalid, or nothing was rated."""
     judge_direction: Direction | None = None
     """Verdict's change of quality; None if it found none, or did not look."""
     judge_looked: bool = False
