@@ -249,7 +249,6 @@ _SETTINGS: dict[str, Any] = {
     ],
     "budget": {"tokens_per_day": None, "usd_per_day": None},
     "replays": {"concurrency": 16},
-    "embeddings": False,
 }
 
 _BATCH = 20
