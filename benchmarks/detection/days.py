@@ -17,28 +17,28 @@ import time
 _NOW = [1_793_527_200.0]
 time.time = lambda: _NOW[0]
 
-import argparse  # noqa: E402 - see above
-import asyncio  # noqa: E402
-import json  # noqa: E402
-import random  # noqa: E402
-import re  # noqa: E402
-import tempfile  # noqa: E402
-import threading  # noqa: E402
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # noqa: E402
-from itertools import islice  # noqa: E402
-from pathlib import Path  # noqa: E402
-from typing import Any, Final, NamedTuple  # noqa: E402
+import argparse
+import asyncio
+import json
+import random
+import re
+import tempfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
-from benchmarks.detection.references import PLANTED, Upgrade, altered, upgrades  # noqa: E402
-from benchmarks.kit import Table  # noqa: E402
-from evenkeel.core.exchange import Exchange  # noqa: E402
-from evenkeel.monitor.incidents import IncidentBoard  # noqa: E402
-from evenkeel.runtime.instruments import Instruments  # noqa: E402
-from evenkeel.runtime.roles.monitor import MonitorRole  # noqa: E402
-from evenkeel.runtime.roles.worker import WorkerRole  # noqa: E402
-from evenkeel.runtime.stores import connect  # noqa: E402
-from evenkeel.settings import Settings  # noqa: E402
-from evenkeel.shadow.timesheet import Timesheet  # noqa: E402
+from benchmarks.detection.references import PLANTED, Upgrade, altered, upgrades
+from benchmarks.kit import Table
+from evenkeel.core.exchange import Exchange
+from evenkeel.monitor.incidents import IncidentBoard
+from evenkeel.runtime.instruments import Instruments
+from evenkeel.runtime.roles.monitor import MonitorRole
+from evenkeel.runtime.roles.worker import WorkerRole
+from evenkeel.runtime.stores import connect
+from evenkeel.settings import Settings
+from evenkeel.shadow.timesheet import Timesheet
 
 _HOUR_S: Final = 3_600.0
 # Recorded changes that are played: the first are LLMDrift's, the others llm-stability's.
