@@ -26,7 +26,7 @@ from sacrebleu import BLEU, CHRF
 
 from benchmarks.ratings import rating_table
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.similarity.embeddings import available, load_embeddings
+from evenkeel.lab.metrics.embeddings import available, load_embeddings
 from evenkeel.metrics.similarity.likeness import likeness
 from evenkeel.metrics.similarity.sequence import rouge_l
 from tests.kit.public import DATA
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evenkeel.metrics.similarity.embeddings import Embeddings
+    from evenkeel.lab.metrics.embeddings import Embeddings
 
 _RESAMPLES: Final = 500
 

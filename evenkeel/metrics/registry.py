@@ -1,7 +1,8 @@
-"""Registry of every metric over a pair of answers: those of evenkeel, and those of other packages.
+"""Registry of every metric over a pair of answers: those of live monitoring, and those of other packages.
 
-A metric of ours is one file with an `About`, and one line in `BUILTIN`. A metric of somebody else's is an
-entry point of the group `evenkeel.metrics` that names a class with `name`, `version`, `about` and `score`.
+A metric of the product is one file with an `About`, and one line in `BUILTIN`. Every other one, those of
+`lab/metrics` included, is an entry point of the group `evenkeel.metrics` that names a class with `name`,
+`version`, `about` and `score`.
 """
 
 from __future__ import annotations
@@ -30,18 +31,6 @@ GROUP: Final = "evenkeel.metrics"
 BUILTIN: tuple[str, ...] = (
     "evenkeel.metrics.similarity.likeness:Likeness",
     "evenkeel.metrics.similarity.sequence:RougeL",
-    "evenkeel.metrics.similarity.embeddings:Embeddings",
-    "evenkeel.metrics.similarity.bert_score:BertScore",
-    "evenkeel.metrics.structured.json_rouge:JsonRouge",
-    "evenkeel.metrics.structured.json_similarity:JsonSimilarity",
-    "evenkeel.metrics.workflow.chain:ChainF1",
-    "evenkeel.metrics.workflow.graph:GraphF1",
-    "evenkeel.metrics.workflow.tau:Tau",
-    "evenkeel.metrics.workflow.tau:WeightedTau",
-    "evenkeel.metrics.workflow.wording:WorkflowBleu",
-    "evenkeel.metrics.workflow.wording:WorkflowGleu",
-    "evenkeel.metrics.workflow.wording:StepBertScore",
-    "evenkeel.metrics.workflow.judge:WorkflowJudge",
     "evenkeel.metrics.entity:SlotMatch",
     "evenkeel.metrics.tool_calls:ToolCalls",
     "evenkeel.metrics.tool_calls:ToolNames",

@@ -108,11 +108,12 @@ def test_a_metric_of_another_package_is_found_by_its_entry_point(offered) -> Non
     offered(echo=ECHO.format(name="acme_echo"))
     found = metric("acme_echo")
     assert found.kind.__module__ == "acme_echo"
-    assert found is metrics()[-1]
-    assert heuristics()[-1].score(Pair(Answer("a"), Answer("a"), "")) == 1.0
+    assert found in metrics()
+    echo = next(ready for ready in heuristics() if ready.name == "acme_echo")
+    assert echo.score(Pair(Answer("a"), Answer("a"), "")) == 1.0
     publish_labels()
     assert label("acme_echo") == "Echo of the answer"
-    assert heuristic_columns()[-1].key == "acme_echo@1"
+    assert "acme_echo@1" in {column.key for column in heuristic_columns()}
 
 
 def test_other_packages_are_not_imported_before_somebody_asks_for_metrics(offered) -> None:
@@ -142,8 +143,8 @@ def test_a_package_that_cannot_be_used_is_named_and_harms_nobody(offered, caplog
 
 
 def test_every_line_of_the_registry_is_a_metric_with_a_declaration() -> None:
-    """What people see of a metric stands in its own file."""
-    for place, listed in zip(registry.BUILTIN, metrics(), strict=True):
+    """What people see of a metric stands in its own file. Those of other packages come behind ours."""
+    for place, listed in zip(registry.BUILTIN, metrics(), strict=False):
         assert place == f"{listed.kind.__module__}:{listed.kind.__name__}"
         assert listed.kind.about is listed.about
         assert listed.label

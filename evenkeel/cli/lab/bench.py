@@ -33,10 +33,10 @@ from evenkeel.lab.bench.report import as_json, as_lines, document
 from evenkeel.lab.bench.run import BenchOptions, JudgeChosen, RewriterChosen, run_bench
 from evenkeel.lab.bench.services import OnceRewritten, Services, reference_metrics, without_slots
 from evenkeel.lab.bench.trials import Protocol
+from evenkeel.lab.metrics.embeddings import EmbeddingsUnavailableError, available, load_embeddings
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
-from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError, available, load_embeddings
 from evenkeel.metrics.tasks import task_named
 from evenkeel.release.kit.arguments import InputError, check_writable, named_price, words
 from evenkeel.release.kit.asking import AGAIN, StoppedError
@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from evenkeel.lab.bench.items import Issue
     from evenkeel.lab.bench.models import ModelUnderTest
     from evenkeel.lab.bench.run import BenchOutcome, Connect
+    from evenkeel.lab.metrics.embeddings import Embeddings
     from evenkeel.llm.price import Prices
-    from evenkeel.metrics.similarity.embeddings import Embeddings
     from evenkeel.metrics.tasks import Task
     from evenkeel.release.kit.cost import Costs
     from evenkeel.settings import Settings

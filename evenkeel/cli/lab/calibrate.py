@@ -38,10 +38,10 @@ from evenkeel.lab.calibrate.calibration import (
 )
 from evenkeel.lab.calibrate.command import CalibrateOptions, run_calibrate
 from evenkeel.lab.calibrate.scoring import ScoringOptions
+from evenkeel.lab.metrics.embeddings import EmbeddingsUnavailableError
+from evenkeel.lab.metrics.workflow_judge import WorkflowJudge
 from evenkeel.lab.report.period import moment
 from evenkeel.metrics.registry import UnknownMetricError
-from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
-from evenkeel.metrics.workflow.judge import WorkflowJudge
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.calibration.limits import limits_to_json, lines_of, merged, place_all, read_limits
 from evenkeel.release.calibration.quiet import quiet_routes

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.metrics.json_rouge import JsonRouge
+from evenkeel.lab.metrics.json_similarity import JsonSimilarity
 from evenkeel.metrics.quality.bundles import Bundle
 from evenkeel.metrics.similarity.sequence import RougeL
-from evenkeel.metrics.structured.json_rouge import JsonRouge
-from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 from evenkeel.metrics.tasks import Task
 from evenkeel.shadow.rewriter import FLAWS, Rejection, cache_key
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import CallBudget
     from evenkeel.core.pair import Pair
     from evenkeel.lab.asking import Service
+    from evenkeel.lab.metrics.embeddings import Embeddings
     from evenkeel.metrics.protocol import Metric
     from evenkeel.metrics.scoring import TwoStageScorer
-    from evenkeel.metrics.similarity.embeddings import Embeddings
     from evenkeel.release.kit.cost import Costs
     from evenkeel.shadow.perturbations import RewriteTask
     from evenkeel.shadow.rewriter import Rewriter

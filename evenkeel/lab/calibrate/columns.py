@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evenkeel.lab.calibrate.calibration import BertModel
+from evenkeel.lab.metrics.alignment import EncoderAligner
+from evenkeel.lab.metrics.bert_score import load_bert_score
+from evenkeel.lab.metrics.compare import WorkflowComparison
+from evenkeel.lab.metrics.embeddings import MINILM, load_embeddings
+from evenkeel.lab.metrics.vectors import VectorCache
+from evenkeel.lab.metrics.wording import StepBertScore
 from evenkeel.metrics.registry import built, heuristics, metric, metrics
-from evenkeel.metrics.similarity.bert_score import load_bert_score
-from evenkeel.metrics.similarity.embeddings import MINILM, load_embeddings
-from evenkeel.metrics.similarity.vectors import VectorCache
-from evenkeel.metrics.workflow.alignment import EncoderAligner
-from evenkeel.metrics.workflow.compare import WorkflowComparison
-from evenkeel.metrics.workflow.wording import StepBertScore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evenkeel.core.languages import LanguageOf
-    from evenkeel.metrics.languages import Coverage
+    from evenkeel.lab.metrics.embeddings import Encoder
+    from evenkeel.lab.metrics.languages import Coverage
     from evenkeel.metrics.protocol import Metric
-    from evenkeel.metrics.similarity.embeddings import Encoder
 
 
 # Kept in memory; of 384 numbers each they take 30 MB.

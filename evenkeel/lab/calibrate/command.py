@@ -27,8 +27,8 @@ from evenkeel.lab.calibrate.resampling import multiplicities
 from evenkeel.lab.calibrate.score_table import score_table, table_lines
 from evenkeel.lab.calibrate.scoring import CandidateScoring, ScoringOptions
 from evenkeel.lab.calibrate.sensitivity import trajectories
+from evenkeel.lab.metrics.workflow_judge import WorkflowJudge
 from evenkeel.metrics.registry import metric
-from evenkeel.metrics.workflow.judge import WorkflowJudge
 from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.release.kit.cost import Costs

@@ -10,7 +10,7 @@ from evenkeel.lab.calibrate.columns import CachedEncoder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from evenkeel.metrics.similarity.embeddings import Encoder
+    from evenkeel.lab.metrics.embeddings import Encoder
 
 
 class NotEncodedError(LookupError):

@@ -13,9 +13,9 @@ from evenkeel.lab.asking import ask_model
 from evenkeel.lab.calibrate.candidates import DegradedGolden, conditions, made
 from evenkeel.lab.calibrate.columns import MetricField
 from evenkeel.lab.calibrate.journal import CandidateKey, CandidateRow
+from evenkeel.lab.metrics.workflow_judge import CALLS, WORKFLOW, WorkflowJudge
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.judge.prompts import prompt_tokens_at_most
-from evenkeel.metrics.workflow.judge import CALLS, WORKFLOW, WorkflowJudge
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.release.kit.asking import HOPELESS, PASSING, StoppedError, UnusableError
 from evenkeel.release.kit.cost import JUDGE, CostEstimate

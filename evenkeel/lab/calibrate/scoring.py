@@ -25,9 +25,9 @@ from evenkeel.lab.calibrate.columns import (
 from evenkeel.lab.calibrate.encoder import BatchEncoder
 from evenkeel.lab.calibrate.journal import CandidateRow
 from evenkeel.lab.calibrate.published import METRICS
-from evenkeel.metrics.similarity.embeddings import MINILM, EmbeddingsUnavailableError, available
-from evenkeel.metrics.workflow.judge import WorkflowJudge
-from evenkeel.metrics.workflow.wording import StepBertScore
+from evenkeel.lab.metrics.embeddings import MINILM, EmbeddingsUnavailableError, available
+from evenkeel.lab.metrics.wording import StepBertScore
+from evenkeel.lab.metrics.workflow_judge import WorkflowJudge
 from evenkeel.release.kit.progress import progress
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from evenkeel.lab.calibrate.candidates import CandidateSet
     from evenkeel.lab.calibrate.degrade import Damage
     from evenkeel.lab.calibrate.score_table import DamageLevel
-    from evenkeel.metrics.similarity.embeddings import Encoder
+    from evenkeel.lab.metrics.embeddings import Encoder
 
 
 # Tasks handed to each process in advance, so that none waits.

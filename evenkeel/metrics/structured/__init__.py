@@ -2,5 +2,5 @@
 
 `reading` finds the structure (alone, fenced, or with talk around it) and has it read as `json`, `yaml`,
 `xml` or `html` (Markdown by way of it), strictly or with repairs; `alignment` pairs the values of two
-`tree`s; `json_rouge` and `json_similarity` compare them.
+`tree`s. What compares the values is in `lab/metrics`.
 """

@@ -1,8 +1,7 @@
-"""Agreement of two workflows in their steps, the order of the steps and their dependencies.
+"""Agreement of two workflows in their steps and in the order of the steps.
 
 `reading` (an answer, in any usual form) → `workflow` (steps and precedence edges) → `alignment` (which
-step is which) → `chain`, `graph`, `tau` (structure and order); `wording` compares the words, `judge` asks
-a model.
+step is which) → `chain` (how far one follows the order of the other).
 
-Source: WorkflowPerturb (seven metrics, three degradations) and WorFBench (chain and graph F1).
+Source: WorFBench (chain F1). Its graph F1 and the other metrics of WorkflowPerturb are in `lab/metrics`.
 """

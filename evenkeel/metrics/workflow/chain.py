@@ -5,17 +5,13 @@ from __future__ import annotations
 import importlib
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from evenkeel.core.verdict import Failure
-from evenkeel.metrics.protocol import About
-from evenkeel.metrics.workflow.compare import SHARED, WorkflowComparison
 from evenkeel.metrics.workflow.workflow import neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.core.pair import Pair
     from evenkeel.metrics.workflow.alignment import Alignment
     from evenkeel.metrics.workflow.workflow import Workflow
 
@@ -62,29 +58,6 @@ class ChainScore:
     length: int
     """Number of steps in order."""
     orders: Orders
-
-
-class ChainF1:
-    """Steps in an allowed order, against the steps of both workflows."""
-
-    name: ClassVar[str] = "workflow_chain_f1"
-    version: ClassVar[int] = 2
-    about: ClassVar[About] = About("structural", aligns=True)
-
-    def __init__(self, comparison: WorkflowComparison | None = None) -> None:
-        """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
-        self._comparison = comparison or SHARED
-
-    def score(self, pair: Pair) -> float | Failure:
-        """Chain F1 of the two answers' workflows, over all orders that the reference allows.
-
-        Returns: ratio in [0, 1], see `chain_f1`. A `Failure` if an answer cannot be read as a workflow
-            ("no_workflow", "malformed", "unknown_step", "cycle" …) or the steps cannot be aligned.
-        """
-        alignment = self._comparison.aligned(self.name, self.version, pair)
-        if isinstance(alignment, Failure):
-            return alignment
-        return chain_f1(alignment.reference, alignment.candidate, alignment.alignment).f1
 
 
 def chain_f1(reference: Workflow, candidate: Workflow, alignment: Alignment) -> ChainScore:

@@ -23,10 +23,10 @@ from evenkeel.lab.calibrate.degrade import (
     without,
 )
 from evenkeel.lab.calibrate.step_wording import FOREIGN_STEPS, reworded_step
-from evenkeel.metrics.workflow.alignment import ExactText
+from evenkeel.lab.metrics.alignment import ExactText
+from evenkeel.lab.metrics.graph import graph_f1
+from evenkeel.lab.metrics.tau import kendall_tau
 from evenkeel.metrics.workflow.chain import chain_f1
-from evenkeel.metrics.workflow.graph import graph_f1
-from evenkeel.metrics.workflow.tau import kendall_tau
 from evenkeel.metrics.workflow.workflow import WorkflowError, sequence, workflow
 
 ALL = (MISSING, COMPRESSED, REWORDED, REORDERED, DUPLICATED, ADDED)

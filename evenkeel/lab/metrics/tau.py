@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.metrics.compare import SHARED, WorkflowComparison
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.workflow.compare import SHARED, WorkflowComparison
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

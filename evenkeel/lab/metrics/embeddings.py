@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
+from evenkeel.lab.metrics.languages import ANY_LANGUAGE, Coverage
+from evenkeel.lab.metrics.vectors import Vector, VectorCache, cosine, pieces, pool
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.similarity.vectors import Vector, VectorCache, cosine, pieces, pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

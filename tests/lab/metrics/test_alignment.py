@@ -8,10 +8,10 @@ import pytest
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.languages import Coverage
-from evenkeel.metrics.workflow.alignment import CannotAlignError, EncoderAligner, ExactText
-from evenkeel.metrics.workflow.chain import ChainF1
-from evenkeel.metrics.workflow.compare import WorkflowComparison
+from evenkeel.lab.metrics.alignment import CannotAlignError, EncoderAligner, ExactText
+from evenkeel.lab.metrics.chain import ChainF1
+from evenkeel.lab.metrics.compare import WorkflowComparison
+from evenkeel.lab.metrics.languages import Coverage
 from evenkeel.metrics.workflow.workflow import sequence
 from tests.cases import cases
 

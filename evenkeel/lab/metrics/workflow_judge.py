@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.metrics.compare import read_both
 from evenkeel.metrics.judge.prompts import prompts_of
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.workflow.compare import read_both
 from evenkeel.metrics.workflow.diagrams import write_node_edge
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.metrics.alignment import ExactText
+from evenkeel.lab.metrics.graph import graph_f1
+from evenkeel.lab.metrics.tau import inversions, kendall_tau
 from evenkeel.metrics.registry import heuristics
-from evenkeel.metrics.workflow.alignment import ExactText
 from evenkeel.metrics.workflow.chain import chain_f1, largest_antichain, longest_increasing
 from evenkeel.metrics.workflow.diagrams import write_node_edge
-from evenkeel.metrics.workflow.graph import graph_f1
-from evenkeel.metrics.workflow.tau import inversions, kendall_tau
 from evenkeel.metrics.workflow.workflow import Workflow, sequence, workflow
 from tests.cases import cases
 

@@ -8,8 +8,8 @@ import pytest
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.metrics.workflow_judge import WORKFLOW, WorkflowJudge
 from evenkeel.metrics.judge.reply import Reply, Ruling, read_ruling
-from evenkeel.metrics.workflow.judge import WORKFLOW, WorkflowJudge
 from evenkeel.metrics.workflow.workflow import sequence
 from tests.metrics.judge.scripted_judge import judging, rated
 

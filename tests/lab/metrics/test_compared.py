@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, AnswerForm, Pair
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.metrics.json_rouge import JsonRouge, json_rouge
+from evenkeel.lab.metrics.json_similarity import JsonSimilarity
 from evenkeel.metrics.obedience import is_valid
 from evenkeel.metrics.structured.alignment import ValuePair, align, best_assignment, canonical_key
-from evenkeel.metrics.structured.json_rouge import JsonRouge, json_rouge
-from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError, flat, gather, leaves, scalar
 from tests.cases import cases, tupled

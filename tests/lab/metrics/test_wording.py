@@ -6,8 +6,8 @@ import pytest
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.workflow.compare import Both
-from evenkeel.metrics.workflow.wording import StepBertScore, workflow_bleu, workflow_gleu
+from evenkeel.lab.metrics.compare import Both
+from evenkeel.lab.metrics.wording import StepBertScore, workflow_bleu, workflow_gleu
 from evenkeel.metrics.workflow.workflow import sequence, workflow
 
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.languages import Coverage
-from evenkeel.metrics.similarity import bert_score, embeddings
-from evenkeel.metrics.similarity.bert_score import load_bert_score
-from evenkeel.metrics.similarity.embeddings import (
+from evenkeel.lab.metrics import bert_score, embeddings
+from evenkeel.lab.metrics.bert_score import load_bert_score
+from evenkeel.lab.metrics.embeddings import (
     MINILM,
     Embeddings,
     EmbeddingsUnavailableError,
@@ -21,8 +20,9 @@ from evenkeel.metrics.similarity.embeddings import (
     load_embeddings,
     name_of,
 )
-from evenkeel.metrics.structured.json_similarity import JsonSimilarity
-from tests.metrics.similarity.compass import Compass, by_mark, pair, reason
+from evenkeel.lab.metrics.json_similarity import JsonSimilarity
+from evenkeel.lab.metrics.languages import Coverage
+from tests.lab.metrics.compass import Compass, by_mark, pair, reason
 
 if TYPE_CHECKING:
     from pathlib import Path

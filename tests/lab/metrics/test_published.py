@@ -8,11 +8,11 @@ import random
 import pytest
 
 from evenkeel.lab.calibrate.degrade import MISSING, REWORDED, steps_touched, without
-from evenkeel.metrics.workflow.alignment import ExactText
+from evenkeel.lab.metrics.alignment import ExactText
+from evenkeel.lab.metrics.graph import graph_f1
+from evenkeel.lab.metrics.tau import kendall_tau
+from evenkeel.lab.metrics.wording import workflow_bleu, workflow_gleu
 from evenkeel.metrics.workflow.chain import chain_f1
-from evenkeel.metrics.workflow.graph import graph_f1
-from evenkeel.metrics.workflow.tau import kendall_tau
-from evenkeel.metrics.workflow.wording import workflow_bleu, workflow_gleu
 from tests.kit.public import WORFBENCH, worfbench
 
 

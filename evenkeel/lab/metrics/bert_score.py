@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
-from evenkeel.metrics.protocol import About
-from evenkeel.metrics.similarity.embeddings import (
+from evenkeel.lab.metrics.embeddings import (
     MINILM_LANGUAGES,
     EmbeddingsUnavailableError,
     packaged_minilm,
 )
-from evenkeel.metrics.similarity.vectors import pieces
+from evenkeel.lab.metrics.languages import ANY_LANGUAGE, Coverage
+from evenkeel.lab.metrics.vectors import pieces
+from evenkeel.metrics.protocol import About
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

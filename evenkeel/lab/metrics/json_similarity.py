@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.metrics.json_rouge import Trees, read_pair, weight, weighted_mean
 from evenkeel.metrics.protocol import About
 from evenkeel.metrics.structured.alignment import align
-from evenkeel.metrics.structured.json_rouge import Trees, read_pair, weight, weighted_mean
 from evenkeel.metrics.structured.tree import UnreadableError
 
 if TYPE_CHECKING:

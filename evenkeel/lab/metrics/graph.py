@@ -7,8 +7,8 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.metrics.compare import SHARED, WorkflowComparison
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.workflow.compare import SHARED, WorkflowComparison
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

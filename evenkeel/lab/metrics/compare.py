@@ -8,13 +8,14 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.workflow.alignment import CannotAlignError, ExactText
+from evenkeel.lab.metrics.alignment import CannotAlignError, ExactText
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
 
 if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
-    from evenkeel.metrics.workflow.alignment import Aligner, Alignment
+    from evenkeel.lab.metrics.alignment import Aligner
+    from evenkeel.metrics.workflow.alignment import Alignment
     from evenkeel.metrics.workflow.workflow import Workflow
 
 _KEPT = 64

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.metrics.compare import read_both
+from evenkeel.lab.metrics.ngrams import NGrams, bleu, count_ngrams, gleu, tokens
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.similarity.ngrams import NGrams, bleu, count_ngrams, gleu, tokens
-from evenkeel.metrics.workflow.compare import read_both
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evenkeel.lab.metrics.compare import Both
     from evenkeel.metrics.protocol import BatchMetric
-    from evenkeel.metrics.workflow.compare import Both
     from evenkeel.metrics.workflow.workflow import Workflow
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.metrics.similarity.ngrams import NGrams, bleu, count_ngrams, gleu, tokens
+from evenkeel.lab.metrics.ngrams import NGrams, bleu, count_ngrams, gleu, tokens
 
 WORDS = ("the", "router", "drops", "packets", "at", "noon", ",", "again", "(twice)", "can't", "5.2")
 PROSE = st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join)

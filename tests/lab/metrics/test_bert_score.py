@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.languages import Coverage
-from evenkeel.metrics.similarity import bert_score
-from evenkeel.metrics.similarity.bert_score import BertScore, TokenMatch, available, load_bert_score
-from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
+from evenkeel.lab.metrics import bert_score
+from evenkeel.lab.metrics.bert_score import BertScore, TokenMatch, available, load_bert_score
+from evenkeel.lab.metrics.embeddings import EmbeddingsUnavailableError
+from evenkeel.lab.metrics.languages import Coverage
 from tests.cases import cases
-from tests.metrics.similarity.compass import pair, reason
+from tests.lab.metrics.compass import pair, reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,7 +112,7 @@ def test_agreement_with_the_authors_package(minilm: BertScore) -> None:
         pytest.skip("SKIPPED LOUDLY: the reference package bert-score is not installed")
     from bert_score import BERTScorer  # noqa: PLC0415 - takes seconds
 
-    from evenkeel.metrics.similarity.embeddings import packaged_minilm  # noqa: PLC0415 - needs the extra
+    from evenkeel.lab.metrics.embeddings import packaged_minilm  # noqa: PLC0415 - needs the extra
 
     theirs = BERTScorer(model_type=str(packaged_minilm()), num_layers=6)
     # The packaged tokeniser names no limit, which the package passes on to the model.
