@@ -1,11 +1,7 @@
-"""Tables as data and as Markdown, and the pages that hold them.
-
-Measured tables stand on pages of the documentation between marks; the text around them is written by hand.
-"""
+"""Tables as data and as Markdown."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,7 +18,7 @@ class Table:
     """Rows under named columns; the first cell of a row names it."""
 
     name: str
-    """Where it stands on the page: lower-case words with hyphens."""
+    """What the program prints above it: lower-case words with hyphens."""
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     digits: int = 2
@@ -57,31 +53,3 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
-_NOT_MEASURED: Final = "*Not measured yet.*\n"
-_BLOCK: Final = re.compile(r"(<!-- measured: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-
-
-class UnknownTableError(LookupError):
-    """The page has no place for a table that was measured."""
-
-
-def filled(page: str, tables: Iterable[Table], *, keep: bool = False) -> str:
-    """The page with every table in its place; where none was measured, it says so, or keeps what is there.
-
-    Raises:
-        UnknownTableError: A table has no place.
-    """
-    texts = {one.name: one.markdown() for one in tables}
-    places = {match["name"] for match in _BLOCK.finditer(page)}
-    if not texts.keys() <= places:
-        raise UnknownTableError(
-            f"the page has places for {', '.join(sorted(places)) or 'nothing'}; "
-            f"measured were {', '.join(sorted(texts)) or 'none'}"
-        )
-
-    def block(match: re.Match[str]) -> str:
-        if keep and match["name"] not in texts:
-            return match[0]
-        return f"{match[1]}\n{texts.get(match['name'], _NOT_MEASURED)}\n{match[3]}"
-
-    return _BLOCK.sub(block, page)

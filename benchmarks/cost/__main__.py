@@ -1,7 +1,7 @@
 """Measure what the uniform and the adaptive plan spend until an alert, and print the tables.
 
 Run from the root of the repository:
-python -m benchmarks.cost [--plays 2] [--few] [--masking 1] [--alarms 1] [--jobs 1] [--write]
+python -m benchmarks.cost [--plays 2] [--few] [--masking 1] [--alarms 1] [--jobs 1]
 
 A deployment of three routes with twelve rewordings each goes through a quiet phase of 1,500 sampled
 exchanges a route; then the answers of one route change in one of five ways, or not at all. The trials come
@@ -23,13 +23,11 @@ from benchmarks.cost import checks, tables
 from benchmarks.cost.bill import Tariff
 from benchmarks.cost.compare import Alarms, Masking, Outcome, Sizes, alarms, masking, outcomes
 from benchmarks.cost.plans import ADAPTIVE, UNIFORM, UNIFORM_3, Plan
-from benchmarks.kit import DOCS, filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _Result = TypeVar("_Result")
-PAGE: Final = DOCS / "research" / "cost.md"
 PAIRS: Final = (("gpt-4.1", "gpt-4.1-mini"), ("gpt-5", "gpt-5-mini"))
 _FEW: Final = Sizes(120, 60)
 _MOST_MASKED: Final = 45_000
@@ -78,9 +76,6 @@ def main() -> None:
         measured.append(tables.masked(list(masks)))
     for table in measured:
         print(f"## {table.name}\n\n{table.markdown()}", flush=True)
-    if options.write:
-        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), measured, keep=True), encoding="utf-8")
-        print(f"written to {PAGE}", file=sys.stderr)
 
 
 def _seeds(count: int) -> range:
@@ -135,7 +130,6 @@ def _options() -> argparse.Namespace:
         "--alarms", type=int, default=0, help="long plays of each plan without a change, two minutes each"
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--write", action="store_true", help=f"write the tables into {PAGE.name}")
     return parser.parse_args()
 
 
