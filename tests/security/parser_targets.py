@@ -27,8 +27,7 @@ from evenkeel.proxy.request_head import parse_any_request, parse_request, render
 from evenkeel.proxy.response_head import parse_any_response, parse_response, render_response
 from evenkeel.release.goldens.files import golden_lines, read_goldens
 from evenkeel.shadow.answer import read_answer
-from evenkeel.shadow.perturbations.format import skeleton
-from evenkeel.shadow.perturbations.format.schema import UnreadableSkeleton
+from evenkeel.shadow.perturbations.format.outline import Unreadable, outline_at
 from evenkeel.shadow.prompt import APIS, PromptView, UnreadablePrompt
 from evenkeel.stores.goldens import GoldenError
 from tests.security import file_targets
@@ -200,8 +199,8 @@ def structures(data):
 
 def skeletons(data):
     """The form that a prompt asks for is read, or not at all."""
-    with contextlib.suppress(UnreadableSkeleton):
-        skeleton.read_json(data.decode("utf-8", "replace"))
+    with contextlib.suppress(Unreadable):
+        outline_at(data.decode("utf-8", "replace"), 0)
 
 
 def workflows(data):

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-from html.parser import HTMLParser
-from xml.etree import ElementTree as ET
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.format import FORMATS, FREE, HTML, JSON, MARKDOWN, XML, YAML
+from evenkeel.shadow.perturbations.format.constraints import forces_tools
 from evenkeel.shadow.perturbations.format.instructions import skeletons
-from evenkeel.shadow.perturbations.format.schema import (
-    Field,
-    Leaf,
-    Listing,
-    Record,
-    UnreadableSkeleton,
-    forces_tools,
-    names_in,
-)
-from evenkeel.shadow.perturbations.format.skeleton import read_json
-from evenkeel.shadow.perturbations.format.writers import element_name
+from evenkeel.shadow.perturbations.format.outline import Unreadable, outline_at
 from evenkeel.shadow.prompt import Block, PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner
 
@@ -68,37 +56,24 @@ FIELDS = (
     '```json\n{ "Main Cause": <string>, "Known Steps": <list[string]>,'
     ' "parts": [{"name": <part_name>, "count": 2}], "mood": "calm" | "angry" }\n```\nCite as (doc_1).'
 )
-RENDERED = {
-    "yaml": (
-        "```yaml\nMain Cause: <string>\nKnown Steps:\n  - <string>\nparts:\n  - name: <part_name>\n"
-        "    count: 2\nmood: <calm | angry>\n```"
-    ),
-    "xml": (
-        "  <Known_Steps>\n    <item>[string]</item>\n  </Known_Steps>\n  <parts>\n    <item>\n"
-        "      <name>[part_name]</name>\n      <count>2</count>\n"
-    ),
-    "html": (
-        "<h2>parts</h2>\n<ul>\n  <li>\n    <dl>\n      <dt>name</dt><dd>[part_name]</dd>\n"
-        "      <dt>count</dt><dd>2</dd>\n"
-    ),
-    "markdown": (
-        "- [string]\n\n## parts\n- **name:** [part_name]  \n  **count:** 2\n\n## mood\n[calm | angry]\n"
-    ),
-    "free": (
-        "Plain prose, without JSON or any markup, that covers: Main Cause; Known Steps (any number); "
-        "parts (any number, each with name (part_name), count (such as 2)); mood (calm | angry)."
-    ),
-}
+OUTLINE = """\
+Main Cause: <string>
+Known Steps: <list[string]>
+parts:
+  - name: <part_name>
+    count: 2
+  - …
+mood: calm | angry
+"""
 
 
-@pytest.mark.parametrize("format_", RENDERED)
-def test_a_json_skeleton_in_each_format(format_):
-    """Names, hints, choices, the language clause, limits and citation rules stay; the syntax changes."""
+@pytest.mark.parametrize("format_", ["yaml", "xml", "html", "markdown", "free"])
+def test_a_json_skeleton_becomes_an_outline(format_):
+    """Names, hints, choices, the language clause, limits and citation rules stay; the syntax goes."""
     said = asks(BY_NAME[format_], FIELDS)
     name = "plain-prose" if format_ == "free" else BY_NAME[format_].words.name
-    assert said.startswith(f"Answer in the following {name} {LIMITS}")
-    assert RENDERED[format_] in said
-    assert said.endswith("\nCite as (doc_1).")
+    expected = f"Answer in the following {name} {LIMITS}{OUTLINE}Cite as (doc_1)."
+    assert said == (f"{expected}\n\n{FREE.request}" if format_ == "free" else expected)
 
 
 @pytest.mark.parametrize(("asked", "format_"), [
@@ -271,17 +246,17 @@ def test_a_request_is_added_in_the_language_of_the_prompt():
 
 
 def test_choices_stay_choices():
-    """They are no examples of what may stand there."""
-    asked = 'Answer in JSON:\n{"urgency": "low | medium | high", "team": "it/hr/sales"}'
-    assert "urgency: <low | medium | high>\nteam: <it/hr/sales>" in asks(YAML, asked)
-    assert "urgency (low | medium | high); team (it/hr/sales)." in asks(FREE, asked)
+    """They are no examples of what may stand there; what follows the structure stands on its own line."""
+    asked = 'Answer in JSON: {"urgency": "low | medium | high", "team": "it/hr/sales"} Nothing else.'
+    outline = "urgency: low | medium | high\nteam: it/hr/sales\nNothing else."
+    assert asks(YAML, asked) == f"Answer in YAML: \n{outline}"
 
 
 def test_a_json_schema_in_the_words_is_read_as_one():
     """Its fields are what is asked for, not its own members."""
     schema = {"type": "object", "properties": {"answer": {"type": "string", "description": "one letter"}}}
     made = asks(YAML, f"Answer in JSON that follows this schema:\n{json.dumps(schema)}")
-    assert made == 'Answer in YAML that follows this schema:\nanswer: "<string: one letter>"'
+    assert made == "Answer in YAML that follows this schema:\nanswer: <string: one letter>"
 
 
 def test_a_list_of_data_is_no_structure_to_follow():
@@ -300,7 +275,7 @@ def test_code_behind_an_output_instruction_is_its_skeleton():
     ]
     body = {"messages": [{"role": "user", "content": "".join(one.text for one in blocks)}]}
     view = PromptView.parse(json.dumps(body).encode(), lambda _: [blocks])
-    assert texts(applied(YAML, view)) == ["Loud fan.\n\nReply in YAML:\n```\ncause: <string>\n```"]
+    assert texts(applied(YAML, view)) == ["Loud fan.\n\nReply in YAML:\ncause: <string>"]
 
 
 _pieces = st.sampled_from([
@@ -329,25 +304,10 @@ def test_any_instruction_gives_a_variant_or_a_reason(asked, kind):
     assert outcome == applied(kind, view)
 
 
-_XML_LIST = """\
-<response>
-  <item>
-    <city>[name]</city>
-    <empty>
-    </empty>
-  </item>
-</response>"""
-_NO_MARKUP = "Plain prose, without JSON or any markup, that covers: "
-
-
-@pytest.mark.parametrize(("kind", "expected"), [
-    (YAML, "Reply with a YAML list:\n- city: <name>\n  empty: {}"),
-    (XML, f"Reply with an XML list:\n{_XML_LIST}"),
-    (FREE, f"Reply with plain prose:\n{_NO_MARKUP}any number of parts, each with city (name), empty."),
-])  # fmt: skip
-def test_a_list_of_objects_at_the_top(kind, expected):
+def test_a_list_of_objects_at_the_top():
     """An answer that is a list stays one; an object without fields says nothing of its parts."""
-    assert asks(kind, 'Reply with a JSON array:\n[{"city": "<name>", "empty": {}}, ...]') == expected
+    asked = 'Reply with a JSON array:\n[{"city": "<name>", "empty": {}}, ...]'
+    assert asks(YAML, asked) == "Reply with a YAML list:\n- city: <name>\n  empty: {}\n- …"
 
 
 SCHEMA = {
@@ -360,9 +320,13 @@ SCHEMA = {
     },
     "$defs": {"part": {"type": "object", "properties": {"count": {"type": "integer"}}}},
 }
-STRUCTURE = (
-    'cause: "<string: in one sentence>"\nparts:\n  - count: <integer>\nlevel: <low | high>\nowner: <string>'
-)
+STRUCTURE = """\
+cause: <string: in one sentence>
+parts:
+  - count: <integer>
+  - …
+level: <low | high>
+owner: <string>"""
 
 
 @pytest.mark.parametrize(("members", "left"), [
@@ -380,7 +344,7 @@ def test_a_json_schema_becomes_words(members, left):
     made = applied(YAML, view)
     body = json.loads(made.body())
     assert body.pop("messages")[0]["content"].endswith(
-        f"\n\nWrite your whole answer as one valid YAML document.\n\n```yaml\n{STRUCTURE}\n```"
+        f"\n\nWrite your whole answer as one valid YAML document.\n\n{STRUCTURE}"
     )
     assert body == {**left, "temperature": 0}
     assert applied(JSON, view).reason == "already_wanted"
@@ -436,34 +400,29 @@ def test_other_constraints_are_lifted():
 
 @pytest.mark.parametrize("text", [
     '{"a": "<one>", "b": ["<two>"], "c": {"d": 1}}',
-    "{ a: <one>, b: <list[two]>, c: { d: 1 } }",
+    "{ a: <one>, b: [ <two> ], c: { d: 1 } }",
     '{\n  "a": <one>,\n  "b": [<two>, ...],\n  "c": {"d": 1},\n}',
-    "{'a': '{one}', 'b': ['[two]'], 'c': {'d': 1}}",
+    "{'a': '<one>', 'b': ['<two>'], 'c': {'d': 1}}",
     '{{"a": <one>, "b": [<two>], "c": {{"d": 1}}}}',
-    '{"a": <one>\n "b": <list of two>\n "c": {"d": 1}, ...}',
+    '{"a": <one>\n "b": [<two>]\n "c": {"d": 1}, ...}',
 ])  # fmt: skip
 def test_json_as_people_write_it(text):
     """Placeholders, bare keys, missing and superfluous commas and doubled braces read the same."""
-    assert read_json(text) == Record((
-        Field("a", Leaf("one")),
-        Field("b", Listing(Leaf("two"))),
-        Field("c", Record((Field("d", Leaf("1", "bare")),))),
-    ))  # fmt: skip
+    expected = "a: <one>\nb:\n  - <two>\n  - …\nc:\n  d: 1"
+    assert outline_at(text, 0) == (expected, len(text))
 
 
 def test_remarks_in_json_are_hints():
-    """Comments belong to the value before them; choices become one hint."""
-    node = read_json('{"a": "<one>", // first\n "b": <two> // second\n, "c": "x" | "y" /* third */ }')
-    assert node == Record((
-        Field("a", Leaf("one: first")), Field("b", Leaf("two: second")), Field("c", Leaf("x | y: third")),
-    ))  # fmt: skip
+    """Comments belong to the value before them; choices stay one hint."""
+    text = '{"a": "<one>", // first\n "b": [<two>], // many\n "c": "x" | "y" /* third */ }'
+    assert outline_at(text, 0).text == "a: <one> (first)\nb:\n  - <two>\n  - … (many)\nc: x | y (third)"
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1, 2", '{"a" 1}', '{"a": }', "{} and more", "a", '{"a": [' * 30])
+@pytest.mark.parametrize("text", ["", "{", "[1, 2", '{"a" 1}', '{"a": }', "a", '{"a": [' * 30])
 def test_json_that_cannot_be_read(text):
     """It is refused, not guessed."""
-    with pytest.raises(UnreadableSkeleton):
-        read_json(text)
+    with pytest.raises(Unreadable):
+        outline_at(text, 0)
 
 
 def test_skeletons_are_found_where_they_stand():
@@ -474,84 +433,6 @@ def test_skeletons_are_found_where_they_stand():
     assert skeletons("Return YAML with:\n- name: who\n- due: when\n", "yaml") == ()
     (lines,) = skeletons("In YAML:\n\nname: <who>\ndue: <when>\n\nBe brief.", "yaml")
     assert (lines.start, lines.end) == (10, 33)
-
-
-def test_remarks_on_lists_and_objects():
-    """They stay with the first value inside."""
-    node = read_json('{"a": [<x>], // many\n "b": {"c": <y>}, // one\n "d": {} // none\n}')
-    assert node == Record((
-        Field("a", Listing(Leaf("x: many"))),
-        Field("b", Record((Field("c", Leaf("y: one")),))),
-        Field("d", Record(())),
-    ))  # fmt: skip
-
-
-_words = st.text(st.sampled_from("abcXY é-:#<&\"'123_"), min_size=1, max_size=8).map(str.strip).filter(bool)
-_leaves = st.builds(Leaf, _words, st.sampled_from(["hint", "literal"])) | st.just(Leaf("7", "bare"))
-
-
-def _records(inner):
-    fields = st.lists(st.builds(Field, _words, inner), min_size=1, max_size=4, unique_by=element_name)
-    return st.builds(lambda found: Record(tuple(found)), fields)
-
-
-_nodes = _records(
-    st.recursive(_leaves, lambda inner: st.builds(Listing, inner) | _records(inner), max_leaves=6)
-)
-
-
-def _value(node):
-    """What a reader of the format should find."""
-    match node:
-        case Leaf(text=text, form="bare"):
-            return int(text)
-        case Leaf(text=text, form="hint"):
-            return f"<{text}>"
-        case Leaf(text=text):
-            return text
-        case Listing(item=item):
-            return [_value(item)]
-        case Record(fields=fields):
-            return {one.name: _value(one.value) for one in fields}
-
-
-@given(_nodes)
-def test_rendered_json_and_yaml_are_valid(node):
-    """A strict reader finds the very structure, whatever the names and hints."""
-    assert yaml.safe_load(YAML.render(node)) == _value(node)
-    plain = JSON.render(node)
-    # Numbers' placeholders stand without quotation marks, as people write them
-    if '": <' not in plain and "[<" not in plain:
-        assert json.loads(plain) == _value(node)
-    assert list(names_in(read_json(plain))) == list(names_in(node))
-
-
-class _Balance(HTMLParser):
-    """Notes what is open, and fails at an end that closes something else."""
-
-    def __init__(self):
-        super().__init__()
-        self.open = []
-
-    def handle_starttag(self, tag, attrs):
-        self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
-@given(_nodes)
-def test_rendered_xml_and_html_are_valid(node):
-    """A strict reader finds every field as an element, and every element closed."""
-    root = ET.fromstring(XML.render(node))
-    expected = [element_name(Field(name, Leaf(""))) for name in names_in(node)]
-    assert [one.tag for one in root.iter() if one.tag not in ("response", "item")] == [
-        name for name in expected if name not in ("response", "item")
-    ]
-    balance = _Balance()
-    balance.feed(HTML.render(node))
-    balance.close()
-    assert balance.open == []
 
 
 def test_a_request_never_reads_as_the_end_of_a_text_to_work_on():

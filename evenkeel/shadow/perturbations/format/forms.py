@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
+from evenkeel.shadow.perturbations.format.constraints import constraint_of, forces_tools
 from evenkeel.shadow.perturbations.format.instructions import (
     LONGEST_LINE,
+    Skeleton,
     Speech,
     Words,
     asked_format,
@@ -23,31 +25,15 @@ from evenkeel.shadow.perturbations.format.instructions import (
     renamed,
     skeletons,
 )
-from evenkeel.shadow.perturbations.format.schema import (
-    Leaf,
-    Node,
-    constraint_of,
-    forces_tools,
-    names_in,
-)
-from evenkeel.shadow.perturbations.format.writers import (
-    write_free,
-    write_html,
-    write_json,
-    write_markdown,
-    write_xml,
-    write_yaml,
-)
 from evenkeel.shadow.perturbations.places import with_request
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
 from evenkeel.shadow.prompt.references import speaks_of_output
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
 
     from evenkeel.core.pair import Format
-    from evenkeel.shadow.perturbations.format.instructions import Skeleton
     from evenkeel.shadow.prompt import PromptView, Segment
 
 
@@ -74,19 +60,16 @@ class Form:
     """Asks for the answer in one format, whatever the prompt asked for.
 
     Names, contents and every other wish of the output instructions stay; only the way of writing
-    changes. Where there are no output instructions, a sentence is added to the last user message.
+    changes. A structure in JSON becomes an outline, which fits every format. Where there are no output
+    instructions, a sentence is added to the last user message.
     """
 
     format: Format
-    render: Callable[[Node], str]
-    """Writes the structure that an answer should have in this format, with placeholders."""
     words: Words
     request: str
     """Sentence that asks for the format if nothing else does."""
     rewording: Rewording
-    fenced: bool = True
-    """True if a structure to follow is shown as a block of its own."""
-    version: int = 5
+    version: int = 6
 
     graded: ClassVar[bool] = False
     requires: ClassVar = NOTHING
@@ -118,30 +101,29 @@ class Form:
         if refused is not None:
             return refused
         speech = SPEECHES.get(_language(view, asking))
-        texts, shown = self._rewritten(asking, stated, speech)
-        missing = constraint.node if not _holds(texts.values(), constraint.node) else None
-        changed = view.with_texts(texts).with_members(
-            constraint.any_json if self.format == "json" else constraint.removed
-        )
+        texts, has_outline = self._rewritten(asking, stated, speech)
+        missing = _unnamed(constraint.outline, texts.values())
         reminded: dict[int, str] = {}
         for index, format_ in reminders.items():
             if format_ == stated:
                 reminded[index] = self._reminding(view.segments[index].text, stated, speech)
-        changed = changed.with_texts(reminded)
+        changed = view.with_texts(texts | reminded).with_members(
+            constraint.any_json if self.format == "json" else constraint.removed
+        )
         left = self._left(changed, [segment.index for segment in asking], list(reminders), stated)
         if left is not None:
             return left
+        # Prose has no structure: what an outline is for has to be said.
+        is_prose = self.format == "free" and not has_outline
         reworded = any(texts[segment.index] != segment.text for segment in asking)
-        is_stated = (self.format == "free" and reworded) or named_format(
-            "\n".join(texts.values())
-        ) == self.format
-        if asking and missing is None and (shown or is_stated):
+        is_stated = (is_prose and reworded) or named_format("\n".join(texts.values())) == self.format
+        if asking and missing is None and is_stated:
             return changed
-        sentence = (
-            self.request if speech is None else speech.request.format(answer=speech.answer[self.format])
-        )
+        sentence = self.request
+        if speech is not None:
+            sentence = speech.request.format(answer=speech.answer[self.format])
         if missing is not None:
-            sentence = f"{sentence}\n\n{self._structure(missing, speech)}"
+            sentence = f"{sentence}\n\n{missing}"
         last = changed.segments[asking[-1].index] if asking else None
         if last is not None and not last.text.rstrip().endswith(COLONS):
             # Behind what the prompt says of its answers already
@@ -179,7 +161,7 @@ class Form:
         if stated is None and _OWN_FORM.search(text):
             return NotApplicable("own_form", "the prompt asks for a form of its own, or for a bare answer")
         for segment in asking:
-            if any(skeleton.node is None for skeleton in skeletons(segment.text, named)):
+            if any(skeleton.outline is None for skeleton in skeletons(segment.text, named)):
                 return NotApplicable(
                     "unreadable_structure", "the structure that the prompt shows cannot be read"
                 )
@@ -216,10 +198,10 @@ class Form:
     def _rewritten(
         self, asking: Sequence[Segment], stated: Format | None, speech: Speech | None
     ) -> tuple[dict[int, str], bool]:
-        """Return the new texts of the output instructions, and whether they now name or show this format."""
+        """Return the new texts of the output instructions, and whether they hold an outline."""
         named = _form_named(asking)
         texts: dict[int, str] = {}
-        shown = False
+        has_outline = False
         for segment in asking:
             pieces: list[str] = []
             done = 0
@@ -227,12 +209,13 @@ class Form:
                 pieces.append(
                     renamed(segment.text[done : skeleton.start], stated, self.format, self.words, speech)
                 )
-                pieces.append(self._skeleton(segment.text, skeleton, speech))
-                shown = shown or (skeleton.node is not None and not self.fenced)
+                pieces.append(_shown_outline(segment.text, skeleton))
+                has_outline = True
                 done = skeleton.end
-            pieces.append(renamed(segment.text[done:], stated, self.format, self.words, speech))
+            rest = segment.text[done:].lstrip(" ") if done else segment.text
+            pieces.append(renamed(rest, stated, self.format, self.words, speech))
             texts[segment.index] = "".join(pieces)
-        return texts, shown
+        return texts, has_outline
 
     def _reminding(self, text: str, stated: Format | None, speech: Speech | None) -> str:
         """Return a text in which the lines that ask for a format, among other things, are reworded."""
@@ -242,21 +225,15 @@ class Form:
                 lines[number] = renamed(line, stated, self.format, self.words, speech)
         return "\n".join(lines)
 
-    def _skeleton(self, text: str, skeleton: Skeleton, speech: Speech | None) -> str:
-        if skeleton.node is None or isinstance(skeleton.node, Leaf):
-            return text[skeleton.start : skeleton.end]
-        if not self.fenced:
-            return self._structure(skeleton.node, speech)
-        if skeleton.fence:
-            tag = self.format if skeleton.tag else ""
-            return f"{skeleton.fence}{tag}\n{self.render(skeleton.node)}\n{skeleton.fence}"
-        before = text[max(0, skeleton.start - LONGEST_LINE) : skeleton.start].rstrip(" \t")
-        return ("" if not before or before.endswith("\n") else "\n") + self.render(skeleton.node)
 
-    def _structure(self, node: Node, speech: Speech | None) -> str:
-        if not self.fenced:
-            return write_free(node, speech)
-        return f"```{self.format}\n{self.render(node)}\n```"
+def _shown_outline(text: str, skeleton: Skeleton) -> str:
+    """Return the outline that stands for a skeleton, on lines of its own."""
+    if skeleton.outline is None:
+        return text[skeleton.start : skeleton.end]
+    before = text[max(0, skeleton.start - LONGEST_LINE) : skeleton.start].rstrip(" \t")
+    above = "" if not before or before.endswith("\n") else "\n"
+    below = "" if text[skeleton.end : skeleton.end + 1] in ("", "\n", "\r") else "\n"
+    return f"{above}{skeleton.outline}{below}"
 
 
 def _language(view: PromptView, asking: Sequence[Segment]) -> str:
@@ -377,10 +354,15 @@ def _form_named(asking: Sequence[Segment]) -> Format | None:
     return named_format("\n".join(segment.text for segment in asking))
 
 
-def _holds(texts: Collection[str], node: Node | None) -> bool:
-    """Return whether instructions name all fields already."""
+def _unnamed(outline: str | None, texts: Collection[str]) -> str | None:
+    """Return an outline, or None if instructions name all of its fields already."""
     instructions = "\n".join(texts)
-    return node is None or all(name in instructions for name in names_in(node))
+    if outline is None or all(name in instructions for name in _NAME.findall(outline)):
+        return None
+    return outline
+
+
+_NAME: Final = re.compile(r"^[ -]*([^:\n]+):", re.MULTILINE)
 
 
 def _appended(text: str, sentence: str) -> str:
@@ -419,19 +401,19 @@ _TELLS: Final[dict[str, re.Pattern[str]]] = {
 }
 
 
-def _form(name: Format, render: Callable[[Node], str], *, fenced: bool = True) -> Form:
+def _form(name: Format) -> Form:
     table = _TABLES[name]
     rewording = Rewording(
         _CATEGORY, phrase=table["phrase"], description=table["description"], order=table["order"]
     )
-    return Form(name, render, Words(**table["words"]), table["request"], rewording, fenced)
+    return Form(name, Words(**table["words"]), table["request"], rewording)
 
 
-FREE: Final = _form("free", write_free, fenced=False)
-JSON: Final = _form("json", write_json)
-YAML: Final = _form("yaml", write_yaml)
-XML: Final = _form("xml", write_xml)
-HTML: Final = _form("html", write_html)
-MARKDOWN: Final = _form("markdown", write_markdown)
+FREE: Final = _form("free")
+JSON: Final = _form("json")
+YAML: Final = _form("yaml")
+XML: Final = _form("xml")
+HTML: Final = _form("html")
+MARKDOWN: Final = _form("markdown")
 FORMATS: Final = (FREE, JSON, YAML, XML, HTML, MARKDOWN)
 """Every format perturbation."""

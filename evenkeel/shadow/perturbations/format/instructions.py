@@ -12,14 +12,12 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evenkeel.shadow.perturbations.format.schema import UnreadableSkeleton
-from evenkeel.shadow.perturbations.format.skeleton import json_at, read_json
+from evenkeel.shadow.perturbations.format.outline import Unreadable, outline_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evenkeel.core.pair import Format
-    from evenkeel.shadow.perturbations.format.schema import Node
 
 
 _NAMES: Final[Mapping[Format, str]] = {
@@ -156,9 +154,6 @@ class Speech:
 
     tells: str
     request: str
-    covers: str
-    words: tuple[str, str, str, str]
-    """Words for "such as", "any number", "each" and "with"."""
     answer: Mapping[Format, str]
     object: str
     document: str
@@ -294,14 +289,10 @@ class Skeleton:
 
     start: int
     end: int
-    node: Node | None
-    """Content that the skeleton asks for; None if it could not be read."""
+    outline: str | None
+    """What the skeleton asks for, in the syntax of no format; None if it could not be read."""
     format: Format | None
     """Format of the skeleton; None if it is not recognizable."""
-    fence: str = ""
-    """Opening line of its fence, "" if it has none."""
-    tag: str = ""
-    """Language that its fence names."""
 
 
 def skeletons(text: str, named: Format | None) -> tuple[Skeleton, ...]:
@@ -324,11 +315,10 @@ def _fenced(text: str, named: Format | None) -> Iterator[Skeleton]:
     for opening, closing in _fence_pairs(text):
         tag = _FENCE_TAG.match(text, opening.end())
         assert tag is not None  # the pattern matches the empty string
-        content = text[tag.end() : closing].rstrip(" \t").removesuffix("\n")
-        shape = _TAGS.get(tag[1].lower()) or _shape(content.strip(), named)
-        yield Skeleton(
-            opening.start(), closing + len(opening[0]), _read(shape, content), shape, opening[0], tag[1]
-        )
+        content = text[tag.end() : closing].strip()
+        shape = _TAGS.get(tag[1].lower()) or _shape(content, named)
+        outline = _outline(content) if shape == "json" else None
+        yield Skeleton(opening.start(), closing + len(opening[0]), outline, shape)
 
 
 def _fence_pairs(text: str) -> Iterator[tuple[re.Match[str], int]]:
@@ -362,14 +352,15 @@ def _shape(content: str, named: Format | None) -> Format | None:
     return named
 
 
-def _read(format_: Format | None, content: str) -> Node | None:
-    """The structure, of a skeleton in JSON. Others are only seen, and so not replaced."""
-    if format_ != "json" or len(content) > _LONGEST:
+def _outline(content: str) -> str | None:
+    """Return the outline of a skeleton in JSON. Those in other formats are only seen, and so not replaced."""
+    if len(content) > _LONGEST:
         return None
     try:
-        return read_json(content)
-    except UnreadableSkeleton:
+        outline = outline_at(content, 0)
+    except Unreadable:
         return None
+    return outline.text if outline.end == len(content) else None
 
 
 def _bare_json(text: str) -> Skeleton | None:
@@ -378,13 +369,13 @@ def _bare_json(text: str) -> Skeleton | None:
         if match.start() < failed:
             continue
         try:
-            read = json_at(text[: match.end() + _LONGEST], match.end())
-        except UnreadableSkeleton:
+            outline = outline_at(text[: match.end() + _LONGEST], match.end())
+        except Unreadable:
             # What stands in data is data.
             failed = text.find("\n", match.end())
             failed = len(text) if failed < 0 else failed
             continue
-        return Skeleton(match.end(), read.end, read.node, "json")
+        return Skeleton(match.end(), outline.end, outline.text, "json")
     return None
 
 
