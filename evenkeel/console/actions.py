@@ -1,4 +1,4 @@
-"""The audit log: actions as text for the page, as a table and as JSON."""
+"""The audit log: actions as text for the page and as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from litestar.params import QueryParameter
 
 from evenkeel.console import links
 from evenkeel.console.api import json_response
-from evenkeel.console.downloads import DownloadTable
 from evenkeel.stores.audit_log import MOST_READ
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ DONE: Final[dict[What, str]] = {
 _ADDRESS: Final[dict[str, Callable[[str], str]]] = {
     "golden": links.golden_link,
     "label": links.verdict_link,
-    "baseline": links.baselines_link,
+    "baseline": links.route_link,
     "references": links.route_link,
     "incident": links.incident_link,
 }
@@ -50,11 +49,6 @@ def action_href(action: Action) -> str:
     """Return the address of the page that an action was about, "" if there is none."""
     address = _ADDRESS.get(action.what.partition("_")[0])
     return address(action.subject) if address else ""
-
-
-def actions_table(actions: ActionLog) -> DownloadTable:
-    """Build a table of the newest thousand actions, newest first."""
-    return DownloadTable.of(actions.latest(MOST_READ), "at", "by", "known_by", "what", "subject", "detail")
 
 
 def action_handler(actions: ActionLog) -> HTTPRouteHandler:

@@ -1,4 +1,4 @@
-"""The Litestar application: pages, API, downloads and probes behind one set of security headers."""
+"""The Litestar application: pages, API and probes behind one set of security headers."""
 
 from __future__ import annotations
 
@@ -11,18 +11,13 @@ from litestar.config.compression import CompressionConfig
 from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
 
 from evenkeel.console.access import allowed, csrf_config
-from evenkeel.console.actions import action_handler, actions_table
+from evenkeel.console.actions import action_handler
 from evenkeel.console.api import api_handlers, json_response
-from evenkeel.console.baselines import baseline_handlers
 from evenkeel.console.calibration import calibration_handlers
-from evenkeel.console.cells import cells_table
 from evenkeel.console.challengers import challenger_handlers
 from evenkeel.console.changes import change_handlers
-from evenkeel.console.checks import check_page
 from evenkeel.console.documents import document_handler
-from evenkeel.console.downloads import download_handlers
-from evenkeel.console.gates import gate_page
-from evenkeel.console.goldens import golden_api_handlers, golden_handlers, goldens_table
+from evenkeel.console.goldens import golden_api_handlers, golden_handlers
 from evenkeel.console.incidents import incident_handlers
 from evenkeel.console.judge import judge_handlers
 from evenkeel.console.labels import feedback_handlers
@@ -32,36 +27,22 @@ from evenkeel.console.probes import probe_handlers
 from evenkeel.console.references import reference_handler
 from evenkeel.console.rendering import Assets, PathText, Place, Renderer
 from evenkeel.console.routes import route_handlers
+from evenkeel.console.runs import run_handlers
 from evenkeel.console.setup import setup_handlers
 from evenkeel.console.situation import Situation
 from evenkeel.console.spend import spend_handlers
 from evenkeel.console.trial import trial_handlers
-from evenkeel.console.trials import trial_list_handlers, trials_table
+from evenkeel.console.trials import trial_list_handlers
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from litestar.handlers import HTTPRouteHandler
     from litestar.types import Message, Scope
 
-    from evenkeel.console.downloads import DownloadTable
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.monitor.measuring import Measuring
-
-
-def tables(sources: ConsoleSources) -> dict[str, Callable[[Mapping[str, str]], DownloadTable]]:
-    """Return the tables to download, by name; each takes the query parameters that are set."""
-    makers: dict[str, Callable[[Mapping[str, str]], DownloadTable]] = {
-        "cells": lambda asked: cells_table(sources.reports(), asked.get("route")),
-        "trials": lambda asked: trials_table(sources, asked),
-    }
-    goldens, actions = sources.goldens, sources.actions
-    if goldens is not None:
-        makers["goldens"] = lambda asked: goldens_table(goldens.store, asked.get("route"))
-    if actions is not None:
-        makers["actions"] = lambda _: actions_table(actions)
-    return makers
 
 
 CONTENT_SECURITY_POLICY = (
@@ -90,14 +71,14 @@ _log = logging.getLogger("evenkeel.console")
 def create_app(sources: ConsoleSources) -> Litestar:
     """Build the console as an ASGI application, to be served at the root of a port.
 
-    It keeps no state: goldens, labels, baselines, decisions on incidents and the audit log go to their
+    It keeps no state: goldens, labels, decisions on incidents and the audit log go to their
     stores, where reference prompts can be deleted, too. All sources may block: they are called in worker
     threads, several at a time. Its pages show prompts and answers, so whoever serves it on other than
     loopback must put authentication in front.
     """
     assets = Assets()
     situation = Situation(sources.monitor_store, sources.reports)
-    # Pages share the cells that were read last; programs and downloads get what is measured now.
+    # Pages share the cells that were read last; programs get what is measured now.
     measured, sources = sources, replace(sources, reports=situation.cells)
     goldens = sources.goldens
     challengers = sources.challengers
@@ -118,9 +99,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *now_handlers(sources, situation, renderer),
             *incident_handlers(sources, situation, renderer),
             *route_handlers(sources, situation, renderer),
-            *baseline_handlers(sources, renderer),
-            gate_page(sources, renderer),
-            check_page(sources, renderer),
+            *run_handlers(sources, renderer),
             *(challenger_handlers(sources, challengers, renderer) if challengers else ()),
             *trial_list_handlers(sources, renderer),
             *trial_handlers(sources, renderer),
@@ -135,7 +114,6 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *((action_handler(actions),) if actions else ()),
             setup_handlers(sources, renderer),
             document_handler(renderer),
-            *download_handlers(tables(measured)),
             *(golden_handlers(sources, goldens, renderer) if goldens else ()),
             *(golden_api_handlers(sources, goldens) if goldens else ()),
             *probe_handlers(

@@ -38,7 +38,6 @@ def calibration_page(sources: ConsoleSources) -> Page:
     return Page(
         "Limits · evenkeel",
         approved=sources.log.approvals()[: -_APPROVALS - 1 : -1],
-        routes=sorted({report.key.route for report in sources.reports()}),
         thresholds=sources.thresholds,
         limits=_limits(sources),
         proposals=sources.proposals(),

@@ -1,15 +1,12 @@
-"""Cells as lines of a table and as a file: every estimate with its interval."""
+"""Cells as lines of the table of a route: every estimate with its interval."""
 
 from __future__ import annotations
 
 from itertools import groupby
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from evenkeel.console.chart import bar
-from evenkeel.console.downloads import DownloadTable, estimate_columns
 from evenkeel.core import figures, rewordings
-from evenkeel.core.cells import WINDOWS
 from evenkeel.core.geometry import Interval, Range
 from evenkeel.core.verdict import BASELINE
 
@@ -17,31 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from evenkeel.console.chart import ChartBar
-    from evenkeel.console.downloads import Column, Value
-    from evenkeel.core.cells import CellReport, Window
-
-_ESTIMATES: Final = (
-    "content_delta",
-    "quality_delta",
-    "quality_worse",
-    "quality_better",
-    "robustness",
-    "unsure",
-    "invalid",
-    "free_delta",
-    "similarity",
-    "control_similarity",
-    "loss",
-    "tool_choice",
-    "tool_choice_noise",
-    "tool_arguments",
-    "tool_arguments_noise",
-    "noise_floor",
-    "excess",
-    "judge_noise",
-    "swap_consistency",
-    "group_agreement",
-)
+    from evenkeel.core.cells import CellReport
 
 
 def cell_groups(reports: Iterable[CellReport]) -> list[tuple[str, list[CellReport]]]:
@@ -80,42 +53,3 @@ def quality_changed(report: CellReport) -> str:
     if worse and better:
         text += f": {figures.percent(worse.value)} worse, {figures.percent(better.value)} better"
     return text
-
-
-def cells_table(reports: Sequence[CellReport], route: str | None = None) -> DownloadTable:
-    """Build a table of all estimates of all cells, or of one route."""
-    columns: list[Column] = [
-        ("route", lambda one: one.key.route),
-        ("model", lambda one: one.key.model),
-        ("perturbation", lambda one: one.key.perturbation),
-        "retired",
-        "scorer",
-        "trials",
-        "effective",
-        "last_scored_at",
-        *(column for name in _ESTIMATES for column in estimate_columns(name)),
-        "threshold",
-        "evidence_log10",
-        "alarm_log10",
-        "alert",
-        ("over", lambda one: " ".join(one.over)),
-        ("blind", lambda one: one.is_blind),
-        ("drift", lambda one: one.drift.state if one.drift else None),
-        *(column for window in WINDOWS for column in _window_columns(window)),
-    ]
-    shown = sorted(
-        (report for report in reports if route in {None, report.key.route}),
-        key=lambda report: report.key.parts,
-    )
-    rows = (SimpleNamespace(**report.flat(), is_blind=report.is_blind) for report in shown)
-    return DownloadTable.of(rows, *columns)
-
-
-def _window_columns(window: Window) -> list[Column]:
-    def value(name: str) -> Callable[[Any], Value]:
-        return lambda one: getattr(getattr(one.windows.get(window), name, None), "value", None)
-
-    return [
-        *((f"{name}_{window}", value(name)) for name in ("content_delta", "robustness", "excess")),
-        (f"trials_{window}", lambda one: one.windows[window].trials if window in one.windows else None),
-    ]

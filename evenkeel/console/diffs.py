@@ -9,23 +9,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from evenkeel.core.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
 Kind = Literal["same", "removed", "added", "gap"]
 
 MAX_WORDS = 2500
 """Words per side that are compared; the rest is shown unmarked."""
 
-MAX_CHARS = 40_000
-"""Characters a side that are split into words, from where the texts part; a prompt may carry a whole file."""
-
-# Characters reserved for a word and its space when the context around a change is cut out.
-_WORD_CHARS = 64
+# Characters a side that are split into words. More than a replay's prompt can have: `evenkeel.shadow.limits`.
+_MOST_CHARS = 400_000
 
 # Shortest gap in words: a gap that hides fewer is not worth its dots.
 _GAP_WORDS = 3
@@ -72,24 +69,14 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
     """
     if before == after:
         return cut([DiffRun("same", before)], max_chars)
-    difference_found = difference(before, after)
-    room = context_words * _WORD_CHARS
-    start = max(0, difference_found.start - room)
-    end = max(0, len(before) - difference_found.end - room)
-    a, b = (_words(text[start : len(text) - end], difference_found.start - start) for text in (before, after))
     runs: list[DiffRun] = []
-    blocks = list(_opcodes(a, b, spaces=True))
+    blocks = list(_opcodes(_words(before), _words(after), spaces=True))
     for index, (tag, old, new) in enumerate(blocks):
         if tag == "equal":
             before_change = context_words if index < len(blocks) - 1 else 0
             runs.extend(_shortened(old, context_words if index else 0, before_change))
         else:
             runs.extend(_replaced(old, new))
-    # Only the stretch around the differences was compared; say so where text was left out before it.
-    if start and runs[0].kind != "gap":
-        runs.insert(0, DiffRun("gap", "… "))
-    if end and runs[-1].kind != "gap":
-        runs.append(DiffRun("gap", " …"))
     return cut(_merged(runs), max_chars)
 
 
@@ -108,58 +95,11 @@ def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
     return SideBySide(cut(_merged(left_runs), max_chars), cut(_merged(right_runs), max_chars))
 
 
-# A mark moves to the beginning of a word, but not through data without blanks.
-_LONGEST_WORD: Final = 40
-
-
-class TextDifference(NamedTuple):
-    """The stretch in which two texts differ, cut between words."""
-
-    start: int
-    """Start of the stretch, the same in both texts."""
-    end: int
-    """End of the stretch in the first text."""
-
-
-def difference(before: str, other: str) -> TextDifference:
-    """Return the stretch in which two texts differ, from the first to the last difference, in whole words."""
-    shorter = min(len(before), len(other))
-    start = _shared(shorter, lambda low, high: before[low:high] == other[low:high])
-    tail = _shared(
-        shorter - start,
-        lambda low, high: (
-            before[len(before) - high : len(before) - low] == other[len(other) - high : len(other) - low]
-        ),
-    )
-    for _ in range(min(start, _LONGEST_WORD)):
-        start -= _inside(before, start) or _inside(other, start)
-    for _ in range(min(tail, _LONGEST_WORD)):
-        tail -= _inside(before, len(before) - tail) or _inside(other, len(other) - tail)
-    return TextDifference(start, len(before) - tail)
-
-
-def _inside(text: str, at: int) -> bool:
-    """Return whether a cut at this position would split a word or a run of white space."""
-    if not 0 < at < len(text):
-        return False
-    before, after = text[at - 1], text[at]
-    return (before.isalnum() and after.isalnum()) or (before.isspace() and after.isspace())
-
-
-def _words(text: str, before: int = 0) -> list[_Word]:
-    """Split a text into words, up to `before` characters and `MAX_CHARS` more; the rest is a single word."""
-    most = before + MAX_CHARS
-    words = [_Word(word, space + lead) for word, space, lead in _WORD.findall(text[:most])]
-    return [*words, _Word(text[most:], "")] if len(text) > most else words
-
-
-def _shared(most: int, same: Callable[[int, int], bool]) -> int:
-    """Return the greatest length up to `most` for which `same` holds, found by bisection."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if same(low, middle) else (low, middle - 1)
-    return low
+def _words(text: str) -> list[_Word]:
+    words = []
+    for word, space, lead in _WORD.findall(text[:_MOST_CHARS]):
+        words.append(_Word(word, space + lead))
+    return [*words, _Word(text[_MOST_CHARS:], "")] if len(text) > _MOST_CHARS else words
 
 
 def _opcodes(

@@ -14,7 +14,6 @@ from litestar.params import FromQuery, QueryParameter, RawBody
 from evenkeel.console import links
 from evenkeel.console.access import Recorder, form_token, json_only, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
-from evenkeel.console.downloads import DownloadTable
 from evenkeel.console.questions import question
 from evenkeel.console.rendering import AnyRequest, FilterLink, Form, Page, PathText, QueryText, see_other
 from evenkeel.console.trial import answer_text, plain
@@ -322,21 +321,3 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
 
 def _records(goldens: tuple[Golden, ...] | list[Golden]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in golden_lines(goldens)]
-
-
-def goldens_table(store: GoldenStore, route: str | None = None) -> DownloadTable:
-    """Build a table of goldens with their approvals, including retired ones; no prompts and no answers."""
-    return DownloadTable.of(
-        store.select(route=route, active=False),
-        "id",
-        "version",
-        "route",
-        "task",
-        "model",
-        "prompt_version",
-        "note",
-        "approved_by",
-        "approved_at",
-        "retired_by",
-        "retired_at",
-    )

@@ -24,6 +24,7 @@ from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, live_ha
 from evenkeel.console.trends import incident_trend
 from evenkeel.console.trial import TrialView, exhibit_in_full
 from evenkeel.core import figures
+from evenkeel.core.cells import OTHER_MODEL
 from evenkeel.core.incidents import DECIDED, Decision, DecisionError
 from evenkeel.core.together import by_themselves
 from evenkeel.monitor.changes import kinds
@@ -219,6 +220,17 @@ def _sides(change: ChangeReport | None, incident: Incident) -> Sides | None:
     return sides.excess if sides and sides.excess.before and sides.excess.after else None
 
 
+def _trials_href(incident: Incident, worst: Part, change: ChangeReport | None) -> str:
+    """Address of the trials of the worst cell, from the change on until the incident was closed."""
+    raised = worst.raised
+    since = change.at if change else raised.after or raised.since or incident.opened_at
+    # "other" stands for many models: it is no trial's model.
+    model = {} if raised.model == OTHER_MODEL else {"model": raised.model}
+    return links.trials_between(
+        raised.route, since, incident.closed_at, perturbation=raised.perturbation, **model
+    )
+
+
 def incident_page(
     sources: ConsoleSources, situation: Situation, incident: Incident, request: AnyRequest
 ) -> Page:
@@ -242,6 +254,7 @@ def incident_page(
         trend=incident_trend(incident, worst, cells, sources.monitor_store, sources.clock()),
         checks=checks(sources, incident, cells),
         change=change,
+        trials_href=_trials_href(incident, worst, change) if worst else "",
         trials=_shown(sources.log, worst_trials(sources.log, incident)),
         decisions=decisions,
         noted="decided" in request.query_params,

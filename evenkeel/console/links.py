@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
@@ -63,14 +64,17 @@ def dead_letter_link(exchange_id: str) -> str:
     return f"/pipeline/dead/{path_part(exchange_id)}"
 
 
-def baselines_link(route: str, **parts: str | None) -> str:
-    """Address of a route's baselines; `parts` are `model`, `perturbation` and `approved`."""
-    return f"/baselines?{query(route=route, **parts)}"
-
-
 def runbook_link(name: str) -> str:
     """Address of the runbook of an alert."""
     return f"/docs/runbooks/{path_part(name)}"
+
+
+def trials_between(route: str, since: float | None = None, until: float | None = None, **parts: str) -> str:
+    """Address of the trials of a route between two Unix times; None = no bound."""
+    times = {}
+    for name, at in (("since", since), ("until", until)):
+        times[name] = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S}" if at is not None else None
+    return trials_link(route=route, **parts, **times)
 
 
 def trials_link(**parts: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from litestar import Response, get
@@ -19,7 +19,6 @@ from evenkeel.core.text import visible
 from evenkeel.core.verdict import BASELINE, PROVENANCE, stage_of
 from evenkeel.stores.labels import CountedLabels
 from evenkeel.stores.sealing import SealError
-from evenkeel.stores.trial_index import Narrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
 
 _PAGE_CHARS = 60_000
 _QUESTION_CHARS = 6_000
-# Seconds before and after a trial in which other steps of its run are looked for.
-_RUN_S = 3_600.0
-_MOST_STEPS = 500
 # Unchanged words of a prompt shown on each side of what was reworded.
 _CONTEXT_WORDS = 40
 
@@ -215,47 +211,6 @@ def answer_text(answer: Answer | None) -> str:
     return "\n".join([answer.text, *calls] if answer.text else calls)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSteps:
-    """Steps of the run that a trial's exchange belongs to, as far as they were tried."""
-
-    before: tuple[Verdict, ...]
-    """Controls of the earlier steps, the first one first."""
-    after: tuple[Verdict, ...]
-
-    @property
-    def place(self) -> int:
-        """Number of the trial's own step, from 1."""
-        return len(self.before) + 1
-
-    @property
-    def count(self) -> int:
-        """Number of all steps."""
-        return self.place + len(self.after)
-
-
-def session_steps(log: VerdictLog, verdict: Verdict) -> SessionSteps | None:
-    """Return the tried steps of a trial's session; None if it has none.
-
-    A prompt holds the steps before it, so prompts of one run become longer.
-    """
-    if not verdict.origin.session:
-        return None
-    narrow = replace(
-        Narrow.by(session=verdict.origin.session, perturbation=BASELINE),
-        since=verdict.scored_at - _RUN_S,
-        until=verdict.scored_at + _RUN_S,
-    )
-    verdicts = [logged.verdict for logged in log.read_before(None, _MOST_STEPS, narrow).verdicts]
-    steps = sorted(verdicts, key=lambda step: (step.origin.prompt_chars, step.scored_at))
-    others = [step for step in steps if step.exchange_id != verdict.exchange_id]
-    size = verdict.origin.prompt_chars
-    return SessionSteps(
-        tuple(step for step in others if step.origin.prompt_chars <= size),
-        tuple(step for step in others if step.origin.prompt_chars > size),
-    )
-
-
 def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
     """`/verdicts/{id}`; `?blind=1` leaves out how it was rated, for somebody who is about to rate it."""
     counted = CountedLabels(sources.labels)
@@ -281,7 +236,6 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
             trace_url=_trace_url(sources.trace_url, verdict.trace_id),
             approval=approval(sources.goldens, verdict.exchange_id) if sources.goldens else None,
             siblings=[TrialView(other) for other in others],
-            steps=session_steps(sources.log, verdict),
             before=_change(sources, verdict, after=False),
             after=_change(sources, verdict, after=True),
             feedback=label_feedback,

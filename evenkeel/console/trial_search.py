@@ -10,15 +10,12 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.core.cells import OTHER_MODEL
 from evenkeel.stores.trial_index import Narrow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from evenkeel.core.verdict import Verdict
-    from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.monitor.incidents import Incident, Part
     from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
 
 RATINGS: Final[Mapping[str, tuple[str, Mapping[str, str | tuple[int | None, ...]]]]] = {
@@ -34,14 +31,11 @@ CONTROLS: Final = {"held": "held", "changed": "changed as well", "none": "no rat
 """Labels for the outcome of the control."""
 ORDERS: Final = {"newest": "newest first"}
 """Orders of the list besides the default, worst first."""
-SIDES: Final = {"after": "after it", "before": "before it"}
 # Ratings of trials that changed or are unclear, among which are the worst.
 _OPEN: Final = (1, 2, None)
-_CHOICES: Final = {"rating": RATINGS, "control": CONTROLS, "side": SIDES, "order": ORDERS}
+_CHOICES: Final = {"rating": RATINGS, "control": CONTROLS, "order": ORDERS}
 # Characters of a value; longer ones are cut.
 _LONGEST: Final = 300
-# A search ends just before the moment at which the change was reversed.
-_TICK_S: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +52,6 @@ class TrialFilter:
     client: str = ""
     """Name of the client that sent the original."""
     prompt_version: str = ""
-    incident: str = ""
-    """Id of an incident: only trials of its cells, from the change on until it was closed."""
-    change: str = ""
-    """Id of a change: only trials of its route, on the chosen side of it."""
-    side: str = ""
-    """"before" or "after"; "" = after."""
     since: str = ""
     """Time in UTC, "2026-08-12T14:20"."""
     until: str = ""
@@ -80,9 +68,6 @@ class TrialFilter:
         for name in ("since", "until"):
             if unix_time(values[name]) is None:
                 values[name] = ""
-        # A side without its change would silently narrow nothing.
-        if not values["change"]:
-            values["side"] = ""
         return cls(**values)
 
     def parts(self, **changes: str) -> dict[str, str | None]:
@@ -91,7 +76,7 @@ class TrialFilter:
         return {each.name: getattr(changed, each.name) or None for each in fields(self)}
 
     def narrow(self, *, worst: bool = False) -> Narrow:
-        """Return criteria for the log's own search: all but change and incident.
+        """Return criteria for the log's own search.
 
         Args:
             worst: whether to leave out trials whose answers held, unless a rating is chosen.
@@ -113,56 +98,6 @@ def unix_time(text: str) -> float | None:
     except (ValueError, OverflowError):
         return None
     return seconds if seconds >= 0 else None
-
-
-def narrowed(
-    chosen: TrialFilter,
-    changes: Sequence[ChangeReport],
-    incidents: Sequence[Incident],
-    began: Callable[[Incident], float],
-    *,
-    worst: bool = False,
-) -> Narrow | None:
-    """Return the criteria for the log's own search, with change and incident turned into cells and times.
-
-    Args:
-        chosen: filter of the page.
-        changes: latest changes.
-        incidents: all stored incidents.
-        began: returns the start of an incident in Unix seconds.
-        worst: see `TrialFilter.narrow`.
-
-    Returns: None if the change or the incident is no longer known.
-    """
-    selection = chosen.narrow(worst=worst)
-    if chosen.change:
-        change = next((change for change in changes if change.is_called(chosen.change)), None)
-        if change is None:
-            return None
-        # The trial that shows a change comes after it, as does the first one without what it brought.
-        ended = change.end.at - _TICK_S if change.end else None
-        span = (None, change.at - _TICK_S) if chosen.side == "before" else (change.at, ended)
-        selection = replace(_within(selection, *span), any_of=(Narrow.by(route=change.route),))
-    if chosen.incident:
-        incident = next((incident for incident in incidents if incident.id == chosen.incident), None)
-        if incident is None:
-            return None
-        cells = tuple(dict.fromkeys(_cell(part) for part in incident.parts))
-        selection = replace(_within(selection, began(incident), incident.closed_at), any_of=cells)
-    return selection
-
-
-def _within(narrow: Narrow, since: float | None, until: float | None) -> Narrow:
-    starts = [moment for moment in (narrow.since, since) if moment is not None]
-    ends = [moment for moment in (narrow.until, until) if moment is not None]
-    return replace(narrow, since=max(starts, default=None), until=min(ends, default=None))
-
-
-def _cell(part: Part) -> Narrow:
-    raised = part.raised
-    # A silent change names the requested model and "other" stands for many: neither is a trial's model.
-    model = None if raised.what == "change" or raised.model == OTHER_MODEL else raised.model
-    return Narrow.by(route=raised.route, model=model or None, perturbation=raised.perturbation or None)
 
 
 def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
@@ -204,18 +139,18 @@ class TrialPage:
     """Position from which to continue, as `before`; None if the start of the log was reached."""
 
 
-def search(log: VerdictLog, narrow: Narrow | None, *, most: int, before: int | None = None) -> TrialPage:
+def search(log: VerdictLog, narrow: Narrow, *, most: int, before: int | None = None) -> TrialPage:
     """Return the newest trials that match.
 
     Args:
         log: log to search.
-        narrow: criteria; None matches nothing.
+        narrow: criteria.
         most: most trials to return.
         before: only trials before this place in the log; None = from the newest.
     """
     verdicts: list[LoggedVerdict] = []
     at, looked_at, step = before, 0, _FIRST_STEP
-    while narrow is not None and at != 0 and len(verdicts) < most and looked_at < SCANNED:
+    while at != 0 and len(verdicts) < most and looked_at < SCANNED:
         stretch = log.read_before(at, min(step, SCANNED - looked_at), narrow)
         step = min(_LONGEST_STEP, 4 * step)
         at, looked_at = stretch.reached, looked_at + stretch.looked_at

@@ -53,17 +53,6 @@ def escaped(document: str) -> str:
     return _IN_STRINGS_ALONE.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
-# Places where a spreadsheet would read a formula: before a formula sign at the start of a cell, full-width
-# signs included. In locales with a decimal comma, a semicolon starts a new cell too, and so does a line break
-# within quotes.
-_FORMULA: Final = re.compile("(?:^|(?<=[;\t\r\n]))(?=[=+\\-@\uff1d\uff0b\uff0d\uff20])|^(?=[\t\r\n])")
-
-
-def harmless(text: str) -> str:
-    """Return the text as a cell, with an apostrophe wherever a spreadsheet would read a formula."""
-    return _FORMULA.sub("'", text)
-
-
 # Characters that some reader takes for the end of a line, or that cannot be shown or encoded.
 _BREAKING: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 

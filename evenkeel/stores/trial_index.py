@@ -28,7 +28,6 @@ COLUMNS: Final[Mapping[str, Callable[[Verdict], Value]]] = {
     "control": lambda verdict: {False: "held", True: "changed", None: "none"}[verdict.control.shifted],
     "client": lambda verdict: verdict.origin.client,
     "prompt_version": lambda verdict: verdict.origin.prompt_version,
-    "session": lambda verdict: verdict.origin.session or None,
 }
 """Columns of the index with the functions that compute them from a verdict.
 
@@ -42,8 +41,6 @@ class Narrow:
 
     allowed: tuple[tuple[str, tuple[Value, ...]], ...] = ()
     """Allowed values by column. All columns must fit."""
-    any_of: tuple[Narrow, ...] = ()
-    """Alternatives, of which at least one must fit; () = no restriction."""
     since: float | None = None
     """Unix time in seconds of the earliest trial selected."""
     until: float | None = None
@@ -67,7 +64,6 @@ class Narrow:
         """Return whether a verdict fits the selection."""
         return (
             all(COLUMNS[name](verdict) in values for name, values in self.allowed)
-            and (not self.any_of or any(narrow.admits(verdict) for narrow in self.any_of))
             and (self.ids is None or verdict.id in self.ids)
             and (self.since is None or verdict.scored_at >= self.since)
             and (self.until is None or verdict.scored_at <= self.until)

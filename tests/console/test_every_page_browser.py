@@ -31,7 +31,6 @@ _DEEP_PAGES = (
     "/trials?outcome=worse&since=2026-08-12T10:00&text=printer",
     "/docs/runbooks/EvenkeelIncident",
     "/verdicts/failed-1",
-    "/baselines?route=case-summaries",
 )
 """Pages beside those of the navigation."""
 _MAX_BYTES = 300_000
@@ -247,7 +246,3 @@ def _walk(chromium, address, scene, faults):
     page.goto(f"{address}/pipeline")
     page.get_by_role("link", name="0000000000000001").click()
     expect(page.get_by_text("not JSON <b>at all</b>")).to_be_visible()
-    page.goto(f"{address}/trials")
-    with page.expect_download() as download:
-        page.get_by_role("link", name="CSV").click()
-    assert download.value.suggested_filename == "evenkeel-trials.csv"

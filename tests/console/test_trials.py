@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 from litestar.testing import TestClient
 
 from evenkeel.console import create_app
-from evenkeel.console.trial_search import CONTROLS, RATINGS, TrialFilter, badness, narrowed, search
+from evenkeel.console.trial_search import CONTROLS, RATINGS, TrialFilter, badness, search
 from evenkeel.core.pair import Answer, AnswerForm
 from evenkeel.core.verdict import (
     BASELINE,
@@ -23,12 +21,8 @@ from evenkeel.core.verdict import (
     Origin,
     QualityScore,
     Scoring,
-    ToolStep,
     Verdict,
 )
-from evenkeel.monitor.changes import Cause
-from evenkeel.monitor.changes.report import ChangeReport
-from evenkeel.stores.monitor_state import AlertEvent
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.console.memory_stores import MemoryLog
@@ -156,33 +150,12 @@ def test_a_page_reads_a_bounded_number_of_verdicts(unindexed, monkeypatch):
     assert search(unindexed, narrow, most=20, before=found.older).older == 21
 
 
-def change(**given):
-    nothing = dict.fromkeys(("candidates", "evidence", "ruled_out", "findings", "marks"), ())
-    about = {"id": "c1", "route": "desk", "at": 3600.0, "cause": Cause.MODEL, "effect": "unknown"}
-    return ChangeReport(**{**nothing, **about, "comparison": None, "goldens": None, **given})
-
-
-def test_a_change_stands_for_its_route_and_its_time(log):
-    """The trial that shows the change is after it; together both sides are the route."""
-
-    def side(name):
-        chosen = TrialFilter.of({"change": "c1", "side": name})
-        return every(log, narrowed(chosen, [change()], (), lambda _: 0.0))
-
-    before, after = side("before"), side("after")
-    assert after[-1] == "v60"
-    assert before[0] == "v57"
-    assert after + before == every(log, TrialFilter(route="desk").narrow())
-    assert narrowed(TrialFilter.of({"change": "gone"}), [change()], (), lambda _: 0.0) is None
-
-
 @pytest.mark.parametrize(
     "query",
     [
         {"rating": "4"},
         {"since": "yesterday"},
         {"until": "1e9"},
-        {"side": "before"},
         {"other": "x"},
     ],
 )
@@ -195,7 +168,7 @@ def test_what_is_not_known_means_anything(query):
 def client(log):
     """A console over the log."""
     scene = Scene(now=7200.0)
-    sources = altered(scene.sources(), log=log, change_reports=lambda: (change(),))
+    sources = altered(scene.sources(), log=log)
     with TestClient(create_app(sources)) as opened:
         yield opened
 
@@ -227,11 +200,12 @@ def test_a_form_that_sends_empty_fields_ends_at_a_clean_address(client):
 
 def test_every_choice_can_be_taken_back(client):
     """A chip for each part that is set, linking to the rest."""
-    html = client.get("/trials?route=desk&rating=1&change=c1&side=before").text
+    html = client.get("/trials?route=desk&rating=1").text
     chips = re.findall(r'<a href="(/trials\?[^"]*)">([^<]+) <span aria-hidden', html)
-    assert ("/trials?rating=1&amp;change=c1&amp;side=before", "route: desk") in chips
-    (undone,) = [text for href, text in chips if href == "/trials?route=desk&amp;rating=1"]
-    assert undone.startswith("change: desk, 01:00: ")
+    assert chips == [
+        ("/trials?rating=1", "route: desk"),
+        ("/trials?route=desk", "outcome: 1 different message"),
+    ]
 
 
 def ranked(number, **changes):
@@ -281,52 +255,6 @@ def test_a_row_is_one_line_with_the_users_own_words(console_client):
     assert "<del>Where</del><ins>Wehre</ins> is my order 4711?" in page
 
 
-def incident_event(**changes):
-    """An alert of the incident c1."""
-    said = {"what": "excess", "measure": "content", "incident": "c1", "change": "c1", "run_trials": 20}
-    event = AlertEvent("e1", 5400.0, "raised", "desk", "m-2", "general.tone", 90, 40, 0.3, **said)
-    return altered(event, **changes)
-
-
-def found_by(client, query):
-    """Ids of the trials on a page, in order."""
-    return re.findall(r'href="/verdicts/(v\d+)"', client.get(f"/trials?{query}").text)
-
-
-def test_an_incident_stands_for_its_cells_since_its_change_until_it_was_closed(log, console_client):
-    """The trials of the alerting cells from the change on; a closed one ends with its closing."""
-    scene = Scene(now=7200.0)
-    scene.store.history = [incident_event(), incident_event(id="e2", route="lab", at=5500.0)]
-    client = console_client(scene, log=log, change_reports=lambda: (change(),))
-    cells = {("desk", "m-2", "general.tone"), ("lab", "m-2", "general.tone")}
-    expected = [
-        one
-        for one in reversed(VERDICTS)
-        if (one.route, one.model, one.perturbation) in cells and one.scored_at >= 3600
-    ]
-    assert found_by(client, "incident=c1&order=newest") == [one.id for one in expected]
-    assert '<option value="c1">desk, lab, ' in client.get("/trials").text
-    scene.store.history += [
-        incident_event(id=f"o{route}", route=route, at=6600.0, kind="resolved", reason="retired")
-        for route in ("desk", "lab")
-    ]
-    before = [one.id for one in expected if one.scored_at <= 6600]
-    assert 0 < len(before) < len(expected)
-    assert found_by(client, "incident=c1&order=newest") == before
-
-
-def test_an_incident_without_a_change_begins_with_the_trials_behind_its_alert(log, console_client):
-    """The run of the alert, as far as the log has it."""
-    scene = Scene(now=7200.0)
-    scene.store.history = [incident_event(change="", run_trials=2)]
-    cell = ("desk", "m-2", "general.tone")
-    tones = [one for one in VERDICTS if (one.route, one.model, one.perturbation) == cell]
-    first = [one for one in tones if int(one.id[1:]) < 90 and one.rating][-2]
-    assert found_by(console_client(scene, log=log), "incident=c1&order=newest") == [
-        one.id for one in reversed(tones) if one.scored_at >= first.scored_at
-    ]
-
-
 def test_hostile_texts_neither_run_nor_break_the_list(make_scene, console_client):
     """Markup, overrides of direction, NUL and lines of 300,000 characters are inert and cut."""
     scene = make_scene("hostile")
@@ -341,23 +269,6 @@ def test_hostile_texts_neither_run_nor_break_the_list(make_scene, console_client
         assert page.status_code == 200
         assert not re.search("<script>|\u202e|\x00|<img src=x", page.text)
     assert len(client.get("/trials").content) < 150_000
-
-
-def test_a_change_that_is_no_longer_stored_is_said_to_be(client):
-    """And no trial is shown for it."""
-    page = client.get("/trials?change=gone").text
-    assert "This change is no longer stored" in page
-    assert "This incident is no longer stored" in client.get("/trials?incident=gone").text
-
-
-def test_what_is_chosen_can_be_downloaded(client):
-    """All of it, not only what fits the page."""
-    expected = [one.id for one in reversed(VERDICTS) if one.rating in {1, 2}]
-    response = client.get("/downloads/trials.csv?rating=shifted")
-    read = list(csv.DictReader(io.StringIO(response.text)))
-    assert [row["id"] for row in read] == expected
-    assert read[0]["quality"] == {"worse": "worse", "better": "better", None: "same"}[VERDICTS[119].direction]
-    assert "A horse" not in response.text
 
 
 def test_programs_page_by_the_place_they_are_given(client):
@@ -387,25 +298,3 @@ def test_of_a_long_prompt_the_page_shows_what_surrounds_the_changes(make_scene, 
     assert " w1500 " not in around
     assert " w1500 " in whole
     assert "The whole prompt" not in client.get(f"/verdicts/{scene.log.verdicts[0].id}").text
-
-
-def test_a_step_of_a_run_shows_the_steps_around_it(make_scene, console_client):
-    """Tools that were called before it and after it, and how its own call changed."""
-    scene = make_scene("quiet")
-    base = altered(
-        scene.log.verdicts[-1], rating=2, failure=None, unsure=False, control=Control(3, tools=ToolStep())
-    )
-    for number, tool in enumerate(("find", "lookup", "pay", "")):
-        origin = Origin(session="run", tool=tool, prompt_chars=100 * number)
-        step = altered(base, id=f"c{number}", exchange_id=f"s{number}", perturbation=BASELINE, origin=origin)
-        scene.log.append(step, None)
-        if number == 1:
-            switch = ToolStep("tool", "lookup", "refund")
-            moved = altered(step, id="moved", perturbation="general.spelling", tools=switch)
-            scene.log.append(moved, None)
-    page = console_client(scene).get("/verdicts/moved").text.replace("</li>", " ")
-    html = " ".join(re.sub("<[^>]+>", "", page).split())
-    assert "This answer calls `refund` where it called `lookup`; the control calls the same." in html
-    assert "Step 2 of 4 of its run" in html
-    assert "The answer moved here; the run went on for 2 more steps." in html
-    assert "1. calls find 2. calls lookup (this step) 3. calls pay 4. answers in text" in html

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.core.text import harmless, label, markdown, one_line, visible
+from evenkeel.core.text import label, markdown, one_line, visible
 
 
 @pytest.mark.parametrize(
@@ -29,23 +29,6 @@ def test_a_line_is_one_line():
 
 def test_markdown_shows_text_as_it_is():
     assert markdown("a|b\n<i>*c*") == r"a\|b \<i\>\*c\*"
-
-
-@pytest.mark.parametrize(
-    "start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"]
-)
-def test_no_text_begins_like_a_formula(start):
-    """A text that would be computed gets an apostrophe; the same within a text does not."""
-    assert harmless(f"{start}SUM(1)") == f"'{start}SUM(1)"
-    assert harmless(f"a{start}b") == f"a{start}b"
-    assert harmless("") == ""
-
-
-@pytest.mark.parametrize("separator", [";", "\t", "\r", "\n"])
-def test_no_part_of_a_text_begins_like_a_formula(separator):
-    """A spreadsheet of a country with decimal commas begins a cell where the text has a semicolon."""
-    assert harmless(f"a{separator}=b|c!A0{separator}d-e") == f"a{separator}'=b|c!A0{separator}d-e"
-    assert harmless(f"a{separator} b") == f"a{separator} b"
 
 
 @pytest.mark.parametrize(

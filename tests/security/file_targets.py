@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import tempfile
 from pathlib import Path
@@ -12,7 +10,6 @@ from urllib.parse import parse_qsl
 
 import httpx2
 
-from evenkeel.console.downloads import DownloadTable, as_csv
 from evenkeel.console.trial_search import TrialFilter
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.records import from_json, to_json
@@ -118,13 +115,4 @@ def labels(data):
         assert from_json(to_json(label), Label) == label
 
 
-def cells(data):
-    """A table's file has one cell for each text, and a spreadsheet computes none of them."""
-    given = [part.decode("utf-8", "replace") for part in data.split(b"|")]
-    table = DownloadTable(tuple(map(str, range(len(given)))), [given])
-    head, row = csv.reader(io.StringIO(as_csv(table).decode(), newline=""), strict=True)
-    assert len(head) == len(row) == len(given)
-    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) for cell in row)
-
-
-TARGETS = (payloads, redactions, excerpts, settings, queries, issues, labels, cells)
+TARGETS = (payloads, redactions, excerpts, settings, queries, issues, labels)

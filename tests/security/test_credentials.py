@@ -41,7 +41,7 @@ OWN = {
 }
 MARKER = "sk-marker"
 PAGES = """
-incidents routes trials changes references goldens gates baselines judge calibration pipeline spend settings
+incidents routes trials changes references goldens gates judge calibration pipeline spend settings
 actions setup
 """.split()
 API = "actions alerts cells changes goldens incidents labels pipeline rollups trials verdicts".split()

@@ -342,7 +342,7 @@ PATHS = """
 
 @pytest.mark.parametrize("path", PATHS)
 def test_no_stored_text_and_no_address_breaks_a_page(console, path):
-    """Pages, the API and downloads answer below 500, in UTF-8."""
+    """Pages and the API answer below 500, in UTF-8."""
     answer = console.get(path.format(many="9" * 5_000))
     assert answer.status_code < 500, answer.text[:300]
     answer.content.decode()

@@ -220,9 +220,8 @@ cells = st.builds(
 )
 moments = st.none() | st.sampled_from((0.0, 1_000.0, 2_400.0, 9_000.0))
 narrows = st.builds(
-    lambda cell, any_of, since, until: altered(cell, any_of=tuple(any_of), since=since, until=until),
+    lambda cell, since, until: altered(cell, since=since, until=until),
     cells,
-    st.lists(cells, max_size=2),
     moments,
     moments,
 )

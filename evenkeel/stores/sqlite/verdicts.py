@@ -90,7 +90,6 @@ class SqliteVerdictLog:
             "CREATE INDEX IF NOT EXISTS trials_cell ON trials (route, perturbation)",
             "CREATE INDEX IF NOT EXISTS trials_perturbation ON trials (perturbation)",
             "CREATE INDEX IF NOT EXISTS trials_client ON trials (client)",
-            "CREATE INDEX IF NOT EXISTS trials_session ON trials (session)",
             """CREATE TABLE IF NOT EXISTS evidence (
                  offset INTEGER PRIMARY KEY, verdict_id TEXT NOT NULL UNIQUE, body BLOB NOT NULL)""",
             "CREATE TABLE IF NOT EXISTS log_figures (name TEXT PRIMARY KEY, number INTEGER NOT NULL)",
@@ -321,9 +320,4 @@ def _condition(narrow: Narrow) -> tuple[str, list[Value | float]]:
     if narrow.ids is not None:
         parts.append("offset IN (SELECT offset FROM verdicts WHERE id IN (SELECT value FROM json_each(?)))")
         values.append(json.dumps([storable(each) for each in sorted(narrow.ids)]))
-    if narrow.any_of:
-        conditions = [_condition(clause) for clause in narrow.any_of]
-        parts.append(f"({' OR '.join(f'({condition})' for condition, _ in conditions)})")
-        for _, bound in conditions:
-            values += bound
     return " AND ".join(parts) or "1", values
