@@ -47,7 +47,6 @@ class Lane:
         "bound",
         "capture",
         "counters",
-        "embedded_at",
         "first",
         "has_key",
         "injection",
@@ -69,8 +68,6 @@ class Lane:
         self.capture = route.capture
         self.listened = 0
         """WebSockets that are sampled now."""
-        self.embedded_at = float("-inf")
-        """Unix time in seconds at which a request for embeddings was captured last."""
         self.bound = threshold(route.sampling_rate)
         """Bound for the random bits of a request: below it, the request is sampled."""
         self.injections = dict(zip(self.pools, route.injections(), strict=True))
