@@ -1,4 +1,4 @@
-"""A collector of spans and events on the loopback: one that works, and ones that don't."""
+"""A collector of spans on the loopback: one that works, and ones that don't."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
-    ExportLogsServiceRequest,
-    ExportLogsServiceResponse,
-)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -21,7 +17,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 
@@ -31,7 +26,6 @@ class Collector:
     def __init__(self, status: int) -> None:
         self._status = status
         self.requests: list[ExportTraceServiceRequest] = []
-        self.logs: list[ExportLogsServiceRequest] = []
         self.refused = 0
         self.released = threading.Event()
         """Until it is set, a silent collector keeps its callers waiting."""
@@ -55,14 +49,11 @@ class Collector:
             return
         if handler.headers.get("content-encoding") == "gzip":
             body = gzip.decompress(body)
-        is_log = handler.path == "/v1/logs"
         if self._status != 200:
             self.refused += 1
-        elif is_log:
-            self.logs.append(ExportLogsServiceRequest.FromString(body))
         else:
             self.requests.append(ExportTraceServiceRequest.FromString(body))
-        answer = (ExportLogsServiceResponse() if is_log else ExportTraceServiceResponse()).SerializeToString()
+        answer = ExportTraceServiceResponse().SerializeToString()
         handler.send_response(self._status)
         handler.send_header("content-type", "application/x-protobuf")
         handler.send_header("content-length", str(len(answer)))
@@ -77,16 +68,6 @@ class Collector:
             for resource in request.resource_spans
             for scope in resource.scope_spans
             for span in scope.spans
-        ]
-
-    def events(self) -> list[LogRecord]:
-        """All events of the log, in the order of their arrival."""
-        return [
-            event
-            for request in list(self.logs)
-            for resource in request.resource_logs
-            for scope in resource.scope_logs
-            for event in scope.log_records
         ]
 
     def resources(self) -> list[dict[str, Any]]:
@@ -123,6 +104,6 @@ def collecting(status: int = 200) -> Iterator[Collector]:
         collector.server.server_close()
 
 
-def said(span: Span | LogRecord) -> dict[str, Any]:
-    """Attributes of a span or an event as Python values."""
+def said(span: Span) -> dict[str, Any]:
+    """Attributes of a span as Python values."""
     return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes}

@@ -140,10 +140,6 @@ class TrialView(NamedTuple):
         for name, words in wording.SECOND_RATINGS.items():
             if name in all_details:
                 others.append((words, wording.rating_words(round(all_details[name]))))
-        if self.verdict.free.similarity is not None:
-            rating, near = self.verdict.free.rating, figures.number(self.verdict.free.similarity, 2)
-            words = "unsure" if rating is None else wording.rating_words(rating)
-            others.append(("against the free answer", f"{words}, similarity {near}"))
         return scores + others
 
 

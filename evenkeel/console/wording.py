@@ -123,9 +123,6 @@ def doubts(report: CellReport) -> str:
         parts.append(f"{figures.percent(report.estimates.unsure.value)} unsure")
     if report.estimates.invalid and report.estimates.invalid.value:
         parts.append(f"{figures.percent(report.estimates.invalid.value)} invalid")
-    if report.estimates.free_delta:
-        share = figures.percent(report.estimates.free_delta.value)
-        parts.append(f"{share} of {report.estimates.free_delta.n} shifted against the free answer")
     if report.estimates.similarity is not None and report.scorer == "metrics":
         control = report.estimates.control_similarity
         beside = "" if control is None else f", control {control.value:.2f}"

@@ -214,8 +214,6 @@ class CellEstimates:
     """P(the answers are not identical, and no judge was asked)."""
     invalid: Estimate | None = None
     """P(the answer ignores the format or language asked for)."""
-    free_delta: Estimate | None = None
-    """P(content shifted against the free answer of the same exchange); n counts trials compared with one."""
     similarity: Estimate | None = None
     """Mean similarity of the trials that have one, in [0, 1]."""
     control_similarity: Estimate | None = None

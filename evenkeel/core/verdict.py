@@ -208,13 +208,6 @@ class Control(Struct, frozen=True, omit_defaults=True, gc=False):
         return content_shifted(self.rating)
 
 
-class FreeComparison(Struct, frozen=True, omit_defaults=True, gc=False):
-    """Comparison with the answer in plain prose to the same exchange; all None if there was none."""
-
-    rating: int | None = None
-    similarity: float | None = None
-
-
 class Selection(Struct, frozen=True, omit_defaults=True, gc=False):
     """Probabilities with which the trial was selected."""
 
@@ -242,7 +235,6 @@ class TrialCost(Struct, frozen=True, omit_defaults=True, gc=False):
 
 NO_ORIGIN: Final = Origin()
 NO_CONTROL: Final = Control()
-NOT_COMPARED: Final = FreeComparison()
 ALWAYS_SELECTED: Final = Selection()
 NO_COST: Final = TrialCost()
 
@@ -284,7 +276,6 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
     control: Control = NO_CONTROL
     tools: ToolStep | None = None
     """Comparison of the tool calls; None if the request offers no tools, or if there is no outcome."""
-    free: FreeComparison = NOT_COMPARED
     origin: Origin = NO_ORIGIN
     wanted: AnswerForm = AS_BEFORE
     """The form that the variant asked for."""
@@ -362,11 +353,6 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
         if self.invalid or self.similarity is None:
             return control
         return control - _grade(self.similarity, self.rating if rated else None)
-
-    @property
-    def free_shifted(self) -> bool | None:
-        """Return whether the content shifted against the free answer; None without a rating of the two."""
-        return None if self.free == NOT_COMPARED else content_shifted(self.free.rating, self.invalid)
 
     @property
     def quality_changed(self) -> bool | None:

@@ -77,6 +77,7 @@ GONE: Final[Mapping[str, str]] = MappingProxyType(
         "routes.shadow_api_key_env": "write `replay_key_env`",
         "routes.fallbacks.shadow_api_key_env": "write `replay_key_env`",
         "routes.trials_per_exchange": "write `trials.per_exchange`",
+        "telemetry.evaluations": "ratings are events of the spans of trials; remove it",
         "storage.redaction.presidio.score": _FIXED,
         "storage.redis.evidence": "write `storage.evidence`",
         "storage.redis.evidence_days": "write `storage.evidence_days`",

@@ -9,10 +9,8 @@ from evenkeel.core.budget import NOTHING
 from evenkeel.core.text import named, named_if
 from evenkeel.core.verdict import (
     NO_CONTROL,
-    NOT_COMPARED,
     Evidence,
     Failure,
-    FreeComparison,
     Origin,
     Scoring,
     Selection,
@@ -22,7 +20,6 @@ from evenkeel.core.verdict import (
 )
 from evenkeel.metrics.tool_calls import compared
 from evenkeel.shadow.replay import Replay
-from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,8 +55,6 @@ class Outcome:
     replay: Replay | Failure
     judgement: Judgement | None = None
     """Judgement of the answer; None if the replay brought no answer."""
-    against_free: Judgement | None = None
-    """Judgement of a formatted answer against the one in plain prose."""
     spent: Spend = NOTHING
 
     @property
@@ -103,11 +98,6 @@ class TrialLog:
         """Return the logged verdicts of an exchange. Blocks on storage, as do all methods below."""
         return self._verdicts.of_exchange(exchange_id)
 
-    def answer(self, verdict_id: str) -> Answer | None:
-        """Return the answer that a verdict is about; None if there is none or it is no longer kept."""
-        evidence = readable_evidence(self._verdicts, verdict_id)
-        return evidence.candidate if evidence else None
-
     def write(self, original: Original, outcome: Outcome, control: Verdict | None, trace_id: str) -> Verdict:
         """Log the verdict of a trial.
 
@@ -138,7 +128,6 @@ class TrialLog:
             failure = judgement.failures[0]
         elif judgement:
             quality_failures = judgement.failures
-        free = outcome.against_free
         return Verdict(
             id=trial.id,
             exchange_id=original.exchange.id,
@@ -165,7 +154,6 @@ class TrialLog:
             quality_failures=quality_failures,
             control=control.as_control if control else NO_CONTROL,
             tools=_tools(original, outcome),
-            free=FreeComparison(free.rating, free.similarity) if free else NOT_COMPARED,
             origin=Origin(
                 task=original.task,
                 prompt_version=original.prompt_version,

@@ -17,10 +17,9 @@ from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import Failure, Judgement
 from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.groups import SettledNeeds
-from evenkeel.shadow.observer import NOBODY, AnswerIds
+from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
-from evenkeel.shadow.perturbations.format.forms import FREE
-from evenkeel.shadow.planner import WHOLE, Needs, trial_id
+from evenkeel.shadow.planner import Needs
 from evenkeel.shadow.trial_log import Outcome
 
 if TYPE_CHECKING:
@@ -85,8 +84,8 @@ class Booking:
         """Charge each trial with the cost of its judgements. The cost of failed calls is split evenly."""
         costs: list[Spend] = []
         for outcome in outcomes:
-            judgements = filter(None, (outcome.judgement, outcome.against_free))
-            costs.append(total(Spend(judgement.tokens, judgement.cost_usd) for judgement in judgements))
+            judgement = outcome.judgement
+            costs.append(Spend(judgement.tokens, judgement.cost_usd) if judgement else NOTHING)
         self._reported = total(costs)
         further = self.judged.minus(self._reported).parts(len(outcomes))
         for outcome, cost, part in zip(outcomes, costs, further, strict=True):
@@ -246,12 +245,8 @@ class TrialMaker:
                 quote = self._replays.quote(original, can_wait=state.can_wait, as_long=as_long)
                 by_length[as_long] = quote
             quotes.append(by_length[as_long])
-        judgements = len(planned)
-        free_id = _free_id(original)
-        if free_id in state.verdicts or any(trial.id == free_id for trial, _ in planned):
-            judgements += sum(_is_formatted(trial) for trial, _ in planned)
         chars = 2 * len(original.answer.text)
-        ceiling = self._scorer.estimate(chars, len(original.view.text), original.task).times(judgements)
+        ceiling = self._scorer.estimate(chars, len(original.view.text), original.task).times(len(planned))
         share = _USUAL_SHARE_OF_CEILING
         scoring = Spend(round(ceiling.tokens * share), ceiling.usd * share)
         whole = total(quote.estimate for quote in quotes).plus(scoring)
@@ -289,8 +284,7 @@ class TrialMaker:
             )
             state.verdicts[verdict.id] = verdict
             self._count_spend(outcome.spent, route)
-            answer_id = outcome.answer.response_id if outcome.answer else None
-            reports[index].logged(verdict, AnswerIds(answer_id, original.answer.response_id))
+            reports[index].logged(verdict)
             self._count(verdict)
         for failed in replayed:
             if isinstance(failed, BaseException):
@@ -345,67 +339,27 @@ class TrialMaker:
         return outcome
 
     async def _judge(self, state: ExchangeTrial, outcomes: Sequence[Outcome], booking: Booking) -> None:
-        """Judge all answers against the original's, then formatted ones against the one in plain prose."""
+        """Judge all answers against the original's, in one call."""
         original = state.original
         answered = [outcome for outcome in outcomes if outcome.answer is not None]
         paying, waiting = SCORING_BUDGET.set(booking.judge), SCORING_WAITS.set(state.can_wait)
         try:
-            judged = await self._compare(original, answered, original.answer)
-            for outcome, judgement in zip(answered, judged, strict=True):
+            comparable: list[Outcome] = []
+            pairs: list[Pair] = []
+            for outcome in answered:
+                outcome.judgement = _swapped_model(self._scorer, original.answer, outcome.answer)
+                if outcome.judgement is None and outcome.answer is not None:
+                    wanted = outcome.trial.perturbation.wanted
+                    context = original.view.text
+                    pairs.append(Pair(original.answer, outcome.answer, context, original.task, wanted))
+                    comparable.append(outcome)
+            judgements = await self._scorer.score_all(pairs)
+            for outcome, judgement in zip(comparable, judgements, strict=True):
                 outcome.judgement = judgement
-            free = await self._free_answer(state, answered)
-            if free is not None:
-                formatted: list[Outcome] = []
-                for outcome in answered:
-                    own = outcome.judgement
-                    if _is_formatted(outcome.trial) and own is not None and own.shifted is not None:
-                        formatted.append(outcome)
-                judged = await self._compare(original, formatted, free, qualities=False)
-                for outcome, judgement in zip(formatted, judged, strict=True):
-                    outcome.against_free = judgement
         finally:
             SCORING_BUDGET.reset(paying)
             SCORING_WAITS.reset(waiting)
         booking.charge(answered)
-
-    async def _compare(
-        self, original: Original, outcomes: Sequence[Outcome], reference: Answer, *, qualities: bool = True
-    ) -> list[Judgement]:
-        """Score answers against one reference, in one call."""
-        judgements = [_swapped_model(self._scorer, reference, outcome.answer) for outcome in outcomes]
-        pairs: dict[int, Pair] = {}
-        for index, outcome in enumerate(outcomes):
-            if judgements[index] is None and outcome.answer is not None:
-                wanted = outcome.trial.perturbation.wanted
-                context = original.view.text
-                pairs[index] = Pair(reference, outcome.answer, context, original.task, wanted)
-        scored = await self._scorer.score_all(list(pairs.values()), qualities=qualities)
-        for index, judgement in zip(pairs, scored, strict=True):
-            judgements[index] = judgement
-        return [judgement for judgement in judgements if judgement is not None]
-
-    async def _free_answer(self, state: ExchangeTrial, outcomes: Sequence[Outcome]) -> Answer | None:
-        """Return the answer in plain prose; None if it is unusable or nothing is compared with it."""
-        if not any(_is_formatted(outcome.trial) for outcome in outcomes):
-            return None
-        free_id = _free_id(state.original)
-        for outcome in outcomes:
-            if outcome.trial.id == free_id:
-                return None if outcome.judgement is None or outcome.judgement.invalid else outcome.answer
-        verdict = state.verdicts.get(free_id)
-        if verdict is None or verdict.invalid:
-            return None
-        return await asyncio.to_thread(self.log.answer, free_id)
-
-
-def _free_id(original: Original) -> str:
-    """Return the id of the trial that asks for plain prose."""
-    return trial_id(original.exchange.id, FREE.name, WHOLE)
-
-
-def _is_formatted(trial: Trial) -> bool:
-    """Return whether a trial asks for an answer in a format, other than plain prose."""
-    return trial.perturbation.wanted.format not in {None, FREE.format}
 
 
 def _swapped_model(scorer: TwoStageScorer, reference: Answer, candidate: Answer | None) -> Judgement | None:

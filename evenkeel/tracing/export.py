@@ -1,4 +1,4 @@
-"""Export of traces, and of evaluations as log events, by OTLP over HTTP. Set up by the `OTEL_…` variables.
+"""Export of traces by OTLP over HTTP. Set up by the `OTEL_…` variables.
 
 The SDK's own queue drops silently and its shutdown waits for a collector that is gone
 (https://github.com/open-telemetry/opentelemetry-python/issues/2024). Here a bounded queue counts what it
@@ -10,16 +10,11 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
-from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk._logs import LoggerProvider, LogRecordProcessor
-from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExporter, LogRecordExportResult
 from opentelemetry.sdk.environment_variables import (
     OTEL_BSP_MAX_QUEUE_SIZE,
-    OTEL_EXPORTER_OTLP_LOGS_TIMEOUT,
     OTEL_EXPORTER_OTLP_TIMEOUT,
     OTEL_EXPORTER_OTLP_TRACES_TIMEOUT,
 )
@@ -38,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opentelemetry.context import Context
-    from opentelemetry.sdk._logs import ReadableLogRecord, ReadWriteLogRecord
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
     from evenkeel.core.exchange import ExchangeSink
@@ -56,89 +50,20 @@ _LARGEST_BATCH: Final = 512
 # Seconds to wait at the end for a collector that has just failed. One that restarted meanwhile needs no
 # longer.
 _LAST_CHANCE_S: Final = 0.3
-
-
 # Timeout of one export in seconds, unless a variable sets it. The standard's ten seconds would outlast a
 # shutdown.
 _TIMEOUT_S: Final = 5.0
+# Spans that wait, unless a variable says how many; OpenTelemetry's own default.
 _ROOM: Final = 2048
-_EVENT_EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http._log_exporter"
 _EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 
 
-class _Outbox:
-    """Bounded count of the items that wait for a collector, and their outcomes.
-
-    Further items are dropped to bound memory. Failures are logged once until the exporter works again.
-    """
-
-    def __init__(self, what: str, count: Callable[[Fate, int], None], room: int) -> None:
-        self._what = what
-        self._count = count
-        self._room = room
-        self._lock = threading.Lock()
-        self._waiting = 0
-        self._closed = False
-        self._failing = False
-
-    def accepts(self) -> bool:
-        """Take a place and return True; count the item as lost and return False if there is none."""
-        with self._lock:
-            lost: Fate | None = (
-                "shutdown" if self._closed else "queue_full" if self._waiting >= self._room else None
-            )
-            if lost is None:
-                self._waiting += 1
-        if lost is not None:
-            self._count(lost, 1)
-        return lost is None
-
-    def exported(self, export: Callable[[], object], number: int) -> bool:
-        """Export a batch, free its places, and return whether the exporter accepted it."""
-        try:
-            result = export()
-        except Exception:  # noqa: BLE001 - named boundary: any exporter, any transport; counted
-            result = None
-        worked = result in {SpanExportResult.SUCCESS, LogRecordExportResult.SUCCESS}
-        with self._lock:
-            # When the wait for the last ones is over they have been counted as lost.
-            counted = self._closed
-            if not counted:
-                self._waiting -= number
-        if not counted:
-            self._count("exported" if worked else "export_failed", number)
-        if worked and self._failing:
-            log.warning("%s are exported again", self._what)
-        elif not worked and not self._failing:
-            log.warning(
-                "%s cannot be exported; everything else goes on. Check the collector and the "
-                "OTEL_EXPORTER_OTLP_… variables. Losses are counted in evenkeel_%s_dropped_total.",
-                self._what,
-                "spans" if self._what == "traces" else self._what,
-            )
-        self._failing = not worked
-        return worked
-
-    def close(self, shutdown: Callable[[], object], timeout_s: float) -> None:
-        """Let `shutdown` export the waiting items for at most `timeout_s`; count the rest as lost.
-
-        The wait is shorter for a collector that has just failed.
-        """
-        # A daemon: one that waits for a dead collector must not hold up the end of the process.
-        ending = threading.Thread(target=shutdown, name="last-spans", daemon=True)
-        ending.start()
-        ending.join(min(timeout_s, _LAST_CHANCE_S) if self._failing else timeout_s)
-        with self._lock:
-            left, self._waiting, self._closed = self._waiting, 0, True
-        if left:
-            self._count("shutdown", left)
-
-
-class SpanQueue(SpanProcessor):
+class SpanQueue(SpanProcessor, SpanExporter):
     """Hands spans to an exporter in batches from a thread of its own, which nothing ever waits for.
 
     Thread-safe. A span that finds the queue full is dropped, so memory stays bounded while a collector is
-    away.
+    away. It stands on both sides of the SDK's batches, as their processor and as their exporter, to count
+    what goes in and what comes out.
     """
 
     def __init__(
@@ -146,7 +71,7 @@ class SpanQueue(SpanProcessor):
         exporter: SpanExporter,
         count: Callable[[Fate, int], None],
         *,
-        room: int = 2048,
+        room: int = _ROOM,
         delay_s: float | None = None,
     ) -> None:
         """Start the thread.
@@ -157,9 +82,15 @@ class SpanQueue(SpanProcessor):
             room: Spans that may wait, those being exported included.
             delay_s: Seconds in which a batch gathers. Default: `OTEL_BSP_SCHEDULE_DELAY`, else 5 s.
         """
-        self._outbox = _Outbox("traces", count, room)
+        self._exporter = exporter
+        self._count = count
+        self._room = room
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._closed = False
+        self._failing = False
         self._batches = BatchSpanProcessor(
-            _WatchedSpans(exporter, self._outbox),
+            self,
             max_queue_size=room,
             max_export_batch_size=min(_LARGEST_BATCH, room),
             schedule_delay_millis=None if delay_s is None else delay_s * 1000,
@@ -171,87 +102,66 @@ class SpanQueue(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         """Queue a span, or count it as lost."""
         context = span.get_span_context()
-        if context is not None and context.trace_flags.sampled and self._outbox.accepts():
+        if context is None or not context.trace_flags.sampled:
+            return
+        lost: Fate | None = None
+        with self._lock:
+            if self._closed:
+                lost = "shutdown"
+            elif self._waiting >= self._room:
+                lost = "queue_full"
+            else:
+                self._waiting += 1
+        if lost is None:
             self._batches.on_end(span)
+        else:
+            self._count(lost, 1)
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Export a batch and free its places. Failures are logged once until the exporter works again."""
+        try:
+            result = self._exporter.export(spans)
+        except Exception:  # noqa: BLE001 - named boundary: any exporter, any transport; counted
+            result = SpanExportResult.FAILURE
+        worked = result is SpanExportResult.SUCCESS
+        with self._lock:
+            # When the wait for the last ones is over they have been counted as lost.
+            counted = self._closed
+            if not counted:
+                self._waiting -= len(spans)
+        if not counted:
+            self._count("exported" if worked else "export_failed", len(spans))
+        if worked and self._failing:
+            log.warning("traces are exported again")
+        elif not worked and not self._failing:
+            log.warning(
+                "traces cannot be exported; everything else goes on. Check the collector and the "
+                "OTEL_EXPORTER_OTLP_… variables. Losses are counted in evenkeel_spans_dropped_total."
+            )
+        self._failing = not worked
+        return result
 
     def close(self, timeout_s: float) -> None:
-        """Export what waits for at most so long; count the rest as lost. Returns in time in any case."""
-        self._outbox.close(self._batches.shutdown, timeout_s)
+        """Export what waits for at most so long; count the rest as lost. Returns in time in any case.
+
+        The wait is shorter for a collector that has just failed.
+        """
+        # A daemon: one that waits for a dead collector must not hold up the end of the process.
+        ending = threading.Thread(target=self._batches.shutdown, name="last-spans", daemon=True)
+        ending.start()
+        ending.join(min(timeout_s, _LAST_CHANCE_S) if self._failing else timeout_s)
+        with self._lock:
+            left, self._waiting, self._closed = self._waiting, 0, True
+        if left:
+            self._count("shutdown", left)
 
     def shutdown(self) -> None:
-        """Shut down without waiting."""
-        self.close(0.0)
+        """Shut the exporter down, at the end of `close`."""
+        self._exporter.shutdown()
 
     def force_flush(self, timeout_millis: int | None = None) -> bool:
         """Export the waiting spans now; see `SpanProcessor.force_flush`."""
         return self._batches.force_flush(timeout_millis)
-
-
-class _WatchedSpans(SpanExporter):
-    def __init__(self, exporter: SpanExporter, outbox: _Outbox) -> None:
-        self._exporter = exporter
-        self._outbox = outbox
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        worked = self._outbox.exported(lambda: self._exporter.export(spans), len(spans))
-        return SpanExportResult.SUCCESS if worked else SpanExportResult.FAILURE
-
-    def shutdown(self) -> None:
-        self._exporter.shutdown()
-
-
-class EventQueue(LogRecordProcessor):
-    """Queue of log events; like `SpanQueue`, with the same arguments."""
-
-    def __init__(
-        self,
-        exporter: LogRecordExporter,
-        count: Callable[[Fate, int], None],
-        *,
-        room: int = 2048,
-        delay_s: float | None = None,
-    ) -> None:
-        """Start the thread."""
-        self._outbox = _Outbox("evaluations", count, room)
-        self._batches = BatchLogRecordProcessor(
-            _WatchedEvents(exporter, self._outbox),
-            max_queue_size=room,
-            max_export_batch_size=min(_LARGEST_BATCH, room),
-            schedule_delay_millis=None if delay_s is None else delay_s * 1000,
-        )
-
-    def on_emit(self, log_record: ReadWriteLogRecord) -> None:
-        """Queue an event, or count it as lost."""
-        if self._outbox.accepts():
-            self._batches.on_emit(log_record)
-
-    def close(self, timeout_s: float) -> None:
-        """Export the waiting events; see `SpanQueue.close`."""
-        self._outbox.close(self._batches.shutdown, timeout_s)
-
-    def shutdown(self) -> None:
-        """Shut down without waiting."""
-        self.close(0.0)
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Export the waiting events now; see `LogRecordProcessor.force_flush`."""
-        return self._batches.force_flush(timeout_millis)
-
-
-class _WatchedEvents(LogRecordExporter):
-    def __init__(self, exporter: LogRecordExporter, outbox: _Outbox) -> None:
-        self._exporter = exporter
-        self._outbox = outbox
-
-    def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
-        worked = self._outbox.exported(lambda: self._exporter.export(batch), len(batch))
-        return LogRecordExportResult.SUCCESS if worked else LogRecordExportResult.FAILURE
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        return self._exporter.force_flush(timeout_millis)
-
-    def shutdown(self) -> None:
-        self._exporter.shutdown()  # type: ignore[no-untyped-call]
 
 
 class ExportedSpans:
@@ -260,34 +170,24 @@ class ExportedSpans:
     def __init__(
         self,
         exporter: SpanExporter,
-        events: LogRecordExporter | None = None,
         *,
         content: bool = False,
         delay_s: float | None = None,
     ) -> None:
-        """Start the threads that export.
+        """Start the thread that exports.
 
         Args:
             exporter: Exporter of spans.
-            events: Exporter of evaluations as log events; None = they are not exported.
             content: True if spans carry prompts and answers.
             delay_s: See `SpanQueue`.
         """
         self._tally = Tally()
         self._ids = ChosenIds()
-        self._queue = SpanQueue(exporter, partial(self._counted, "spans"), room=_room(), delay_s=delay_s)
-        self._events: EventQueue | None = None
-        logger = None
-        if events is not None:
-            counted = partial(self._counted, "evaluations")
-            self._events = EventQueue(events, counted, room=_room(), delay_s=delay_s)
-            taking = LoggerProvider(resource=_resource(), shutdown_on_exit=False)
-            taking.add_log_record_processor(self._events)
-            logger = taking.get_logger("evenkeel", VERSION, names.SCHEMA)
+        self._queue = SpanQueue(exporter, self._counted, room=_room(), delay_s=delay_s)
         provider = TracerProvider(resource=_resource(), shutdown_on_exit=False, id_generator=self._ids)
         provider.add_span_processor(self._queue)
         self._tracer = provider.get_tracer("evenkeel", VERSION, schema_url=names.SCHEMA)
-        self._observer = ShadowSpans(self._tracer, self._ids, events=logger, content=content)
+        self._observer = ShadowSpans(self._tracer, self._ids, content=content)
 
     @property
     def observer(self) -> ShadowObserver:
@@ -296,23 +196,21 @@ class ExportedSpans:
 
     def sink(self, sink: ExchangeSink) -> ExchangeSink:
         """Return a sink for the data plane that passes exchanges on and reports each as a span."""
-        return TracedSink(sink, self._tracer, self._ids, lambda: self._counted("spans", "error", 1))
+        return TracedSink(sink, self._tracer, self._ids, lambda: self._counted("error", 1))
 
     def snapshot(self) -> Snapshot:
-        """Return counters of exported and lost spans and evaluations."""
+        """Return counters of exported and lost spans."""
         return self._tally.snapshot()
 
     def finish(self, timeout_s: float) -> None:
         """Send what waits, for at most so long. Blocks; no span is taken afterwards."""
         self._queue.close(timeout_s)
-        if self._events is not None:
-            self._events.close(timeout_s)
 
-    def _counted(self, what: Literal["spans", "evaluations"], fate: Fate, number: int) -> None:
+    def _counted(self, fate: Fate, number: int) -> None:
         if fate == "exported":
-            self._tally.add(f"{what}_exported", number)
+            self._tally.add("spans_exported", number)
         else:
-            self._tally.add(f"{what}_dropped", number, reason=fate)
+            self._tally.add("spans_dropped", number, reason=fate)
 
 
 def otlp_exporter() -> OTLPSpanExporter:
@@ -325,13 +223,6 @@ def otlp_exporter() -> OTLPSpanExporter:
     logging.getLogger(_EXPORTER_LOGGER).setLevel(logging.CRITICAL)
     value = os.environ.get(OTEL_EXPORTER_OTLP_TRACES_TIMEOUT) or os.environ.get(OTEL_EXPORTER_OTLP_TIMEOUT)
     return OTLPSpanExporter(timeout=None if value else _TIMEOUT_S)
-
-
-def otlp_events() -> OTLPLogExporter:
-    """Return an exporter of log events; see `otlp_exporter`."""
-    logging.getLogger(_EVENT_EXPORTER_LOGGER).setLevel(logging.CRITICAL)
-    value = os.environ.get(OTEL_EXPORTER_OTLP_LOGS_TIMEOUT) or os.environ.get(OTEL_EXPORTER_OTLP_TIMEOUT)
-    return OTLPLogExporter(timeout=None if value else _TIMEOUT_S)
 
 
 def _resource() -> Resource:

@@ -44,14 +44,6 @@ def test_an_id_is_shown_where_nobody_said_where_traces_are(page):
     assert "<dt>Trace</dt>" not in page("", "https://tempo.example/{trace_id}")
 
 
-@pytest.mark.parametrize(("rating", "words"), [(2, "some details differ"), (None, "unsure")])
-def test_the_comparison_with_the_free_answer_stands_among_the_facts(page, rating, words):
-    """Its rating in words and its similarity; a trial without one has no such row."""
-    shown = page(TRACE, None, free_rating=rating, free_similarity=0.634)
-    assert f"<dt>against the free answer</dt><dd>{words}, similarity 0.63</dd>" in shown
-    assert "against the free answer" not in page(TRACE, None)
-
-
 KEY = base64.b64encode(bytes(32)).decode()
 VERDICT = Verdict(
     id="v1",

@@ -19,7 +19,7 @@ def altered(record, **changes):
         for part in own:
             nested = changes.get(part, getattr(record, part))
             inner = name.removeprefix(f"{part}_")
-            if _fields(nested) and inner in _fields(nested) and (inner != name or part not in _PREFIXED):
+            if _fields(nested) and inner in _fields(nested) and (inner != name or part != "control"):
                 changes[part] = altered(nested, **{inner: value})
                 break
         else:
@@ -27,10 +27,6 @@ def altered(record, **changes):
     if isinstance(record, msgspec.Struct):
         return msgspec.structs.replace(record, **changes)
     return dataclasses.replace(record, **changes)
-
-
-_PREFIXED = frozenset(("control", "free"))
-"""Parts whose fields are also those of the whole."""
 
 
 def _fields(record):

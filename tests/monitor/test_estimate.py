@@ -198,23 +198,3 @@ def test_unsure_and_invalid_trials_are_counted_beside_the_rated():
     assert (estimates.unsure.value, estimates.invalid.value) == (0.5, 0.25)
     assert (estimates.content_delta.value, estimates.content_delta.n) == (0.5, 2)
     assert msgspec.convert(msgspec.to_builtins(counts), Counts, strict=False) == counts
-
-
-def test_shifts_against_the_free_answer_are_counted_on_their_own():
-    """Of five trials three were rated against it or invalid: same, other, invalid; two of them shifted."""
-    counts = Counts()
-    same = altered(VERDICT, rating=3, quality=(), free_rating=3, free_similarity=1.0)
-    for verdict in (
-        same,
-        altered(same, free_rating=2, free_similarity=0.7),
-        altered(same, free_rating=None, free_similarity=0.6),
-        altered(
-            same, rating=None, similarity=0.9, free_rating=None, free_similarity=0.9, invalid=("format",)
-        ),
-        altered(same, free_rating=None, free_similarity=None),
-    ):
-        counts.add(verdict)
-    delta = counts.estimates(alpha=ALPHA, min_trials=3).free_delta
-    assert (delta.value, delta.n) == (pytest.approx(2 / 3), 3)
-    assert counts.estimates(alpha=ALPHA, min_trials=4).free_delta is None
-    assert counts.shifted == 1  # only the invalid one against the original

@@ -16,7 +16,7 @@ from evenkeel.core.budget import NOTHING, Budget, Spend
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.records import to_json
 from evenkeel.core.tiers import SCORING_WAITS
-from evenkeel.core.verdict import BASELINE, JUDGED_TOGETHER, Judgement
+from evenkeel.core.verdict import BASELINE, JUDGED_TOGETHER
 from evenkeel.llm.price import ASSUMED, Prices
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
@@ -28,7 +28,7 @@ from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import SEVERITIES, CellNeed, Needs, RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.worker import Archivist, Worker, WorkerSettings
-from evenkeel.simulate import INSTRUCTIONS, ModelState, Simulation, make_case, serving, summary_prompt
+from evenkeel.simulate import ModelState, Simulation, make_case, serving, summary_prompt
 from evenkeel.simulate.judge import JUDGE_MODEL
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.goldens import GoldenError, GoldenStore
@@ -363,101 +363,6 @@ def test_a_kind_that_lacks_a_rewriter_takes_no_other_kinds_turn(plane):
     ]  # fmt: skip
     assert len(plane.verdicts()) == 3 * 3
     assert plane.tally.value("trials_skipped", reason="no_rewriter") > 0
-
-
-FORMATS = ("format.free", "format.yaml", "format.xml")
-AS_JSON = f"""{INSTRUCTIONS}
-
-Return a JSON object:
-{{
-  "problem": "<one sentence>",
-  "events": ["<one sentence>"],
-  "resolution": "<one sentence>"
-}}"""
-
-
-def capture_json(plane, number):
-    """An exchange of an application that asks for JSON."""
-    messages = [{"role": "system", "content": AS_JSON}, {"role": "user", "content": make_case(number).text}]
-    body = json.dumps({"model": "simulated-1", "messages": messages}).encode()
-    response = httpx2.post(f"{plane.upstream}/v1/chat/completions", content=body)
-    return plane.capture(number, request_body=body, response_body=response.content)
-
-
-class Scoring:
-    """A scorer that notes what it is asked."""
-
-    scorer = "judge"
-
-    def __init__(self, invalid=()):
-        self.invalid = invalid
-        self.pairs = []
-
-    def estimate(self, *_):
-        return Spend(300, 0.0)
-
-    async def score_all(self, pairs, *, qualities=True):
-        self.pairs += [(pair, qualities) for pair in pairs]
-        rating, near = (3, 0.9) if qualities else (2, 0.5)
-        return [Judgement("judge", rating, tokens=7, similarity=near, invalid=self.invalid)] * len(pairs)
-
-
-def in_formats(plane, kinds, *, trials):
-    """The verdicts by kind, once an exchange in JSON has been tried in formats."""
-    asyncio.run(plane.work(plan=RoutePlan(by_name(kinds), trials, "case_summary")))
-    return {verdict.perturbation: verdict for verdict in plane.verdicts()}
-
-
-def test_answers_in_formats_are_compared_with_the_free_answer_too(plane):
-    """Only they are, by one rating without qualities, which the trial's spend holds."""
-    plane.scorer = Scoring()
-    plane.queue.put([capture_json(plane, 1)])
-    found = in_formats(plane, FORMATS, trials=3)
-    assert {kind: (one.rating, one.free.rating, one.free.similarity) for kind, one in found.items()} == {
-        BASELINE: (3, None, None),
-        "format.free": (3, None, None),
-        "format.yaml": (3, 2, 0.5),
-        "format.xml": (3, 2, 0.5),
-    }
-    prose = plane.log.evidence(found["format.free"].id).candidate
-    second = [pair for pair, qualities in plane.scorer.pairs if not qualities]
-    assert [pair.reference for pair in second] == [prose, prose]
-    assert {pair.wanted.format for pair in second} == {"yaml", "xml"}
-    for kind in FORMATS:
-        answer = plane.log.evidence(found[kind].id).candidate
-        replayed = answer.prompt_tokens + answer.completion_tokens
-        assert found[kind].cost.tokens - replayed == (7 if kind == "format.free" else 14)
-
-
-def test_without_the_free_answer_nothing_more_is_asked(plane):
-    """A plan without it asks one rating a trial, as ever."""
-    plane.scorer = Scoring()
-    plane.queue.put([capture_json(plane, 1)])
-    found = in_formats(plane, FORMATS[1:], trials=2)
-    assert len(found) == len(plane.scorer.pairs) == 3
-    assert {one.free.similarity for one in found.values()} == {None}
-
-
-def test_a_free_answer_of_an_earlier_delivery_is_compared_with(plane):
-    """A worker that died after the free answer left it in the log: it is read, not asked for again."""
-    exchange = capture_json(plane, 1)
-    plane.queue.put([exchange])
-    assert set(in_formats(plane, FORMATS[:1], trials=1)) == {BASELINE, "format.free"}
-    plane.scorer = Scoring()
-    plane.queue.put([exchange])
-    found = in_formats(plane, FORMATS, trials=3)
-    assert (found["format.yaml"].free.rating, found["format.xml"].free.rating) == (2, 2)
-    assert len(plane.scorer.pairs) == 4
-
-
-def test_an_answer_that_is_no_prose_is_no_free_answer(plane):
-    """Answers are compared with the original alone where the one asked for in prose ignored that."""
-    plane.scorer = Scoring(invalid=("format",))
-    plane.queue.put([capture_json(plane, 1)])
-    found = in_formats(plane, FORMATS, trials=3)
-    assert {found[kind].invalid for kind in FORMATS} == {("format",)}
-    assert {one.free_shifted for one in found.values()} == {None}
-    assert len(plane.scorer.pairs) == 4
 
 
 # --- the archive

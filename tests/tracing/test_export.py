@@ -7,8 +7,6 @@ import threading
 from functools import partial
 
 import pytest
-from opentelemetry._logs import LogRecord
-from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -18,9 +16,9 @@ from pydantic import ValidationError
 from evenkeel.settings import Settings
 from evenkeel.shadow.observer import NOBODY
 from evenkeel.tracing import NoSpans, open_spans
-from evenkeel.tracing.export import EventQueue, ExportedSpans, SpanQueue, otlp_events, otlp_exporter
+from evenkeel.tracing.export import ExportedSpans, SpanQueue, otlp_exporter
 from evenkeel.tracing.forwarded import forwarded_context, shadow_trace_id
-from tests.otlp_receiver import collecting, said
+from tests.otlp_receiver import collecting
 from tests.stores import examples
 
 
@@ -168,31 +166,6 @@ def test_a_collector_in_trouble_costs_one_span(fault, monkeypatch):
     ((name, reason),) = counters
     assert name == "spans_dropped"
     assert reason in {"export_failed", "shutdown"}
-
-
-@pytest.mark.parametrize(("status", "fate"), [(200, "exported"), (500, "export_failed")])
-def test_an_event_reaches_a_real_receiver_or_is_a_loss(status, fate, monkeypatch):
-    """At `/v1/logs` of the same collector, as protobuf; what it refuses is counted."""
-    counted = {}
-    with collecting(status) as collector:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
-        queue = EventQueue(otlp_events(), lambda fate, number: counted.update({fate: number}), delay_s=60)
-        provider = LoggerProvider(shutdown_on_exit=False)
-        provider.add_log_record_processor(queue)
-        event = LogRecord(
-            timestamp=1_000_500_000_000,
-            event_name="gen_ai.evaluation.result",
-            attributes={"gen_ai.response.id": "chatcmpl-1", "gen_ai.evaluation.score.value": 2.0},
-        )
-        provider.get_logger("test").emit(event)
-        queue.close(5)
-    assert set(counted) <= {fate, "shutdown"}
-    assert sum(counted.values()) == 1
-    if status == 200:
-        (arrived,) = collector.events()
-        assert (arrived.event_name, arrived.time_unix_nano) == (event.event_name, event.timestamp)
-        assert said(arrived) == event.attributes
 
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

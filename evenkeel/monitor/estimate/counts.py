@@ -222,19 +222,13 @@ def _changed(outcome: RatedOutcome) -> bool:
     return outcome.changed
 
 
-_INVALID: Final = "invalid"
-_FREE: Final = "free"
-_FREE_SHIFTED: Final = "free shifted"
-
-
 class Counts(Struct):
     """Sufficient statistics of a cell: adding a verdict costs the same however many there were."""
 
     words: dict[str, int] = field(default_factory=dict)
     """Trials by their word."""
-    checks: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Trials by what else is known of them, then by the sign of their weight: those whose answer is invalid,
-    those compared with the free answer of the same exchange, and those of them whose content shifted."""
+    disobeying: dict[str, int] = field(default_factory=dict)
+    """Trials with an invalid answer, by the sign of their weight."""
     invalid: dict[str, int] = field(default_factory=dict)
     """Answers that ignored a required form, by that form."""
     failures: dict[str, int] = field(default_factory=dict)
@@ -330,11 +324,7 @@ class Counts(Struct):
         for what in verdict.invalid:
             self.invalid[what] = self.invalid.get(what, 0) + 1
         if verdict.invalid:
-            self._check(_INVALID, sign)
-        if verdict.free_shifted is not None:
-            self._check(_FREE, sign)
-            if verdict.free_shifted:
-                self._check(_FREE_SHIFTED, sign)
+            self.disobeying[sign] = self.disobeying.get(sign, 0) + 1
         loss = verdict.graded_loss
         self._grade(verdict, loss, sign)
         self.tools.add(verdict)
@@ -374,10 +364,6 @@ class Counts(Struct):
             effects.loss.add(loss, session)
         self.effect = effects.intervals
 
-    def _check(self, name: str, sign: str) -> None:
-        counted = self.checks.setdefault(name, {})
-        counted[sign] = counted.get(sign, 0) + 1
-
     def _fail(self, reason: str) -> None:
         has_room = reason in self.failures or len(self.failures) < _MOST_REASONS
         reason = reason if has_room else OTHER_REASON
@@ -397,8 +383,7 @@ class Counts(Struct):
             excess=self.excess(**rules),
             # An invalid answer without a rating that shifted is not unsure.
             unsure=self._rate(lambda outcome: outcome.unsure, lambda _: True, **rules),
-            invalid=self._ratio(self.checks.get(_INVALID, {}), trials, **rules),
-            free_delta=self._ratio(self.checks.get(_FREE_SHIFTED, {}), self.checks.get(_FREE, {}), **rules),
+            invalid=self._ratio(self.disobeying, trials, **rules),
             similarity=self.similarity.mean(**means),
             control_similarity=self.control_similarity.mean(**means),
             loss=self._loss(**rules),

@@ -84,7 +84,7 @@ PLACE_RATES = _rates("robustness", "content_delta", "quality_worse", "above_nois
 WINDOWED = _rates("robustness", "content_delta", "above_noise")
 CELL_RATES = (
     *WINDOWED,
-    *_rates("quality_delta", "quality_worse", "quality_better", "unsure", "invalid", "free_content_delta"),
+    *_rates("quality_delta", "quality_worse", "quality_better", "unsure", "invalid"),
     *_rates("similarity", "control_similarity", "loss"),
     *_rates("tool_choice", "tool_choice_noise", "tool_arguments", "tool_arguments_noise"),
 )
