@@ -59,10 +59,11 @@ def read_schema(context: str) -> Schema:
         schema = _schema(tree)
         if schema:
             return schema
-    return {
-        match[1]: frozenset(choice.strip(" \"'") for choice in (match[2] or "").split(",") if choice.strip())
-        for match in _LINE.finditer(text)
-    }
+    slots: dict[str, frozenset[str]] = {}
+    for match in _LINE.finditer(text):
+        choices = (choice.strip(" \"'") for choice in (match[2] or "").split(","))
+        slots[match[1]] = frozenset(filter(None, choices))
+    return slots
 
 
 def _trees(text: str) -> Iterator[Tree]:
@@ -83,19 +84,17 @@ def _schema(tree: Tree) -> dict[str, frozenset[str]]:
     if isinstance(tree, str):
         return {}
     if isinstance(tree, tuple):
-        named = [(_name(item), item) for item in tree if isinstance(item, dict)]
         slots = {}
-        for name, item in named:
-            if name and _SHAPE_KEYS.intersection(item):
+        for item in tree:
+            if isinstance(item, dict) and _SHAPE_KEYS.intersection(item) and (name := _name(item)):
                 slots[name] = _choices(item)
         if slots:
             return slots
         return next((schema for item in tree if (schema := _schema(item))), {})
-    slots = {
-        name: _choices(item)
-        for name, item in tree.items()
-        if isinstance(item, dict) and _SHAPE_KEYS.intersection(item) and "properties" not in item
-    }
+    slots = {}
+    for name, item in tree.items():
+        if isinstance(item, dict) and _SHAPE_KEYS.intersection(item) and "properties" not in item:
+            slots[name] = _choices(item)
     properties = tree.get("properties")
     if isinstance(properties, dict) and (nested := _schema(properties)):
         return nested
@@ -181,9 +180,10 @@ def slot_f1(
     agreed = 0.0
     left, right = _by_key(reference), _by_key(candidate)
     for key, slots in left.items():
-        equal = Counter(slots) & Counter(right.get(key, ()))
-        rest, others = ((Counter(side) - equal).elements() for side in (slots, right.get(key, ())))
-        agreed += equal.total() + _agreed(list(rest), list(others), alike)
+        ours, theirs = Counter(slots), Counter(right.get(key, ()))
+        equal = ours & theirs
+        rest, others = list((ours - equal).elements()), list((theirs - equal).elements())
+        agreed += equal.total() + _agreed(rest, others, alike)
     return min(1.0, 2 * agreed / (len(reference) + len(candidate)))
 
 
@@ -239,11 +239,12 @@ def _read(pair: Pair) -> tuple[list[AnswerSlot], list[AnswerSlot]] | UnreadableE
         return candidate
     if reference is None:
         return UnreadableError("no_slots", "The reference has no slots that can be read.")
-    left, right = (
-        [AnswerSlot(_key(pair, slot.key), slot.value) for slot in side]
-        for side in (reference, candidate or [])
-    )
-    return left, right
+    return _keyed(pair, reference), _keyed(pair, candidate or [])
+
+
+def _keyed(pair: Pair, slots: list[AnswerSlot]) -> list[AnswerSlot]:
+    """Return slots with the keys that are compared."""
+    return [AnswerSlot(_key(pair, slot.key), slot.value) for slot in slots]
 
 
 def _slots(tree: Tree) -> Iterator[AnswerSlot]:

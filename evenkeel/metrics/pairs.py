@@ -159,9 +159,10 @@ def score_pairs(
     async def judged() -> list[Judgement]:
         return [judgement async for judgement in scored(pairs, scorer or _default())]
 
-    return [
-        {**row, **finding(judgement)} for row, judgement in zip(listed, asyncio.run(judged()), strict=True)
-    ]
+    scored_rows = []
+    for row, judgement in zip(listed, asyncio.run(judged()), strict=True):
+        scored_rows.append({**row, **finding(judgement)})
+    return scored_rows
 
 
 def _default() -> TwoStageScorer:

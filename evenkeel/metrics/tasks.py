@@ -71,12 +71,8 @@ def _plain(name: str) -> str:
 
 
 # Patterns for the phrases of instructions, by their meaning.
-_SIGNS: Final = {
-    name: re.compile("|".join(alternatives))
-    for name, alternatives in tomllib.loads(
-        files(__package__).joinpath("tasks.toml").read_text("utf-8")
-    ).items()
-}
+_PHRASES: Final = tomllib.loads(files(__package__).joinpath("tasks.toml").read_text("utf-8"))
+_SIGNS: Final = {name: re.compile("|".join(phrases)) for name, phrases in _PHRASES.items()}
 
 _SENTENCE: Final = re.compile(r"[.!?\n\u3002\uff01\uff1f]+")
 # Most characters of a sentence that are read.
@@ -146,14 +142,16 @@ def sentences(text: str) -> list[str]:
     What a customer writes may speak of summaries, too.
     """
     instructing = "\n".join(line for line in text.split("\n") if not _CASE_LABEL.match(line))
-    return [piece[:_LONGEST_SENTENCE] for part in _SENTENCE.split(instructing) if (piece := part.strip())]
+    pieces = [piece.strip() for piece in _SENTENCE.split(instructing)]
+    return [piece[:_LONGEST_SENTENCE] for piece in pieces if piece]
 
 
-def together(said: list[str], one: re.Pattern[str], other: re.Pattern[str]) -> bool:
+def together(sentences: list[str], first: re.Pattern[str], second: re.Pattern[str]) -> bool:
     """Return whether both patterns occur in one sentence or in two neighbouring ones."""
-    ones = [one.search(sentence) is not None for sentence in said]
-    others = [other.search(sentence) is not None for sentence in said]
-    return any((ones[at] and (others[at] or any(others[max(0, at - 1) : at + 2]))) for at in range(len(said)))
+    for at, sentence in enumerate(sentences):
+        if first.search(sentence) and any(map(second.search, sentences[max(0, at - 1) : at + 2])):
+            return True
+    return False
 
 
 def has_transcript(text: str) -> bool:
@@ -173,11 +171,11 @@ def document_labels(text: str) -> frozenset[str]:
     """
     by_name = frozenset(found[1] or found[2] for found in _NAMED_DOCUMENT.finditer(text))
     by_number = frozenset(found[1] for found in _NUMBERED_DOCUMENT.finditer(text))
-    by_tag = frozenset(
-        (found[1] and (label := _TAG_LABEL.search(found[1])) and label[1]) or str(position)
-        for position, found in enumerate(_TAGGED_DOCUMENT.finditer(text), start=1)
-    )
-    return max(by_name, by_number, by_tag, key=len)
+    by_tag: set[str] = set()
+    for position, tag in enumerate(_TAGGED_DOCUMENT.finditer(text), start=1):
+        label = _TAG_LABEL.search(tag[1] or "")
+        by_tag.add(label[1] if label else str(position))
+    return max(by_name, by_number, frozenset(by_tag), key=len)
 
 
 def has_context(text: str) -> bool:

@@ -42,7 +42,7 @@ def compared(reference: Answer, candidate: Answer, *, shifted: bool | None) -> T
         shifted: whether the content shifted; None if nobody judged it: then arguments differ if they are not
             equal as JSON, and nothing is said of the text.
     """
-    before, after = ([call.name for call in answer.tool_calls] for answer in (reference, candidate))
+    before, after = _names(reference), _names(candidate)
     if before != after:
         return ToolStep(_choice(before, after), *_first_difference(before, after))
     if shifted is False:
@@ -52,6 +52,11 @@ def compared(reference: Answer, candidate: Answer, *, shifted: bool | None) -> T
             paths = _unequal(call.arguments, other.arguments)
             return ToolStep("arguments", named(call.name), named(other.name), paths)
     return ToolStep("text" if shifted else "none")
+
+
+def _names(answer: Answer) -> list[str]:
+    """Return the names of the tools that an answer calls, in order."""
+    return [call.name for call in answer.tool_calls]
 
 
 def _choice(before: list[str], after: list[str]) -> ToolDifference:
@@ -68,8 +73,10 @@ def _first_difference(before: list[str], after: list[str]) -> tuple[str, str]:
     left, right = Counter(before) - Counter(after), Counter(after) - Counter(before)
     if left or right:
         return named(next(iter(left), "")), named(next(iter(right), ""))
-    call_pairs = zip(before, after, strict=True)
-    return next((named(name), named(other)) for name, other in call_pairs if name != other)
+    at = 0
+    while before[at] == after[at]:
+        at += 1
+    return named(before[at]), named(after[at])
 
 
 def _unequal(before: str, after: str) -> tuple[str, ...]:
@@ -95,9 +102,7 @@ class ToolNames:
             side calls. A `Failure` "no_tool_calls" if neither does.
         Source: multiset Dice coefficient.
         """
-        left, right = (
-            Counter(call.name for call in side.tool_calls) for side in (pair.reference, pair.candidate)
-        )
+        left, right = Counter(_names(pair.reference)), Counter(_names(pair.candidate))
         total = left.total() + right.total()
         if not total:
             return Failure(self.name, self.version, "no_tool_calls", "Neither answer calls a tool.")
@@ -118,7 +123,7 @@ class ToolOrder:
             single call; never 0, as one call is in order with itself. A `Failure`
             "no_tool_calls" if neither side calls a tool, or "no_shared_tool".
         """
-        left, right = ([call.name for call in side.tool_calls] for side in (pair.reference, pair.candidate))
+        left, right = _names(pair.reference), _names(pair.candidate)
         if not left and not right:
             return Failure(self.name, self.version, "no_tool_calls", "Neither answer calls a tool.")
         shared = (Counter(left) & Counter(right)).total()
@@ -147,7 +152,8 @@ class ToolCalls:
         """
         if is_empty(pair.reference) and is_empty(pair.candidate):
             return Failure(self.name, self.version, "no_text", "Neither answer has text or a tool call.")
-        left, right = (Counter(_items(answer.tool_calls)) for answer in (pair.reference, pair.candidate))
+        left = Counter(_items(pair.reference.tool_calls))
+        right = Counter(_items(pair.candidate.tool_calls))
         total = left.total() + right.total()
         return 2 * (left & right).total() / total if total else 1.0
 
@@ -201,19 +207,27 @@ class ToolArgumentsMatch:
             calls a tool, "no_shared_tool" if no tool is called by both, "too_large" if the arguments of
             a side exceed 500,000 characters or one tool is called more than 50 times by both.
         """
-        left, right = (_arguments_by_tool(side.tool_calls) for side in (pair.reference, pair.candidate))
+        left = _arguments_by_tool(pair.reference.tool_calls)
+        right = _arguments_by_tool(pair.candidate.tool_calls)
         if not left and not right:
             return Failure(self.name, self.version, "no_tool_calls", "Neither answer calls a tool.")
         shared = [name for name in left if name in right]
         if not shared:
             return Failure(self.name, self.version, "no_shared_tool", "No tool is called by both answers.")
-        size = max(sum(len(call) for calls in side.values() for call in calls) for side in (left, right))
+        size = max(_characters(pair.reference), _characters(pair.candidate))
         cells = max(len(left[name]) * len(right[name]) for name in shared)
         if size > LONGEST or cells > MOST_CELLS:
             detail = f"{size} characters of arguments, {cells} pairs of calls of one tool"
             return Failure(self.name, self.version, "too_large", detail)
-        scores = [score for name in shared for score in _scores_of_tool(left[name], right[name])]
+        scores: list[float] = []
+        for name in shared:
+            scores += _scores_of_tool(left[name], right[name])
         return sum(scores) / len(scores)
+
+
+def _characters(answer: Answer) -> int:
+    """Count the characters of the arguments of an answer's calls."""
+    return sum(len(call.arguments) for call in answer.tool_calls)
 
 
 # Pairs of calls of one tool that are all compared; of more than 20 by 20, each with the one in its place.
@@ -225,14 +239,15 @@ def _scores_of_tool(left: list[str], right: list[str]) -> Iterator[float]:
     same = Counter(left) & Counter(right)
     for _ in range(same.total()):
         yield 1.0
-    rows, columns = (
-        [arguments_of(call) for call in (Counter(side) - same).elements()] for side in (left, right)
-    )
+    rows = [arguments_of(call) for call in (Counter(left) - same).elements()]
+    columns = [arguments_of(call) for call in (Counter(right) - same).elements()]
     if len(rows) * len(columns) > _MOST_COMPARED:
         for row, column in zip(rows, columns, strict=False):
             yield _share_equal(row, column)
     elif rows and columns:
-        table = [[_share_equal(row, column) for column in columns] for row in rows]
+        table = []
+        for row in rows:
+            table.append([_share_equal(row, column) for column in columns])
         for row_place, column_place in best_assignment(table):
             yield table[row_place][column_place]
 
@@ -243,7 +258,7 @@ def _share_equal(left: list[Argument], right: list[Argument]) -> float:
 
 
 def _arguments_by_tool(calls: tuple[ToolCall, ...]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_tool: dict[str, list[str]] = {}
     for call in calls:
-        found.setdefault(call.name, []).append(call.arguments)
-    return found
+        by_tool.setdefault(call.name, []).append(call.arguments)
+    return by_tool

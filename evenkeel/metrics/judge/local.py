@@ -129,10 +129,7 @@ class LocalJudge:
         forward, backward = self._support(*sides), self._support(*reversed(sides))
         if forward is None or backward is None:
             return _unsure("A sentence is longer than the model reads.")
-        missing = [
-            [sentence for sentence, index in zip(side, indices, strict=True) if index is None]
-            for side, indices in ((sides[1], forward), (sides[0], backward))
-        ]
+        missing = _without_support(sides[1], forward), _without_support(sides[0], backward)
         shares = [len(missing[0]) / len(sides[1]), len(missing[1]) / len(sides[0])]
         if not any(shares):
             if forward != sorted(forward, key=lambda place: place or 0):
@@ -164,6 +161,11 @@ class LocalJudge:
         return Rating(rating, why, prompt_version=f"{self.name}@{self.version}")
 
 
+def _without_support(claimed: list[str], supports: list[int | None]) -> list[str]:
+    """Return the sentences that follow from nothing."""
+    return [sentence for sentence, support in zip(claimed, supports, strict=True) if support is None]
+
+
 def _unsure(why: str) -> Rating:
     return Rating(None, why)
 
@@ -172,6 +174,9 @@ def sentences(text: str) -> list[str]:
     """Return the sentences and list items of a text; none of one that is not prose alone."""
     if _NO_PROSE.search(text):
         return []
-    lines = (_BULLET.sub("", line) for line in text.split("\n"))
-    pieces = (piece.strip() for line in lines for piece in _SENTENCE_END.split(line))
-    return [piece for piece in pieces if piece]
+    pieces: list[str] = []
+    for line in text.split("\n"):
+        for piece in _SENTENCE_END.split(_BULLET.sub("", line)):
+            if piece.strip():
+                pieces.append(piece.strip())
+    return pieces

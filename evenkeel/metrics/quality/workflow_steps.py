@@ -13,7 +13,7 @@ from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.quality.measurement import QualityMeasurement
 from evenkeel.metrics.similarity.words import content_words, stem
 from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
-from evenkeel.metrics.workflow.alignment import Alignment, StepMatch, equal_steps
+from evenkeel.metrics.workflow.alignment import Alignment, StepMatch, arranged, equal_steps
 from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import Workflow, WorkflowError
@@ -45,20 +45,16 @@ class SharedWords:
         right = [index for index in range(len(candidate.steps)) if index not in taken[1]]
         if not left or not right or len(left) * len(right) > MOST_CELLS:
             return Alignment(equal)
-        rows, columns = (
-            [_stems(side.steps[index]) for index in indices]
-            for side, indices in ((reference, left), (candidate, right))
-        )
+        rows = [_stems(reference.steps[index]) for index in left]
+        columns = [_stems(candidate.steps[index]) for index in right]
         likeness = []
         for row in rows:
             likeness.append([_dice(row, column) for column in columns])
-        matches = [
-            StepMatch(right[column], left[row])
-            for row, column in best_assignment(likeness)
-            if likeness[row][column] >= FLOOR
-        ]
-        rank = {index: position for position, index in enumerate(candidate.order)}
-        return Alignment(tuple(sorted((*equal, *matches), key=lambda match: rank[match.candidate])))
+        matches = list(equal)
+        for match in best_assignment(likeness):
+            if likeness[match.row][match.column] >= FLOOR:
+                matches.append(StepMatch(right[match.column], left[match.row]))
+        return arranged(matches, candidate)
 
 
 def _stems(step: str) -> frozenset[str]:

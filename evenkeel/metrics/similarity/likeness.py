@@ -99,10 +99,12 @@ def likeness(reference: str, candidate: str) -> float:
         "lines": _dice(left.lines, right.lines),
     }
     # A text of one word has no order, and many have no marks: what is on neither side says nothing.
-    measured = {name: value for name, value in parts.items() if value is not None}
-    return sum(WEIGHTS[name] * value for name, value in measured.items()) / sum(
-        WEIGHTS[name] for name in measured
-    )
+    total = weights = 0.0
+    for name, value in parts.items():
+        if value is not None:
+            total += WEIGHTS[name] * value
+            weights += WEIGHTS[name]
+    return total / weights
 
 
 @lru_cache(maxsize=128)

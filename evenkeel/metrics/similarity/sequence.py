@@ -34,15 +34,10 @@ def common_length(left: Sequence[str], right: Sequence[str]) -> int:
     Of longer differing stretches than 4,096 words, that of their parts in order, which may be less.
     """
     begin, end = _shared_ends(left, right)
-    parts = _parts(left[begin : len(left) - end], right[begin : len(right) - end])
-    return (
-        begin
-        + end
-        + sum(
-            int(cdist([part], [other], scorer=LCSseq.similarity, dtype=np.uint32)[0, 0])
-            for part, other in parts
-        )
-    )
+    length = begin + end
+    for part, other in _parts(left[begin : len(left) - end], right[begin : len(right) - end]):
+        length += int(cdist([part], [other], scorer=LCSseq.similarity, dtype=np.uint32)[0, 0])
+    return length
 
 
 def _shared_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:

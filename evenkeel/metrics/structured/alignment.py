@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rapidfuzz.distance import Indel
@@ -177,7 +178,7 @@ def _match_keys(left: dict[str, Tree], right: dict[str, Tree]) -> list[tuple[str
             pairs.append((key, other))
         else:
             rest.append(key)
-    others = [key for same in exact.values() for key in same]
+    others = list(chain.from_iterable(exact.values()))
     if not rest or not others or len(rest) * len(others) > MOST_CELLS:
         return pairs
     names = [canonical_key(key) for key in rest], [canonical_key(key) for key in others]
@@ -226,9 +227,14 @@ def _take_equal(
 
 
 def _unmatched(left: list[Tree], right: list[Tree], pairs: list[ValuePair]) -> None:
-    pairs += (ValuePair(leaf, None) for item in left for leaf in leaves(item) if leaf)
-    pairs += (ValuePair(None, leaf) for item in right for leaf in leaves(item) if leaf)
+    for item in left:
+        pairs += (ValuePair(leaf, None) for leaf in leaves(item) if leaf)
+    for item in right:
+        pairs += (ValuePair(None, leaf) for leaf in leaves(item) if leaf)
 
 
 def _likeness(left: list[str], right: list[str]) -> list[list[float]]:
-    return [[Indel.normalized_similarity(item, other) for other in right] for item in left]
+    table = []
+    for item in left:
+        table.append([Indel.normalized_similarity(item, other) for other in right])
+    return table

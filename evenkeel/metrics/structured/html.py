@@ -157,11 +157,12 @@ def _flow(element: Element) -> list[_Block]:
 
 def _list(element: Element) -> Tree:
     items = [_sections(_blocks(item)) for item in element.elements() if item.tag == "li"]
-    fields = [item for item in items if isinstance(item, dict) and len(item) == 1]
-    keys = {key for field in fields for key in field}
-    if items and len(keys) == len(items):
-        return {key: value for field in fields for key, value in field.items()}
-    return tuple(items)
+    fields: dict[str, Tree] = {}
+    for item in items:
+        if isinstance(item, dict) and len(item) == 1:
+            fields.update(item)
+    # A list whose every item is another key with a value is a mapping.
+    return fields if items and len(fields) == len(items) else tuple(items)
 
 
 def _definitions(element: Element) -> Tree:
@@ -177,13 +178,16 @@ def _definitions(element: Element) -> Tree:
 
 def _table(element: Element) -> Tree:
     rows = []
-    for row in _rows(element):
-        rows.append([cell for cell in row.elements() if cell.tag in ("td", "th")])
-    rows = [row for row in rows if row]
+    for row_element in _rows(element):
+        cells = [cell for cell in row_element.elements() if cell.tag in ("td", "th")]
+        if cells:
+            rows.append(cells)
     if not rows:
         return ()
     heads = [_plain(_inline(cell)) for cell in rows[0]]
-    values: list[list[Tree]] = [[_sections(_blocks(cell)) for cell in row] for row in rows]
+    values: list[list[Tree]] = []
+    for row in rows:
+        values.append([_sections(_blocks(cell)) for cell in row])
     pairs = all(len(row) == 2 for row in rows)  # noqa: PLR2004 - a key and a value
     if all(cell.tag == "th" for cell in rows[0]):
         if pairs and heads[0].lower() in _KEY_HEADS:

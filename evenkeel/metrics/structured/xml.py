@@ -216,10 +216,10 @@ class _Builder:
 
 
 def _attributes(text: str) -> dict[str, str]:
-    return {
-        match[1].lower(): html.unescape((match[2] or "").strip("\"'"))
-        for match in _ATTRIBUTE.finditer(text.removesuffix("/"))
-    }
+    attributes: dict[str, str] = {}
+    for match in _ATTRIBUTE.finditer(text.removesuffix("/")):
+        attributes[match[1].lower()] = html.unescape((match[2] or "").strip("\"'"))
+    return attributes
 
 
 def read_xml(text: str) -> Tree:

@@ -53,17 +53,8 @@ def equal_steps(reference: Workflow, candidate: Workflow) -> Alignment:
 def _exact(reference: Workflow, candidate: Workflow) -> list[StepMatch]:
     # Numbers instead of texts: the library compares hashes.
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
-    left, right = (
-        [numbers[canonical_text(side.steps[index])] for index in side.order]
-        for side in (reference, candidate)
-    )
-    if len(set(left)) == len(left) and len(set(right)) == len(right):
-        place_of = dict(zip(left, reference.order, strict=True))
-        return [
-            StepMatch(index, place_of[number])
-            for number, index in zip(right, candidate.order, strict=True)
-            if number in place_of
-        ]
+    left = [numbers[canonical_text(reference.steps[index])] for index in reference.order]
+    right = [numbers[canonical_text(candidate.steps[index])] for index in candidate.order]
     matches: list[StepMatch] = []
     used: set[int] = set()
     for code in LCSseq.opcodes(left, right) if len(left) * len(right) <= MOST_CELLS else ():

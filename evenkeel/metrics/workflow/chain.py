@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenkeel.metrics.workflow.workflow import neighbours
@@ -34,7 +35,7 @@ def largest_antichain(related: Sequence[Sequence[int]]) -> int:
     for row, others in enumerate(related):
         for _ in others:
             rows.append(row)
-    columns = [column for others in related for column in others]
+    columns = list(chain.from_iterable(related))
     pairs = sparse.csr_array(([1] * len(rows), (rows, columns)), shape=(len(related), len(related)))
     return len(related) - int((matching(pairs) >= 0).sum())
 

@@ -129,14 +129,11 @@ def _without_ends(nodes: Sequence[Node], edges: list[tuple[int, int]]) -> Workfl
         ):
             kept.append(index)
     rank_of = {index: rank for rank, index in enumerate(kept)}
-    return workflow(
-        (nodes[index].text for index in kept),
-        (
-            (rank_of[before], rank_of[after])
-            for before, after in edges
-            if before in rank_of and after in rank_of
-        ),
-    )
+    between_steps = []
+    for before, after in edges:
+        if before in rank_of and after in rank_of:
+            between_steps.append((rank_of[before], rank_of[after]))
+    return workflow((nodes[index].text for index in kept), between_steps)
 
 
 def _means(node: Node, words: frozenset[str]) -> bool:
@@ -188,11 +185,15 @@ def write_node_edge(written_workflow: Workflow) -> str:
         {edge.after for edge in written_workflow.edges},
         {edge.before for edge in written_workflow.edges},
     )
-    edges = [
-        *(f"(START,{index + 1})" for index in range(size) if index not in has_before),
-        *(f"({before + 1},{after + 1})" for before, after in written_workflow.edges),
-        *(f"({index + 1},END)" for index in range(size) if index not in has_after),
-    ]
+    edges: list[str] = []
+    for index in range(size):
+        if index not in has_before:
+            edges.append(f"(START,{index + 1})")
+    for before, after in written_workflow.edges:
+        edges.append(f"({before + 1},{after + 1})")
+    for index in range(size):
+        if index not in has_after:
+            edges.append(f"({index + 1},END)")
     return "\n".join(["Node:", *lines, " ".join(["Edge:", *edges])])
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.metrics.structured.reading import fences, read_structure
@@ -280,7 +280,8 @@ def _between(keys: Mapping[str, Tree]) -> Iterator[NamedEdge]:
     firsts, lasts = _names(before), _names(after)
     if len(firsts) * len(lasts) > MOST_EDGES:
         raise WorkflowError("too_large", f"more than {MOST_EDGES} edges")
-    yield from (NamedEdge(first, other) for first in firsts for other in lasts)
+    for first, last in product(firsts, lasts):
+        yield NamedEdge(first, last)
 
 
 def _spoken(edge: str) -> Iterator[NamedEdge]:
