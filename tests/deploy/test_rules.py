@@ -18,13 +18,7 @@ METRICS_PAGE = ROOT / "docs" / "reference" / "metrics.md"
 TEST_FILES = sorted((PROMETHEUS / "tests").glob("*.yaml"))
 PAIRED = [file for file in TEST_FILES if file.stem != "proxy"]
 """Without what no monitor exports."""
-SECTIONS = (
-    "What it means",
-    "Check in two minutes",
-    "Likely causes",
-    "What to do",
-    "When to silence",
-)
+SECTIONS = ("What to look at", "What to do", "It is over when")
 
 
 def exposed():
