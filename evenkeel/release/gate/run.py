@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter, deque
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -19,6 +19,7 @@ from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.core.version import VERSION
 from evenkeel.llm.price import Prices, estimate_tokens
+from evenkeel.metrics.tasks import Task
 from evenkeel.monitor.detect.gate import Gate, GateRules, Shares, least_clusters, least_for_regression
 from evenkeel.release.gate.clusters import clusters, sentence
 from evenkeel.release.gate.plan import outlooks
@@ -32,6 +33,7 @@ from evenkeel.release.gate.sides import (
     task_of,
     tasks,
 )
+from evenkeel.release.gate.steps import step_change
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised
 from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError, CostEstimate, Costs
@@ -135,6 +137,8 @@ class FallenGolden:
     rating: int | None
     """1, 2 or 3; None if it was not rated."""
     explanation: str
+    steps: str = ""
+    """Name of what became of a workflow's steps, as in "missing"; "" if it is none, or they are the same."""
 
     @property
     def weight(self) -> tuple[float, int]:
@@ -295,7 +299,7 @@ class Run:
         scored_by_side: dict[SideName, list[tuple[Answer, ScoredAnswer]]] = {}
         for (side, _), answer, score in zip(planned_calls, read_answers, scored, strict=True):
             scored_by_side.setdefault(side, []).append((answer, score))
-        return _looked(task, scored_by_side)
+        return _looked(task, scored_by_side, is_workflow=self.task(task.golden) == Task.WORKFLOW)
 
     async def _scores(
         self, task: SideTask, approved: Answer, answers: Sequence[Answer]
@@ -319,7 +323,10 @@ def draws(task: SideTask, repeats: int) -> list[tuple[SideName, int]]:
 
 
 def _looked(
-    task: SideTask, scored_by_side: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]]
+    task: SideTask,
+    scored_by_side: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]],
+    *,
+    is_workflow: bool,
 ) -> GoldenLook:
     measured: Measured = {}
     names: dict[str, None] = {}
@@ -336,7 +343,11 @@ def _looked(
             differences[name] = shares.difference
     if not differences:
         return GoldenLook(measured)
-    return GoldenLook(measured, _fallen(task.golden, differences, scored_by_side["candidate"]))
+    fallen = _fallen(task.golden, differences, scored_by_side["candidate"])
+    if is_workflow:
+        pair = Pair(task.golden.answer, fallen.answer, task.context, Task.WORKFLOW)
+        fallen = replace(fallen, steps=step_change(pair))
+    return GoldenLook(measured, fallen)
 
 
 def _shares(
@@ -528,7 +539,7 @@ async def _decided(
         ledger=Spent.of(costs),
         fallen=tuple(sorted(course.fallen, key=lambda fallen: fallen.weight, reverse=True)),
         failures=course.failures,
-        notes=tuple(_notes(options, Counter(cluster.values()), gate)),
+        notes=(*_notes(options, Counter(cluster.values()), gate), *_steps_note(course.fallen)),
         seed=options.seed,
         repeats=options.repeats,
         duration_s=took_s,
@@ -560,6 +571,14 @@ def _notes(options: GateOptions, sizes: Counter[str], gate: Gate) -> Iterator[st
             "No reference was asked, so the noise floor could not be taken off: what an unchanged model "
             "answers differently by chance counts against the candidate."
         )
+
+
+def _steps_note(fallen: Sequence[FallenGolden]) -> Iterator[str]:
+    """Say what became of the steps of workflows, in one sentence if they changed."""
+    changes = Counter(each.steps for each in fallen if each.steps)
+    if changes:
+        listed = ", ".join(f"{name} in {number(times)}" for name, times in changes.most_common())
+        yield f"Steps of the workflows that were answered worse: {listed}."
 
 
 def effort(options: GateOptions, scenario: Scenario) -> list[str]:
