@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.verdict import Failure
 from evenkeel.metrics.similarity.words import words
-from evenkeel.metrics.workflow.alignment import canonical_text
+from evenkeel.metrics.workflow.alignment import canonical_text, equal_steps
 from evenkeel.metrics.workflow.chain import chain_f1
-from evenkeel.metrics.workflow.compare import SHARED
+from evenkeel.metrics.workflow.reading import read_answer
+from evenkeel.metrics.workflow.workflow import WorkflowError
 
 if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
@@ -26,25 +26,27 @@ def step_change(pair: Pair) -> str:
         another order, "changed" if no name fits or several do, "" if the steps are the same or one of the
         answers is no workflow.
     """
-    compared = SHARED.aligned("gate", 1, pair)
-    if isinstance(compared, Failure):
+    try:
+        reference, candidate = read_answer(pair.reference), read_answer(pair.candidate)
+    except WorkflowError:
         return ""
-    kept = {match.reference for match in compared.alignment.matched}
-    paired = {match.candidate for match in compared.alignment.matched}
-    gone = [step for index, step in enumerate(compared.reference.steps) if index not in kept]
-    new = [step for index, step in enumerate(compared.candidate.steps) if index not in paired]
+    alignment = equal_steps(reference, candidate)
+    kept = {match.reference for match in alignment.matched}
+    paired = {match.candidate for match in alignment.matched}
+    gone = [step for index, step in enumerate(reference.steps) if index not in kept]
+    new = [step for index, step in enumerate(candidate.steps) if index not in paired]
     if gone and not new:
         return "missing"
     if new and not gone:
-        own = {canonical_text(step) for step in compared.reference.steps}
+        own = {canonical_text(step) for step in reference.steps}
         repeated = [canonical_text(step) in own for step in new]
         if all(repeated):
             return "duplicated"
         return CHANGED if any(repeated) else "added"
     if gone:
         return "compressed" if len(new) < len(gone) and _carries(new, gone) else CHANGED
-    chain = chain_f1(compared.reference, compared.candidate, compared.alignment)
-    return "reordered" if chain.length < len(compared.alignment) else ""
+    chain = chain_f1(reference, candidate, alignment)
+    return "reordered" if chain.length < len(alignment) else ""
 
 
 def _carries(new: list[str], gone: list[str]) -> bool:
