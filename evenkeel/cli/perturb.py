@@ -29,7 +29,6 @@ from evenkeel.shadow.perturbations import (
     attempt,
     by_name,
     catalogue,
-    protected_spans,
     seed_for,
 )
 from evenkeel.shadow.prompt import APIS, CHAT, PromptView, UnreadablePrompt, api_of_request
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.budget import CallBudget
     from evenkeel.settings import Route, Settings
-    from evenkeel.shadow.perturbations import Outcome, Perturbation, ProtectedSpan
+    from evenkeel.shadow.perturbations import Outcome, Perturbation
     from evenkeel.shadow.prompt import Api, Classifier, InputSource
 
 
@@ -107,9 +106,9 @@ def perturb(
     """Show what each perturbation does to the prompt in FILE, or on standard input (-).
 
     FILE holds a request body (JSON, any supported API) or a prompt as plain text. Shows how the prompt splits
-    into template and input, which parts are protected, each variant as a diff, which perturbations need a
-    rewriter, and why the others do not apply. No calls are made, unless --rewriter-model names
-    a model that writes the variants that need one.
+    into template and input, each variant as a diff, which perturbations need a rewriter, and why the others
+    do not apply. No calls are made, unless --rewriter-model names a model that writes the variants that need
+    one.
 
     \b
       evenkeel perturb request.json
@@ -134,7 +133,9 @@ def perturb(
     tried = try_all(view, kinds, severity, seed)
     if writes:
         options = {"config": config, **rewriter}
-        tried = asyncio.run(written(tried, experiment_settings(options, services=("rewriter",)), max_usd))
+        tried = asyncio.run(
+            written(view, tried, experiment_settings(options, services=("rewriter",)), max_usd)
+        )
     if as_json:
         emit(record(view, tried))
     else:
@@ -184,14 +185,15 @@ def try_all(
 def _try(view: PromptView, kind: Perturbation, severity: float, seed: str) -> PerturbationPreview:
     number = seed_for(seed, kind.name, severity, kind.version)
     outcome = attempt(kind, view, severity, random.Random(number))
-    status: Status = "changed"
+    return PerturbationPreview(kind, severity, number, _status(outcome, view), outcome)
+
+
+def _status(outcome: Outcome, view: PromptView) -> Status:
     if isinstance(outcome, NotApplicable):
-        status = "not_applicable"
-    elif isinstance(outcome, Draft):
-        status = "needs_rewriter"
-    elif outcome.body() == view.body():
-        status = "unchanged"
-    return PerturbationPreview(kind, severity, number, status, outcome)
+        return "not_applicable"
+    if isinstance(outcome, Draft):
+        return "needs_rewriter"
+    return "unchanged" if outcome.body() == view.body() else "changed"
 
 
 class _RunCache:
@@ -208,47 +210,33 @@ class _RunCache:
 
 
 async def written(
-    tried: Sequence[PerturbationPreview], settings: Settings, max_usd: float
+    view: PromptView, tried: Sequence[PerturbationPreview], settings: Settings, max_usd: float
 ) -> tuple[PerturbationPreview, ...]:
     """Have the rewriter of the settings write what the variants wait for."""
     chosen = settings.replays.rewriter
     assert chosen is not None  # its model is named
     budget = PayeeBudget(Costs(max_usd))
-    model = endpoint(chosen, prices(settings))
-    async with Rewriter(model, cache=_RunCache()) as rewriter:
-        return tuple([await _written(preview, rewriter, budget) for preview in tried])
+    done: list[PerturbationPreview] = []
+    async with Rewriter(endpoint(chosen, prices(settings)), cache=_RunCache()) as rewriter:
+        for preview in tried:
+            outcome = await _finished(preview.outcome, rewriter, budget)
+            done.append(replace(preview, status=_status(outcome, view), outcome=outcome))
+    return tuple(done)
 
 
-async def _written(tried: PerturbationPreview, rewriter: Rewriter, budget: CallBudget) -> PerturbationPreview:
-    outcome = tried.outcome
+async def _finished(outcome: Outcome, rewriter: Rewriter, budget: CallBudget) -> PromptView | NotApplicable:
     while isinstance(outcome, Draft):
         texts: list[str] = []
         for task in outcome.tasks:
             text = await rewriter.rewrite(task, budget)
-            if isinstance(text, str) or task.kind == "blocks":
-                texts.append(text if isinstance(text, str) else "")  # without a list what is plain counts
-                continue
-            failed = NotApplicable(f"rewriter_{text.reason}", text.detail)
-            return replace(tried, status="not_applicable", outcome=failed)
+            if isinstance(text, str):
+                texts.append(text)
+            elif task.kind == "blocks":
+                texts.append("")  # without a list of blocks the rules decide what may move
+            else:
+                return NotApplicable(f"rewriter_{text.reason}", text.detail)
         outcome = outcome.finish(texts)
-    return replace(tried, status=_status(outcome, tried), outcome=outcome)
-
-
-def _status(outcome: Outcome, tried: PerturbationPreview) -> Status:
-    if isinstance(outcome, NotApplicable):
-        return "not_applicable"
-    return "changed" if tried.status == "needs_rewriter" else tried.status
-
-
-def protected_in(view: PromptView) -> list[tuple[int, ProtectedSpan, str]]:
-    """Return the protected spans of the input, in order: number of the segment, span and text."""
-    protected = []
-    for segment in view.segments:
-        # Words of the template are never reworded, so nothing in them needs protection.
-        if segment.kind == "input":
-            spans = protected_spans(segment.text)
-            protected += [(segment.index, span, segment.text[span.start : span.end]) for span in spans]
-    return protected
+    return outcome
 
 
 def lines_of(view: PromptView) -> list[str]:
@@ -280,14 +268,6 @@ def diff_of(before: PromptView, after: PromptView) -> Iterator[Text]:
                 yield Text(f'{sign}"{key}": {members[key]}', style=_STYLES[sign])
 
 
-_HINTS: Final[dict[str, str]] = {
-    "no_messages": 'a chat request carries them in "messages"; name another API with --api',
-    "unsupported_shape": "does --api name the API that this request is for?",
-    "token_prompt": "a prompt of token numbers has no text to change",
-    "too_deep": "no request is nested like that",
-}
-
-
 def read_prompt(text: str, where: str, api: Api | None, classify: Classifier) -> PromptView:
     """Read the prompt of a request body, or take plain text as a single user message.
 
@@ -303,50 +283,28 @@ def read_prompt(text: str, where: str, api: Api | None, classify: Classifier) ->
     """
     if not text.strip():
         raise SettingsError(f"{where}: is empty; give it a request body (JSON) or a prompt as plain text")
-    if api is None and not text.lstrip("\ufeff \t\r\n").startswith("{"):
-        return PromptView.parse(_chat(text), classify)
+    text = text.removeprefix("\ufeff")
+    if api is None and not text.lstrip().startswith("{"):
+        return PromptView.parse(json.dumps(CHAT.ask(text)).encode(), classify)
+    way_out = "leave out --api for plain text" if api else "a plain prompt must not begin like an object"
     try:
-        return PromptView.parse(text.encode(), classify, api=api or _api_by_members(text))
-    except UnreadablePrompt as error:
-        if error.reason != "not_json":
-            hint = _HINTS.get(error.reason, "")
-            raise SettingsError(f"{where}: {error.detail}" + (f"; {hint}" if hint else "")) from error
-        if api is None and not _looks_like_json(text):
-            return PromptView.parse(_chat(text), classify)
-        way_out = "leave out --api for plain text" if api else "a plain prompt must not begin like an object"
-        raise SettingsError(f"{where}: {_place_of_fault(text)}; {way_out}") from error
-
-
-def _chat(text: str) -> bytes:
-    return json.dumps(CHAT.ask(text)).encode()
-
-
-def _looks_like_json(text: str) -> bool:
-    """Return whether text after a leading brace continues like a JSON object, unlike a "{placeholder}"."""
-    return text.lstrip("\ufeff \t\r\n")[1:].lstrip()[:1] in {'"', "}", "'"}
-
-
-def _api_by_members(text: str) -> Api:
-    try:
-        body = json.loads(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError):
-        return CHAT
-    return (api_of_request(body) if isinstance(body, dict) else None) or CHAT
-
-
-def _place_of_fault(text: str) -> str:
-    try:
-        json.loads(text.removeprefix("\ufeff"))
+        body = json.loads(text)
     except json.JSONDecodeError as fault:
-        return f"is not JSON: {fault.msg} in line {fault.lineno}, column {fault.colno}"
+        place = f"line {fault.lineno}, column {fault.colno}"
+        raise SettingsError(f"{where}: is not JSON: {fault.msg} in {place}; {way_out}") from fault
     except (ValueError, RecursionError) as fault:
-        return f"is not JSON: {fault}"
-    return "is not a request body in JSON"
+        raise SettingsError(f"{where}: is not JSON: {fault}; {way_out}") from fault
+    if api is None:
+        api = api_of_request(body) or CHAT
+    try:
+        return PromptView.parse(text.encode(), classify, api=api)
+    except UnreadablePrompt as error:
+        raise SettingsError(
+            f"{where}: {error.detail}; --api names the API of a body, here {api.name}"
+        ) from error
 
 
 _CONTEXT_LINES: Final = 1
-# Most spans shown; `--json` has all.
-_MOST_SPANS: Final = 40
 _MOST_CHARACTERS: Final = 70
 _WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
 # Most characters of a line, before and after together, whose changed words are marked.
@@ -357,9 +315,8 @@ _STYLES: Final = {"-": "red", "+": "green"}
 
 
 def show(view: PromptView, tried: Sequence[PerturbationPreview], console: Console) -> None:
-    """Print what was read, what is protected, a diff for each variant, and why others don't apply."""
+    """Print what was read, a diff for each variant, and why the other perturbations don't apply."""
     _prompt(view, console)
-    _protected(view, console)
     for preview in tried:
         if isinstance(preview.outcome, PromptView) and preview.status == "changed":
             _say(console)
@@ -391,21 +348,6 @@ def _prompt(view: PromptView, console: Console) -> None:
             segment.kind if segment.type == "text" else f"{segment.kind}, {segment.type.replace('_', ' ')}"
         )
         _say(console, f"  {segment.role:<9} ", Text(f"{title:<32}", style="cyan"), f" {_short(segment.text)}")
-
-
-def _protected(view: PromptView, console: Console) -> None:
-    spans = protected_in(view)
-    if not spans:
-        return
-    _say(console)
-    _say(console, Text(f"Protected in the input: {len(spans)} spans", style="bold"))
-    by_rule: dict[str, list[str]] = {}
-    for _, span, text in spans[:_MOST_SPANS]:
-        by_rule.setdefault(span.rule, []).append(_short(text))
-    for rule, texts in sorted(by_rule.items()):
-        _say(console, "  ", Text(f"{rule.replace('_', ' '):<12}", style="cyan"), f" {'  '.join(texts)}")
-    if len(spans) > _MOST_SPANS:
-        _say(console, f"  … and {len(spans) - _MOST_SPANS} more; --json lists all")
 
 
 def _title(tried: PerturbationPreview) -> str:
@@ -504,10 +446,6 @@ def record(view: PromptView, tried: Sequence[PerturbationPreview]) -> dict[str, 
                 "text": segment.text,
             }
             for segment in view.segments
-        ],
-        "protected": [
-            {"segment": index, "start": span.start, "end": span.end, "rule": span.rule, "text": text}
-            for index, span, text in protected_in(view)
         ],
         "perturbations": [_outcome(view, preview) for preview in tried],
     }

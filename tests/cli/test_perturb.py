@@ -91,12 +91,10 @@ def view_of(**members):
 
 
 def test_a_plain_text_is_the_message_of_a_user():
-    """What is protected is named with its rule, and each variant is a diff without colours in a pipe."""
+    """Each variant is a diff without colours in a pipe."""
     done = perturb("--only", "general.spelling", "--severity", "0.5")
     assert done.exit_code == 0
     assert "Prompt (chat)\n  user      input" in done.output
-    assert "url          https://a.example" in done.output
-    assert "number       4,200" in done.output
     assert "--- prompt\n+++ general.spelling  severity 0.5\n@@ -1,3 +1,3 @@\n [user]\n-Hello," in done.output
     assert "\x1b" not in done.output
 
@@ -125,13 +123,10 @@ def test_the_variant_is_the_one_that_the_worker_makes():
 
 
 def test_json_says_everything():
-    """Segments, protected spans with their places, and an outcome of every kind."""
+    """Segments, and an outcome of every kind."""
     found = as_json()
     assert found["api"] == "chat"
     assert [one["text"] for one in found["segments"]] == [ASKED]
-    assert {"segment": 0, "start": 21, "end": 38, "rule": "url", "text": "https://a.example"} in found[
-        "protected"
-    ]
     assert [one["name"] for one in found["perturbations"]] == [kind.name for kind in (*BUILTIN, *CONTRASTS)]
     statuses = {one["name"]: one["status"] for one in found["perturbations"]}
     assert statuses["baseline.identical"] == "unchanged"
@@ -164,7 +159,7 @@ def test_bodies_of_every_api_are_read(body, arguments, api):
         (" \n", [], "standard input: is empty"),
         ('{"messages": [\n', [], "standard input: is not JSON: Expecting value in line 2, column 1"),
         ("hello", ["--api", "chat"], "leave out --api for plain text"),
-        ('{"a": 1}', [], "standard input: the body has no 'messages'; a chat request carries them"),
+        ('{"a": 1}', [], "standard input: the body has no 'messages'; --api names the API of a body"),
         ('{"messages": 7}', [], "standard input: 'messages' is not an array"),
         (ASKED, ["--only", "general.speling"], "did you mean general.spelling"),
         (ASKED, ["--task", "triage"], "--task chooses a route of a settings file"),
@@ -241,7 +236,7 @@ def test_a_rewriter_writes_what_needs_one():
         async with serving([said(reply)]) as server:
             rewriter = {"base_url": server.url, "model": "m"}
             settings = Settings(routes=[{"upstream": "http://127.0.0.1:9"}], replays={"rewriter": rewriter})
-            (found,) = await written(tried, settings, 1.0)
+            (found,) = await written(view, tried, settings, 1.0)
             return found
 
     good = asyncio.run(outcome("What is keeping order 4711? My payment for it went through last week."))

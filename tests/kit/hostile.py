@@ -35,8 +35,7 @@ from evenkeel.proxy.credentials import is_credential, key_fingerprints, redacted
 from evenkeel.shadow import original
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.perturbations import BUILTIN, Draft
-from evenkeel.shadow.perturbations.gate import attempt, faults_of, passages_to_keep
-from evenkeel.shadow.perturbations.protocol import RewriteTask
+from evenkeel.shadow.perturbations.protocol import RewriteTask, attempt
 from evenkeel.shadow.perturbations.rewriting import has_prose, pieces
 from evenkeel.shadow.prompt import CHAT, PromptView, refusal
 from evenkeel.shadow.prompt.parameters import parameters_of
@@ -45,6 +44,7 @@ from evenkeel.shadow.protection import BUILTIN as PATTERNS
 from evenkeel.shadow.protection.redaction import Placeholders, redact_events, redact_json
 from evenkeel.shadow.references.sketch import sketch_of
 from evenkeel.shadow.rewriter.client import declines
+from evenkeel.shadow.rewriter.gate import faults_of, passages_to_keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -321,7 +321,7 @@ def _readers() -> Iterator[Subject]:
 
 
 def _gate() -> Iterator[Subject]:
-    for kind in ("rule", "paraphrase", "tone", "translation"):
+    for kind in ("paraphrase", "tone", "translation"):
         yield Subject(f"gate of a {kind}", _as_is, partial(_judged, kind))
     yield Subject("passages to keep", partial(RewriteTask, "paraphrase"), passages_to_keep)
     yield Subject("refusal to rewrite", _as_is, declines)

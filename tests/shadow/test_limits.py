@@ -12,7 +12,7 @@ from evenkeel.core.exchange import Exchange
 from evenkeel.shadow import limits
 from evenkeel.shadow.original import Original, Reader, UnreadableExchange
 from evenkeel.shadow.perturbations import BUILTIN, NotApplicable
-from evenkeel.shadow.perturbations.gate import attempt
+from evenkeel.shadow.perturbations.protocol import attempt
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import PromptView
 

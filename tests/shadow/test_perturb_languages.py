@@ -98,41 +98,26 @@ def test_a_prompt_that_asks_for_a_translation_is_left_alone(text) -> None:
     assert reason(CrossLingual("en", "de"), chat(text)) == "translation_wanted"
 
 
-@pytest.mark.parametrize(("asked", "instead"), [
-    ("Answer in English.", "Answer in German."),
-    ("Please write your reply in formal French.", "Please write your reply in formal German."),
-    ("Bitte auf Englisch antworten.", "Bitte auf Deutsch antworten."),
-    ("Antworten Sie in englischer Sprache.", "Antworten Sie in Deutsch."),
-    ("Contesta siempre en español.", "Contesta siempre en alemán."),
-    ("Veuillez répondre en français.", "Veuillez répondre en allemand."),
-    ("Scrivi la risposta in lingua italiana.", "Scrivi la risposta in tedesco."),
-    ("Antwoord altijd in het Engels.", "Antwoord altijd in het Duits."),
-    ("Responda sempre em português.", "Responda sempre em alemão."),
-    ("回答は必ず日本語で書いてください。", "回答は必ずドイツ語で書いてください。"),
-])  # fmt: skip
-def test_a_prescribed_language_is_replaced_in_the_prompts_own_words(asked, instead) -> None:
-    """Nothing is added beside it."""
-    outcome, _ = finished(CrossLingual("en", "de").apply(chat(asked), 1.0, random.Random(1)))
-    assert outcome.input_text.endswith(instead)
-    assert "Write the whole answer" not in outcome.input_text
-
-
-def test_the_language_of_values_is_replaced_and_that_of_keys_stays() -> None:
-    """As application prompts say it: keys in English, values in another language."""
-    line = "Output in the following JSON format with keys in English and values in {}:"
-    changed = made(CrossLingual("en", "ja"), chat(f"{QUESTION}\n\n{line.format('English')}\n{{}}"))
-    assert changed.input_text == f"{QUESTION}\n\n{line.format('Japanese')}\n{{}}"
-    _, tasks = finished(Multilingual("es").apply(chat(line.format("English")), 1.0, random.Random(1)))
-    assert [task.text for task in tasks][-1] == line.format("Spanish")
-
-
 @pytest.mark.parametrize("asked", [
-    "Reply in the language of the question.", "Antworte in derselben Sprache.",
+    "Answer in English.",
+    "Please write your reply in formal French.",
+    "Bitte auf Englisch antworten.",
+    "Antworten Sie in englischer Sprache.",
+    "Contesta siempre en español.",
+    "Veuillez répondre en français.",
+    "Scrivi la risposta in lingua italiana.",
+    "Antwoord altijd in het Engels.",
+    "Responda sempre em português.",
+    "回答は必ず日本語で書いてください。",
+    "Output JSON with keys in English and values in English.",
+    "Reply in the language of the question.",
+    "Antworte in derselben Sprache.",
     "Réponds dans la même langue.",
 ])  # fmt: skip
-def test_a_language_that_depends_on_the_input_is_not_replaced(asked) -> None:
-    """The translated input changes it already, or contradicts the request."""
+def test_a_prescribed_language_is_not_contradicted(asked) -> None:
+    """A prompt that names the language of its answer is not asked for another."""
     assert reason(CrossLingual("en", "de"), chat(asked)) == "language_prescribed"
+    assert reason(Multilingual("sv"), chat(asked)) == "language_prescribed"
 
 
 def test_configured_languages_get_crosslingual_kinds() -> None:
@@ -198,21 +183,12 @@ def test_without_instructions_the_request_is_in_the_language_of_the_prompt(sourc
 
 @pytest.mark.parametrize(("source", "target"), [("fr", "fr"), ("fr-CA", "fr"), ("fr", "fr-CA")])
 def test_a_prompt_in_the_language_wanted_is_asked_nothing_new(source, target) -> None:
-    """Unless its instructions are in another language, or it wants its answer in one."""
+    """Unless its instructions are in another language."""
     kind, text = CrossLingual(source, target), BY_LANGUAGE["fr"]
     assert reason(kind, view_of(("user", text))) == "already_in_language"
     french = "Tu es conseiller client. Sois bref et aimable avec les clients."
     assert reason(kind, view_of(("system", french), ("user", text))) == "already_in_language"
     assert made(kind, chat(text)).text.endswith(english_request(target))
-    changed = made(kind, view_of(("user", f"{text} Répondez en anglais.")))
-    assert changed.text.startswith(f"user: {text} Répondez en français")
-
-
-def test_a_few_words_need_no_translation_among_others_of_the_language() -> None:
-    """Alone they could be in any."""
-    changed = made(CrossLingual("en", "de"), view_of(("user", f"{QUESTION} Answer in French.")))
-    assert changed.text == f"user: {QUESTION} Answer in German."
-    assert reason(CrossLingual("en", "de"), changed) == "already_wanted"
 
 
 def test_without_a_users_message_there_is_nowhere_to_ask() -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.shadow.perturbations import Draft, NotApplicable
-from evenkeel.shadow.perturbations.gate import attempt, faults_of
 from evenkeel.shadow.perturbations.positional import (
     LISTED,
     POSITIONAL,
@@ -21,8 +20,10 @@ from evenkeel.shadow.perturbations.positional import (
     OutputInstructions,
     Reordering,
 )
+from evenkeel.shadow.perturbations.protocol import attempt
 from evenkeel.shadow.prompt import Block, PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
+from evenkeel.shadow.rewriter.gate import faults_of
 from tests.kit.references import broken_positions
 
 SEEDS = range(30)

@@ -71,7 +71,7 @@ def request(api, result=RESULT, names=NAMES):
 
 
 def applied(name, body, api=CHAT, seed=1):
-    """The outcome of a perturbation, past the gate."""
+    """The outcome of a perturbation."""
     view = PromptView.parse(json.dumps(body).encode(), api=api)
     return attempt(KINDS[name], view, 1.0, random.Random(seed))
 
@@ -112,16 +112,10 @@ def test_definitions_keep_names_types_and_required_members(name, api):
 
 
 @pytest.mark.parametrize("api", [CHAT, MESSAGES, RESPONSES])
-@pytest.mark.parametrize(
-    ("name", "result"),
-    [
-        ("result_layout", '{\n  "total": 10.50,\n  "id": "00123",\n  "rows": [\n    1,\n    2\n  ]\n}'),
-        ("result_extra", '{"total": 10.50, "id": "00123", "rows": [1, 2], "_schema_version": "2"}'),
-    ],
-)
-def test_results_keep_their_values_to_the_letter(name, result, api):
+def test_results_keep_their_values_to_the_letter(api):
     """10.50 stays 10.50."""
-    assert json.dumps(result) in applied(name, request(api), api).body().decode()
+    result = '{\n  "total": 10.50,\n  "id": "00123",\n  "rows": [\n    1,\n    2\n  ]\n}'
+    assert json.dumps(result) in applied("result_layout", request(api), api).body().decode()
 
 
 def test_keys_of_a_result_come_in_another_order():
@@ -153,13 +147,12 @@ def test_an_unrelated_tool_is_not_one_that_the_request_speaks_of():
     )
 
 
-@pytest.mark.parametrize(("name", "text"), [("description", "Use "), ("parameter", "The unit of")])
-def test_a_model_rewords_one_description(name, text):
+def test_a_model_rewords_one_description():
     """Names and types are not its business."""
-    draft = applied(name, request(CHAT))
+    draft = applied("description", request(CHAT))
     assert isinstance(draft, Draft)
     (task,) = draft.tasks
-    assert task.text.startswith(text)
+    assert task.text.startswith("Use ")
     after = json.loads(draft.finish(["Other words for the same."]).body())
     assert json.dumps(after["tools"]).count("Other words for the same.") == 1
     assert [function_of(tool)["name"] for tool in after["tools"]] == list(NAMES)

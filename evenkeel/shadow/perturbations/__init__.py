@@ -3,12 +3,11 @@
 `protocol` says what one is; each perturbation, or family of them, is one module and one line in
 `catalogue`. Changes of the input keep off protected text (code, numbers, addresses, quotations …): `places`
 picks and rewrites a share of the rest. Changes of the template are in `positional` and `format`.
-Perturbations that need a model ask for texts with a `Draft`; `gate` says which texts and variants are valid.
+Perturbations that need a model ask for texts with a `Draft`, which the `rewriter` writes and checks.
 """
 
 from evenkeel.core.protected_spans import ProtectedSpan, protected_spans
 from evenkeel.shadow.perturbations.catalogue import BUILTIN, by_name, catalogue
-from evenkeel.shadow.perturbations.gate import attempt
 from evenkeel.shadow.perturbations.protocol import (
     NOTHING,
     Draft,
@@ -17,6 +16,7 @@ from evenkeel.shadow.perturbations.protocol import (
     Perturbation,
     Requirement,
     RewriteTask,
+    attempt,
     seed_for,
 )
 

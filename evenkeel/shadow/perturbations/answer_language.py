@@ -1,4 +1,4 @@
-"""Language of a prompt and the language it prescribes for the answer, both replaceable."""
+"""Language of a prompt, and whether it prescribes the language of the answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tomllib
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evenkeel.core.languages import english_name, english_request, language_of
+from evenkeel.core.languages import english_request, language_of
 from evenkeel.shadow.perturbations.protocol import NotApplicable
 
 if TYPE_CHECKING:
@@ -21,13 +21,11 @@ class _Wording(NamedTuple):
 
     tag: str
     names: dict[str, str]
-    """Names of languages by tag. For the English wording, each language has a name."""
+    """Names of languages by tag; empty for English."""
     request: str | None
     """Sentence that asks for the answer in a language; None for English."""
     orders: tuple[re.Pattern[str], ...]
     """Patterns of orders to write in a language."""
-    language: re.Pattern[str]
-    """Preposition and language; the group `name` is the replaceable part."""
 
 
 def _wording(table: dict[str, Any]) -> _Wording:
@@ -43,7 +41,6 @@ def _wording(table: dict[str, Any]) -> _Wording:
         table.get("names", {}),
         table.get("request"),
         tuple(re.compile(order, re.IGNORECASE) for order in orders),
-        re.compile(rf"{edge}(?:{table['before']})(?P<name>(?:{languages}){after}){edge}", re.IGNORECASE),
     )
 
 
@@ -51,12 +48,8 @@ _TABLES: Final = tomllib.loads(files(__package__).joinpath("answer_language.toml
 _WORDINGS: Final = tuple(map(_wording, _TABLES["wording"]))
 # Looked for first, because the patterns are slow and most prompts name no language.
 _NAMES_BEGIN: Final = tuple(_TABLES["names_begin"])
-_KEYS: Final = re.compile(
-    rf"{_TABLES['keys']}\W{{1,3}}(?:(?:are|is|sind|son|sont|sono|zijn|são)\W)?\s*\Z", re.IGNORECASE
-)
 _TRANSLATES: Final = re.compile(_TABLES["translates"], re.IGNORECASE)
 _RELATIVE: Final = re.compile(_TABLES["relative"], re.IGNORECASE)
-_LONGEST_KEYS: Final = 30
 
 
 def prescribes(text: str) -> bool:
@@ -78,28 +71,12 @@ def speaks_of_translation(text: str) -> bool:
     return _TRANSLATES.search(text) is not None
 
 
-class LanguageEdit(NamedTuple):
-    """Prompt whose own words now name another language for the answer."""
+def prescribed(view: PromptView) -> NotApplicable | None:
+    """Return why the answer to a prompt cannot be asked for in another language; None if it can.
 
-    view: PromptView
-    said: bool
-    """True if the prompt names a language for the answer; if not, a request must be added."""
-
-
-def readdressed(view: PromptView, target: str) -> LanguageEdit | NotApplicable:
-    """Return the prompt with the language that it prescribes for the answer replaced, in its own words.
-
-    The language of keys ("keys in English and values in English") stays.
-
-    Args:
-        view: The prompt.
-        target: Tag of the language wanted.
-
-    Returns: it; or "translation_wanted" where the prompt asks for a translation, "language_prescribed" where
-        its words cannot be put differently.
+    The reason is "translation_wanted", or "language_prescribed" where the prompt names a language for its
+    answer: a second request would contradict it.
     """
-    texts: dict[int, str] = {}
-    changed = False
     for segment in view.segments:
         if segment.kind == "history" or segment.type in ("document", "code"):
             continue
@@ -107,46 +84,12 @@ def readdressed(view: PromptView, target: str) -> LanguageEdit | NotApplicable:
             return NotApplicable(
                 "language_prescribed", "the prompt makes the answer's language depend on the input's"
             )
-        if not prescribes(segment.text):
-            continue
-        lines = segment.text.split("\n")
-        for index, line in enumerate(lines):
-            if not prescribes(line):
-                continue
-            if speaks_of_translation(line):
-                return NotApplicable("translation_wanted", "the prompt asks for a translation")
-            new = _renamed(line, target)
-            if new is None:
-                return NotApplicable(
-                    "language_prescribed",
-                    f"the prompt says in which language to answer, in words that know no {target}",
-                )
-            changed = changed or new.named
-            lines[index] = new.text
-        texts[segment.index] = "\n".join(lines)
-    return LanguageEdit(view.with_texts(texts), changed)
-
-
-class _LanguageLine(NamedTuple):
-    text: str
-    named: bool
-
-
-def _renamed(line: str, target: str) -> _LanguageLine | None:
-    """Return a line with the language of values replaced; None if the line's language has no word for it."""
-    named = False
-    for wording in _WORDINGS:
-        if not any(order.search(line) for order in wording.orders):
-            continue
-        name = english_name(target) if wording.tag == "en" else wording.names.get(target)
-        for match in reversed(list(wording.language.finditer(line))):
-            if _KEYS.search(line[max(0, match.start() - _LONGEST_KEYS) : match.start()]):
-                continue
-            if name is None:
-                return None
-            named = True
-            line = line[: match.start("name")] + name + line[match.end("name") :]
-    return _LanguageLine(line, named)
+        for line in segment.text.split("\n"):
+            if prescribes(line):
+                if speaks_of_translation(line):
+                    return NotApplicable("translation_wanted", "the prompt asks for a translation")
+                return NotApplicable("language_prescribed", "the prompt says in which language to answer")
+    return None
 
 
 def answer_request(target: str, language: str) -> str:

@@ -13,7 +13,7 @@ from evenkeel.shadow.perturbations.answer_language import (
     instructions_of,
     language_of_segments,
     may_be_in,
-    readdressed,
+    prescribed,
 )
 from evenkeel.shadow.perturbations.places import with_request
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, Draft, NotApplicable, RewriteTask
@@ -46,7 +46,7 @@ class CrossLingual:
     """
 
     rewording: Final = Rewording(_CATEGORY)
-    version: Final = 2
+    version: Final = 3
     graded: Final = False
 
     def __init__(self, source: str, target: str) -> None:
@@ -72,8 +72,7 @@ class CrossLingual:
         """Return the translation tasks, as `Perturbation.apply`; the variant itself if there are none.
 
         Not applicable: "no_input"; "already_in_language" if the prompt is wholly in the language wanted;
-            "already_wanted" if it asks for that itself; "language_prescribed", "translation_wanted" as
-            `readdressed`.
+            "language_prescribed", "translation_wanted" as `prescribed`.
         """
         del severity, rng
         inputs = []
@@ -82,27 +81,23 @@ class CrossLingual:
                 inputs.append(segment)
         if not inputs:
             return NO_INPUT
-        own = readdressed(view, self._target)
-        if isinstance(own, NotApplicable):
-            return own
-        if own.view.segments == view.segments and self._changes_nothing(view, inputs):
+        refused = prescribed(view)
+        if refused is not None:
+            return refused
+        if self._changes_nothing(view, inputs):
             base = base_tag(self._target)
             return NotApplicable("already_in_language", f"the prompt and its answer are in {base} already")
-        instructions = instructions_of(own.view)
+        instructions = instructions_of(view)
         is_identified = language_of_segments(instructions) is not None
         request = answer_request(self._target, _ENGLISH if is_identified else base_tag(self._source))
 
-        def ask(prompt: PromptView) -> PromptView | NotApplicable:
-            if prompt.segments == view.segments and own.said:
-                return NotApplicable("already_wanted", f"the prompt asks for it in {self._target} as it is")
-            return prompt if own.said else with_request(prompt, request)
-
         def translated(prompt: PromptView) -> Outcome:
-            return _into(self._source, prompt, [prompt.segments[segment.index] for segment in inputs], ask)
+            own = [prompt.segments[segment.index] for segment in inputs]
+            return _into(self._source, prompt, own, lambda asked: with_request(asked, request))
 
         if may_be_in("\n\n".join(instruction.text for instruction in instructions), _ENGLISH):
-            return translated(own.view)
-        return _into(_ENGLISH, own.view, instructions, translated)
+            return translated(view)
+        return _into(_ENGLISH, view, instructions, translated)
 
     def _changes_nothing(self, view: PromptView, inputs: Sequence[Segment]) -> bool:
         """Return whether prompt, input and answer are all in the same language already."""

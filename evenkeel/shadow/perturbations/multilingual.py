@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, language_of, native_request
 from evenkeel.core.pair import AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
-from evenkeel.shadow.perturbations.answer_language import (
-    language_of_segments,
-    readdressed,
-)
+from evenkeel.shadow.perturbations.answer_language import language_of_segments, prescribed
 from evenkeel.shadow.perturbations.places import with_request
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import draft
@@ -34,13 +31,11 @@ _CATEGORY: Final = Category(
 class Multilingual:
     """Has instructions and input translated, and asks for the answer in that language.
 
-    Where the prompt names the language of the answer, its own words name the other one.
-
     History and code stay. All or nothing: severity means nothing to it.
     """
 
     rewording: Final = Rewording(_CATEGORY)
-    version: Final = 2
+    version: Final = 3
     graded: Final = False
     requires: Final[frozenset[Requirement]] = frozenset({"rewriter", "judge"})
 
@@ -60,7 +55,7 @@ class Multilingual:
         """Return the translation tasks, as `Perturbation.apply`.
 
         Not applicable: "no_input"; "already_in_language" if the input is, whatever the region;
-        "language_prescribed", "translation_wanted" as `readdressed`;
+        "language_prescribed", "translation_wanted" as `prescribed`;
         "nothing_to_change" if there are no words to translate.
         """
         del severity, rng
@@ -73,20 +68,18 @@ class Multilingual:
         base = base_tag(self._tag)
         if language_of_segments(inputs) == base:
             return NotApplicable("already_in_language", f"the input is in {base} already")
-        own = readdressed(view, self._tag)
-        if isinstance(own, NotApplicable):
-            return own
+        refused = prescribed(view)
+        if refused is not None:
+            return refused
 
         def task(text: str) -> RewriteTask | None:
             return None if language_of(text) == base else RewriteTask("translation", text, self._tag)
 
         return draft(
-            own.view,
-            [segment for segment in own.view.segments if segment.kind != "history"],
+            view,
+            [segment for segment in view.segments if segment.kind != "history"],
             task,
-            lambda translated: (
-                translated if own.said else with_request(translated, native_request(self._tag))
-            ),
+            lambda translated: with_request(translated, native_request(self._tag)),
         )
 
 

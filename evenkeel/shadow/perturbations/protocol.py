@@ -7,6 +7,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from evenkeel.core.rewordings import Category
+from evenkeel.core.verdict import BASELINE
+from evenkeel.shadow.limits import MOST_SEGMENTS
 from evenkeel.shadow.prompt import PromptView
 
 if TYPE_CHECKING:
@@ -36,10 +38,9 @@ class NotApplicable:
 class RewriteTask:
     """Text that a model must rewrite."""
 
-    kind: Literal["paraphrase", "tone", "translation", "contrast", "blocks", "rule"]
-    """Kind of rewriting. "blocks" asks for a list of the text's parts; "rule" marks a text that no model
-    writes, though it passes the same gate. "contrast" asks for another question, which must not mean the
-    same."""
+    kind: Literal["paraphrase", "tone", "translation", "contrast", "blocks"]
+    """Kind of rewriting. "blocks" asks for a list of the text's parts, "contrast" for another question, which
+    must not mean the same."""
     text: str
     target: str = ""
     """The tone, the language as a BCP 47 tag, or the change of a question; "" for a paraphrase."""
@@ -131,6 +132,16 @@ GENERAL: Final = Category(
     graded=True,
     named_alone=True,
 )
+
+
+def attempt(kind: Perturbation, view: PromptView, severity: float, rng: random.Random) -> Outcome:
+    """Return a perturbation's outcome for a prompt; "too_many_parts" for one of very many segments.
+
+    Raises: ValueError if the severity is out of range.
+    """
+    if len(view.segments) > MOST_SEGMENTS and kind.name != BASELINE:
+        return NotApplicable("too_many_parts", f"the prompt has more than {MOST_SEGMENTS} parts")
+    return kind.apply(view, severity, rng)
 
 
 def seed_for(exchange_id: str, perturbation_name: str, severity: float, version: int) -> int:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
 from evenkeel.core.together import TOGETHER, together_name
-from evenkeel.shadow.perturbations.gate import attempt
-from evenkeel.shadow.perturbations.protocol import NOTHING, Draft, NotApplicable, seed_for
+from evenkeel.shadow.perturbations.protocol import NOTHING, Draft, NotApplicable, attempt, seed_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,11 +52,10 @@ class Together:
         """
         if not _FEWEST <= len(kinds) <= MOST or not all(map(combinable, kinds)):
             raise ValueError(f"{', '.join(kind.name for kind in kinds)} cannot be tried together")
-        category = kinds[0].rewording.category
         self.kinds: Final = tuple(kinds)
         self.part: Final = part
-        self.name: Final = together_name(category.name, len(kinds), part)
-        self.rewording: Final = Rewording(replace(TOGETHER, on_template=category.on_template))
+        self.name: Final = together_name(kinds[0].rewording.category.name, len(kinds), part)
+        self.rewording: Final = Rewording(TOGETHER)
         self.version: Final = sum(kind.version for kind in kinds)
         """Version, which increases with that of each part."""
         self.graded: Final = any(kind.graded for kind in kinds)

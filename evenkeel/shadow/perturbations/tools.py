@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 
@@ -44,15 +44,20 @@ _MOST_TOOLS: Final = 100
 _LEAST_WORDS: Final = 4
 
 
-class ToolOrdering:
+class _WithoutDegrees:
+    """Members that all of these perturbations share."""
+
+    version: Final = 1
+    graded: Final = False
+    requires: ClassVar[frozenset[Requirement]] = NOTHING
+    wanted: Final = AS_BEFORE
+
+
+class ToolOrdering(_WithoutDegrees):
     """Offers the same tools in another order."""
 
     name: Final = "tools.order"
     rewording: Final = Rewording(CATEGORY, label="order", phrase="another order of the tools", order=10)
-    version: Final = 1
-    graded: Final = False
-    requires: Final[frozenset[Requirement]] = NOTHING
-    wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """Return the request with its tools shuffled; "no_tools", or "nothing_to_change" for a single one."""
@@ -64,17 +69,13 @@ class ToolOrdering:
         return _SAME if shuffled == tools else _with_tools(view, shuffled)
 
 
-class EnumOrder:
+class EnumOrder(_WithoutDegrees):
     """Lists the values that a parameter may have in another order."""
 
     name: Final = "tools.enum_order"
     rewording: Final = Rewording(
         CATEGORY, label="enum order", phrase="another order of a tool's allowed values", order=20
     )
-    version: Final = 1
-    graded: Final = False
-    requires: Final[frozenset[Requirement]] = NOTHING
-    wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """Return the request with every enumeration shuffled; "nothing_to_change" if there is none."""
@@ -91,17 +92,13 @@ class EnumOrder:
         return _with_tools(view, tools) if changed else _SAME
 
 
-class UnrelatedTool:
+class UnrelatedTool(_WithoutDegrees):
     """Offers one more tool, which no request of the application has a use for."""
 
     name: Final = "tools.unrelated"
     rewording: Final = Rewording(
         CATEGORY, label="one more", phrase="one more tool that has nothing to do with it", order=30
     )
-    version: Final = 1
-    graded: Final = False
-    requires: Final[frozenset[Requirement]] = NOTHING
-    wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """Return the request with a tool added at a place drawn by chance."""
@@ -127,26 +124,14 @@ class UnrelatedTool:
         return _with_tools(view, [*tools[:position], added, *tools[position:]])
 
 
-class ToolDescription:
-    """Has a model say the description of a tool, or of one of its parameters, in other words."""
+class ToolDescription(_WithoutDegrees):
+    """Has a model say the description of a tool in other words."""
 
-    version: Final = 1
-    graded: Final = False
-    requires: Final[frozenset[Requirement]] = frozenset({"rewriter"})
-    wanted: Final = AS_BEFORE
-
-    def __init__(self, *, of_parameter: bool) -> None:
-        """Choose between the descriptions of tools and those of their parameters."""
-        self._of_parameter = of_parameter
-        self.name: Final = "tools.parameter" if of_parameter else "tools.description"
-        what = "a parameter's" if of_parameter else "a tool's"
-        self.rewording: Final = Rewording(
-            CATEGORY,
-            label="parameter" if of_parameter else "description",
-            phrase=f"{what} description in other words",
-            description=f"Has a model say {what} description in other words.",
-            order=50 if of_parameter else 40,
-        )
+    name: Final = "tools.description"
+    rewording: Final = Rewording(
+        CATEGORY, label="description", phrase="a tool's description in other words", order=40
+    )
+    requires = frozenset({"rewriter"})
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """Return the draft of one description; "nothing_to_change" if none is a sentence."""
@@ -154,30 +139,26 @@ class ToolDescription:
         tools = copy.deepcopy(_tools(view))
         if not tools:
             return _NO_TOOLS
-        owners = list(_schemas(tools)) if self._of_parameter else [_function(tool) for tool in tools]
-        described = [owner for owner in owners if _is_sentence(owner.get("description"))]
+        functions = map(_function, tools)
+        described = [function for function in functions if _is_sentence(function.get("description"))]
         if not described:
             return _SAME
-        owner = rng.choice(described)
+        chosen = rng.choice(described)
 
         def finish(texts: Sequence[str]) -> PromptView:
-            owner["description"] = texts[0]
+            chosen["description"] = texts[0]
             return _with_tools(view, tools)
 
-        return Draft((RewriteTask("paraphrase", owner["description"]),), finish)
+        return Draft((RewriteTask("paraphrase", chosen["description"]),), finish)
 
 
-class ResultLayout:
+class ResultLayout(_WithoutDegrees):
     """Writes the last result of a tool with other blanks and line ends."""
 
     name: Final = "tools.result_layout"
     rewording: Final = Rewording(
         CATEGORY, label="result layout", phrase="another layout of a tool's result", order=60
     )
-    version: Final = 1
-    graded: Final = False
-    requires: Final[frozenset[Requirement]] = NOTHING
-    wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """Return the request with the result indented or, if it was, on one line; "no_results"."""
@@ -191,17 +172,13 @@ class ResultLayout:
         return _SAME if new == text else view.with_texts({result.index: new})
 
 
-class ResultKeys:
+class ResultKeys(_WithoutDegrees):
     """Writes the members of the last result of a tool in another order."""
 
     name: Final = "tools.result_keys"
     rewording: Final = Rewording(
         CATEGORY, label="result keys", phrase="another order of keys in a tool's result", order=70
     )
-    version: Final = 1
-    graded: Final = False
-    requires: Final[frozenset[Requirement]] = NOTHING
-    wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """Return the request with the result's outermost members shuffled; "no_results"."""
@@ -216,39 +193,13 @@ class ResultKeys:
         return view.with_texts({result.index: "{" + ", ".join(shuffled) + "}"})
 
 
-class ResultExtra:
-    """Adds a member that means nothing to the last result of a tool."""
-
-    name: Final = "tools.result_extra"
-    rewording: Final = Rewording(
-        CATEGORY, label="result extra", phrase="one more member in a tool's result", order=80
-    )
-    version: Final = 1
-    graded: Final = False
-    requires: Final[frozenset[Requirement]] = NOTHING
-    wanted: Final = AS_BEFORE
-
-    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-        """Return the request with `_schema_version` added to the result; "no_results"."""
-        del severity, rng
-        result = _last_result(view)
-        if result is None:
-            return _NO_RESULTS
-        members = _members(result.text)
-        if any(member.startswith('"_schema_version"') for member in members):
-            return _SAME
-        return view.with_texts({result.index: "{" + ", ".join([*members, '"_schema_version": "2"']) + "}"})
-
-
 TOOLS: Final[tuple[Perturbation, ...]] = (
     ToolOrdering(),
     EnumOrder(),
     UnrelatedTool(),
-    ToolDescription(of_parameter=False),
-    ToolDescription(of_parameter=True),
+    ToolDescription(),
     ResultLayout(),
     ResultKeys(),
-    ResultExtra(),
 )
 """Built-in perturbations of tools."""
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from evenkeel.core.thoughts import without_thoughts
 from evenkeel.llm.chat import ChatRequest
 from evenkeel.llm.faults import Fault
-from evenkeel.shadow.perturbations.gate import FLAWS, faults_of, may_stay, passages_to_keep
 from evenkeel.shadow.perturbations.protocol import RewriteTask
+from evenkeel.shadow.rewriter.gate import FLAWS, faults_of, may_stay, passages_to_keep
 from evenkeel.shadow.rewriter.prompts import RejectedText, cache_key, marker_tag, request_for
 
 if TYPE_CHECKING:

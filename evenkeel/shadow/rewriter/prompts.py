@@ -113,8 +113,6 @@ def _words(task: RewriteTask) -> dict[str, str]:
             return {"target": task.target, "manner": TONES[task.target]}
         case "translation":
             return {"target": task.target, "language": english_name(task.target)}
-        case "rule":
-            raise ValueError("a rule asks no model for its texts")
 
 
 def _listed(keep: Sequence[str]) -> str:

@@ -1,11 +1,11 @@
-"""Validity gate: checks that a changed text may stand in for the original, whoever wrote it.
+"""Validity gate: checks that a rewriter's text may stand in for the original.
 
-`attempt` applies a perturbation and lets through what passes; a rewriter's texts pass one by one. Pure
-functions that return all faults, the gravest first: its reason is counted, and the sentences of all of them
-go to the rewriter for its next attempt.
+Pure functions that return all faults, the gravest first: its reason is counted, and the sentences of all of
+them go to the rewriter for its next attempt.
 
 A valid text keeps protected passages and numerals, each as often as before, and the marks that begin its
-lines; it is in the right language, about as long, and has nothing around it.
+lines; it is in the right language, about as long, and has nothing around it. Whether it means the same is
+for the judge to say (`meaning`).
 """
 
 from __future__ import annotations
@@ -17,17 +17,12 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
 from evenkeel.core.languages import base_tag, english_name, identifiable, language_of
 from evenkeel.core.protected_spans import protected_spans
-from evenkeel.shadow.limits import MOST_SEGMENTS
-from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.positional.listing import blocks_of
-from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
 
 if TYPE_CHECKING:
-    import random
     from collections.abc import Callable, Iterator
 
-    from evenkeel.shadow.perturbations.protocol import Outcome, Perturbation
-    from evenkeel.shadow.prompt import PromptView
+    from evenkeel.shadow.perturbations.protocol import RewriteTask
 
 Flaw = Literal[
     "chatter",
@@ -118,16 +113,6 @@ def _quoted(original: str, text: str) -> bool:
 # Translation of full-width digits to ASCII digits, which mean the same to a reader.
 _DIGITS: Final = {0xFF10 + digit: ord("0") + digit for digit in range(10)}
 _NUMERAL: Final = re.compile(r"\d+(?:[.,:/\-’']\d+)*")
-_WORD: Final = re.compile(r"[a-z]+")
-_CARDINALS: Final = "one two three four five six seven eight nine ten eleven twelve"
-_ORDINALS: Final = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
-_SPELLED: Final = {
-    **{word: str(number) for number, word in enumerate(_CARDINALS.split(), 1)},
-    **{word: str(number) for number, word in enumerate(_ORDINALS.split(), 1)},
-}
-_MONTHS: Final = frozenset(map(str, range(1, 13)))
-_TOKEN: Final = re.compile(r"[^\s\u3000-\u30ff\u4e00-\u9fff]+")
-_LATIN: Final = re.compile(r"[A-Za-z]*")
 
 # Words that look like paths, identifiers or calls, but may be replaced by other words.
 _LOOSE: Final = re.compile(
@@ -163,37 +148,16 @@ def _passages(task: RewriteTask) -> Iterator[_Passage]:
             continue
         if task.kind != "translation":
             yield _Passage(passage, start)
-        elif span.rule == "date":
-            yield from (_Passage(match[0], start + match.start()) for match in _NUMERAL.finditer(passage))
-        elif span.rule == "number" and not passage.endswith("月"):
-            yield from (_Passage(core, start + at) for at, core in _cores(passage.translate(_DIGITS)))
+        elif span.rule in ("date", "number"):
+            # Months, units and separators may be the other language's own.
+            for match in _NUMERAL.finditer(passage.translate(_DIGITS)):
+                yield _Passage(match[0], start + match.start())
         elif span.rule == "quotation":
             inner = passage[1:-1]
             if inner.strip():
                 yield _Passage(inner.strip(), start + 1 + len(inner) - len(inner.lstrip()))
-        elif span.rule not in ("number", "ideograph"):
+        elif span.rule != "ideograph":
             yield _Passage(passage, start)
-
-
-def _cores(amount: str) -> Iterator[tuple[int, str]]:
-    """Yield the start of each token with digits, and the part of it that a translation keeps.
-
-    A code ("0x1F2E", "v2beta") is kept whole; of an amount with its unit ("3kg"), the part up to the last
-    digit.
-    """
-    for token in _TOKEN.finditer(amount):
-        backwards = enumerate(reversed(token[0]))
-        behind = next((offset for offset, letter in backwards if letter.isdecimal()), None)
-        if behind is None:
-            continue
-        end = token.end() - behind
-        core = amount[token.start() : end]
-        code = (
-            _LATIN.match(amount, end)
-            if any(character.isascii() and character.isalpha() for character in core)
-            else None
-        )
-        yield token.start(), core + (code[0] if code else "")
 
 
 # Most passages that are searched for anywhere in the text. Beyond that, missing ones count as lost.
@@ -224,36 +188,10 @@ def lost_passages(task: RewriteTask, text: str) -> list[str]:
     return lost
 
 
-def lost_in_order(before: str, after: str) -> list[str]:
-    """Return the first protected passage that a rule changed or moved, else nothing.
-
-    Takes time linear in the texts.
-    """
-    at = 0
-    for span in protected_spans(before):
-        passage = before[span.start : span.end].strip()
-        at = after.find(passage, at)
-        if at < 0:
-            return [passage]
-        at += len(passage)
-        if passage[-1:].isdigit() and after[at : at + 1].isdigit():
-            return [passage]
-    return []
-
-
-def invented_numbers(task: RewriteTask, text: str) -> list[str]:
-    """Return the numerals of a rewriting that the original lacks or has less often.
-
-    A translation may number a month for each date of the original ("May 3" → "5月3日"), and write in
-    digits what English spells out ("two" → "2つ").
-    """
-    numerals = Counter(_NUMERAL.findall(task.text.translate(_DIGITS)))
-    if task.kind == "translation":
-        numerals.update(_SPELLED[word] for word in _WORD.findall(task.text.lower()) if word in _SPELLED)
+def invented_numbers(original: str, text: str) -> list[str]:
+    """Return the numerals of a rewriting that the original lacks or has less often."""
+    numerals = Counter(_NUMERAL.findall(original.translate(_DIGITS)))
     invented = Counter(_NUMERAL.findall(text.translate(_DIGITS))) - numerals
-    if invented and task.kind == "translation":
-        dates = sum(span.rule == "date" for span in protected_spans(task.text))
-        invented -= Counter([element for element in invented.elements() if element in _MONTHS][:dates])
     return list(invented.elements())
 
 
@@ -380,12 +318,9 @@ _LENGTHS: Final = {
     "tone": (0.5, 2.2),
     "translation": (0.45, 2.4),
     "contrast": (0.4, 2.5),
-    "rule": (0.5, 2.2),
 }
 # Weight by which short texts may exceed these bounds: a greeting doubles a sentence of three words.
 _LENGTH_SLACK: Final = 30
-# The same for rules, which may add a whole sentence before and behind any text.
-_GREETINGS: Final = 100
 _SHOWN: Final = 8
 _SHOWN_CHARS: Final = 120
 
@@ -414,10 +349,10 @@ def may_stay(text: str) -> bool:
 
 
 def _faults(task: RewriteTask, text: str, tag: str) -> Iterator[GateFault]:
-    added = "" if task.kind == "rule" else chatter_in(task, text, tag)
+    added = chatter_in(task, text, tag)
     if added:
         yield GateFault("chatter", f"The reply holds more than the rewritten text: {added}.")
-    if task.kind != "rule" and _plain(task.text) == _plain(text):
+    if _plain(task.text) == _plain(text):
         yield GateFault("unchanged", "The reply is the original text again.")
     before, after = prose_of(task.text), prose_of(text)
     spoken = speaks(before, after, task.target if task.kind == "translation" else None)
@@ -430,19 +365,19 @@ def _faults(task: RewriteTask, text: str, tag: str) -> Iterator[GateFault]:
         yield GateFault("structure", f"The layout differs: {'; '.join(differing)}.")
     least, most = _LENGTHS[task.kind]
     size, wanted = weight(after), weight(before)
-    slack = _GREETINGS if task.kind == "rule" else _LENGTH_SLACK
-    if size < least * wanted - slack:
+    if size < least * wanted - _LENGTH_SLACK:
         yield GateFault("length", "The reply is much shorter than the original: something is left out.")
-    elif size > most * wanted + slack:
+    elif size > most * wanted + _LENGTH_SLACK:
         yield GateFault("length", "The reply is much longer than the original: something is added.")
 
 
 def _lost_or_invented(task: RewriteTask, text: str) -> Iterator[GateFault]:
     """Yield a fault if protected passages are gone, or numerals came."""
-    lost = lost_in_order(task.text, text) if task.kind == "rule" else lost_passages(task, text)
+    lost = lost_passages(task, text)
     if lost:
         yield GateFault("lost_protected", f"These passages are missing or altered: {_shown(lost)}.")
-    invented = invented_numbers(task, text)
+    # Another language may write in digits what this one spells out ("two" → "2つ"), and number its months.
+    invented = [] if task.kind == "translation" else invented_numbers(task.text, text)
     if invented:
         yield GateFault(
             "invented_number", f"These numerals are not in the original, or not so often: {_shown(invented)}."
@@ -460,59 +395,3 @@ def _shown(passages: list[str]) -> str:
         quoted.append(f"«{passage[:_SHOWN_CHARS]}{dots}»")
     more = len(passages) - len(quoted)
     return ", ".join(quoted) + (f" and {more} more" if more else "")
-
-
-def attempt(kind: Perturbation, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-    """Return a perturbation's outcome for a prompt, if it passes the gate.
-
-    Else it is not applicable, for the perturbation's own reason, for "gate_" and the flaw of the variant, or
-    for "too_many_parts".
-
-    Raises: ValueError if the severity is out of range.
-    """
-    if len(view.segments) > MOST_SEGMENTS and not isinstance(kind, IdenticalResend):
-        return NotApplicable("too_many_parts", f"the prompt has more than {MOST_SEGMENTS} parts")
-    return _passed(kind, view, kind.apply(view, severity, rng))
-
-
-def _passed(kind: Perturbation, view: PromptView, outcome: Outcome) -> Outcome:
-    if isinstance(outcome, Draft):
-        return Draft(outcome.tasks, lambda texts: _passed(kind, view, outcome.finish(texts)))
-    # Whole prompts in another language have passed text by text.
-    if isinstance(outcome, NotApplicable) or kind.wanted.language is not None or "rewriter" in kind.requires:
-        return outcome
-    if kind.rewording.category.must_move:
-        return outcome
-    faults = (
-        _words_lost(view, outcome) if kind.rewording.category.on_template else _faults_of_input(view, outcome)
-    )
-    fault = next(faults, None)
-    return outcome if fault is None else NotApplicable(f"gate_{fault.reason}", fault.detail)
-
-
-def _faults_of_input(before: PromptView, after: PromptView) -> Iterator[GateFault]:
-    """Yield the faults in the reworded texts of a user, text by text."""
-    if len(before.segments) != len(after.segments):
-        return
-    for old in before.typed:
-        new = after.segments[old.index].text
-        if new != old.text:
-            yield from faults_of(RewriteTask("rule", old.text), new)
-
-
-def _words_lost(before: PromptView, after: PromptView) -> Iterator[GateFault]:
-    """Yield a fault if a change of the template lost words of the input."""
-    had: Counter[str] = Counter()
-    has: Counter[str] = Counter()
-    for segment in before.segments:
-        if segment.kind == "input" and segment.type in _KEPT_WHOLE:
-            had.update(segment.text.split())
-    for segment in after.segments:
-        has.update(segment.text.split())
-    lost = had - has
-    if lost:
-        yield GateFault("lost_protected", f"These words are missing: {_shown(list(lost))}.")
-
-
-# Types of segments that a change of the template may move but not reword.
-_KEPT_WHOLE: Final = frozenset({"text", "document", "code"})

@@ -10,13 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.pair import AS_BEFORE
-from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations import NotApplicable, attempt
-from evenkeel.shadow.perturbations.gate import passages_to_keep
-from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING, RewriteTask
-from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import faults_of
+from evenkeel.shadow.rewriter.gate import passages_to_keep
 from tests.cases import cases
 from tests.kit.public import DATA, questions
 
@@ -83,9 +79,8 @@ def test_the_sentences_for_the_model_name_what_is_missing() -> None:
 @pytest.mark.parametrize(
     ("target", "original", "text", "found"),
     [
-        # The third of May may become "5月3日"; "1日に" for "a day" is a numeral the original has not got.
-        ("ja", CASE, JAPANESE, "invented_number"),
-        ("ja", CASE, JAPANESE.replace("1日に", "毎日"), None),
+        # The third of May may become "5月3日", and "a day" "1日に".
+        ("ja", CASE, JAPANESE, None),
         *CASES["what may stand for an original"],
     ],
 )
@@ -160,36 +155,3 @@ def test_real_translations_pass(language) -> None:
     assert len(verdicts) == 160
     assert verdicts.count([]) >= 0.75 * len(verdicts)
     assert verdicts.count(["wrong_language"]) + verdicts.count(["length"]) <= 0.02 * len(verdicts)
-
-
-class Careless:
-    """Does to what a user typed whatever it is told, like a kind with a mistake in it."""
-
-    name = "general.careless"
-    rewording = Rewording(GENERAL)
-    version = 1
-    graded = False
-    requires = NOTHING
-    wanted = AS_BEFORE
-
-    def __init__(self, made: str) -> None:
-        self._made = made
-
-    def apply(self, view, severity, rng):
-        del severity, rng
-        return view.with_texts({view.typed[0].index: self._made})
-
-
-@pytest.mark.parametrize(("made", "reason"), [
-    ("please pay 40 euros to jane@example.com by friday", ""),
-    ("Please pay 400 euros to jane@example.com by Friday.", "gate_lost_protected"),
-    ("Please pay 40 euros to jane@example.com by Friday, 5 pm.", "gate_invented_number"),
-    ("- Please pay 40 euros to jane@example.com by Friday.", "gate_structure"),
-    ("Please pay 40 euros to jane@example.com by Friday." + " It is urgent." * 20, "gate_length"),
-])  # fmt: skip
-def test_a_variant_made_by_rule_passes_the_same_gate(made, reason) -> None:
-    """Numbers, addresses, marks of lines and length, as in a text from a rewriter."""
-    text = "Please pay 40 euros to jane@example.com by Friday."
-    view = PromptView.parse(json.dumps({"messages": [{"role": "user", "content": text}]}).encode())
-    outcome = attempt(Careless(made), view, 1.0, random.Random(1))
-    assert (outcome.reason if isinstance(outcome, NotApplicable) else "") == reason
