@@ -12,6 +12,7 @@ from litestar.exceptions import NotFoundException
 from evenkeel.console.rendering import Page, PathText, live_handlers
 from evenkeel.console.spend import total_meters
 from evenkeel.core import figures, rewordings
+from evenkeel.core.endpoint import EMBEDDINGS
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
@@ -202,6 +203,7 @@ _DROPPED: Final = {
     "echo": "the answer repeats the prompt",
     "api_unsupported": "the path may be that of another API",
     "previous_response_unknown": "the endpoint does not know the response that the request continues",
+    "embeddings": "requests for embeddings are only kept as reference prompts, a few of them",
     "websocket_unread": "the frames of the WebSocket cannot be read from there on",
     "websocket_crowd": "256 WebSockets of the route are being sampled already",
     "websocket_failed": "the endpoint answered a request over a WebSocket with an error",
@@ -235,6 +237,7 @@ STEPS: Final = {
 }
 """Advice about a reason; none for the others."""
 _UNREAD_STEPS: Final = {
+    "embeddings": "Nothing to do: a few are kept as reference prompts.",
     "interactions": "Use generateContent.",
     "bedrock": "Use Bedrock's OpenAI-compatible endpoint.",
     "conversations": "Use chat/completions, or responses without a kept conversation.",
@@ -292,8 +295,9 @@ def not_replayed(flow: RouteFlow, reports: Iterable[CellReport] = ()) -> list[No
     """
     lines = []
     for reason, count in flow.skipped.items():
-        step = STEPS.get(reason, "Nothing to do.")
-        lines.append(NotReplayedLine(skipped_because(reason), step, count))
+        if reason != EMBEDDINGS:  # counted below, with those that are not looked at
+            step = STEPS.get(reason, "Nothing to do.")
+            lines.append(NotReplayedLine(skipped_because(reason), step, count))
     for api, count in flow.unread.items():
         said = f"requests of another API ({api.replace('_', ' ')}) are forwarded and not read"
         lines.append(NotReplayedLine(said, _UNREAD_STEPS.get(api, "Nothing to do."), count))

@@ -35,6 +35,7 @@ _UNREAD: Final = (
     ("count_tokens", re.compile(r"/count_tokens\Z|/input_tokens\Z|:countTokens\Z")),
 )
 OTHER_API: Final = "other"
+EMBEDDINGS: Final = "embeddings"
 # A path that goes on after the API's name is another endpoint; these are the ways to end.
 _PATH_ENDS = (b"/", b"?", b"")
 # Nested percent-encodings that are undone. A path with more is not taken for an API's.
@@ -64,6 +65,12 @@ def api_path(target: str) -> str | None:
         return None
     named = next((api for pattern, api in _OTHER_NAMES if pattern.search(path)), None)
     return named or next((end for end in API_PATHS if path.endswith(f"/{end}")), None)
+
+
+def is_embeddings(target: str) -> bool:
+    """Return whether a request target is that of embeddings, as every server may read it."""
+    path = _read_alike(target)
+    return path is not None and path.endswith(f"/{EMBEDDINGS}")
 
 
 def _read_alike(target: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.endpoint import OTHER_API, api_path, unread_api
+from evenkeel.core.endpoint import OTHER_API, api_path, is_embeddings, unread_api
 from evenkeel.core.exchange import API_HEADERS, Exchange
 from evenkeel.proxy.credentials import redacted
 from evenkeel.proxy.framing import ChunkReader, Framing
@@ -68,6 +68,14 @@ def unread(target: bytes) -> str:
 @lru_cache(maxsize=512)
 def _unread(path: bytes) -> str:
     return unread_api(path.decode("latin-1"))
+
+
+@lru_cache(maxsize=512)
+def of_embeddings(target: bytes) -> bool:
+    """Return whether a POST is one for embeddings, of which a few are kept as reference prompts."""
+    return (
+        target.startswith(b"/") and len(target) <= _LONGEST_PATH and is_embeddings(target.decode("latin-1"))
+    )
 
 
 class Capture:

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, cast
 
-from evenkeel.proxy.capture import CAPTURED_STATUS, Capture, capturable, unread
+from evenkeel.proxy.capture import CAPTURED_STATUS, Capture, capturable, of_embeddings, unread
 from evenkeel.proxy.conversation import Conversation, Tap, is_conversation
 from evenkeel.proxy.counters import ABORTED
 from evenkeel.proxy.errors import ForwardingFault, error_response, status_of
@@ -70,6 +70,8 @@ _PIPELINE_FULL = 2
 
 _CARRIAGE_RETURN = 13
 _FIRST_SERVER_ERROR = 500
+# Seconds between two requests for embeddings that are captured: only a few become reference prompts.
+_EMBEDDINGS_EVERY_S = 300.0
 # Most WebSockets of a route that are sampled at once: each may keep a few megabytes of its conversation.
 _MOST_LISTENED = 256
 # Size in bytes above which the request head keeps no copy of the body.
@@ -325,16 +327,21 @@ class ClientConnection(asyncio.Protocol):
     def _sample(self, head: RequestHead, lane: Lane, stop: int) -> None:
         """Decide whether an exchange is captured, of which the request has arrived up to `stop`."""
         plane = self._plane
+        bound = lane.bound
         if not capturable(head.method, head.target):
-            if head.method == b"POST":
-                lane.counters.leave_unread(unread(head.target))
-            return
+            if head.method != b"POST":
+                return
+            lane.counters.leave_unread(unread(head.target))
+            now = plane.clock()
+            if not bound or now < lane.embedded_at + _EMBEDDINGS_EVERY_S or not of_embeddings(head.target):
+                return
+            lane.embedded_at, bound = now, 1 << 64
         if head.replay:
             lane.counters.skip("replay")
             return
         lane.counters.eligible += 1
         drawn = plane.draw()
-        if drawn < lane.bound:
+        if drawn < bound:
             lane.counters.sampled += 1
             peer = self.transport.get_extra_info("peername")
             self._capture = capture = Capture(

@@ -47,6 +47,7 @@ class Lane:
         "bound",
         "capture",
         "counters",
+        "embedded_at",
         "first",
         "has_key",
         "injection",
@@ -68,6 +69,8 @@ class Lane:
         self.capture = route.capture
         self.listened = 0
         """WebSockets that are sampled now."""
+        self.embedded_at = float("-inf")
+        """Unix time in seconds at which a request for embeddings was captured last."""
         self.bound = threshold(route.sampling_rate)
         """Bound for the random bits of a request: below it, the request is sampled."""
         self.injections = dict(zip(self.pools, route.injections(), strict=True))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.endpoint import EMBEDDINGS, is_embeddings
 from evenkeel.core.exchange import API_HEADERS
 from evenkeel.core.languages import language_of
 from evenkeel.core.text import named, named_if
@@ -19,7 +20,7 @@ from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 from evenkeel.shadow.sessions import SessionFinder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
@@ -131,6 +132,8 @@ class Reader:
     learner: TemplateLearner = field(default_factory=TemplateLearner)
     stated: Mapping[str, StatedTemplate] = field(default_factory=dict)
     """Templates from the settings, by route."""
+    keep_embeddings: Callable[[Exchange], None] | None = None
+    """Keeps a request for embeddings as a reference prompt; blocks on storage, and never raises."""
     sessions: SessionFinder = field(default_factory=SessionFinder)
 
     def read(self, exchange: Exchange) -> Original | UnreadableExchange:
@@ -141,7 +144,7 @@ class Reader:
         # Behind the upstream's address anything but a path could lead elsewhere ("@elsewhere/v1/…").
         api = api_of(exchange.path) if exchange.path.startswith("/") else None
         if api is None:
-            return UnreadableExchange("api_unsupported", dead=False)
+            return UnreadableExchange(self._unread(exchange), dead=False)
         try:
             body = decode_body(dict(exchange.request_headers), exchange.request_body)
             view = PromptView.parse(body, api=api)
@@ -174,6 +177,14 @@ class Reader:
             parameters_of(view),
             self.sessions.session_of(exchange, view, answer),
         )
+
+    def _unread(self, exchange: Exchange) -> str:
+        """Return why an exchange of another API is not tried; a request for embeddings may be kept."""
+        if not (exchange.path.startswith("/") and is_embeddings(exchange.path)):
+            return "api_unsupported"
+        if self.keep_embeddings is not None:
+            self.keep_embeddings(exchange)
+        return EMBEDDINGS
 
     def _classified(self, exchange: Exchange, view: PromptView) -> tuple[PromptView, str | None]:
         stated = self.stated.get(exchange.route)

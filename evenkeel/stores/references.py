@@ -29,6 +29,8 @@ KEPT_CHARS: Final = 16_000_000
 LARGEST_CHARS: Final = 400_000
 """Most characters that a reference may come to hold; a larger one is not kept."""
 _PLACE: Final = "references"
+VECTORS: Final = "embeddings"
+"""Prompt version of references that ask for a vector."""
 
 Source = Literal["original", "resend", "asked"]
 """Source of an answer: the traffic, the identical resend after it, or a call of the asker."""
@@ -91,6 +93,11 @@ class Reference:
         """Characters of the request and of all answers."""
         kept = (*self.answers, *self.former)
         return len(self.request) + sum(_chars(answer.answer) for answer in kept)
+
+    @property
+    def is_vector(self) -> bool:
+        """True if the answers are vectors, which say nothing to people and judges."""
+        return self.prompt_version == VECTORS and self.path.partition("?")[0].endswith("/embeddings")
 
     @property
     def before(self) -> tuple[KeptAnswer, ...]:

@@ -112,7 +112,7 @@ async def test_unread_requests_are_no_part_of_the_sample():
             assert await client.ask(start + b" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n") == OK
         assert rig.counter("requests_unread", route="main", api="embeddings") == 1
         assert rig.counter("requests_unread") == 1
-        assert rig.counter("exchanges_eligible") == 0
+        assert rig.counter("exchanges_eligible") == 1  # embeddings, see below
 
 
 async def test_trace_context_passes_and_is_kept():
@@ -225,3 +225,19 @@ def test_a_body_that_is_too_large_at_once_does_not_fit():
     begun = Capture(1, "main", parse_request(whole[:-9]), 0.0, bound, stop=len(whole) - 9)
     assert begun.fits
     assert not begun.add_request(whole[-9:])
+
+
+async def test_a_request_for_embeddings_is_captured_now_and_then():
+    """The first, and no other for five minutes: a few become reference prompts."""
+    now = 1000.0
+    async with relay(OK, rate=0.01, clock=lambda: now) as rig:
+        client = await rig.client()
+        for step in (0.0, 1.0, 300.0):
+            now += step
+            assert await client.ask(post(path=b"/v1/embeddings")) == OK
+        await eventually(lambda: len(rig.queue.exchanges) == 2)
+        assert {exchange.path for exchange in rig.queue.exchanges} == {"/v1/embeddings"}
+        assert rig.counter("requests_unread", api="embeddings") == 3
+    async with relay(OK, rate=0.0) as rig:
+        assert await rig.ask(post(path=b"/v1/embeddings")) == OK
+        assert rig.counter("exchanges_sampled") == 0

@@ -83,6 +83,8 @@ def plain(
 
 def both_sides(reference: Reference, evidence: ReferenceEvidence) -> BothSides | None:
     """Return the last answer before a change and the first one since; None if either is no longer kept."""
+    if reference.is_vector:
+        return None
     kept = sorted((*reference.former, *reference.answers), key=lambda answer: answer.at)
     before = [answer for answer in kept if answer.at <= evidence.after]
     after = [answer for answer in kept if answer.at >= evidence.since]

@@ -77,6 +77,7 @@ class WorkerRole:
         templates = await asyncio.to_thread(lambda: stores.templates)
         reader = replays.reader(settings, templates.learner)
         keeper = replays.reference_keeper(settings, stores.references, tally)
+        reader.keep_embeddings = keeper.keep_embeddings if keeper else None
         trials = TrialMaker(
             TrialLog(
                 stores.verdicts,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from evenkeel.core.budget import Allowance
 from evenkeel.llm.price import Quote, estimate_tokens
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
+from evenkeel.shadow.prompt.apis.embeddings import EMBEDDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -105,7 +106,7 @@ class ReferenceCaller:
 
 def _view(reference: Reference) -> PromptView | str:
     """Return a reference's prompt, or the reason in snake case why it cannot be asked."""
-    api = api_of(reference.path)
+    api = EMBEDDINGS if reference.is_vector else api_of(reference.path)
     if api is None:
         return "api_unsupported"
     try:

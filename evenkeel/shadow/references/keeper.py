@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from evenkeel.core.text import named
+from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.original import api_headers, api_path
+from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, refusal
+from evenkeel.shadow.prompt.apis.embeddings import EMBEDDINGS
 from evenkeel.shadow.references.sketch import sketch_of
 from evenkeel.stores.references import (
     LARGEST_CHARS,
     MOST_ANSWERS,
+    VECTORS,
     KeptAnswer,
     Reference,
 )
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Verdict
     from evenkeel.shadow.original import Original
@@ -50,6 +55,10 @@ _IDLE_S: Final = 86_400.0
 # with are not all given up at once.
 _TURNOVER_S: Final = 4 * 3_600.0
 _READ_EVERY_S: Final = 30.0
+# References of one embeddings model on a route.
+_EMBEDDINGS: Final = 6
+# Bytes of the longest request for embeddings that is kept.
+_LONGEST_EMBEDDED: Final = 20_000
 
 
 class _Place(NamedTuple):
@@ -103,6 +112,56 @@ class ReferenceKeeper:
             about = {"route": exchange.route, "exchange": exchange.id}
             log.exception("exchange %s cannot be kept as a reference", exchange.id, extra=about)
             self._tally.add("worker_errors", where="references")
+
+    def keep_embeddings(self, exchange: Exchange) -> None:
+        """Keep a request for the embedding of one text, without its answer: that is asked for anew.
+
+        An answer of the traffic may have been redacted, which spoils a vector.
+        """
+        try:
+            with self._lock:
+                self._consider_embeddings(exchange)
+        except (UnreadablePrompt, UnreadableBody):
+            return
+        except Exception:  # as above
+            about = {"route": exchange.route, "exchange": exchange.id}
+            log.exception("exchange %s cannot be kept as a reference", exchange.id, extra=about)
+            self._tally.add("worker_errors", where="references")
+
+    def _consider_embeddings(self, exchange: Exchange) -> None:
+        self._refresh()
+        body = decode_body(dict(exchange.request_headers), exchange.request_body)
+        view = PromptView.parse(body, api=EMBEDDINGS)
+        requested = named(view.model or "")
+        own = []
+        for state in self._states:
+            if state.route == exchange.route and state.requested_model == requested:
+                own.append(state)
+        sketch = sketch_of(view)
+        is_like_another = any(float(_normalised(sketch) @ self._sketch(state.id)) >= _LIKE for state in own)
+        if (
+            len(own) >= _EMBEDDINGS
+            or is_like_another
+            or len(body) > _LONGEST_EMBEDDED
+            or refusal(view) is not None
+        ):
+            return
+        reference = Reference(
+            id=exchange.id,
+            route=exchange.route,
+            requested_model=requested,
+            prompt_version=VECTORS,
+            path=api_path(exchange, self._prefixes),
+            request=view.for_replay().decode(),
+            headers=api_headers(exchange),
+            sketch=sketch,
+            taken_at=exchange.received_at,
+            answers=(),
+            upstream=exchange.upstream,
+        )
+        if self._store.add(reference):
+            self._read_at = -_READ_EVERY_S
+            self._tally.add("references_kept", route=exchange.route)
 
     def _refresh(self) -> None:
         """Read the states of all references, unless that was done a moment ago."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.backoff import Backoff
-from evenkeel.stores.references import FULL, AskedToday
+from evenkeel.stores.references import FULL, VECTORS, AskedToday
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -186,6 +186,9 @@ def next_round(
 
 def _is_asked(state: ReferenceState, seen: Mapping[str, float], now: float) -> bool:
     last_seen = max(state.taken_at, seen.get(state.requested_model, 0.0))
+    if state.prompt_version == VECTORS:
+        # No verdict says when the traffic asked for embeddings last; to ask for one costs next to nothing.
+        last_seen = now
     return last_seen > now - DAY_S and state.asked_at <= now - _FAILED.pause_s(state.failed)
 
 

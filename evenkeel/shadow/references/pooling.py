@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from evenkeel.core.sightings import ComparedVersion, PooledComparison
-from evenkeel.metrics.similarity.likeness import likeness
-from evenkeel.shadow.references.ranking import text_of
+from evenkeel.shadow.references.ranking import alike, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -88,7 +87,7 @@ class _Sides(NamedTuple):
 def pooled(
     references: Iterable[Reference],
     level: float,
-    alike: Callable[[str, str], float] = likeness,
+    alike: Callable[[str, str], float] = alike,
 ) -> PooledComparison | None:
     """Return the most significant comparison of a requested model's references; None if none is possible.
 

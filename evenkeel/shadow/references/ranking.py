@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.metrics.similarity.likeness import likeness
+from evenkeel.shadow.prompt.apis.embeddings import cosine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
 
 # Figures that differ by less, as sums in another order do, are the same.
 _SAME: Final = 1e-9
+
+
+def alike(first: str, other: str) -> float:
+    """Return how like two answers are, in [0, 1]: the cosine of vectors, the likeness of texts."""
+    similarity = cosine(first, other)
+    return likeness(first, other) if similarity is None else similarity
 
 
 class Ranking(NamedTuple):
@@ -30,7 +37,7 @@ def ranked(
     earlier: Sequence[Answer],
     new: Answer,
     before: Sequence[Answer] = (),
-    alike: Callable[[str, str], float] = likeness,
+    alike: Callable[[str, str], float] = alike,
 ) -> Ranking:
     """Rank an answer by its mean likeness to the others, among the same figure of each of them.
 
