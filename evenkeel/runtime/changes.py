@@ -51,7 +51,7 @@ _BURST_EXCHANGES: Final = 300
 _GOLDENS_PER_ROUND: Final = 50
 # Age in seconds after which a change gets no response: the monitor may fold an old log from its start.
 _STALE_S: Final = 3600.0
-# Kinds of changes that start a burst; the usual sampling suffices for traffic, settings and judges.
+# Kinds of changes that start a burst; the usual sampling suffices for settings and judges.
 _BURST_FOR: Final = frozenset(
     (
         kinds.MODEL,

@@ -211,7 +211,7 @@ def test_labels_are_bounded_however_many_incidents_there_are():
         ((), "none"),
         ((kinds.REFERENCES,), "unannounced"),
         ((kinds.JUDGE, kinds.PROMPT), "prompt"),
-        ((kinds.TRAFFIC, kinds.FINGERPRINT), "model"),
+        ((kinds.RATINGS, kinds.FINGERPRINT), "model"),
         ((kinds.RATINGS, kinds.SETTINGS), "settings"),
     ],
 )

@@ -90,18 +90,18 @@ def test_a_burst_ends_by_time_or_by_number(store):
     assert not store.bursts.active(NOW)
 
 
-TRAFFIC = [record(kinds.TRAFFIC), record(kinds.SETTINGS, name="c2")]
+JUDGED = [record(kinds.JUDGE), record(kinds.SETTINGS, name="c2")]
 
 
 @pytest.mark.parametrize(
     ("records", "goldens", "jobs"),
     [
-        (TRAFFIC, {}, [Job("chat", "c1")]),
+        (JUDGED, {}, [Job("chat", "c1")]),
         ([record(kinds.MODEL, at=NOW - 7200)], {}, []),
         ([record(kinds.MODEL, route="full")], {}, [Job("full", "c1")]),
         ([record(kinds.MODEL)], {"after_change": False}, []),
     ],
-    ids=["other traffic and settings", "an old change", "a route that samples everything", "turned off"],
+    ids=["another judge and settings", "an old change", "a route that samples everything", "turned off"],
 )
 def test_what_asks_goldens_without_a_burst_or_does_nothing(store, records, goldens, jobs):
     """Our own settings ask nothing; a monitor that folds last month's log again starts nothing."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.core.figures import date_and_time, listing
 from evenkeel.monitor.changes import kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from evenkeel.core.cells import ChangeMark
@@ -66,7 +67,6 @@ _CHANGED: Final = {
     kinds.PARAMETERS: Cause.PARAMETERS,
     kinds.JUDGE: Cause.JUDGE,
     kinds.SETTINGS: Cause.SETTINGS,
-    kinds.TRAFFIC: Cause.TRAFFIC,
 }
 # Causes on the team's own side: while one of them explains a change, the provider is not accused by
 # exclusion.
@@ -117,6 +117,7 @@ def likely_cause(
     experiments: Experiments,
     *,
     beside: Sequence[ChangeMark] = (),
+    traffic: Mapping[str, str] = MappingProxyType({}),
     differs: bool = False,
 ) -> Causes:
     """Return the candidates for the cause of a change.
@@ -125,6 +126,7 @@ def likely_cause(
         marks: Marks of the change.
         experiments: What was asked or rated again.
         beside: Marks of the route's other changes; those whose interval overlaps the fall are candidates.
+        traffic: Traits of the traffic that differ between the two sides, each in a few words.
         differs: Whether any difference of the answers was measured.
     """
     falls = [mark for mark in marks if mark.kind == kinds.RATINGS]
@@ -132,7 +134,9 @@ def likely_cause(
     # Without a fall there is no interval, so every mark of the change may be why.
     noticed = _overlapping(marks, falls) if falls else list(marks)
     causes = _shown(noticed + around, experiments)
-    changed = _changed(noticed + around, falls, causes)
+    if any(mark.kind == kinds.PROMPT for mark in noticed + around):
+        traffic = {trait: words for trait, words in traffic.items() if trait not in _EDITS}
+    changed = _changed(noticed + around, falls, causes, traffic)
     moved = bool(falls) or differs or bool(causes)
     possible = _possible(experiments, changed.keys()) if moved and not causes else {}
     candidates = [
@@ -144,7 +148,7 @@ def likely_cause(
         _decided(candidates),
         tuple(candidates),
         tuple(_evidence(marks, around, experiments)),
-        tuple(_ruled_out(marks, experiments)),
+        tuple(_ruled_out(marks, experiments, traffic)),
     )
 
 
@@ -173,23 +177,27 @@ def _shown(marks: Sequence[ChangeMark], experiments: Experiments) -> dict[Cause,
 
 
 def _changed(
-    marks: Sequence[ChangeMark], falls: Sequence[ChangeMark], shown: dict[Cause, str]
+    marks: Sequence[ChangeMark],
+    falls: Sequence[ChangeMark],
+    shown: dict[Cause, str],
+    traffic: Mapping[str, str],
 ) -> dict[Cause, str]:
     """Return what else changed in the interval, the nearest to where answers began to move first."""
     began = min((fall.begun_at for fall in falls), default=None)
-    moved = {mark.before.partition(":")[0] for mark in marks if mark.kind == kinds.TRAFFIC}
-    edited = any(mark.kind == kinds.PROMPT for mark in marks) and moved <= _EDITS
     reasons: dict[Cause, list[ChangeMark]] = {}
     for mark in sorted(marks, key=lambda mark: 0.0 if began is None else abs(mark.at - began)):
         cause = _CHANGED.get(mark.kind)
-        if cause is not None and cause not in shown and not (cause is Cause.TRAFFIC and edited):
+        if cause is not None and cause not in shown:
             reasons.setdefault(cause, []).append(mark)
-    if not reasons.keys() & _OURS and Cause.PROVIDER not in shown:
+    if not traffic and not reasons.keys() & _OURS and Cause.PROVIDER not in shown:
         # A sign of another model behind the same name, if the team changed nothing itself.
         signs = [mark for mark in marks if mark.kind == kinds.FINGERPRINT]
         if signs and falls:
             reasons[Cause.PROVIDER] = signs
-    return {cause: f"{_named(own)}, {_when(own[0])}." for cause, own in reasons.items()}
+    changed = {cause: f"{_named(own)}, {_when(own[0])}." for cause, own in reasons.items()}
+    if traffic:
+        changed[Cause.TRAFFIC] = f"Traffic since: {'; '.join(traffic.values())}."
+    return changed
 
 
 def _possible(experiments: Experiments, named: AbstractSet[Cause]) -> dict[Cause, str]:
@@ -222,7 +230,9 @@ def _evidence(
         yield "No goldens were replayed, so whether answers changed rests on the traffic alone."
 
 
-def _ruled_out(marks: Sequence[ChangeMark], experiments: Experiments) -> Iterator[str]:
+def _ruled_out(
+    marks: Sequence[ChangeMark], experiments: Experiments, traffic: Mapping[str, str]
+) -> Iterator[str]:
     noticed = {mark.kind for mark in marks}
     names = {**kinds.NAMES, kinds.JUDGE: "the judge's name or wording"}
     missing = [names[kind] for kind in kinds.STATED if kind not in noticed]
@@ -234,8 +244,8 @@ def _ruled_out(marks: Sequence[ChangeMark], experiments: Experiments) -> Iterato
         yield "A silent change by the provider: reference prompts, asked again since, are answered as before."
     if experiments.panel == "same":
         yield "A judge that rates differently: it rates its panel, asked again since, as before."
-    if kinds.TRAFFIC not in noticed:
-        yield "Lengths, languages and tasks of the traffic are much the same within each prompt version."
+    if not traffic:
+        yield "Lengths, languages and tasks of the traffic are much the same as before."
 
 
 def _overlapping(marks: Sequence[ChangeMark], falls: Sequence[ChangeMark]) -> list[ChangeMark]:

@@ -74,6 +74,33 @@ _TELLING: Final = 0.3
 UNMEASURED: Final = Sides(None, None)
 
 
+# Share of the exchanges that would have to move for two sides to be alike, from which on it is other traffic.
+# Chance moves 15 points of a hundred exchanges.
+_OTHER_TRAFFIC: Final = 0.3
+# Fewest exchanges of a side that show what its traffic is like.
+_FEWEST_EXCHANGES: Final = 100
+
+
+def shifted_traits(before: ChangeTally, after: ChangeTally) -> dict[str, str]:
+    """Return the traits of prompts whose values differ between the two sides, each in a few words.
+
+    A trait differs if 30 points of the exchanges would have to move: by total variation distance.
+    """
+    shifted: dict[str, str] = {}
+    if min(before.exchanges, after.exchanges) < _FEWEST_EXCHANGES:
+        return shifted
+    for trait in sorted(before.traits.keys() & after.traits.keys()):
+        old, new = before.traits[trait], after.traits[trait]
+        moves = {}
+        for value in old.keys() | new.keys():
+            moves[value] = new[value] / new.total() - old[value] / old.total()
+        if sum(abs(move) for move in moves.values()) / 2 >= _OTHER_TRAFFIC:
+            value = max(moves, key=lambda value: (abs(moves[value]), value))
+            shares = f"{old[value] / old.total():.0%} → {new[value] / new.total():.0%}"
+            shifted[trait] = f"{trait} {value} in {shares} of the exchanges"
+    return shifted
+
+
 @dataclass(frozen=True, slots=True)
 class CellSides:
     """Figures of one perturbation before and after, over all models."""

@@ -26,8 +26,6 @@ SETTINGS: Final = "settings"
 """Fingerprint of evenkeel's own settings."""
 JUDGE: Final = "judge"
 """The judge's model, or the wording it rates under."""
-TRAFFIC: Final = "traffic_mix"
-"""Lengths, languages, tasks, or the share of template in the prompts."""
 RATINGS: Final = "ratings"
 """Share of shifted answers in a cell that has left its baseline (`evenkeel.monitor.detect.drift`)."""
 JUDGE_PANEL: Final = "judge_panel"
@@ -38,11 +36,9 @@ REFERENCES: Final = "references"
 
 STATED: Final = (MODEL, REQUESTED_MODEL, FINGERPRINT, PROMPT, PARAMETERS, SETTINGS, JUDGE)
 """Kinds whose values every verdict states."""
-TESTED: Final = (TRAFFIC, RATINGS)
-"""Kinds that are found by comparing shares with a reference."""
 CAUSES: Final = (*STATED, JUDGE_PANEL)
 """Kinds that may be why answers or ratings moved, rather than a sign of it."""
-KINDS: Final = (*STATED, *TESTED, JUDGE_PANEL, REFERENCES)
+KINDS: Final = (*STATED, RATINGS, JUDGE_PANEL, REFERENCES)
 
 NAMES: Final = {
     MODEL: "returned model",
@@ -52,7 +48,6 @@ NAMES: Final = {
     PARAMETERS: "request parameters",
     SETTINGS: "settings",
     JUDGE: "judge",
-    TRAFFIC: "traffic mix",
     RATINGS: "shifted answers",
     JUDGE_PANEL: "ratings of the judge's panel",
     REFERENCES: "reference prompts",

@@ -15,7 +15,7 @@ from evenkeel.monitor.changes.stay import End, Stay, turns_of
 from evenkeel.monitor.estimate import Counts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.kinds import AskedAgain
@@ -136,36 +136,12 @@ def _add_bounded(counter: Counter[str], value: str, count: int = 1) -> None:
     counter[value if is_kept else OTHER] += count
 
 
-Mix = dict[str, Counter[str]]
-"""Exchanges by trait of the traffic and value."""
-
-
-def mix_of(tallies: Iterable[ChangeTally]) -> Mix:
-    """Return the traffic of several stretches together."""
-    mix: Mix = {}
-    for tally in tallies:
-        for trait, values in tally.traits.items():
-            mix.setdefault(trait, Counter()).update(values)
-    return mix
-
-
-def mix_distance(first: Mix, other: Mix) -> float:
-    """Return the total variation distance of the trait that differs most, in [0, 1]."""
-    return max((distance(first[trait], other[trait]) for trait in first.keys() & other.keys()), default=0.0)
-
-
-def distance(first: Counter[str], other: Counter[str]) -> float:
-    """Return the total variation distance of two distributions, in [0, 1]."""
-    here, there = max(1, first.total()), max(1, other.total())
-    return sum(abs(first[value] / here - other[value] / there) for value in first.keys() | other.keys()) / 2
-
-
 TOGETHER: Final = 60
 """Number of exchanges within which changed values belong to one change."""
 # Number of exchanges for changes that are found by tests, which take longer.
 _TOGETHER_SLOW: Final = 600
 # Kinds that are found by tests, some time after they came about.
-_SLOW: Final = frozenset((*kinds.TESTED, kinds.JUDGE_PANEL))
+_SLOW: Final = frozenset((kinds.RATINGS, kinds.JUDGE_PANEL))
 # Seconds by which a silent change may precede its first sign.
 _SHORTLY_S: Final = 3_600.0
 # Kinds that may explain a silent change if they fall between two answers to reference prompts.

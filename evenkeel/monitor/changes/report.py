@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from evenkeel.core import figures
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, Experiments, likely_cause
-from evenkeel.monitor.changes.comparison import Comparison, compare
+from evenkeel.monitor.changes.comparison import Comparison, compare, shifted_traits
 from evenkeel.monitor.changes.effects import (
     EFFECTS,
     FOUND,
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 # Causes that make the ratings of the two sides incomparable.
 _YARDSTICKS: Final = frozenset((Cause.JUDGE, Cause.SETTINGS))
-# Kinds of marks that may be why the answers of another change moved.
-_REASONS: Final = frozenset((*kinds.CAUSES, kinds.TRAFFIC))
 _JUDGE: Final = frozenset((kinds.JUDGE, kinds.JUDGE_PANEL))
 PROVEN: Final = "a silent change by the provider"
 STRENGTHS: Final[dict[Strength, str]] = {
@@ -247,7 +245,7 @@ def _marks_beside(record: ChangeRecord, records: Sequence[ChangeRecord]) -> list
     marks = []
     for other in records:
         if other.route == record.route and other.id != record.id:
-            marks += [mark for mark in other.marks if mark.kind in _REASONS]
+            marks += [mark for mark in other.marks if mark.kind in kinds.CAUSES]
     return marks
 
 
@@ -298,6 +296,7 @@ def _of_record(
             judged=record.judged,
         ),
         beside=beside,
+        traffic=shifted_traits(record.before, record.after),
         differs=bool(findings),
     )
     if silent is not None:

@@ -3,8 +3,8 @@
 Everything here follows from the verdicts in their order and from nothing else, so a restart or a clean fold
 of the log finds the same changes at the same places, with the same traffic before and after.
 
-Values of one trait are followed by `values`, shares by `shares`, within one model and prompt version: a
-nightly batch that comes back is no change.
+`values` follows the values of exchanges: a nightly batch that comes back is no change. What the traffic is
+like is only counted; a report compares both sides of a change (`comparison.shifted_traits`).
 
 All of this is about an even draw of exchanges and trials (`traits.evenly_drawn`): how they are drawn changes
 with what is known about a route, and would pass for a change of its traffic.
@@ -22,21 +22,10 @@ from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.record import (
     ChangeRecord,
     ChangeTally,
-    Mix,
     OpenRecord,
     change_id,
-    mix_distance,
-    mix_of,
 )
-from evenkeel.monitor.changes.shares import Populations, ShareRules
-from evenkeel.monitor.changes.traits import (
-    UNKNOWN,
-    counted_traffic,
-    evenly_drawn,
-    judge_value,
-    stated_values,
-    traffic,
-)
+from evenkeel.monitor.changes.traits import evenly_drawn, judge_value, stated_values, traffic
 from evenkeel.monitor.changes.values import KEPT, LATEST, SETTLING, ParameterWatch, ValueWatch
 
 if TYPE_CHECKING:
@@ -47,12 +36,6 @@ if TYPE_CHECKING:
     from evenkeel.monitor.estimate import RatedOutcome
 
 
-MIX: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=20)
-"""Rules, in exchanges, for prompts above the median length, and for languages, tasks and shares of
-template."""
-
-# Kinds whose values split the traffic into separate populations.
-_APART: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
 # Pattern of fingerprints of learned templates; versions stated by applications look different.
 _LEARNED: Final = re.compile("[0-9a-f]{16}")
 # Exchanges in which templates are still being learned: one that appears then is not a new version.
@@ -62,10 +45,6 @@ _NONE: Final[Counter[str]] = Counter()
 _FEW: Final = 10
 ASKED: Final = 30
 """Answers to reference prompts, as before, that rule out a silent change: real ones showed in 11 to 24."""
-# Share of the exchanges in which two kinds of traffic differ that are still the same.
-_SAME_MIX: Final = 0.3
-# Earlier mixes of traffic, so that a return to one of them is no news.
-_MIXES_KEPT: Final = 8
 _MARKS_KEPT: Final = 8
 # Changes of one route that are still being compared; older ones keep the figures that they have.
 _RECORDS_KEPT: Final = 4
@@ -81,8 +60,6 @@ class RouteWatch:
     __slots__ = (
         "_asked_at",
         "_closed",
-        "_mix_shares",
-        "_mixes",
         "_old",
         "_panel_at",
         "_parameters",
@@ -109,7 +86,6 @@ class RouteWatch:
         """The last few, oldest first."""
         self._values: dict[str, ValueWatch] = {}
         self._parameters = ParameterWatch()
-        self._mix_shares = Populations(MIX)
         self._old = ChangeTally()
         self._closed: list[ChangeTally] = []
         self._running = ChangeTally()
@@ -118,15 +94,13 @@ class RouteWatch:
         self._times: deque[float] = deque(maxlen=KEPT)
         # Unix times in seconds of the latest answers to reference prompts that were as before.
         self._asked_at: deque[float] = deque(maxlen=ASKED)
-        # Kinds of traffic seen so far, the present one last; none until it moves.
-        self._mixes: list[Mix] = []
         # Unix time in seconds of the last round of the judge's panel that was as before.
         self._panel_at = 0.0
 
     @property
     def era(self) -> int:
-        """Number of marks so far after which figures begin anew; other traffic is none."""
-        return sum(self.counts.values()) - self.counts.get(kinds.TRAFFIC, 0)
+        """Number of marks so far, after each of which figures begin anew."""
+        return sum(self.counts.values())
 
     @property
     def replaced(self) -> set[str]:
@@ -164,8 +138,6 @@ class RouteWatch:
             marks += self._switched(kinds.JUDGE, rated_by, verdict, offset)
         if verdict.is_control and self._records:
             self._follow(verdict, offset)
-        if not marks:
-            marks = self._mix_moved(verdict, offset)
         self._count(verdict, outcome)
         return marks
 
@@ -204,49 +176,6 @@ class RouteWatch:
             return []
         return [ChangeMark(kind, switch.before, switch.after, verdict.scored_at, offset)]
 
-    def _population(self, verdict: Verdict) -> str | None:
-        """Model and prompt version of a verdict's exchange; None while they are new.
-
-        Templates that evenkeel has learned are one population: a route has many of them at once.
-        """
-        prompt = verdict.origin.prompt_version or UNKNOWN
-        prompt = UNKNOWN if _LEARNED.fullmatch(prompt) else prompt
-        model, requested = verdict.model, verdict.origin.requested_model or UNKNOWN
-        for kind, value in ((kinds.MODEL, model), (kinds.REQUESTED_MODEL, requested), (kinds.PROMPT, prompt)):
-            watch = self._values.get(kind)
-            if watch is not None and not watch.knows(value):
-                return None
-        return f"{model}|{requested}|{prompt}"
-
-    def _mix_moved(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
-        """Take the traits of an exchange's prompt; return the mark if the share of one of them has moved."""
-        population = self._population(verdict)
-        if population is None or not verdict.is_control:
-            return []
-        moves = self._mix_shares.observe(population, traffic(verdict))
-        if not moves or not self._is_news(moves[0].run):
-            return []
-        move = moves[0]
-        before = f"{move.trait}: {move.value} in {move.before:.0%}"
-        after = f"{move.trait}: {move.value} in {move.after:.0%}"
-        return [ChangeMark(kinds.TRAFFIC, before, after, verdict.scored_at, offset, move.run)]
-
-    def _is_news(self, run: int) -> bool:
-        """Return whether a share that moved is a change: not if the traffic is as it was some time before."""
-        blocks = [*self._closed, self._running]
-        # The run errs towards the change, and its first block may hold some of the traffic before.
-        recent = blocks[-max(1, run // _BLOCK) :]
-        now = mix_of(recent)
-        present = self._mixes[-1] if self._mixes else mix_of([self._old, *blocks[: -len(recent)]])
-        mix_before = next((mix for mix in self._mixes[:-1] if mix_distance(mix, now) <= _SAME_MIX), None)
-        if mix_before is not None:
-            self._mixes.remove(mix_before)
-            self._mixes.append(mix_before)
-            self._forget(kinds.TRAFFIC)
-            return False
-        self._mixes = [*(self._mixes or [present]), now][-_MIXES_KEPT:]
-        return True
-
     def _exchanges(self, change: ChangeMark) -> int:
         """Return the length in exchanges of a mark's run, which is counted in trials."""
         about = change.before.partition(":")[0]
@@ -265,7 +194,7 @@ class RouteWatch:
         if not verdict.is_control:
             return
         self._times.append(verdict.scored_at)
-        traits = counted_traffic(verdict)
+        traits = traffic(verdict)
         for tally in tallies:
             tally.add_exchange(traits)
         if self._running.exchanges >= _BLOCK:
@@ -290,8 +219,6 @@ class RouteWatch:
             record.marks.append(change)
         else:
             self._open(OpenRecord([change], self._before(change)))
-        if change.kind not in _APART or _LEARNED.fullmatch(change.after):
-            self._forget(change.kind)
 
     def mark_silent(self, silent: Silent, offset: int) -> str:
         """Record a silent change; return the id of the change that it is part of."""
@@ -307,7 +234,6 @@ class RouteWatch:
             record.marks.append(replace(change, run=run))
             record.silent = silent
         self.marks = [*self.marks, record.marks[-1]][-_MARKS_KEPT:]
-        self._forget(change.kind)
         return change_id(self.route, record.marks[0])
 
     def record(self, change: str) -> ChangeRecord | None:
@@ -385,11 +311,6 @@ class RouteWatch:
             before.merge(tally)
         return before
 
-    def _forget(self, kind: str) -> None:
-        """Start references again: what moves together with a known change is no further change."""
-        if kind in {kinds.PROMPT, kinds.TRAFFIC}:
-            self._mix_shares.forget()
-
     def report(self) -> RouteChanges:
         """Return the marks and their counts, for people."""
         return RouteChanges(self.route, dict(self.counts), tuple(self.marks))
@@ -449,7 +370,6 @@ class RouteWatch:
             "marks": [asdict(mark) for mark in self.marks],
             "values": {kind: watch.to_json() for kind, watch in self._values.items()},
             "parameters": self._parameters.to_json(),
-            "mix": self._mix_shares.to_json(),
             "old": self._old.to_json(),
             "closed": [tally.to_json() for tally in self._closed],
             "running": self._running.to_json(),
@@ -457,7 +377,6 @@ class RouteWatch:
             "times": list(self._times),
             "asked_at": list(self._asked_at),
             "panel_at": self._panel_at,
-            "mixes": self._mixes,
         }
 
     @classmethod
@@ -468,13 +387,11 @@ class RouteWatch:
         watch.marks = [ChangeMark(**mark) for mark in raw["marks"]]
         watch._values = {kind: ValueWatch.from_json(value) for kind, value in raw["values"].items()}
         watch._parameters = ParameterWatch.from_json(raw["parameters"])
-        watch._mix_shares = Populations.from_json(raw["mix"], MIX)
         watch._old, watch._running = ChangeTally.from_json(raw["old"]), ChangeTally.from_json(raw["running"])
         watch._closed = [ChangeTally.from_json(tally) for tally in raw["closed"]]
         watch._records = [OpenRecord.from_json(record) for record in raw["records"]]
         watch._times.extend(raw["times"])
         watch._asked_at.extend(raw["asked_at"])
         watch._panel_at = raw["panel_at"]
-        watch._mixes = [{trait: Counter(values) for trait, values in mix.items()} for mix in raw["mixes"]]
         watch.changed = False
         return watch

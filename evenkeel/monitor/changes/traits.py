@@ -16,8 +16,6 @@ UNKNOWN: Final = ""
 """Stands for a value that an exchange has, but nobody knows (yet)."""
 UNSET: Final = "not set"
 """Stands for a parameter that a request leaves to the provider."""
-# Lengths are classed by doublings, since twice as long matters at any length.
-_OCTAVE: Final = 2
 
 # 48 bits are far finer than any share.
 _DRAWN_BYTES: Final = 6
@@ -37,7 +35,7 @@ def evenly_drawn(verdict: Verdict) -> bool:
 
 
 def stated_values(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """The values of an exchange, by kind; kinds that it has none of are left out."""
+    """Yield the values of an exchange, by kind; kinds that it has none of are left out."""
     yield kinds.MODEL, verdict.model
     if verdict.origin.requested_model:
         yield kinds.REQUESTED_MODEL, verdict.origin.requested_model
@@ -50,12 +48,12 @@ def stated_values(verdict: Verdict) -> Iterator[tuple[str, str]]:
 
 
 def parameters_of(parameters: str) -> dict[str, str]:
-    """The parameters of a request by name, from how a verdict has them."""
+    """Return the parameters of a request by name, as a verdict states them."""
     return dict(part.split("=", 1) for part in parameters.split() if "=" in part)
 
 
 def judge_value(verdict: Verdict) -> str:
-    """Judge and wording that rated; "" if no judge was asked."""
+    """Return the judge and its wording; "" if no judge was asked."""
     return (
         f"{verdict.scoring.judge_model} {verdict.scoring.rated_by}".strip()
         if verdict.scoring.rated_by
@@ -63,30 +61,19 @@ def judge_value(verdict: Verdict) -> str:
     )
 
 
-def traffic(verdict: Verdict) -> dict[str, str | float]:
-    """The traits of an exchange's prompt."""
-    traits: dict[str, str | float] = {}
-    if verdict.origin.prompt_chars:
-        traits["length"] = float(verdict.origin.prompt_chars)
-    if verdict.origin.template_share is not None:
-        traits["template"] = round(verdict.origin.template_share, 2)
-    traits["language"] = verdict.origin.prompt_language or "unknown"
-    traits["task"] = verdict.origin.task or "none"
+def traffic(verdict: Verdict) -> dict[str, str]:
+    """Return the traits of an exchange's prompt: lengths by their octave, shares by their tenth."""
+    origin = verdict.origin
+    traits = {"language": origin.prompt_language or "unknown", "task": origin.task or "none"}
+    if origin.template_share is not None:
+        traits["template"] = _tenth(origin.template_share)
+    if origin.prompt_chars:
+        octave = origin.prompt_chars.bit_length()
+        traits["length"] = f"{2 ** (octave - 1)} to {2**octave - 1} characters"
     return traits
 
 
-def counted_traffic(verdict: Verdict) -> dict[str, str]:
-    """The same for counting: lengths by their octave, shares by their tenth."""
-    traits = {name: value for name, value in traffic(verdict).items() if isinstance(value, str)}
-    if verdict.origin.template_share is not None:
-        traits["template"] = tenth(verdict.origin.template_share)
-    if verdict.origin.prompt_chars:
-        octave = verdict.origin.prompt_chars.bit_length()
-        traits["length"] = f"{_OCTAVE ** (octave - 1)} to {_OCTAVE**octave - 1} characters"
-    return traits
-
-
-def tenth(share: float) -> str:
-    """A share as the tenth it lies in, "70 to 80 %"."""
+def _tenth(share: float) -> str:
+    """Return the tenth that a share lies in, "70 to 80 %"."""
     lower = min(9, int(share * 10)) * 10
     return f"{lower} to {lower + 10} %"

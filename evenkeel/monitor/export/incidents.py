@@ -40,7 +40,6 @@ _SAID: Final = {
     kinds.PARAMETERS: "parameters",
     kinds.SETTINGS: "settings",
     kinds.JUDGE: "judge",
-    kinds.TRAFFIC: "traffic",
 }
 
 

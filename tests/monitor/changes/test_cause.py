@@ -14,8 +14,8 @@ QUIET = Experiments(references="same", panel="same", judged=True)
 """Reference prompts and the judge's panel were asked again and are as before."""
 
 
-def marks(*names, trait="language"):
-    return [ChangeMark(name, f"{trait}: a 80%", f"{trait}: a 20%", 1.0, 1) for name in names]
+def marks(*names):
+    return [ChangeMark(name, "a", "b", 1.0, 1) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,6 @@ def marks(*names, trait="language"):
         ([kinds.PROMPT, kinds.RATINGS], QUIET, Cause.PROMPT),
         ([kinds.PARAMETERS, kinds.RATINGS], QUIET, Cause.PARAMETERS),
         ([kinds.MODEL, kinds.RATINGS], QUIET, Cause.MODEL),
-        ([kinds.TRAFFIC, kinds.RATINGS], QUIET, Cause.TRAFFIC),
         ([kinds.RATINGS], QUIET, Cause.TRAFFIC),
         ([kinds.SETTINGS, kinds.RATINGS], QUIET, Cause.SETTINGS),
         ([kinds.JUDGE, kinds.RATINGS], QUIET, Cause.JUDGE),
@@ -37,7 +36,6 @@ def marks(*names, trait="language"):
         ([kinds.JUDGE_PANEL], Experiments(goldens="moved", goldens_judged=True), Cause.JUDGE),
         ([kinds.FINGERPRINT], Experiments(), Cause.NOTHING),
         ([kinds.PROMPT], Experiments(), Cause.PROMPT),
-        ([kinds.TRAFFIC], Experiments(), Cause.TRAFFIC),
     ],
 )
 def test_one_cause_is_left(noticed, experiments, cause):
@@ -55,7 +53,6 @@ def test_one_cause_is_left(noticed, experiments, cause):
         ([kinds.PROMPT, kinds.REFERENCES, kinds.RATINGS], QUIET, [Cause.PROVIDER, Cause.PROMPT]),
         ([kinds.JUDGE_PANEL, kinds.REFERENCES, kinds.RATINGS], QUIET, [Cause.PROVIDER, Cause.JUDGE]),
         ([kinds.PROMPT, kinds.MODEL], QUIET, [Cause.PROMPT, Cause.MODEL]),
-        ([kinds.TRAFFIC], Experiments(goldens="moved"), [Cause.PROVIDER, Cause.TRAFFIC]),
     ],
 )
 def test_several_that_are_left_cannot_be_told_apart(noticed, experiments, among):
@@ -75,10 +72,19 @@ def test_only_the_panel_and_another_judge_ever_say_judge():
 
 def test_an_edited_prompt_explains_longer_prompts_but_not_other_languages():
     """Length and template share follow from the edit; a language does not."""
-    longer = marks(kinds.PROMPT) + marks(kinds.TRAFFIC, trait="length")
-    other = marks(kinds.PROMPT) + marks(kinds.TRAFFIC, trait="language")
-    assert likely_cause(longer, QUIET).cause is Cause.PROMPT
-    assert likely_cause(other, QUIET).cause is Cause.UNCLEAR
+    edited = marks(kinds.PROMPT)
+    assert likely_cause(edited, QUIET, traffic={"length": "longer"}).cause is Cause.PROMPT
+    assert likely_cause(edited, QUIET, traffic={"language": "German"}).cause is Cause.UNCLEAR
+
+
+def test_other_traffic_is_named_beside_what_an_experiment_shows():
+    """Alone it is the cause; goldens that are answered differently come first."""
+    german = {"language": "language de in 5% → 80% of the exchanges"}
+    (candidate,) = likely_cause(marks(kinds.RATINGS), QUIET, traffic=german).candidates
+    assert (candidate.cause, candidate.strength) == (Cause.TRAFFIC, "changed")
+    assert candidate.why == "Traffic since: language de in 5% → 80% of the exchanges."
+    both = likely_cause(marks(kinds.RATINGS), Experiments(goldens="moved"), traffic=german)
+    assert [candidate.cause for candidate in both.candidates] == [Cause.PROVIDER, Cause.TRAFFIC]
 
 
 def test_what_changed_outside_the_interval_of_the_fall_is_not_named():

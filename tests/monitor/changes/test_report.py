@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.rewordings import label
 from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.monitor.changes import Cause, ChangeRecord, compare, kinds
+from evenkeel.monitor.changes.comparison import shifted_traits
 from evenkeel.monitor.changes.effects import measured
 from evenkeel.monitor.changes.goldens import GoldenHistory
-from evenkeel.monitor.changes.record import OTHER, ChangeTally, mix_distance, mix_of
+from evenkeel.monitor.changes.record import OTHER, ChangeTally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.estimate import outcome_of
 from tests.kit.records import altered
@@ -70,10 +69,12 @@ def test_what_is_the_same_has_not_moved():
     assert list(measured(few)) == []
 
 
-def test_a_mix_is_compared_by_the_share_that_would_have_to_move():
+def test_traffic_is_compared_by_the_share_that_would_have_to_move():
     """Three quarters English, one quarter French; then German in place of English."""
-    english, german = mix_of([tally(200, 20)]), mix_of([tally(200, 20, language="de")])
-    assert mix_distance(english, german) == pytest.approx(0.75)
+    english, german = tally(200, 20), tally(200, 20, language="de")
+    assert shifted_traits(english, german) == {"language": "language en in 75% → 0% of the exchanges"}
+    assert shifted_traits(english, english) == {}
+    assert shifted_traits(english, tally(99, 20, language="de")) == {}
 
 
 def test_tallies_add_up_and_stay_small():

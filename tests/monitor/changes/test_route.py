@@ -168,17 +168,6 @@ def test_a_nightly_batch_of_other_prompts_is_one_change_in_all_its_nights():
     assert [(name, mark.kind) for name, mark in fed(watch, log)] == [("x247", kinds.MODEL)]
 
 
-def test_traffic_that_moves_on_the_same_model_is_still_noticed():
-    """After ten nights the day's prompts turn German."""
-    watch = RouteWatch("chat")
-    log = []
-    for first in range(0, 1500, 300):
-        log += exchanges(first, first + 240) + exchanges(first + 240, first + 300, model="m2")
-    fed(watch, log)
-    found = fed(watch, exchanges(1500, 1600, prompt_language="de"), len(log))
-    assert {mark.kind for _, mark in found} == {kinds.TRAFFIC}
-
-
 WORSE = {"rating": 2, "control_rating": 3}
 
 
@@ -257,15 +246,3 @@ def test_a_value_that_had_gone_before_has_not_made_room_for_the_new_one(tried):
     last = 80 + tried
     found = fed(watch, swapped(0, 80, "m1") + swapped(80, last, "m2") + swapped(last, last + 30, "m3"))
     assert [(mark.before, mark.after) for _, mark in found] == [("m1", "m2"), ("m2", "m3")]
-
-
-def test_a_mix_that_comes_back_is_no_change():
-    """Short and long prompts in blocks of 400: the first long block is a change, and none after it is."""
-    watch = RouteWatch("chat")
-    found = []
-    for block in range(6):
-        numbers = range(400 * block, 400 * block + 400)
-        chars = 4_000 if block % 2 else 400
-        found += fed(watch, [verdict(number, prompt_chars=chars + number % 7) for number in numbers])
-    assert [mark.kind for _, mark in found] == [kinds.TRAFFIC]
-    assert watch.era == 0, "figures go on over other traffic"
