@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from evenkeel.console import Check
+    from evenkeel.runtime.checks import Check
     from evenkeel.runtime.preflight import Role
     from evenkeel.settings import Settings
 

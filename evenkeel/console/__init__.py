@@ -19,7 +19,6 @@ the audit log.
 from evenkeel.console.app import create_app
 from evenkeel.console.probes import create_probes
 from evenkeel.console.sources import (
-    Check,
     ConsoleSources,
     GoldenSources,
     JudgeSetup,
@@ -29,11 +28,9 @@ from evenkeel.console.sources import (
     RouteSetup,
     SettingLine,
     SettingsSection,
-    SetupSources,
 )
 
 __all__ = [
-    "Check",
     "ConsoleSources",
     "GoldenSources",
     "JudgeSetup",
@@ -43,7 +40,6 @@ __all__ = [
     "RouteSetup",
     "SettingLine",
     "SettingsSection",
-    "SetupSources",
     "create_app",
     "create_probes",
 ]

@@ -34,7 +34,6 @@ DONE: Final[dict[What, str]] = {
     "challenger_started": "started a challenger on",
     "challenger_stopped": "stopped the challenger of",
     "challenger_labelled": "labelled a pair of the challenger of",
-    "test_sent": "sent a test of the",
 }
 _ADDRESS: Final[dict[str, Callable[[str], str]]] = {
     "golden": links.golden_link,

@@ -28,7 +28,7 @@ from evenkeel.console.references import reference_handler
 from evenkeel.console.rendering import Assets, PathText, Place, Renderer
 from evenkeel.console.routes import route_handlers
 from evenkeel.console.runs import run_handlers
-from evenkeel.console.setup import setup_handlers
+from evenkeel.console.setup import setup_handler
 from evenkeel.console.situation import Situation
 from evenkeel.console.spend import spend_handlers
 from evenkeel.console.trial import trial_handlers
@@ -112,7 +112,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *pipeline_handlers(sources, renderer),
             *spend_handlers(sources, renderer),
             *((action_handler(actions),) if actions else ()),
-            setup_handlers(sources, renderer),
+            setup_handler(sources, renderer),
             document_handler(renderer),
             *(golden_handlers(sources, goldens, renderer) if goldens else ()),
             *(golden_api_handlers(sources, goldens) if goldens else ()),

@@ -1,4 +1,4 @@
-"""Charts of the pages: shares in time as lines with gaps, sparklines, and intervals as bars in tables. Pure.
+"""Charts of the pages: shares in time as lines with gaps, and sparklines. Pure.
 
 Scales, ticks and paths are those of `evenkeel.core.geometry`; the templates draw what is laid out here.
 """
@@ -12,10 +12,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core import geometry
-from evenkeel.core.geometry import Interval, Range, Scale, Tick
+from evenkeel.core.geometry import Range, Scale, Tick
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 LEFT, RIGHT, TOP, BOTTOM = 40, 370, 30, 152
 MAX_POINTS: Final = 80
@@ -233,36 +233,6 @@ def _mark_lines(placed: Sequence[tuple[float, ChartMark]]) -> tuple[MarkLine, ..
         taken[row] = left + _LABEL_WIDTH
         lines.append(MarkLine(x, 11 + 12 * row, "end" if before else "start", mark.label, mark.kind))
     return tuple(lines)
-
-
-BAR_WIDTH: Final = 200
-_MARGIN: Final = 4
-
-
-@dataclass(frozen=True, slots=True)
-class ChartBar:
-    """An interval in a table, in user units: one a row, on a scale that the column shares."""
-
-    at: Interval
-    ends: tuple[float, ...]
-    """Fixed points of the scale: zero, or zero and one."""
-    lines: tuple[float, ...]
-    """Values to compare with, such as the largest excess allowed."""
-    loud: bool
-    """True if the bar is drawn as an alert."""
-
-
-def bar(
-    interval: Interval,
-    values: Range,
-    *,
-    ends: Iterable[float] = (0.0,),
-    lines: Iterable[float] = (),
-    loud: bool = False,
-) -> ChartBar:
-    """Lay out an interval; parts outside the range are drawn at the edge."""
-    scale = Scale(*values, _MARGIN, BAR_WIDTH - _MARGIN)
-    return ChartBar(interval.on(scale), tuple(map(scale.at, ends)), tuple(map(scale.at, lines)), loud)
 
 
 SPARK_WIDTH: Final = 76

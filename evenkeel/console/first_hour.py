@@ -1,7 +1,7 @@
 """Progress until the first number: how many requests are missing, and what keeps traffic from coming in.
 
 How many are missing follows from what the route has yielded so far; before that, from its settings. What
-holds trials up is the state of measuring (`evenkeel.monitor.measuring`); this is what comes before a trial.
+holds trials up is the state of measuring (`evenkeel.monitor.measuring`); this is what keeps requests out.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.console.pipeline import STEPS, skipped_because
 from evenkeel.core import figures
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.fold import MonitorSettings
@@ -18,7 +17,7 @@ from evenkeel.monitor.measuring import known
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.console.sources import ConsoleSources, PipelineView, RouteSetup
+    from evenkeel.console.sources import ConsoleSources, RouteSetup
     from evenkeel.core.cells import CellReport
     from evenkeel.stores.counters import RouteFlow
 
@@ -49,17 +48,16 @@ class RouteProgress(NamedTuple):
 def first_hour(sources: ConsoleSources) -> list[RouteProgress]:
     """Return the progress of each route, the furthest first; [] once a rewording has a number."""
     reports = sources.reports()
-    if sources.setup is None or any(known(report) for report in reports):
+    if any(known(report) for report in reports):
         return []
-    view = sources.pipeline()
     need = max(1, (sources.thresholds or MonitorSettings()).min_trials)
-    flows = {flow.route: flow for flow in view.routes}
+    flows = {flow.route: flow for flow in sources.pipeline().routes}
     progress = []
-    for setup in sources.setup.routes:
+    for setup in sources.setup:
         own = [report for report in reports if report.key.route == setup.route]
         trials = (sum(report.counts.pairs.values()) for report in own if report.key.perturbation != BASELINE)
         have = min(need, max(trials, default=0))
-        problem, step = _stopped(setup, flows.get(setup.route), view)
+        problem, step = _unsampled(setup, flows.get(setup.route))
         progress.append(
             RouteProgress(setup.route, have, need, _outlook(setup, own, have, need), problem, step)
         )
@@ -83,31 +81,21 @@ def _outlook(setup: RouteSetup, reports: Sequence[CellReport], have: int, need: 
     return text
 
 
-def _stopped(setup: RouteSetup, flow: RouteFlow | None, view: PipelineView) -> tuple[str, str]:
-    """Return why nothing of a route is replayed, and what to do; ("", "") if something is."""
+def _unsampled(setup: RouteSetup, flow: RouteFlow | None) -> tuple[str, str]:
+    """Return why no request is sampled, and what to do; ("", "") if one is."""
     if not setup.sampling_rate:
         return "Nothing is sampled: sampling_rate is 0.", "Set it above 0, say to 0.1."
-    if not setup.rewordings:
-        return (
-            "None of its rewordings can run.",
-            "Pipeline says what each of them lacks; general and positional ones need nothing.",
-        )
-    return _unsampled(setup, flow) or _skipped(flow, view) or ("", "")
-
-
-def _unsampled(setup: RouteSetup, flow: RouteFlow | None) -> tuple[str, str] | None:
-    """Return why no request is sampled; None if one is."""
     requests = dict(flow.requests) if flow else {}
     total, replays = sum(requests.values()), flow.skipped.get("replay", 0) if flow else 0
     if flow is None or (total - replays < _ENOUGH and not flow.eligible):
         return (
             "No request that can be replayed has come.",
-            f"Point an application at {setup.base_url}, or send a test request from the set-up page.",
+            f"Point an application at {setup.base_url}; evenkeel check-config --test request sends one.",
         )
     if total and not requests.get("2xx", 0):
         return (
             f"The endpoint answered all {figures.count(total, 'request')} with an error.",
-            "A test request from the set-up page shows what is wrong: mostly the key, model or path.",
+            "evenkeel check-config --test request shows what is wrong: mostly the key, model or path.",
         )
     if not flow.eligible:
         return (
@@ -120,20 +108,4 @@ def _unsampled(setup: RouteSetup, flow: RouteFlow | None) -> tuple[str, str] | N
             f"None of {figures.count(flow.eligible, 'request')} is in the sample so far.",
             f"Nothing to do: {share} of them are. A higher sampling_rate brings numbers sooner.",
         )
-    return None
-
-
-def _skipped(flow: RouteFlow | None, view: PipelineView) -> tuple[str, str] | None:
-    """Return why nothing that was sampled is replayed; None if something is, or still waits."""
-    if flow is None or flow.scored or view.waiting + view.leased:
-        return None
-    skipped = {}
-    for name, count in flow.skipped.items():
-        if name != "replay" and count:
-            skipped[name] = count
-    if not skipped:
-        return None
-    reason = max(skipped, key=lambda name: skipped[name])
-    reason_text, number = skipped_because(reason), figures.count(sum(skipped.values()), "sampled exchange")
-    step = STEPS.get(reason, "Pipeline lists all reasons.")
-    return f"All {number} so far were skipped, {skipped[reason]:,} of them because: {reason_text}.", step
+    return "", ""

@@ -188,10 +188,18 @@ def cell_id(report: CellReport) -> str:
 
 def samples(store: MonitorStore, report: CellReport, limit: int) -> list[ChartSample]:
     """Return the newest points of a cell's course."""
-    course = []
+    points = []
     for point in store.trend(*report.key.parts, limit):
-        course.append(ChartSample(point.at, point.excess, point.excess_lower, point.excess_upper))
-    return course
+        points.append(ChartSample(point.at, point.excess, point.excess_lower, point.excess_upper))
+    return points
+
+
+def course(store: MonitorStore, report: CellReport, now: float) -> Spark | None:
+    """Lay out the last day of a cell; None for a noise floor, which has no limit to come near to."""
+    if report.key.perturbation == BASELINE:
+        return None
+    latest = [sample for sample in samples(store, report, _SPARK_POINTS) if sample.at > now - _DAY_S]
+    return spark(latest, report.detection.threshold, now)
 
 
 def _columns(names: Sequence[str]) -> tuple[OverviewColumn, ...]:
@@ -221,17 +229,12 @@ def _cell(
     # A column of several language pairs shows the worst, which is the one to look at.
     worst = min(reports, key=_rank)
     several = len(column.perturbations) > 1
-    drawn = None
-    # The noise floor has no limit, and so no course towards one.
-    if store is not None and worst.key.perturbation != BASELINE:
-        course = [sample for sample in samples(store, worst, _SPARK_POINTS) if sample.at > now - _DAY_S]
-        drawn = spark(course, worst.detection.threshold, now)
     return OverviewCell(
         worst,
         rewordings.pair_label(worst.key.perturbation) if several else column.label,
         f"{links.route_link(worst.key.route)}#cells" if several else links.cell_link(worst.key),
         any(report.key.parts in in_incidents for report in reports),
-        drawn,
+        course(store, worst, now) if store is not None else None,
     )
 
 

@@ -13,7 +13,6 @@ from evenkeel.console.rendering import Page, PathText, live_handlers
 from evenkeel.console.spend import total_meters
 from evenkeel.core import figures, rewordings
 from evenkeel.core.endpoint import EMBEDDINGS
-from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, PipelineView
     from evenkeel.console.spend import Meter
-    from evenkeel.core.cells import CellReport
     from evenkeel.stores.counters import RouteFlow, UntriedPerturbation
 
 
@@ -176,7 +174,6 @@ DEAD_SHOWN: Final = 50
 DEAD_IN_FILE: Final = 1000
 _BODY_CHARS: Final = 20_000
 
-_UNKNOWN_RESPONSE: Final = "previous_response_unknown"
 _DROPPED: Final = {
     "settled": "its cells are within their limits, so only a share is tried (routes.trials.plan)",
     "queue_full": "the hand-off buffer was full: more is sampled than can be stored",
@@ -252,24 +249,12 @@ def pipeline_page(sources: ConsoleSources) -> Page:
         "Pipeline · evenkeel",
         line=pipeline_line(view),
         view=view,
-        skips=skips(view),
-        because=skipped_because,
+        not_replayed=not_replayed(view.routes),
         dead=letters,
         dead_more=max(0, view.dead - len(letters)),
         dead_known=sources.dead_letters is not None,
         stuck=stuck(view),
     )
-
-
-def skips(view: PipelineView) -> list[tuple[int, str, str]]:
-    """List count, route and reason of what was not scored, most frequent first."""
-    lines = []
-    for flow in view.routes:
-        for reason, count in flow.skipped.items():
-            # Counters stay at 0 for reasons of an earlier process.
-            if count:
-                lines.append((count, flow.route, reason))
-    return sorted(lines, key=lambda row: (-row[0], *row[1:]))
 
 
 def skipped_because(reason: str) -> str:
@@ -280,33 +265,27 @@ def skipped_because(reason: str) -> str:
 class NotReplayedLine(NamedTuple):
     """Requests of a route that are not replayed for a common reason."""
 
-    said: str
+    route: str
+    reason: str
     step: str
+    """What to do, as a sentence."""
     requests: int
 
 
-def not_replayed(flow: RouteFlow, reports: Iterable[CellReport] = ()) -> list[NotReplayedLine]:
-    """List why requests of a route are not replayed and what to do about it, most frequent first.
-
-    Args:
-        flow: Counts of the route.
-        reports: Cells of the route. Replays that the endpoint cannot continue fail in every cell of an
-            exchange alike, so those of the identical resends are the requests.
-    """
+def not_replayed(flows: Iterable[RouteFlow]) -> list[NotReplayedLine]:
+    """List why requests are not replayed and what to do about it, most frequent first."""
     lines = []
-    for reason, count in flow.skipped.items():
-        if reason != EMBEDDINGS:  # counted below, with those that are not looked at
-            step = STEPS.get(reason, "Nothing to do.")
-            lines.append(NotReplayedLine(skipped_because(reason), step, count))
-    for api, count in flow.unread.items():
-        said = f"requests of another API ({api.replace('_', ' ')}) are forwarded and not read"
-        lines.append(NotReplayedLine(said, _UNREAD_STEPS.get(api, "Nothing to do."), count))
-    unknown = 0
-    for report in reports:
-        if report.key.perturbation == BASELINE:
-            unknown += report.counts.failures.get(_UNKNOWN_RESPONSE, 0)
-    lines.append(NotReplayedLine(_DROPPED[_UNKNOWN_RESPONSE], STEPS[_UNKNOWN_RESPONSE], unknown))
-    return sorted((line for line in lines if line.requests), key=lambda line: (-line.requests, line.said))
+    for flow in flows:
+        for reason, count in flow.skipped.items():
+            # Counters stay at 0 for reasons of an earlier process; embeddings are counted below.
+            if count and reason != EMBEDDINGS:
+                step = STEPS.get(reason, "Nothing to do.")
+                lines.append(NotReplayedLine(flow.route, skipped_because(reason), step, count))
+        for api, count in flow.unread.items():
+            reason = f"requests of another API ({api.replace('_', ' ')}) are forwarded and not read"
+            step = _UNREAD_STEPS.get(api, "Nothing to do.")
+            lines.append(NotReplayedLine(flow.route, reason, step, count))
+    return sorted(lines, key=lambda line: (-line.requests, line.route, line.reason))
 
 
 def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Final
 from litestar.exceptions import NotFoundException
 
 from evenkeel.console import links
-from evenkeel.console.cells import cell_groups, excess_bars, quality_changed
+from evenkeel.console.cells import cell_groups, quality_changed
 from evenkeel.console.changes import effect_words, incident_of
 from evenkeel.console.incidents import incident_lines
 from evenkeel.console.now import blind_notices, retirement_notices
-from evenkeel.console.overview import by_model, counted
-from evenkeel.console.pipeline import not_replayed
+from evenkeel.console.overview import by_model, counted, course
 from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.sensitivity import sensitivities
 from evenkeel.console.spend import route_meters
-from evenkeel.console.trends import trends
 from evenkeel.console.wording import doubts
 from evenkeel.core.together import by_themselves
 from evenkeel.core.verdict import BASELINE
@@ -34,9 +32,6 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport, Estimate
 
-CHARTS: Final = 6
-# Newest alert events looked at for the marks in the charts.
-_EVENTS_READ: Final = 400
 # Latest incidents of a route that are mentioned.
 _INCIDENTS: Final = 5
 
@@ -65,7 +60,6 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
     flow = next((flow for flow in view.routes if flow.route == route), None)
     if not own and flow is None:
         return None
-    events = sources.monitor_store.events(_EVENTS_READ)
     noticed = (
         [report for report in sources.change_reports() if route in report.routes]
         if sources.change_reports
@@ -81,9 +75,8 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         announcement=" ".join(line.said for line in incident_lines(going, sources.writer)),
         route=route,
         flow=flow,
-        not_replayed=not_replayed(flow, own) if flow else [],
         models=_models(own, sensitivities(sources.log, route)),
-        bar=excess_bars(own),
+        spark=lambda report: course(sources.monitor_store, report, now),
         in_incidents=situation.in_incidents(),
         quality_changed=quality_changed,
         doubts=doubts,
@@ -98,11 +91,9 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         references=_references(sources, route, now),
         reference_setup=sources.references.setup if sources.references else None,
         spend=route_meters(sources, route),
-        trends=trends(own, events, sources.monitor_store, now, limit=CHARTS),
         minimum=view.minimum_trials,
         counted=counted(report for report in own if not report.retired),
         allowed=limits.pop() if len(limits) == 1 else None,
-        query=f"?{links.query(route=route)}",
     )
 
 

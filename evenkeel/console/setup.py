@@ -1,4 +1,4 @@
-"""The set-up page: what to paste into a client, tests of each part, settings in effect and the audit log."""
+"""The set-up page: what to paste into a client, settings in effect and the audit log."""
 
 from __future__ import annotations
 
@@ -8,28 +8,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from litestar import Response, Router, get, post
-from litestar.exceptions import HTTPException
+from litestar import Response, get
 
-from evenkeel.console.access import Recorder, form_token, own_pages_only, signed, visitor_of
+from evenkeel.console.access import visitor_of
 from evenkeel.console.actions import DONE, action_href
 from evenkeel.console.first_hour import first_hour
-from evenkeel.console.rendering import AnyRequest, Form  # noqa: TC001 - litestar reads the annotations
-from evenkeel.console.sources import SetupSources
-from evenkeel.core.text import LONGEST_NAME
+from evenkeel.console.rendering import AnyRequest  # noqa: TC001 - litestar reads the annotations
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import Check, ConsoleSources, SettingsSection
+    from evenkeel.console.sources import ConsoleSources, SettingsSection
 
 _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not listened on
-_LONGEST_PROMPT: Final = 4_000
 # Entries of the audit log on the page; the download has all of them.
 _ACTIONS: Final = 50
-# Checks that send something, and are therefore written to the audit log.
-_SENDING: Final = frozenset({"request", "notification"})
 
 
 class Snippet(NamedTuple):
@@ -86,67 +80,32 @@ def _changed_settings(sources: ConsoleSources) -> list[SettingsSection] | None:
     return sections
 
 
-def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> Router:
-    """Handlers of GET `/setup`, and POST `/setup` to run a check."""
-    record = Recorder(sources.actions)
-    setup = sources.setup or SetupSources((), {})
+def _latest_model(sources: ConsoleSources) -> str:
+    """Return the model that answered last, for the lines to paste; "" before the first trial."""
+    reports = sources.reports()
+    return max(reports, key=lambda report: report.last_scored_at or 0.0).key.model if reports else ""
 
-    def models() -> list[str]:
-        """Return the names of the models that have answered, latest first."""
-        latest: dict[str, float] = {}
-        for report in sources.reports():
-            model = report.key.model
-            latest[model] = max(latest.get(model, 0.0), report.last_scored_at or 0.0)
-        return sorted(latest, key=lambda name: -latest[name])
 
-    def shown(
-        request: AnyRequest,
-        tried: str = "",
-        result: Check | None = None,
-        asked: Mapping[str, str] | None = None,
-    ) -> Response[bytes]:
-        routes = [route._replace(base_url=_reached(route.base_url, request)) for route in setup.routes]
-        model, visitor = next(iter(models()), ""), visitor_of(request)
+def setup_handler(sources: ConsoleSources, renderer: Renderer) -> HTTPRouteHandler:
+    """Handler of GET `/setup`."""
+
+    @get("/setup", sync_to_thread=True, needs="viewer")
+    def page(request: AnyRequest) -> Response[bytes]:
+        visitor = visitor_of(request)
+        admin = visitor.may("admin")
+        routes = []
+        for setup in sources.setup:
+            routes.append(setup._replace(base_url=_reached(setup.base_url, request)))
         return renderer.response(
             "setup.html",
             routes=routes,
-            snippets=snippets(routes[0].base_url, model or "MODEL") if routes else (),
-            model=(asked or {}).get("model", model),
-            can_try=sources.setup is not None,
-            sending=_SENDING,
-            tried=tried,
-            result=result,
+            snippets=snippets(routes[0].base_url, _latest_model(sources) or "MODEL") if routes else (),
             first_hour=first_hour(sources),
-            token=form_token(request),
-            visitor=replace(visitor, proposed=visitor.proposed or (asked or {}).get("by", "")),
-            sections=_changed_settings(sources) if visitor.may("admin") else None,
-            actions=sources.actions.latest(_ACTIONS) if sources.actions and visitor.may("admin") else None,
+            visitor=visitor,
+            sections=_changed_settings(sources) if admin else None,
+            actions=sources.actions.latest(_ACTIONS) if sources.actions and admin else None,
             action_words=DONE,
             action_href=action_href,
         )
 
-    @get("/", sync_to_thread=True, needs="viewer")
-    def page(request: AnyRequest) -> Response[bytes]:
-        return shown(request)
-
-    @post("/", sync_to_thread=True, guards=[own_pages_only], needs="admin")
-    def tried(request: AnyRequest, data: Form) -> Response[bytes]:
-        name = data.get("check", "")
-        check = setup.checks.get(name)
-        if check is None:
-            raise HTTPException(f"Say what to check: {', '.join(setup.checks)}.", status_code=400)
-        visitor = visitor_of(request)
-        by = str(signed(visitor, {"by": data.get("by", "").strip()}).get("by") or "")[:LONGEST_NAME]
-        if name in _SENDING and not by:
-            raise HTTPException("Say who you are: what is sent is on record.", status_code=400)
-        asked = {
-            "model": data.get("model", "").strip()[:LONGEST_NAME],
-            "prompt": data.get("prompt", "").strip()[:_LONGEST_PROMPT],
-            "by": by,
-            "models": "\n".join(models()),
-        }
-        if name in _SENDING:
-            record(visitor, by, "test_sent", name, at=sources.clock())
-        return shown(request, name, check(asked), asked)
-
-    return Router("/setup", route_handlers=[page, tried])
+    return page

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.monitor.notify import Writer
 
@@ -119,30 +119,6 @@ class RouteSetup(NamedTuple):
     """Number of rewordings that can run with the current settings."""
 
 
-class Check(NamedTuple):
-    """The result of checking a part of the set-up."""
-
-    state: Literal["good", "note", "bad"]
-    """Result; "note" means that the part works or is not set, and that there is something to know."""
-    said: str
-    """Finding, in one or two sentences."""
-    next_step: str = ""
-    """Next step to take, "" if there is none."""
-    sent: str = ""
-    """Request that was sent, without any key; "" if nothing was."""
-    received: str = ""
-    """Response that was received."""
-
-
-@dataclass(frozen=True, slots=True)
-class SetupSources:
-    """Sources of the set-up page and the first hour."""
-
-    routes: tuple[RouteSetup, ...]
-    checks: Mapping[str, Callable[[Mapping[str, str]], Check]]
-    """Checks by name; each takes the fields of the form and may block for a minute."""
-
-
 @dataclass(frozen=True, slots=True)
 class GoldenSources:
     """Stores in which goldens are looked up and approved."""
@@ -202,8 +178,8 @@ class ConsoleSources:
     """The latest changes with their causes, the newest first; None leaves the pages about them out."""
     writer: Writer = field(default_factory=Writer)
     """Says what happened in an incident."""
-    setup: SetupSources | None = None
-    """Sources of the set-up page and the first hour; None leaves these out."""
+    setup: tuple[RouteSetup, ...] = ()
+    """Set-up of each route, for the set-up page and the first hour."""
     gates: Callable[[], list[GateRun]] = list
     """Results of gate runs, oldest first."""
     checks: Callable[[], list[CheckRun]] = list

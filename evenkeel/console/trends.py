@@ -1,7 +1,7 @@
-"""Trend charts: points above noise over time, one small chart per route and perturbation.
+"""Chart of an incident: points above noise over time.
 
-A chart holds every model that has answered on its route, so that a model swap is seen as one line
-ending and the next beginning.
+It holds every model that has answered on the route, so that a model swap is seen as one line ending and the
+next beginning.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from evenkeel.console.chart import ChartMark, chart, value_range
 from evenkeel.console.overview import samples
 from evenkeel.core import figures, rewordings
-from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,9 +20,8 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport
     from evenkeel.core.geometry import Range
     from evenkeel.monitor.incidents import Incident, Part
-    from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
+    from evenkeel.stores.monitor_state import MonitorStore
 
-MAX_CHARTS = 6
 MAX_MODELS = 3
 """Models drawn in one chart, newest first."""
 
@@ -35,7 +33,6 @@ POINTS_READ = 400
 class Trend:
     """A chart with its caption."""
 
-    id: str
     report: CellReport
     """Report of the current model, which is drawn in full color."""
     earlier: tuple[str, ...]
@@ -50,39 +47,6 @@ class Trend:
         """Label of the perturbation."""
         kind = self.report.key.perturbation
         return rewordings.pair_label(kind) if rewordings.language_pair(kind) else rewordings.label(kind)
-
-
-def trends(
-    reports: Sequence[CellReport],
-    events: Sequence[AlertEvent],
-    store: MonitorStore,
-    now: float,
-    *,
-    limit: int = MAX_CHARTS,
-) -> tuple[Trend, ...]:
-    """Build up to `limit` charts: cells of an incident first, then those furthest above noise."""
-    chosen: dict[tuple[str, str], list[CellReport]] = {}
-    for report in sorted(reports, key=_urgency):
-        if report.current.excess is None or report.key.perturbation == BASELINE:
-            continue
-        key = (report.key.route, report.key.perturbation)
-        # Earlier models of a chosen cell join its chart even when the charts are full.
-        if key in chosen or len(chosen) < limit:
-            chosen.setdefault(key, []).append(report)
-
-    drawn = []
-    for members in chosen.values():
-        newest = sorted(members, key=lambda report: report.last_scored_at or 0.0)[-MAX_MODELS:]
-        drawn.append((newest, [samples(store, report, POINTS_READ) for report in newest]))
-    # All charts share a scale: a small wobble must not look like the alert next to it.
-    values = value_range(
-        [line for _, series in drawn for line in series],
-        max((members[-1].detection.threshold for members, _ in drawn), default=0.0),
-    )
-    return tuple(
-        _trend(f"trend-{key}", members, series, _marks(members, events, now), values, now)
-        for key, (members, series) in enumerate(drawn)
-    )
 
 
 def incident_trend(
@@ -127,11 +91,10 @@ def incident_trend(
             ChartMark(incident.closed_at, f"✓ resolved {figures.moment(incident.closed_at, now)}", "resolved")
         )
     values = value_range(series, members[-1].detection.threshold)
-    return _trend("trend", members, series, marks, values, now)
+    return _trend(members, series, marks, values, now)
 
 
 def _trend(
-    element: str,
     members: Sequence[CellReport],
     series: Sequence[Sequence[ChartSample]],
     marks: Sequence[ChartMark],
@@ -141,7 +104,6 @@ def _trend(
     """Lay out one chart; the last member is the current model."""
     current = members[-1]
     return Trend(
-        id=element,
         report=current,
         earlier=tuple(_earlier(report) for report in members[:-1]),
         alert=any(report.detection.alert for report in members),
@@ -156,19 +118,6 @@ def _earlier(report: CellReport) -> str:
 
 def _urgency(report: CellReport) -> tuple[bool, float]:
     return not report.detection.alert, -(report.current.excess.value if report.current.excess else -1.0)
-
-
-def _marks(members: Sequence[CellReport], events: Sequence[AlertEvent], now: float) -> list[ChartMark]:
-    keys = {(report.key.route, report.key.model, report.key.perturbation) for report in members}
-    marks = []
-    for event in events:
-        if event.what == "excess" and (event.route, event.model, event.perturbation) in keys:
-            words = _MARK_WORDS.get(event.kind, event.kind)
-            marks.append(ChartMark(event.at, f"{words} {figures.moment(event.at, now)}", event.kind))
-    return marks
-
-
-_MARK_WORDS = {"raised": "▲ alert", "resolved": "✓ resolved"}
 
 
 def _description(current: CellReport, marks: Sequence[ChartMark]) -> str:

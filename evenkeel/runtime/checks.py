@@ -1,7 +1,4 @@
-"""Checks of the parts of a set-up: the upstreams, one request, the judge, the budget, the notifications.
-
-The console's set-up page runs these checks, and `evenkeel check-config` the same.
-"""
+"""Checks of `evenkeel check-config`: one request, a replay, judge, rewriter, budget, notifications."""
 
 from __future__ import annotations
 
@@ -9,14 +6,12 @@ import asyncio
 import json
 import os
 import time
-from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx2
 
-from evenkeel.console import Check, RouteSetup, SetupSources
 from evenkeel.core import figures
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
 from evenkeel.core.figures import NO_JUDGE
@@ -29,8 +24,6 @@ from evenkeel.runtime import replays
 from evenkeel.runtime.instruments import judge_problem, make_judge
 from evenkeel.runtime.notes import unpriced
 from evenkeel.runtime.notifications import sinks
-from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams
-from evenkeel.settings.types import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -60,55 +53,28 @@ _ADVICE: Final = {
 }
 
 
-def setup_sources(settings: Settings, ask_judge: Callable[[], Reply]) -> SetupSources:
-    """Return the content and the checks of the set-up page.
+class Check(NamedTuple):
+    """The result of checking a part of the set-up."""
 
-    Args:
-        settings: Settings of the set-up.
-        ask_judge: Asks the judge a question with a known answer; blocks. Not called without a judge.
-    """
-    plans = replays.route_plans(settings)
-    routes = []
-    for route in settings.routes:
-        setup = RouteSetup(
-            route.name,
-            settings.base_url(route),
-            without_credentials(route.upstream),
-            route.sampling_rate,
-            route.trials.per_exchange,
-            len(plans[route.name].perturbations),
-        )
-        routes.append(setup)
-    return SetupSources(
-        routes=tuple(routes),
-        checks={
-            "upstream": lambda _: upstream_check(settings),
-            "request": partial(request_check, settings),
-            "replay": partial(replay_check, settings),
-            "judge": lambda _: judge_check(settings, ask_judge),
-            "rewriter": lambda _: rewriter_check(settings),
-            "budget": partial(budget_check, settings),
-            "notification": lambda asked: notification_check(settings, asked.get("by", "")),
-        },
-    )
-
-
-def upstream_check(settings: Settings) -> Check:
-    """Check that keys are there and upstreams accept connections. Blocks for seconds."""
-    problems = [*missing_keys(settings), *unreachable_upstreams(settings)]
-    if problems:
-        return Check("bad", " ".join(f"{problem.rstrip('.')}." for problem in problems))
-    keys = map(str, chain(*settings.keys.values()))
-    return Check("good", "All upstreams accept connections.", received="\n".join(keys))
+    state: Literal["good", "note", "bad"]
+    """Result; "note" means that the part works or is not set, and that there is something to know."""
+    said: str
+    """Finding, in one or two sentences."""
+    next_step: str = ""
+    """Next step to take, "" if there is none."""
+    sent: str = ""
+    """Request that was sent, without any key; "" if nothing was."""
+    received: str = ""
+    """Response that was received."""
 
 
 def run_checks(settings: Settings, names: Sequence[str], asked: Mapping[str, str]) -> list[tuple[str, Check]]:
-    """Run checks of `setup_sources` in a process of their own, one after the other.
+    """Run checks one after the other, and return their results in the same order.
 
     Args:
         settings: Settings to check.
-        names: Names of the checks.
-        asked: Fields of the set-up page's form.
+        names: Names of the checks: request, replay, judge, rewriter, budget, notification.
+        asked: `model` and `prompt` of the test request; "" or missing for the defaults.
     """
 
     def ask_judge() -> Reply:
@@ -120,8 +86,15 @@ def run_checks(settings: Settings, names: Sequence[str], asked: Mapping[str, str
 
         return asyncio.run(ask())
 
-    checks = setup_sources(settings, ask_judge).checks
-    return [(name, checks[name](asked)) for name in names]
+    checks: dict[str, Callable[[], Check]] = {
+        "request": lambda: request_check(settings, asked),
+        "replay": lambda: replay_check(settings, asked),
+        "judge": lambda: judge_check(settings, ask_judge),
+        "rewriter": lambda: rewriter_check(settings),
+        "budget": lambda: budget_check(settings, asked),
+        "notification": lambda: notification_check(settings),
+    }
+    return [(name, checks[name]()) for name in names]
 
 
 class _Credential(NamedTuple):
@@ -347,48 +320,36 @@ def judge_check(settings: Settings, ask: Callable[[], Reply]) -> Check:
 
 
 def budget_check(settings: Settings, asked: Mapping[str, str]) -> Check:
-    """Check the limits of the budget and whether prices are known.
+    """Check the limits of the budget, and whether prices are known.
 
     Args:
         settings: Provide the limits.
-        asked: `models`: names of the models that have answered so far, one per line.
+        asked: `model`: a model that answers, whose price is looked up; "" or missing for none.
     """
     prices, budget = replays.budgeted_prices(settings), settings.budget
-    limits = [
-        *([f"{budget.usd_per_day:,.2f} US dollars"] if budget.usd_per_day is not None else []),
-        *([f"{budget.tokens_per_day:,} tokens"] if budget.tokens_per_day is not None else []),
-    ]
-    limits_line = f"At most {' and '.join(limits)} a day." if limits else "No limit is set."
-    models = list(filter(None, asked.get("models", "").splitlines()))
-    refused = [model for model in models if prices.refuses(model)]
-    if refused:
-        return Check(
-            "bad",
-            f"{limits_line} {figures.listing(refused)} has no known price, so it is not replayed.",
-            "Set its price under prices, or 0 if it is free.",
-        )
-    guessed = [model for model in models if not prices.knows(model)]
-    notes = [f"{figures.listing(guessed)} has no known price."] if guessed else []
-    notes += [f"{model}." for model in unpriced(settings)]
-    priced = [model for model in models if model not in guessed]
-    if priced:
-        limits_line += f" The price of {figures.listing(priced)} is known."
+    limits = []
+    if budget.usd_per_day is not None:
+        limits.append(f"{budget.usd_per_day:,.2f} US dollars")
+    if budget.tokens_per_day is not None:
+        limits.append(f"{budget.tokens_per_day:,} tokens")
+    sentences = [f"At most {' and '.join(limits)} a day." if limits else "No limit is set."]
+    model, advice = asked.get("model", ""), "Set its price under prices, or 0 if it is free."
+    if model and prices.refuses(model):
+        return Check("bad", f"{sentences[0]} {model} has no known price, so it is not replayed.", advice)
+    notes = [f"{name}." for name in unpriced(settings)]
+    if model and prices.knows(model):
+        sentences.append(f"The price of {model} is known.")
+    elif model:
+        notes.append(f"{model} has no known price.")
+    text = " ".join(sentences + notes)
     if not limits:
-        return Check(
-            "note",
-            " ".join([limits_line, *notes]),
-            "Set budget.usd_per_day: replays and the judge are paid for.",
-        )
+        return Check("note", text, "Set budget.usd_per_day: replays and the judge are paid for.")
     if notes:
-        return Check(
-            "note",
-            " ".join([limits_line, *notes]),
-            "Set its price under prices, or 0 if it is free." if guessed else "",
-        )
-    return Check("good", limits_line)
+        return Check("note", text, advice)
+    return Check("good", text)
 
 
-def notification_check(settings: Settings, by: str = "") -> Check:
+def notification_check(settings: Settings) -> Check:
     """Send a marked test message to every channel."""
     problems: list[str] = []
     targets = list(sinks(settings, problems.append))
@@ -398,10 +359,9 @@ def notification_check(settings: Settings, by: str = "") -> Check:
             "No channel is set: incidents show in the console only.",
             "Set alerts.slack_token_env, teams_url_env, pagerduty_key_env, webhook or notify.",
         )
-    who = f" by {by}" if by else ""
     message = NoticeMessage(
         _TITLE,
-        f"Nothing is wrong: this was sent as a test{who}. Incidents will come here.",
+        "Nothing is wrong: this was sent as a test. Incidents will come here.",
         good=True,
         about="test",
     )

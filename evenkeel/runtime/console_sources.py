@@ -11,15 +11,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.console import (
-    JudgeSetup,
-    PipelineView,
-)
+from evenkeel.console import JudgeSetup, PipelineView, RouteSetup
 from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.monitor.export.snapshots import coverage
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import SWAP_SHARE
-from evenkeel.runtime.replays import unavailable
+from evenkeel.runtime.replays import route_plans, unavailable
 from evenkeel.runtime.stores import budgets
 from evenkeel.settings.in_effect import settings_in_effect
 from evenkeel.settings.types import without_credentials
@@ -49,6 +46,7 @@ def with_operations(
         budgets=budgets(settings).routes,
         dead_letters=queue.dead_letters,
         dead_exchange=partial(dead_exchange, queue),
+        setup=route_setups(settings),
         judge=judge_setup(settings),
         settings=partial(settings_in_effect, settings),
     )
@@ -64,6 +62,23 @@ def dead_exchange(queue: ExchangeQueue, exchange_id: str) -> Exchange | None:
         request_body=_readable(exchange.request_body, exchange.request_headers),
         response_body=_readable(exchange.response_body, exchange.response_headers),
     )
+
+
+def route_setups(settings: Settings) -> tuple[RouteSetup, ...]:
+    """Return the settings of each route that decide how its requests become trials."""
+    plans = route_plans(settings)
+    setups = []
+    for route in settings.routes:
+        setup = RouteSetup(
+            route.name,
+            settings.base_url(route),
+            without_credentials(route.upstream),
+            route.sampling_rate,
+            route.trials.per_exchange,
+            len(plans[route.name].perturbations),
+        )
+        setups.append(setup)
+    return tuple(setups)
 
 
 def judge_setup(settings: Settings) -> JudgeSetup | None:

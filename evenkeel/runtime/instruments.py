@@ -27,14 +27,11 @@ from evenkeel.tracing import LAST_SPANS_S, open_spans
 from evenkeel.tracing.scores import ScorePoster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evenkeel.core.budget import CallBudget, CostTracker
     from evenkeel.core.cache import Cache
     from evenkeel.core.verdict import Failure
     from evenkeel.llm.observer import CallObserver
     from evenkeel.llm.price import Prices
-    from evenkeel.metrics.judge import Reply
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
@@ -261,15 +258,6 @@ class Instruments:
         scorer = await asyncio.to_thread(make_scorer, settings, judge, tally)
         replayer = replays.replayer(settings)
         return cls(prices, stores.ledger, tally, spans, scores, judge, health, scorer, replayer)
-
-    def asked_on(self, loop: asyncio.AbstractEventLoop) -> Callable[[], Reply]:
-        """Return a blocking function that asks the judge a question with a known answer."""
-
-        def ask() -> Reply:
-            assert self.judge is not None
-            return asyncio.run_coroutine_threadsafe(self.judge.known(), loop).result()
-
-        return ask
 
     def counted(self) -> Snapshot:
         """Return the counters of this process."""

@@ -26,7 +26,6 @@ What = Literal[
     "challenger_started",
     "challenger_stopped",
     "challenger_labelled",
-    "test_sent",
 ]
 
 KnownBy = Literal["token", "proxy", "typed", "command"]

@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 from playwright.sync_api import expect
 
-from evenkeel.console import Check, GoldenSources, RouteSetup, SetupSources, create_app
+from evenkeel.console import GoldenSources, RouteSetup, create_app
 from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.labels import LabelStore
@@ -99,9 +99,7 @@ def console(request, make_scene, make_cell, database, documents):
     actions.record(Action(shown.scene.now - 60, "ann", "token", "golden_approved", "delivery", "version 2"))
     actions.record(Action(shown.scene.now - 30, "bob", "typed", "label_given", "failed-1", "route chat"))
     routes = (RouteSetup("shop", "http://127.0.0.1:8100/v1", "https://a.example/v1", 0.1, 2, 9),) * 2
-    checked = lambda _: Check("bad", "The key was refused.", "Set another.", "POST", "401")  # noqa: E731
-    setup = SetupSources(routes, {"request": checked})
-    others = {"labels": LabelStore(documents), "actions": actions, "references": kept, "setup": setup}
+    others = {"labels": LabelStore(documents), "actions": actions, "references": kept, "setup": routes}
     app = create_app(altered(shown.sources, goldens=goldens, **others))
     with served(app) as address:
         yield address, shown.scene

@@ -18,7 +18,6 @@ from evenkeel.console.chart import (
     time_ticks,
     value_range,
 )
-from evenkeel.console.trends import MAX_CHARTS, trends
 from evenkeel.core.geometry import Range, Scale
 
 NOW = 1_786_544_400.0
@@ -100,26 +99,3 @@ def test_time_ticks_are_few_ordered_and_inside(span, start):
     assert len(times) <= 6
     assert times == sorted(set(times))
     assert all(start - 1e-6 <= at <= start + span + 1e-6 for at in times)
-
-
-def test_alerting_cells_come_first_then_the_worst(make_scene):
-    """Of many cells the alerts are drawn, then the largest excess, up to a limit."""
-    scene = make_scene("alert")
-    shown = trends(scene.reports, scene.store.events(99), scene.store, scene.now)
-    assert len(shown) == MAX_CHARTS
-    assert [(trend.name, trend.alert) for trend in shown[:4]] == [
-        ("spelling", True),
-        ("casing", True),
-        ("punctuation", False),
-        ("whitespace", False),
-    ]
-
-
-def test_a_model_swap_is_one_chart_with_both_models(make_scene):
-    """The earlier model's line is dimmed in the chart of its successor, with the alert marked."""
-    scene = make_scene("alert")
-    first = trends(scene.reports, scene.store.events(99), scene.store, scene.now)[0]
-    assert (first.report.key.model, first.earlier) == ("swift-2026-08", ("steady-2026-05 (before)",))
-    assert [line.current for line in first.chart.lines] == [False, True]
-    assert [mark.label for mark in first.chart.marks] == ["▲ alert 14:03"]
-    assert "▲ alert 14:03 UTC" in first.description

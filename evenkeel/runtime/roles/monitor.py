@@ -25,7 +25,6 @@ from evenkeel.release.calibration.proposals import LimitProposals
 from evenkeel.release.challenge.board import ChallengeBoard, ChallengeCollector, ChallengeWatch
 from evenkeel.runtime import references
 from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond, urgent_routes
-from evenkeel.runtime.checks import setup_sources
 from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.notifications import challenger_link, channels, contacts, sinks, writer
@@ -174,7 +173,6 @@ class MonitorRole:
             labels=stores.labels,
             challengers=board,
             actions=stores.actions,
-            setup=setup_sources(settings, instruments.asked_on(asyncio.get_running_loop())),
             trace_url=settings.telemetry.trace_url,
             thresholds=folding,
             proposals=proposals.proposals,
