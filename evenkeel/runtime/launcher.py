@@ -527,5 +527,5 @@ def _first_steps(settings: Settings) -> list[str]:
             f"  first number   after {trials} replayed requests of a route: about "
             f"{math.ceil(trials / first.sampling_rate):,} requests at {first.sampling_rate:.0%}"
         ),
-        f"  set up         {settings.access.url}/setup has lines for your client, and a test request",
+        f"  set up         {settings.access.url}/setup has lines for your client",
     ]

@@ -122,7 +122,8 @@ def test_no_other_file_can_be_asked_for(name):
 
 def test_documents_take_no_markup_and_no_script():
     """HTML in the source is text, pictures are their alternative text, headings have the anchors of links."""
-    text = "# A <b>title</b>\n\n<script>alert(1)</script>\n\n[x](javascript:alert(1)) [z](B.md#Part) ![p](a.png)"
+    text = "# A <b>title</b>\n\n<script>alert(1)</script>\n\n"
+    text += "[x](javascript:alert(1)) [z](B.md#Part) ![p](a.png)"
     html = str(as_html(text))
     assert "<script" not in html
     assert "<img" not in html
