@@ -32,6 +32,7 @@ COMMANDS: Final = {
     "incidents": "List, show, acknowledge and close incidents.",
     "changes": "List the changes on each route and their effect.",
     "baseline": "Approve the level that drift is measured from.",
+    "report": "Write a report on live traffic between two dates.",
     "gate": "Check whether a candidate answers your goldens worse than what you run today.",
     "challenge": "Ask another model the same live requests: may it take over?",
     "bench": "Measure offline how robust models are.",
@@ -51,7 +52,7 @@ help of the program would otherwise have to load every command, which takes seco
 """
 
 # Commands in `evenkeel.cli.lab`, which may import `evenkeel.lab`; the others may not.
-_OF_LAB: Final = frozenset({"backtest", "bench", "calibrate", "judge-audit", "simulate"})
+_OF_LAB: Final = frozenset({"backtest", "bench", "calibrate", "judge-audit", "report", "simulate"})
 
 _HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 # Key in the context's `meta` that tells whether the command was asked for JSON.

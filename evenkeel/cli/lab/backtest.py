@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import evenkeel.shadow.perturbations  # noqa: F401 - registers the labels of rewordings
-from evenkeel.cli.lab.options import moment
 from evenkeel.cli.options import PIPED_WIDTH, file_option, json_option
 from evenkeel.core.errors import UserError
 from evenkeel.core.figures import number
 from evenkeel.lab.backtest import SettingsVariant, grid, read_log, read_store, sweep
 from evenkeel.lab.backtest.report import as_json, document
+from evenkeel.lab.report.period import moment
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.kit.arguments import check_writable, words
 from evenkeel.release.kit.renderings import html, json_text, show

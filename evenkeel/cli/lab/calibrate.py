@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from evenkeel.cli.lab.options import model_address, moment
+from evenkeel.cli.lab.options import model_address
 from evenkeel.cli.options import (
     FILE,
     CommandFailedError,
@@ -40,6 +40,7 @@ from evenkeel.lab.calibrate.command import CalibrateOptions, run_calibrate
 from evenkeel.lab.calibrate.scoring import ScoringOptions
 from evenkeel.lab.metrics.embeddings import EmbeddingsUnavailableError
 from evenkeel.lab.metrics.workflow_judge import WorkflowJudge
+from evenkeel.lab.report.period import moment
 from evenkeel.metrics.registry import UnknownMetricError
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.calibration.limits import limits_to_json, lines_of, merged, place_all, read_limits

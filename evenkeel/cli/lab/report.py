@@ -1,0 +1,134 @@
+"""`report`."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from evenkeel.cli.options import file_option, json_option
+from evenkeel.core.figures import number
+from evenkeel.lab.report import sentences
+from evenkeel.lab.report.document import as_json as report_as_json
+from evenkeel.lab.report.document import document
+from evenkeel.lab.report.findings import Wish, make_report
+from evenkeel.lab.report.period import period_of
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.kit.renderings import html
+from evenkeel.release.kit.terminal import plain_console
+from evenkeel.runtime.stores import opened, settings_of_stores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from evenkeel.lab.report.findings import Report
+
+_UNSAFE: Final = re.compile(r"[^\w.-]+")
+
+
+@click.command()
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="Start: 2026-11-01, 2026-11-01T14:30 (UTC), or an age such as 7d or 36h.  [default: 7d]",
+)
+@click.option(
+    "--until", metavar="TIME", help="End, in the same form; a date includes that day.  [default: now]"
+)
+@click.option("--route", metavar="NAME", help="Only this route.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=".",
+    metavar="DIR",
+    help="Folder for the page; created if missing.",
+)
+@file_option("--config", "Settings file of `evenkeel up`; names the store.")
+@file_option(
+    "--data-dir", "Data folder.  [default: ./evenkeel-data]", metavar="DIR", envvar="EVENKEEL_DATA_DIR"
+)
+@json_option
+def report(
+    since: str | None,
+    until: str | None,
+    route: str | None,
+    out: Path,
+    config: Path | None,
+    data_dir: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Write a report on live traffic between two dates.
+
+    The first page sums up in words and one picture how robust the answers were. Tables follow: content delta,
+    quality delta and robustness by route, model, category, format and language, with intervals, noise floor
+    and points above noise; alerts; changes and what coincided with them; what was not measured and why; and
+    the cost. Works while `evenkeel up` runs. With --json it is printed, and no page is written.
+
+    \b
+      evenkeel report --since 2026-11-01 --until 2026-11-20
+      evenkeel report --since 7d --route support --out reports
+      evenkeel report --since 36h --json
+
+    Exit code: 0 done, 2 no verdicts, or invalid options.
+    """
+    settings = settings_of_stores(config, data_dir)
+    period = period_of(since, until, time.time())
+    with opened(settings) as stores, _progress() as progress:
+        finished = make_report(
+            stores,
+            Wish(period, route),
+            min_trials=settings.alerts.min_trials,
+            clock=time.time,
+            progress=progress,
+        )
+    if as_json:
+        click.echo(report_as_json(finished), nl=False)
+        return
+    page = _write(finished, out)
+    click.echo(f"{sentences.title(finished)}, {finished.period.words}")
+    for line in (sentences.headline(finished), *sentences.summary(finished)):
+        click.echo(f"  {line}")
+    click.echo(f"written: {page}")
+
+
+def file_name(finished: Report) -> str:
+    """Return the file name of the page."""
+    suffix = f"-{_UNSAFE.sub('-', finished.route)}" if finished.route else ""
+    return f"evenkeel-report{suffix}-{finished.period.name}.html"
+
+
+def _write(finished: Report, out: Path) -> Path:
+    page = out / file_name(finished)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        page.write_bytes(html(document(finished)))
+    except OSError as error:
+        raise InputError(f"cannot write to {out}: {error.strerror}; choose a folder with --out") from error
+    return page
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Yield a callback that shows a bar on a terminal while the log is read, and does nothing elsewhere."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    err = plain_console(stderr=True)
+    columns = (
+        TextColumn("reading verdicts"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[read]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err, disable=not err.is_terminal, transient=True) as bar:
+        task = bar.add_task("", total=None, read="")
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=max(total, 1), read=number(done))
+
+        yield show

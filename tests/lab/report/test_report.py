@@ -1,0 +1,263 @@
+"""Reports of a planted log: against the console's API on the same store, and as they are written."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import click.testing
+import pytest
+import yaml
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from evenkeel.cli.main import main
+from evenkeel.console import ConsoleSources, PipelineView
+from evenkeel.console.api import api_handlers
+from evenkeel.core.verdict import BASELINE, Failure, QualityScore
+from evenkeel.lab.report.document import document
+from evenkeel.lab.report.findings import Wish, make_report
+from evenkeel.lab.report.period import Period
+from evenkeel.lab.report.tables import Rules
+from evenkeel.monitor.changes.book import ChangeBook
+from evenkeel.monitor.measuring import Measuring
+from evenkeel.monitor.monitor import Monitor, MonitorSettings
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.kit.renderings import html as rendered
+from evenkeel.runtime.stores import opened, settings_of_stores
+from tests.kit.records import altered
+from tests.monitor.planted_verdicts import VERDICT
+from tests.release.pages import Page
+
+T0 = 1_795_041_600.0
+"""2026-11-18 22:40:00 UTC."""
+NOW = T0 + 86_400
+KINDS = (
+    "general.spelling",
+    "format.json",
+    "multilingual.de",
+    "crosslingual.de_to_en",
+    "crosslingual.de_to_fr",
+    "crosslingual.fr_to_en",
+)
+HOSTILE = '=1+1"<script>alert(1)</script>|`'
+"""A name that a client can choose for its model."""
+
+
+def planted(before: int = 120, after: int = 100, other: int = 60):
+    """A log of two routes: on one the model is swapped for a fragile one, on the other nothing happens."""
+    rng = random.Random(7)
+    for number in range(before + after + other):
+        if number < before + after:
+            route, model, fragility = "support", "m-1", 0.1
+            if number >= before:
+                model, fragility = "m-2", 0.6
+        else:
+            route, model, fragility = "triage", HOSTILE, 0.1
+        exchange = f"{number:08x}"
+        resend = 2 if rng.random() < 0.05 else 3
+        for step, kind in enumerate((BASELINE, *rng.sample(KINDS, 3))):
+            rating = resend if kind == BASELINE else 2 if rng.random() < fragility else 3
+            lost = kind != BASELINE and rng.random() < 0.02
+            quality = rng.choice((1.0, 3.0))
+            yield altered(
+                VERDICT,
+                id=f"{exchange}.{step}",
+                exchange_id=exchange,
+                scored_at=T0 + 30 * number + step + rng.uniform(0, 40),  # several workers
+                route=route,
+                model=model,
+                perturbation=kind,
+                seed=number,
+                rating=None if lost else rating,
+                control_rating=resend,
+                quality=(QualityScore("faithfulness", 1, 3.0, quality),) if rating < 3 and not lost else (),
+                failure=Failure("replay", 1, "timeout") if lost else None,
+                details={"rouge_l": 0.8, "decided_by": 2.0, "judged_again": 3.0 if step else 2.0},
+                rated_by="similarity@1",
+                judge_model="judge",
+                tokens=100,
+                cost_usd=0.001,
+                prompt_version="v1",
+            )
+
+
+COUNTERS = [
+    ["exchanges_eligible", {"route": "support"}, 900],
+    ["exchanges_sampled", {"route": "support"}, 250],
+    ["exchanges_skipped", {"route": "support", "reason": "budget"}, 30],
+    ["trials_skipped", {"route": "support", "perturbation": "format.yaml", "reason": "already_wanted"}, 4],
+]
+
+
+def filled(stores):
+    """Write the log and let the monitor fold it; returns the monitor."""
+    for verdict in planted():
+        stores.verdicts.append(verdict, None)
+    stores.counters.publish("worker", {"counters": COUNTERS})
+    monitor = Monitor(stores.verdicts, stores.monitor, MonitorSettings(), clock=lambda: NOW)
+    while monitor.step():
+        pass
+    return monitor
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    """The folder of a filled store on SQLite."""
+    folder = tmp_path_factory.mktemp("data")
+    with opened(settings_of_stores(None, folder), create=True) as stores:
+        filled(stores)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(data_dir):
+    """Makes reports of the store."""
+    with opened(settings_of_stores(None, data_dir)) as stores:
+        yield lambda *wish: make_report(stores, Wish(*wish), clock=lambda: NOW, min_trials=30)
+
+
+@pytest.fixture(scope="module")
+def whole(made):
+    """The report on everything."""
+    return made(Period(T0, NOW))
+
+
+def page(report):
+    return rendered(document(report))
+
+
+DATES = ("--since", "2026-11-18", "--until", "2026-11-19")
+
+
+def command(*arguments):
+    return click.testing.CliRunner().invoke(main, ["report", *map(str, arguments)])
+
+
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
+def place(request, tmp_path):
+    """Options of the command that name an empty store: a folder, or a Redis in a settings file."""
+    if request.param == "sqlite":
+        return ["--data-dir", str(tmp_path / "data")]
+    server = request.getfixturevalue("redis_server")
+    file = tmp_path / "evenkeel.yaml"
+    redis = {"url": server.url, "prefix": f"report{tmp_path.name}"}
+    file.write_text(
+        yaml.safe_dump({"routes": [{"upstream": "http://127.0.0.1:9"}], "storage": {"redis": redis}})
+    )
+    return ["--config", str(file)]
+
+
+def test_the_numbers_are_those_of_the_api(place, tmp_path):
+    """Every cell, roll-up and change of `/api` is in the JSON of a report on all of the log, bit for bit."""
+    option, path = place
+    settings = settings_of_stores(*((None, Path(path)) if option == "--data-dir" else (Path(path), None)))
+    with opened(settings, create=True) as stores:
+        monitor = filled(stores)
+        book = ChangeBook(monitor.change_records, stores.changes, min_trials=30, clock=lambda: NOW)
+        sources = ConsoleSources(
+            reports=monitor.reports,
+            rollups=monitor.rollups,
+            changes=monitor.changes,
+            change_reports=book.reports,
+            log=stores.verdicts,
+            monitor_store=stores.monitor,
+            exposition=lambda: b"",
+            measuring=lambda: Measuring("measuring", NOW),
+            pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),
+            clock=lambda: NOW,
+        )
+        with TestClient(Litestar(api_handlers(sources), logging_config=None)) as client:
+            cells, rollups = client.get("/api/cells").json(), client.get("/api/rollups").json()
+            changes, alerts = client.get("/api/changes").json(), client.get("/api/alerts").json()
+    printed = command(*place, *DATES, "--json", "--out", tmp_path / "none")
+    assert printed.exit_code == 0, printed.output
+    report = json.loads(printed.stdout)
+    assert not (tmp_path / "none").exists()
+    made = command(*place, *DATES, "--out", tmp_path / "out")
+    assert made.exit_code == 0, made.output
+    assert [file.name for file in (tmp_path / "out").iterdir()] == [
+        "evenkeel-report-2026-11-18_2026-11-19.html"
+    ]
+    tables = report["tables"]
+
+    lines = {(line["route"], line["model"], line["name"]): line for name in ("kinds", "formats", "languages")
+             for line in tables[name]}  # fmt: skip
+    grouped = {(line["route"], line["model"], line["name"]): line for line in tables["categories"]}
+    wholes = {(line["route"], line["model"]): line for line in tables["models"]}
+    assert len(cells["cells"]) == 21
+    for cell in cells["cells"]:
+        baseline = cell["perturbation"] == BASELINE
+        name = "baseline" if baseline else cell["perturbation"]
+        line = (grouped if baseline else lines)[cell["route"], cell["model"], name]
+        assert (line["trials"], line["effective"]) == (cell["trials"], cell["effective"])
+        for measure in ("content_delta", "quality_delta", "robustness", "noise_floor", "excess"):
+            assert line[measure] == cell[measure], (name, measure)
+    assert rollups["rollups"]
+    for rollup in rollups["rollups"]:
+        line = wholes[rollup["route"], rollup["model"]]
+        estimates = rollup["windows"]["all"]
+        assert (line["trials"], line["exchanges"]) == (rollup["trials"], estimates["exchanges"])
+        for measure in ("content_delta", "quality_delta", "robustness", "excess"):
+            assert line[measure] == estimates[measure], measure
+    assert report["changes"] == changes["changes"]
+    assert len(report["alerts"]) == sum(event["kind"] == "raised" for event in alerts["events"])
+
+
+def test_a_report_says_what_was_not_measured_and_what_it_cost(whole):
+    """Failures by reason, what the pipeline left out, and the sum of the verdicts' costs."""
+    verdicts = list(planted())
+    failed = [verdict.route for verdict in verdicts if verdict.failure]
+    assert whole.gaps.failures == {route: {"timeout": failed.count(route)} for route in sorted(set(failed))}
+    (flow,) = whole.gaps.flows
+    assert (flow.route, flow.eligible, flow.sampled, flow.skipped) == ("support", 900, 250, {"budget": 30})
+    assert [one.reason for one in whole.gaps.untried] == ["already_wanted"]
+    assert whole.costs["triage"].tokens == 100 * sum(verdict.route == "triage" for verdict in verdicts)
+    assert sum(cost.usd for cost in whole.days.values()) == pytest.approx(0.001 * len(verdicts))
+    assert {(line.route, line.observations < 30) for line in whole.gaps.thin} <= {
+        ("support", True),
+        ("triage", True),
+    }
+
+
+def test_the_page_needs_nothing_and_runs_nothing(whole):
+    """No address, no script; a model's name stays text; the first page has the words and the picture."""
+    text = page(whole).decode()
+    read = Page(text)
+    assert read.addresses == []
+    assert not {"script", "link", "img", "iframe", "object"} & read.tags
+    assert not re.search(r"url\(|@import|https?:", text)
+    assert HOSTILE in Page(page(whole).decode()).text
+    first = page(whole).decode().partition('<section aria-labelledby="models">')[0]
+    assert "of 100 answers keep their quality" in first
+    assert first.count('class="cell b') >= 3 * 5
+    assert "another model" in first
+
+
+def test_errors_say_what_there_is(data_dir, made, whole, tmp_path):
+    """An empty stretch names the log's own, a wrong route the others."""
+    dates = ("--since", "2026-10-01", "--until", "2026-10-02")
+    done = command("--data-dir", data_dir, *dates, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert "from 2026-11-18 to 2026-11-19: --since 2026-11-18 --until 2026-11-19" in done.output
+    with pytest.raises(InputError, match='support and triage; did you mean "support"'):
+        made(Period(T0, NOW), "suport")
+    with (
+        opened(settings_of_stores(None, tmp_path / "empty"), create=True) as stores,
+        pytest.raises(InputError, match="there are no verdicts yet"),
+    ):
+        make_report(stores, Wish(Period(T0, NOW)), clock=lambda: NOW, min_trials=30)
+    done = command("--data-dir", data_dir, *DATES, "--out", data_dir / "evenkeel.db" / "x")
+    assert done.exit_code == 2
+    assert "cannot write" in done.output
+
+
+def test_too_few_trials_give_no_figure(made):
+    """Ten minutes of traffic: trials are shown, figures are not, and the page says so."""
+    found = made(Period(T0, T0 + 600))
+    assert found.tables.whole is not None
+    assert found.tables.whole.robustness is None
+    assert "30 are needed" in page(found).decode()
+    assert found.rules == Rules(MonitorSettings().alpha, 30)
