@@ -17,12 +17,10 @@ from uuid import uuid4
 import click
 from rich.console import Console
 
-from evenkeel.cli.baseline import reports_of
 from evenkeel.cli.options import (
     EXISTING,
     FILE,
     call_options,
-    emit,
     experiment_settings,
     json_option,
     model_options,
@@ -33,14 +31,9 @@ from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
 from evenkeel.metrics.tasks import task_named
 from evenkeel.monitor.detect.gate import GateRules
-from evenkeel.monitor.fold import MonitorSettings
-from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.gate.edits import EditError, NewSystemPrompt, NewTemplate
-from evenkeel.release.gate.plan import Scenario, noise_of, prospects
-from evenkeel.release.gate.plan import document as plan_document
 from evenkeel.release.gate.reports import as_json, as_junit, document, headline
-from evenkeel.release.gate.run import GateOptions, Raters, effort, run_gate
-from evenkeel.release.gate.scoring import RATED
+from evenkeel.release.gate.run import GateOptions, Raters, run_gate
 from evenkeel.release.gate.sides import Side
 from evenkeel.release.goldens.files import load_goldens, newest_versions
 from evenkeel.release.kit.arguments import InputError, check_writable, price, read_text, words, write_reports
@@ -73,9 +66,6 @@ log = logging.getLogger("evenkeel")
 COULD_NOT_MEASURE: Final = 2
 """Exit code of a gate without a result; 1 would read as a regression."""
 _EXIT_CODES: Final = {"pass": 0, "regression": 1, "could_not_measure": COULD_NOT_MEASURE, "undecided": 3}
-_NO_GOLDENS: Final[tuple[tuple[Golden, ...], str]] = ((), "no goldens yet")
-# Above it nearly every pair of answers differs, and no number of goldens shows anything.
-_MOST_NOISE: Final = 0.95
 # Columns of the table where the output is not a terminal.
 _PIPED_WIDTH: Final = 140
 
@@ -146,17 +136,9 @@ _PIPED_WIDTH: Final = 140
 @click.option("--markdown", type=FILE, metavar="FILE", help="Write a Markdown report for a pull request.")
 @click.option("--junit", type=FILE, metavar="FILE", help="Write JUnit XML.")
 @click.option("--json-file", "json", type=FILE, metavar="FILE", help="Write the whole result as JSON.")
-@click.option("--plan", is_flag=True, help="Make no calls; show how many goldens detect which regression.")
-@click.option(
-    "--noise",
-    metavar="SHARE",
-    help="With --plan: noise floor.  [default: from the store]",
-)
 @json_option
 @yes_option
-def gate(
-    files: tuple[Path, ...], *, plan: bool, noise: str | None, as_json: bool, yes: bool, **options: Any
-) -> None:
+def gate(files: tuple[Path, ...], *, as_json: bool, yes: bool, **options: Any) -> None:
     """Check whether a candidate (model, endpoint or prompt) answers goldens worse than what you run today.
 
     FILES hold goldens (JSON lines): requests with an approved answer. Each goes to the candidate and to the
@@ -172,68 +154,8 @@ def gate(
       evenkeel gate goldens.jsonl --base-url https://api.openai.com/v1 --prompt system.txt
       evenkeel gate --config evenkeel.yaml --template now.txt --new-template next.txt --yes
       evenkeel gate goldens.jsonl --base-url … --model … --yes --markdown gate.md --junit gate.xml
-      evenkeel gate goldens.jsonl --plan --noise 0.04
     """
-    if plan:
-        _plan(files, options, noise, json=as_json)
-    else:
-        sys.exit(_run(files, options, json=as_json, confirmed=yes))
-
-
-def _plan(files: tuple[Path, ...], arguments: Mapping[str, Any], noise: str | None, *, json: bool) -> None:
-    """Show what a gate over the goldens could detect.
-
-    Raises: UserError for options, files and stores that cannot be used.
-    """
-    out, _ = consoles(_PIPED_WIDTH)
-    options = options_of(files, arguments, planned=True)
-    share, noise_from = _noise(noise, arguments)
-    scenario = Scenario(
-        share, options.measures, repeats=options.repeats, rules=options.rules, seed=options.seed
-    )
-    lines = effort(options, scenario)
-    goldens, units = len(options.goldens), len(set(clusters(options.goldens).values()))
-    if json:
-        emit(
-            {
-                "source": options.source,
-                "goldens": goldens,
-                "clusters": units,
-                "noise": share,
-                "noise_from": noise_from,
-                "effort": lines,
-                "prospects": [prospect._asdict() for prospect in prospects(scenario, units)],
-            }
-        )
-    else:
-        show(
-            plan_document(scenario, goldens, units, options.source, noise_from=noise_from, effort=lines), out
-        )
-
-
-def _noise(text: str | None, options: Mapping[str, Any]) -> tuple[float, str]:
-    """Return the noise floor to plan for, and its origin."""
-    if text is not None:
-        try:
-            share, source = float(text), "as stated"
-        except ValueError as error:
-            raise InputError(f"--noise: is a share such as 0.05, not {text!r}") from error
-    else:
-        share_found = None
-        if options["config"] is not None or options["data_dir"] is not None:
-            settings = experiment_settings(options)
-            with opened(settings) as stores:
-                reports = reports_of(stores, MonitorSettings(min_trials=settings.alerts.min_trials))
-            share_found = noise_of(reports, options["route"])
-        if share_found is None:
-            raise InputError(
-                "--plan: no noise floor is known; state it with --noise 0.05, or name the store of a "
-                "proxy that has measured it (--data-dir, --config)"
-            )
-        share, source = share_found, "as the cells measured it"
-    if not 0 <= share < _MOST_NOISE:
-        raise InputError(f"--noise: is a share from 0 to below {_MOST_NOISE:g}, not {text}")
-    return share, source
+    sys.exit(_run(files, options, json=as_json, confirmed=yes))
 
 
 def _run(files: tuple[Path, ...], options: Mapping[str, Any], *, json: bool, confirmed: bool) -> int:
@@ -300,23 +222,18 @@ def _keep(outcome: GateOutcome, options: Mapping[str, Any]) -> None:
         log.warning("the console will not list this run: %s", error)
 
 
-def options_of(files: tuple[Path, ...], options: Mapping[str, Any], *, planned: bool = False) -> GateOptions:
+def options_of(files: tuple[Path, ...], options: Mapping[str, Any]) -> GateOptions:
     """Return the options of a run.
 
     Args:
         files: Files of goldens.
         options: The options.
-        planned: True if nothing is sent, so that neither an endpoint nor goldens are needed.
 
     Raises: UserError in one line.
     """
-    settings = _settings(options, planned=planned)
+    settings = _settings(options)
     costs = prices(settings)
-    # A plan works without goldens: it says how many would be needed.
-    if planned and not (files or options["config"] or options["data_dir"]):
-        goldens, source = _NO_GOLDENS
-    else:
-        goldens, source = _goldens(files, settings, options["route"])
+    goldens, source = _goldens(files, settings, options["route"])
     return GateOptions(
         goldens=goldens,
         source=source,
@@ -324,7 +241,6 @@ def options_of(files: tuple[Path, ...], options: Mapping[str, Any], *, planned: 
         task=_task(options["task"]),
         route_tasks={route.name: route.task for route in settings.routes},
         raters=lambda database: _raters(settings, costs, database),
-        measures=len(words(options["gate_on"])) or (len(RATED) if settings.judge else 1),
         prices=costs,
         deciding=words(options["gate_on"]),
         rules=_rules(options),
@@ -407,8 +323,8 @@ def _goldens(
     return goldens, source
 
 
-def _settings(options: Mapping[str, Any], *, planned: bool) -> Settings:
-    if not planned and options["config"] is None and options["base_url"] is None:
+def _settings(options: Mapping[str, Any]) -> Settings:
+    if options["config"] is None and options["base_url"] is None:
         raise SettingsError("no endpoint: set --base-url, or --config to use the routes' upstreams")
     prices = {}
     if options["price"] is not None:

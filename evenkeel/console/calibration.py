@@ -40,7 +40,6 @@ def calibration_page(sources: ConsoleSources) -> Page:
         approved=sources.log.approvals()[: -_APPROVALS - 1 : -1],
         thresholds=sources.thresholds,
         limits=_limits(sources),
-        proposals=sources.proposals(),
         names=_NAMES,
     )
 

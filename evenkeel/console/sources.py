@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.fold import MonitorSettings, SilentReport
     from evenkeel.monitor.measuring import Measuring
-    from evenkeel.release.calibration.proposals import LimitProposal
     from evenkeel.release.challenge.board import ChallengeBoard
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
@@ -208,8 +207,6 @@ class ConsoleSources:
     """Settings of the judge; None without a judge."""
     thresholds: MonitorSettings | None = None
     """Limits of alerts, calibrated or not; None shows only those of the cells."""
-    proposals: Callable[[], Sequence[LimitProposal]] = tuple
-    """Limits that quiet traffic would allow, of routes that have none of their own."""
     settings: Callable[[], Sequence[SettingsSection]] | None = None
     """Settings in effect; None leaves their page out."""
     signs_in: bool = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 
 import click
 import pytest
@@ -81,7 +80,7 @@ def run(tmp_path):
         (("goldens", "show", "nobody"), "nobody"),
         (("goldens", "retire", "nobody"), "nobody"),
         (("baseline", "approve", "--route", "nowhere"), "no scored trials of nowhere"),
-        (("report", "--since", "yesterday"), "--since"),
+        (("backtest", "--from", "yesterday"), "--from"),
     ],
 )
 def test_what_cannot_be_done_is_a_document(run, arguments, said):
@@ -136,11 +135,7 @@ def test_settings_are_checked_with_a_document(run):
     del run
 
 
-def test_a_fingerprint_and_a_plan(run, monkeypatch):
-    """Commands that need no store."""
+def test_a_fingerprint(run, monkeypatch):
+    """It needs no store."""
     monkeypatch.setenv("SOME_KEY", "sk-1")
     assert run("fingerprint", "SOME_KEY", store=False).keys() == {"variable", "fingerprint"}
-    plan = run("gate", "--plan", "--noise", "0.04", store=False)
-    assert (plan["noise"], plan["goldens"], plan["prospects"][0]["regression"]) == (0.04, 0, 0.0)
-    chances = list(plan["prospects"][-1]["chances"].values())
-    assert all(one <= two for one, two in pairwise(chances))

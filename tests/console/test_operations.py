@@ -16,7 +16,6 @@ from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.cells import SegmentReport
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
-from evenkeel.release.calibration.proposals import LimitProposal
 from evenkeel.stores.counters import UntriedPerturbation
 from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
 from tests.console.reading import words
@@ -194,17 +193,15 @@ def test_the_page_of_limits_says_where_they_are_from(client):
         assert part in text
 
 
-def test_calibrated_limits_say_where_they_are_from_and_others_are_proposed(shown):
-    """A route with limits of its own has rows of its own; one with enough quiet traffic has a command."""
+def test_calibrated_limits_say_where_they_are_from(shown):
+    """A route with limits of its own has rows of its own; the page says how to set them."""
     route = shown.sources.reports()[0].key.route
     source = "calibrated on 2,410 quiet trials"
     thresholds = MonitorSettings(limits={route: {Measure.CONTENT: Limit(0.04, source)}})
-    proposal = LimitProposal("chat", "content 0.05", source, "evenkeel calibrate --limits limits.json")
-    sources = altered(shown.sources, thresholds=thresholds, proposals=lambda: (proposal,))
+    sources = altered(shown.sources, thresholds=thresholds)
     with TestClient(create_app(sources)) as client:
         text = words(client.get("/calibration"))
     assert f"shifted answers, points above noise 4 {source}" in text
-    assert f"Route chat has seen enough quiet traffic for limits of its own (content 0.05), {source}." in text
     assert "evenkeel calibrate --limits limits.json" in text
 
 

@@ -22,7 +22,6 @@ from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.metrics.tasks import Task
 from evenkeel.monitor.detect.gate import Gate, GateRules, Shares, least_clusters, least_for_regression
 from evenkeel.release.gate.clusters import clusters, sentence
-from evenkeel.release.gate.plan import outlooks
 from evenkeel.release.gate.scoring import DIFFERS, GateScoring
 from evenkeel.release.gate.sides import (
     SideTask,
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.monitor.detect.gate import GateReport, Measured
-    from evenkeel.release.gate.plan import Scenario
     from evenkeel.release.gate.scoring import ScoredAnswer
     from evenkeel.release.gate.sides import Side, SideName
     from evenkeel.release.kit.confirmation import Confirm
@@ -84,8 +82,6 @@ class GateOptions:
     raters: Callable[[Database], AbstractAsyncContextManager[Raters]]
     """Opens them; the database remembers what a judge said."""
     prices: Prices = field(default_factory=Prices)
-    measures: int = 2
-    """Number of measures that can fail the gate; used by `--plan` alone."""
     deciding: tuple[str, ...] = ()
     """Measures that can fail the gate; none = all."""
     rules: GateRules = field(default_factory=GateRules)
@@ -579,32 +575,3 @@ def _steps_note(fallen: Sequence[FallenGolden]) -> Iterator[str]:
     if changes:
         listed = ", ".join(f"{name} in {number(times)}" for name, times in changes.most_common())
         yield f"Steps of the workflows that were answered worse: {listed}."
-
-
-def effort(options: GateOptions, scenario: Scenario) -> list[str]:
-    """Say how many calls a run is likely to take, and what its answers cost at most.
-
-    Args:
-        options: Of the run that is planned.
-        scenario: What is known.
-    """
-    goldens = len(options.goldens)
-    asked = [task for task in tasks(options.goldens, options.sides) if isinstance(task, SideTask)]
-    if not goldens:
-        return []
-    calls = goldens * len(options.sides) * options.repeats
-    if asked:
-        calls = sum(len(draws(task, options.repeats)) for task in asked)
-    units = len(set(clusters(options.goldens).values()))
-    (likely,) = outlooks(scenario, 0.0, (units,))
-    expected = round(calls * likely.asked / units)
-    lines = [f"An equal candidate takes about {number(expected)} of {number(calls)} calls."]
-    with TemporaryDirectory(prefix="evenkeel-plan-") as folder:
-        database = open_database(options.cache or Path(folder) / "answers", "--cache")
-        try:
-            ahead = estimate(asked, Answers(database), options, None)
-        finally:
-            database.close()
-    if ahead is not None:
-        lines.append(f"Answers cost {usd(ahead.spend.usd)} at most, a judge not counted.")
-    return lines

@@ -21,7 +21,6 @@ from evenkeel.monitor.labels import LabelCollector
 from evenkeel.monitor.measuring import MeasuringWatch, known
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import Notifier
-from evenkeel.release.calibration.proposals import LimitProposals
 from evenkeel.release.challenge.board import ChallengeBoard, ChallengeCollector, ChallengeWatch
 from evenkeel.runtime import references
 from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond, urgent_routes
@@ -79,7 +78,6 @@ class MonitorRole:
     _notifier: Notifier
     _changes: ChangeResponse
     _exposition: Exposition
-    _proposals: LimitProposals
     _notifying: RoleLease
     _responding: RoleLease
     asker: ReferenceAsker
@@ -148,7 +146,6 @@ class MonitorRole:
             lambda: watch().snapshot(),
             detail=settings.telemetry.metrics_detail,
         )
-        proposals = LimitProposals(monitor, stores.verdicts, stores.monitor, folding, clock=time.time)
         sources = ConsoleSources(
             reports=monitor.reports,
             rollups=monitor.rollups,
@@ -175,7 +172,6 @@ class MonitorRole:
             actions=stores.actions,
             trace_url=settings.telemetry.trace_url,
             thresholds=folding,
-            proposals=proposals.proposals,
             signs_in=not settings.access.open_on_loopback,
         )
         publish_labels()
@@ -186,7 +182,6 @@ class MonitorRole:
             notifier,
             changes,
             exposition,
-            proposals,
             notifying,
             _responding=stores.lease("respond", LEASE_S),
             asker=references.asker(settings, stores, instruments, monitor),
@@ -211,7 +206,6 @@ class MonitorRole:
         return (
             partial(self.monitor.run, stopping, _POLL_S, self._exposition.refresh),
             partial(self._notifier.run, stopping, _POLL_S),
-            partial(self._proposals.run, stopping),
             partial(self._needs.run, stopping),
             *self._exposition.readers(stopping),
         )
