@@ -17,6 +17,7 @@ _PAIRS: Final = (
     ("<|begin_of_thought|>", "<|end_of_thought|>"),  # OpenThinker, Skywork
     ("<|START_THINKING|>", "<|END_THINKING|>"),  # Cohere
     ("<unused94>thought", "<unused95>"),  # MedGemma
+    ("<|channel>", "<channel|>"),  # Gemma 4
 )
 _FORMS: Final = tuple(
     (re.compile(rf"\s*{re.escape(start)}", re.IGNORECASE), re.compile(re.escape(end), re.IGNORECASE))
@@ -38,7 +39,9 @@ _CHANNEL: Final = re.compile(
 )
 _MESSAGE_END: Final = re.compile(r"<\|(?:end|return|call)\|>")
 _ANSWER_MARKS: Final = re.compile(
-    r"\A\s*(?:<\|begin_of_solution\|>|<\|START_RESPONSE\|>)|(?:<\|end_of_solution\|>|<\|END_RESPONSE\|>)\s*\Z"
+    # The tags are Granite's and Hunyuan's.
+    r"\A\s*(?:<\|begin_of_solution\|>|<\|START_RESPONSE\|>|<response>|<answer>)"
+    r"|(?:<\|end_of_solution\|>|<\|END_RESPONSE\|>|</response>|</answer>)\s*\Z"
 )
 _FINAL: Final = "final"
 

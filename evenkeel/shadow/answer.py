@@ -11,6 +11,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from evenkeel.core.pair import Answer, ToolCall
@@ -29,6 +30,12 @@ _LONGEST_INT: Final = 100
 _READER: Final = json.JSONDecoder(
     parse_int=lambda digits: int(digits) if len(digits) < _LONGEST_INT else float(digits)
 )
+# Types of parts that are thoughts, some of which have a text like others.
+_THOUGHTS: Final = ("thinking", "reasoning")
+# Characters from which on a tool's name is long enough.
+_LONGEST_NAME: Final = 1_000
+# Shortest text that is taken for a repetition of the whole text; shorter ones come by chance.
+_SHORTEST_REPETITION: Final = 20
 # Characters of an endpoint's own word for an error that a reason repeats.
 _LONGEST_KIND: Final = 80
 # Largest count that is accepted. A server may send any number, and stores could not hold all of them.
@@ -80,9 +87,14 @@ def string(value: Any) -> str | None:
 
 
 def text_of(value: Any) -> str:
-    """Return a string, or the joined text parts of a part list, which some servers send; else ""."""
+    """Return a string, or the text of a part or of a list of parts, which some servers send; else "".
+
+    Parts that are thoughts have no text.
+    """
     if isinstance(value, list):
-        return "".join(text_of(fields(part).get("text")) for part in value)
+        return "".join(map(text_of, value))
+    if isinstance(value, dict):
+        return "" if value.get("type") in _THOUGHTS else text_of(value.get("text"))
     return value if isinstance(value, str) else ""
 
 
@@ -111,14 +123,46 @@ class Call:
     """A tool call that arrives in pieces."""
 
     name: str = ""
-    arguments: str = ""
+    pieces: list[str] = field(default_factory=list)
+    """Pieces of the arguments. They are joined once: there may be a million of them."""
+    chars: int = 0
+    """Characters of all pieces."""
     depth: int = 0
     """Opening braces of the arguments without their closing ones."""
+    closed: bool = False
+    """Whether the last piece that is not blank ends with a brace."""
 
     @property
     def whole(self) -> bool:
         """Return whether the arguments are as good as certainly complete."""
-        return not self.depth and self.arguments.rstrip().endswith("}")
+        return not self.depth and self.closed
+
+    @property
+    def arguments(self) -> str:
+        """Return the arguments so far."""
+        return "".join(self.pieces)
+
+    def add(self, piece: str) -> None:
+        """Append a piece of the arguments.
+
+        Arguments that come in pieces and then as a whole are taken once, and an empty object gives way to
+        what comes behind it.
+        """
+        repeated = len(piece) == self.chars and piece == self.arguments
+        if self.whole and piece and (repeated or self.pieces == ["{}"]):
+            self.clear()
+        if piece:
+            self.pieces.append(piece)
+            self.chars += len(piece)
+            self.depth += piece.count("{") - piece.count("}")
+        if piece.strip():
+            self.closed = piece.rstrip().endswith("}")
+
+    def clear(self) -> None:
+        """Forget the arguments."""
+        self.pieces.clear()
+        self.chars = self.depth = 0
+        self.closed = False
 
 
 _PROMPT_DETAILS: Final = ("prompt_tokens_details", "input_tokens_details")
@@ -204,17 +248,17 @@ class AnswerDraft:
         A name that is repeated with every piece is taken once.
         """
         call = self.calls.setdefault(place, Call())
-        if name != call.name:
+        # A name without end would be copied with each of its pieces.
+        if name != call.name and len(call.name) < _LONGEST_NAME:
             call.name += name
-        call.arguments += arguments
-        call.depth += arguments.count("{") - arguments.count("}")
+        call.add(arguments)
 
     def answer(self) -> Answer:
         """Return the answer received so far. All its strings are well-formed.
 
         Thoughts that the server left at the head of the text are set aside, and counted as such.
         """
-        whole = "".join(self.text)
+        whole = _joined(self.text)
         text = without_thoughts(whole)
         if text is not whole and not self.reasoning_tokens:
             self.reasoning_tokens = estimate_tokens(whole) - estimate_tokens(text) + 1
@@ -235,6 +279,24 @@ class AnswerDraft:
             reasoning_tokens=self.reasoning_tokens,
             response_id=named_if(_well_formed(self.response_id)),
         )
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    """Join the pieces of a text.
+
+    Some servers send all of the text so far with each piece (DashScope, Gemini), or once more at the end
+    (RAGFlow).
+    """
+    texts = [piece for piece in pieces if piece]
+    whole = "".join(texts)
+    if len(texts) > 1 and len(texts[-1]) >= _SHORTEST_REPETITION and 2 * texts[-1] == whole:
+        return texts[-1]
+    if len(texts) > 2:  # noqa: PLR2004 - two pieces begin alike by chance
+        for piece, later in pairwise(texts):
+            if len(later) <= len(piece) or not later.startswith(piece):
+                return whole
+        return texts[-1]
+    return whole
 
 
 def _well_formed(text: str | None) -> str | None:
@@ -309,28 +371,33 @@ class ChoicesReader:
 
     def _read(self, body: dict[str, Any], *, whole: bool) -> None:
         choices = elements(body.get("choices"))
-        if body.get("error") and not choices:
-            raise error_body(body["error"])
+        if not choices and (body.get("error") or body.get("object") == "error"):  # vLLM's is the whole event
+            raise error_body(body.get("error") or body)
         self.draft.note_origin(body)
         # Groq counts the tokens of a stream in a member of its own.
         usage = body.get("usage") or fields(body.get("x_groq")).get("usage")
         self.draft.note_usage(usage, ("prompt_tokens",), "completion_tokens")
         for choice in map(fields, choices):
-            if choice.get("index", 0) == 0 and not (whole and self._any_choice):
+            if not choice.get("index") and not (whole and self._any_choice):
                 self._any_choice = True
                 # Routers report a provider that failed in the middle of an answer this way.
                 if choice.get("error") or choice.get("finish_reason") == "error":
                     raise error_body(choice.get("error") or body.get("error"))
                 self.read_choice(choice, whole=whole)
-                self.draft.finish_reason = string(choice.get("finish_reason")) or self.draft.finish_reason
+                reason = string(choice.get("finish_reason"))
+                if reason and reason != "null":  # DashScope's word for none
+                    self.draft.finish_reason = reason
 
 
+_DONE: Final = "[DONE]"
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
 
 class Event(NamedTuple):
     """Event of a stream."""
 
+    name: str
+    """Type of the event, "" if it states none."""
     data: str
     closed: bool
     """True if a blank line ended the event."""
@@ -342,17 +409,33 @@ def events_of(text: str) -> Iterator[Event]:
     Source: WHATWG HTML, section 9.2.6. An unclosed last event is given too, since servers that
     cut the final newline are common; the caller knows a cut one by its JSON.
     """
+    name = ""
     data: list[str] = []
     for line in _LINE_END.split(text):
         if line:
-            name, _, value = line.partition(":")
-            if name == "data":
+            field_name, _, value = line.partition(":")
+            if field_name == "data":
                 data.append(value.removeprefix(" "))
-        elif data:
-            yield Event("\n".join(data), closed=True)
-            data = []
-    if data:
-        yield Event("\n".join(data), closed=False)
+            elif field_name == "event":
+                name = value.strip()
+            continue
+        for event in _separated(data):
+            yield Event(name, event, closed=True)
+        name, data = "", []
+    *earlier, last = _separated(data) or [""]
+    for event in earlier:
+        yield Event(name, event, closed=True)
+    if last:
+        yield Event(name, last, closed=False)
+
+
+def _separated(data: Sequence[str]) -> list[str]:
+    """Return the data of one event, or of several that no blank line parts, as some servers write them."""
+    if not data:
+        return []
+    whole = [line for line in data if line.lstrip()[:1] == "{" or line.strip() == _DONE]
+    # A pretty-printed object in several lines ends with one that does not open an object.
+    return whole if len(whole) == len(data) else ["\n".join(data)]
 
 
 def read_answer(
@@ -396,16 +479,19 @@ def read_answer(
 
 def _read_stream(reader: AnswerReader, text: str, reason_if_empty: str) -> None:
     seen = False
-    for data, closed in events_of(text):
+    for name, data, closed in events_of(text):
         seen = True
-        if data.strip() == "[DONE]":
+        if data.strip() == _DONE:
             reader.done()
             break
         if data.lstrip()[:1] != "{":
             continue  # blank, "ping", "null": sent to keep the connection open
         if reader.complete and not closed:
             break  # what is cut off behind the end is not missed
-        reader.event(json_object(data, "not_json" if closed else "truncated_stream"))
+        event = json_object(data, "not_json" if closed else "truncated_stream")
+        if name == "error":
+            raise error_body(event.get("error") or event)
+        reader.event(event)
     if not seen:
         raise UnreadableAnswer(reason_if_empty, "the body is no JSON object and holds no event")
     if not reader.complete:

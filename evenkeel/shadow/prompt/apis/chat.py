@@ -161,7 +161,7 @@ class ChatReader(ChoicesReader):
             return False  # some servers make up an id for each piece
         if held.whole:
             return bool(call_id or written(function.get("arguments")))
-        return bool(call_id) and (name != held.name or not held.arguments)
+        return bool(call_id) and (name != held.name or not held.pieces)
 
     def _add_call(self, place: Place, call: dict[str, Any]) -> None:
         function = _function(call)

@@ -186,7 +186,7 @@ class GeminiReader:
         draft.note_origin({"model": data.get("modelVersion"), "id": data.get("responseId")})
         self._note_usage(fields(data.get("usageMetadata")))
         for candidate in map(fields, elements(data.get("candidates"))):
-            if candidate.get("index", 0) != 0:
+            if candidate.get("index"):
                 continue
             self._any_candidate = True
             for part in map(fields, elements(fields(candidate.get("content")).get("parts"))):

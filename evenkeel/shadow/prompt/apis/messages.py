@@ -135,6 +135,8 @@ class MessagesReader:
 
     def __init__(self) -> None:
         self._draft = AnswerDraft()
+        # Calls whose input came whole with their beginning; some gateways send it once more in pieces.
+        self._stated: set[int] = set()
         self._begun = False
         self._stopped = False
 
@@ -147,9 +149,12 @@ class MessagesReader:
         """Implement `AnswerReader`."""
         if body.get("type") == "error" or (body.get("error") and not body.get("content")):
             raise error_body(body.get("error"))
-        if not isinstance(body.get("content"), list):
+        content = body.get("content")
+        if not isinstance(content, list | str):
             raise UnreadableAnswer("no_output", "the response holds no content")
         self._begin(body)
+        if isinstance(content, str):  # some gateways write it as a text
+            self._draft.text.append(content)
 
     def event(self, data: dict[str, Any]) -> None:
         """Implement `AnswerReader`."""
@@ -177,7 +182,8 @@ class MessagesReader:
         if not self._begun:
             raise UnreadableAnswer("no_output", "the stream holds no message")
         for call in self._draft.calls.values():
-            call.arguments = call.arguments or "{}"  # a call without arguments sends no piece of them
+            if not call.pieces:  # a call without arguments sends no piece of them
+                call.add("{}")
         return self._draft.answer()
 
     def _begin(self, message: dict[str, Any]) -> None:
@@ -196,17 +202,22 @@ class MessagesReader:
             case "text":
                 self._draft.text.append(text_of(block.get("text")))
             case "tool_use":
-                # in a stream the input is empty here and follows in pieces
-                self._draft.add_call(
-                    (index, 0), text_of(block.get("name")), written(block.get("input") or None)
-                )
+                # In a stream the input is usually empty here and follows in pieces.
+                stated = written(block.get("input") or None)
+                self._draft.add_call((index, 0), text_of(block.get("name")), stated)
+                if stated:
+                    self._stated.add(index)
 
     def _add_piece(self, index: int, delta: dict[str, Any]) -> None:
         match delta.get("type"):
             case "text_delta":
                 self._draft.text.append(text_of(delta.get("text")))
             case "input_json_delta" if (index, 0) in self._draft.calls:  # else of a tool of the provider
-                self._draft.add_call((index, 0), "", text_of(delta.get("partial_json")))
+                piece = text_of(delta.get("partial_json"))
+                if piece and index in self._stated:
+                    self._stated.remove(index)
+                    self._draft.calls[index, 0].clear()
+                self._draft.add_call((index, 0), "", piece)
 
 
 def _index(data: dict[str, Any]) -> int:

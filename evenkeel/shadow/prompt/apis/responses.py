@@ -51,6 +51,17 @@ _ARGUMENTS: Final = {
 }
 # Member with the arguments of a computer call of the preview, which has one action each.
 _ONE_ACTION: Final = "action"
+# Events with pieces, and the member of an item or of a part of a message that they fill.
+_PIECES: Final = {
+    "output_text": "text",
+    "refusal": "refusal",
+    "function_call_arguments": "arguments",
+    "custom_tool_call_input": "input",
+}
+# Members of a message's parts, with the type of such a part.
+_PARTS: Final = {"text": "output_text", "refusal": "refusal"}
+# Types of parts with text; SGLang's router writes the second.
+_TEXTS: Final = ("output_text", "text")
 # End of the types of results: of the client's tools, and those that the provider gave earlier.
 _RESULT: Final = "_output"
 # Types of items that offer tools behind the beginning of the conversation.
@@ -163,17 +174,17 @@ class ResponsesApi(Api):
 class ResponsesReader:
     """Reads responses. The finish reason is the status, or why an answer is incomplete.
 
-    In a stream the last event holds the whole response, and only that counts; of servers that leave
-    its output empty the items that came before are taken, or else the calls that were begun and the pieces
-    of text.
+    In a stream the last event holds the whole response, and only that counts; of servers whose last event has
+    no text and no calls the items that came before are taken, or else their pieces.
     """
 
     def __init__(self) -> None:
         self._draft = AnswerDraft()
-        self._pieces: list[str] = []
         self._items: list[Any] = []
         # Items that were begun, by their place in the output.
         self._begun: dict[int, dict[str, Any]] = {}
+        # What came in pieces, by place in the output and in its item, and by the member that it fills.
+        self._pieces: dict[tuple[int, int, str], str] = {}
         self._read = False
 
     @property
@@ -188,43 +199,66 @@ class ResponsesReader:
             raise error_body(body.get("error"))
         if status in ("queued", "in_progress", "cancelled"):
             raise UnreadableAnswer("unfinished", f"the response is {status}")
-        output = elements(body.get("output")) or self._items
-        if not output:
-            for item in self._begun.values():
-                if item.get("type") in _ARGUMENTS:
-                    output.append(item)
-            self._draft.text += self._pieces
-        if not output and not self._pieces and not isinstance(body.get("output"), list):
+        outputs = [elements(body.get("output")), self._items, self._assembled()]
+        if not any(outputs) and not isinstance(body.get("output"), list):
             raise UnreadableAnswer("no_output", "the response holds no output")
         self._read = True
-        self._draft.note_origin(body)
-        self._draft.note_usage(body.get("usage"), ("input_tokens",), "output_tokens")
+        draft = self._draft
+        draft.note_origin(body)
+        draft.note_usage(body.get("usage"), ("input_tokens",), "output_tokens")
         why = string(fields(body.get("incomplete_details")).get("reason"))
-        self._draft.finish_reason = why if status == "incomplete" and why else status
-        for number, item in enumerate(map(fields, output)):
-            self._add_item(number, item)
+        draft.finish_reason = why if status == "incomplete" and why else status
+        for output in outputs:
+            for number, item in enumerate(map(fields, output)):
+                self._add_item(number, item)
+            if any(draft.text) or any(draft.refusal) or draft.calls:
+                break
 
     def event(self, data: dict[str, Any]) -> None:
         """Implement `AnswerReader`."""
         if self._read:
             return
         match data.get("type"):
-            case "response.output_text.delta":
-                self._pieces.append(text_of(data.get("delta")))
             case "response.output_item.added":
                 self._begun[_place(data)] = fields(data.get("item"))
-            case "response.function_call_arguments.done":
-                self._begun.setdefault(_place(data), {})["arguments"] = data.get("arguments")
             case "response.output_item.done":
                 self._items.append(data.get("item"))
             case "response.failed":
                 raise error_body(fields(data.get("response")).get("error"))
-            case "response.completed" | "response.incomplete":
+            case "response.completed" | "response.incomplete" | "response.done":
                 self.whole(fields(data.get("response")))
             case "error":
                 raise error_body(data.get("error") or {"code": data.get("code")})
             case None if data.get("error"):
                 raise error_body(data["error"])
+            case str(name):
+                self._add_piece(name, data)
+
+    def _add_piece(self, name: str, data: dict[str, Any]) -> None:
+        """Keep a piece of a text or of a call, of which the last one is the whole again."""
+        what, _, step = name.removeprefix("response.").rpartition(".")
+        member = _PIECES.get(what)
+        if member is None:
+            return
+        key = _place(data), count(data.get("content_index"), 0) or 0, member
+        if step == "delta":
+            self._pieces[key] = self._pieces.get(key, "") + text_of(data.get("delta"))
+        elif isinstance(data.get(member), str):
+            self._pieces[key] = data[member]
+
+    def _assembled(self) -> list[dict[str, Any]]:
+        """Return the output that the pieces make: a message, and the calls that were begun."""
+        content: list[dict[str, str]] = []
+        for (_, _, member), text in self._pieces.items():
+            if member in _PARTS:
+                content.append({"type": _PARTS[member], member: text})
+        output: list[dict[str, Any]] = [{"type": "message", "content": content}] if content else []
+        for place, item in self._begun.items():
+            arguments = _ARGUMENTS.get(string(item.get("type")) or "")
+            if arguments:
+                whole = self._pieces.get((place, 0, arguments), item.get(arguments))
+                output.append({**item, arguments: whole})
+        return output
 
     def done(self) -> None:
         """Ignore `[DONE]`: a stream of this API ends with one of its last events."""
@@ -237,7 +271,7 @@ class ResponsesReader:
         kind = string(item.get("type"))
         if kind == "message":
             for part in map(fields, elements(item.get("content"))):
-                if part.get("type") == "output_text":
+                if part.get("type") in _TEXTS:
                     self._draft.text.append(text_of(part.get("text")))
                     tokens = map(fields, elements(part.get("logprobs")))
                     self._draft.note_logprobs(token.get("logprob") for token in tokens)
