@@ -55,9 +55,8 @@ _MODULES = {"sentence_transformers": "make semantic"}
 
 
 def pytest_addoption(parser):
-    """`--strict-services`: a missing service is a failure, as in CI. `--redis-cluster`: where stores are."""
+    """`--strict-services`: a missing service is a failure, as in CI."""
     parser.addoption("--strict-services", action="store_true", help="a skipped test is a failure")
-    parser.addoption("--redis-cluster", action="store_true", help="stores on a Redis Cluster of three nodes")
 
 
 def _missing(name):
@@ -140,14 +139,13 @@ def pytest_terminal_summary(terminalreporter):
 
 
 @pytest.fixture(scope="session")
-def redis_server(request, tmp_path_factory):
-    """A real Redis, one for each test process; with `--redis-cluster` three nodes that share the keys."""
+def redis_server(tmp_path_factory):
+    """A real Redis, one for each test process."""
     if _missing("redis-server"):
         pytest.skip(f"needs redis-server: {_missing('redis-server')}")
-    from tests.redis_server import RedisCluster, RedisServer  # noqa: PLC0415 - it needs the client library
+    from tests.redis_server import RedisServer  # noqa: PLC0415 - it needs the client library
 
-    kind = RedisCluster if request.config.getoption("--redis-cluster") else RedisServer
-    server = kind(tmp_path_factory.mktemp("redis"))
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
     yield server
     server.stop()
 

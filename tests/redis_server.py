@@ -19,8 +19,6 @@ from tests.services import free_port
 class RedisServer:
     """One server process; it can be killed, stopped and started again on its port and files."""
 
-    cluster = False
-
     def __init__(self, folder, *arguments, port=None):
         self.folder = folder
         self.port = port or free_port()
@@ -63,43 +61,10 @@ class RedisServer:
         self.process.wait(240)
 
 
-class RedisCluster:
-    """Three nodes that share the keys, as `redis-cli --cluster create` puts them together."""
-
-    cluster = True
-
-    def __init__(self, folder):
-        self.nodes = []
-        for number in range(3):
-            (folder / str(number)).mkdir()
-            options = ("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
-            self.nodes.append(RedisServer(folder / str(number), *options))
-        addresses = [f"127.0.0.1:{node.port}" for node in self.nodes]
-        create = ["redis-cli", "--cluster", "create", *addresses, "--cluster-replicas", "0", "--cluster-yes"]
-        subprocess.run(create, check=True, capture_output=True)
-        deadline = time.monotonic() + 240
-        while not all(self._agreed(node) for node in self.nodes):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-
-    @property
-    def url(self):
-        return self.nodes[0].url
-
-    def stop(self, number=signal.SIGTERM):
-        for node in self.nodes:
-            node.stop(number)
-
-    @staticmethod
-    def _agreed(node):
-        with redis.Redis(port=node.port) as client:
-            return b"cluster_state:ok" in client.execute_command("CLUSTER", "INFO")
-
-
 _numbers = itertools.count()
 
 
 def a_store(server, **place):
     """A store of its own in the server: no test sees what another has left."""
-    given = RedisPlace(url=server.url, cluster=server.cluster, prefix=f"test{os.getpid()}.{next(_numbers)}")
+    given = RedisPlace(url=server.url, prefix=f"test{os.getpid()}.{next(_numbers)}")
     return RedisStore(replace(given, **place))

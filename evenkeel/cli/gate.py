@@ -364,7 +364,8 @@ class _Keys:
         self.routes = settings.keys if configured else {}
         self._given = options
         self._shadow = settings.replays
-        self._usual_home = shadow_origin(settings.routes, settings.replays) if configured else own
+        self._header = settings.routes[0].api_key_header
+        self._usual_home = shadow_origin(settings.routes) if configured else own
         # Variables that options name, with the upstream that each belongs to.
         self._named: list[tuple[str, Upstream]] = []
 
@@ -406,7 +407,7 @@ class _Keys:
             return own.replay_headers(header)
         if not keys and self._usual_home is not None and upstream.same_origin(self._usual_home):
             keys = [(self._shadow.api_key_env, upstream)]
-        credential = Credential.read(keys[0][0], header or self._shadow.api_key_header) if keys else None
+        credential = Credential.read(keys[0][0], header or self._header) if keys else None
         return ((credential.header, credential.value),) if credential else ()
 
 

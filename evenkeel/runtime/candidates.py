@@ -11,6 +11,7 @@ from evenkeel.core.figures import percent, usd
 from evenkeel.release.challenge.retirements import retirement_of
 from evenkeel.runtime import replays
 from evenkeel.runtime.references import USUAL_TOKENS
+from evenkeel.runtime.stores import CHALLENGER_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,9 +44,9 @@ def cost_lines(settings: Settings) -> Iterator[str]:
             )
         most = []
         if budget.usd_per_day is not None:
-            most.append(usd(budget.usd_per_day * budget.challengers))
+            most.append(usd(budget.usd_per_day * CHALLENGER_SHARE))
         if budget.tokens_per_day is not None:
-            most.append(f"{round(budget.tokens_per_day * budget.challengers):,} tokens")
+            most.append(f"{round(budget.tokens_per_day * CHALLENGER_SHARE):,} tokens")
         limit = f"all challengers together at most {' and '.join(most)} a day" if most else "no limit is set"
         who = named.model or "the same model"
         yield (

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
-    from evenkeel.settings.replay import ReplaySettings
     from evenkeel.stores.bursts import Bursts
     from evenkeel.stores.changes import ChangeStore
     from evenkeel.stores.lease import RoleLease
@@ -89,7 +88,6 @@ class Responder:
         store: ChangeStore,
         bursts: Bursts,
         goldens: GoldenReplayer,
-        settings: ReplaySettings,
         rates: Mapping[str, float],
         *,
         scores: ReferenceScores | None = None,
@@ -102,7 +100,6 @@ class Responder:
             store: Responses made so far.
             bursts: Bursts of sampling.
             goldens: Replays goldens.
-            settings: Settings of replays.
             rates: Sampling rate of each route, as its settings say.
             scores: Scores the answers before and after silent changes. Loads what scoring needs, also before
                 goldens are asked: few monitors ever do.
@@ -112,7 +109,6 @@ class Responder:
         self._store = store
         self._bursts = bursts
         self._goldens = goldens
-        self._settings = settings
         self._rates = dict(rates)
         self._scores = scores
         self._clock = clock
@@ -129,7 +125,7 @@ class Responder:
                 continue
             if record.kinds & _BURST_FOR:
                 self._burst(record, now)
-            if self._settings.goldens.after_change and record.kinds - _NOT_FOR_GOLDENS:
+            if record.kinds - _NOT_FOR_GOLDENS:
                 jobs.append(Job(record.route, record.id))
         self._end_bursts(records, now)
         return jobs
@@ -276,7 +272,6 @@ class ChangeResponse:
             stores.changes,
             stores.bursts,
             goldens,
-            settings.replays,
             {route.name: route.sampling_rate for route in settings.routes},
             scores=ReferenceScores(
                 records=monitor.change_records,

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from evenkeel.proxy.lanes import Lane
     from evenkeel.runtime.supervisor import Briefing
     from evenkeel.settings import Settings
-    from evenkeel.settings.server import Listen
     from evenkeel.settings.storage import Redaction
     from evenkeel.shadow.protection import Redactor
     from evenkeel.stores.bursts import Bursts, Override
@@ -121,27 +120,6 @@ def connections_within(files: int) -> int:
     """
     reserved = min(files // 2, _RESERVED + files // _RESERVED_SHARE)
     return min(_MOST_CONNECTIONS, max(1, (files - reserved) // _FILES_OF_ONE))
-
-
-def connection_limit(wanted: int | None) -> int:
-    """Return the number of client connections that this process accepts.
-
-    Args:
-        wanted: as the settings say; a warning is logged if there is no room for as many. None = all there is
-            room for.
-    """
-    files = raised_limit()
-    room = connections_within(files)
-    if wanted is None or wanted <= room:
-        return wanted or room
-    log.warning(
-        "listen.connections is %d, but %d open files leave room for %d connections: that is the limit; "
-        "raise the hard one (ulimit -Hn)",
-        wanted,
-        files,
-        room,
-    )
-    return room
 
 
 def redactor(settings: Redaction) -> Redactor:
@@ -276,14 +254,13 @@ async def serve(
     tally = Tally()
     queued = _OpenedWhenUsed(lambda: connect(settings).queue)
     sink = redacting(settings.storage.redaction, spans.sink(queued), tally)
-    names = ClientNames(partial(_salt, settings), settings.listen.proxies, settings.listen.session_header)
+    names = ClientNames(partial(_salt, settings), settings.listen.proxies)
     handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES, names=names)
-    handoff.client_quota = settings.replays.client_exchanges_per_hour
     listen = settings.listen
     plane = DataPlane(
         route_table(settings.routes),
         handoff,
-        limits=_limits(listen),
+        limits=Limits(max_connections=connections_within(raised_limit())),
         callers=Callers(listen.host, listen.hosts, listen.origins),
     )
     loop = asyncio.get_running_loop()
@@ -297,7 +274,6 @@ async def serve(
             encrypted = any(upstream.tls for route in routes.routes for upstream in route.upstreams)
             tls = network.trust() if encrypted else None
             loop.call_soon_threadsafe(plane.reroute, routes, tls)
-            handoff.client_quota = settings.replays.client_exchanges_per_hour
         except Exception:  # the boundary of a reload: if it fails, requests continue as before
             log.exception("the new routes cannot be taken; the old ones stay in force")
 
@@ -342,7 +318,3 @@ def _bodies(
         partial(publish_counters, stopping, shared.source, counters, snapshot),
         partial(follow_bursts, stopping, running.lanes, lambda: connect(settings).bursts),
     )
-
-
-def _limits(listen: Listen) -> Limits:
-    return Limits(max_connections=connection_limit(listen.connections))

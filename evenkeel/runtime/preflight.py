@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, cast
 from urllib.parse import urlsplit
 
-from evenkeel.core.network import NetworkError
+from evenkeel.core.network import CERT_VARIABLE, TRUST_VARIABLE, NetworkError
 from evenkeel.llm.providers import small_model
 from evenkeel.proxy.callers import EVERYWHERE
 from evenkeel.proxy.errors import ForwardingFault
@@ -20,6 +20,7 @@ from evenkeel.proxy.routing import Upstream
 from evenkeel.runtime.stores import connect
 from evenkeel.settings.credentials import shadow_origin
 from evenkeel.settings.scoring import JudgeSettings
+from evenkeel.settings.storage import PASSWORD_VARIABLE
 from evenkeel.settings.types import without_credentials
 from evenkeel.stores.errors import StoreError
 
@@ -109,12 +110,15 @@ def _with_fallbacks(route: Route) -> tuple[Route | Fallback, ...]:
 def _missing_replay_keys(settings: Settings, role: Role | None) -> list[str]:
     problems = []
     shadow = settings.replays.api_key_env
-    if role != "proxy" and _held(shadow) and shadow_origin(settings.routes, settings.replays) is None:
+    is_sent = shadow_origin(settings.routes) is not None
+    is_sent = is_sent or any(route.replay_key_env == shadow for route in settings.routes)
+    if role != "proxy" and _held(shadow) and not is_sent:
         problems.append(
-            f"{shadow} is sent nowhere: the routes' upstreams are of several origins. Say with "
-            "replays.api_key_origin which one it is for, and set replay_key_env on the other routes"
+            f"{shadow} is sent nowhere: the routes' upstreams are of several origins. Name "
+            "it as replay_key_env on the routes that it is for"
         )
-    if role == "worker" or (role == "monitor" and settings.replays.goldens.after_change):
+    # A monitor asks goldens again after a change.
+    if role in {"worker", "monitor"}:
         for keys in chain(*settings.keys.values()):
             if keys.traffic and not any(key.held for key in keys.replays):
                 variables = " or ".join(key.variable for key in keys.replays)
@@ -173,12 +177,12 @@ def redis_notes(settings: Settings) -> list[str]:
     if parts.scheme != "rediss":
         notes.append(
             f"storage.redis.url: prompts and answers travel unencrypted to {others[0]}; write rediss://, "
-            "and ca_file for certificates of your own"
+            f"and name authorities of your own in {TRUST_VARIABLE}"
         )
-    if redis.password is None and redis.cert_file is None:
+    if redis.password is None and not os.environ.get(CERT_VARIABLE):
         notes.append(
             f"redis: {others[0]} is used with no password, so whoever reaches it reads prompts and changes "
-            f"verdicts and spend; set one, in the variable {redis.password_env}"
+            f"verdicts and spend; set one, in the variable {PASSWORD_VARIABLE}"
         )
     return notes
 

@@ -195,11 +195,10 @@ def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
     if admin.login is not None:
         networks = tuple(ip_network(network) for network in admin.login.addresses)
         roles = {person.name: person.role for person in admin.people}
-        login = LoginProxy(admin.login.header, networks, roles, admin.login.role)
-    token, metrics_token = admin.token, admin.metrics_token
+        login = LoginProxy(admin.login.header, networks, roles, "viewer")
+    token, metrics_token = admin.token, None
     if admin.makes_tokens:
-        token = _made(folder, ADMIN_TOKEN)
-        metrics_token = metrics_token or _made(folder, METRICS_TOKEN)
+        token, metrics_token = _made(folder, ADMIN_TOKEN), _made(folder, METRICS_TOKEN)
     sign_in = _sign_in(admin, folder, token) if token or people else None
     return TokenGuard(app, token, admin.hosts, people, login, metrics_token, sign_in=sign_in)
 

@@ -53,9 +53,10 @@ if TYPE_CHECKING:
 
 # Placeholder for the upstream that settings must have if a command needs none; never called.
 _NOWHERE = "http://127.0.0.1:9"
-_SECONDS_PER_HOUR = 3600.0
 # Bytes of the store that archived exchanges of all routes may take, compressed.
 _ARCHIVE_BYTES = 64_000_000
+CHALLENGER_SHARE = 0.2
+"""Largest share of the budget that challengers may use."""
 # Share of the budget that only urgent trials may use: after a change, or where one is suspected.
 _RESERVE = 0.2
 # Largest share of a budget that is set aside for reference prompts.
@@ -202,8 +203,7 @@ class SqliteStores(DocumentStores):
     def queue(self) -> SqliteExchangeQueue:
         """Return the queue of sampled exchanges. A deleted file is created again, whatever `lost` says."""
         database = self._database if self._forgiving else Database(self._path)
-        kept_s = self._settings.storage.exchange_hours * _SECONDS_PER_HOUR
-        return SqliteExchangeQueue(database, time.time, kept_s=kept_s)
+        return SqliteExchangeQueue(database, time.time, kept_s=_SECONDS_PER_DAY)
 
     @cached_property
     def verdicts(self) -> SqliteVerdictLog:
@@ -325,7 +325,7 @@ class RedisStores(DocumentStores):
             self._store,
             time.time,
             max_bytes=round(self._redis.megabytes * 1e6),
-            kept_s=self._settings.storage.exchange_hours * _SECONDS_PER_HOUR,
+            kept_s=_SECONDS_PER_DAY,
             consumer=f"{socket.gethostname()}:{self._consumer}" if self._consumer else None,
         )
 
@@ -442,8 +442,8 @@ def budgets(settings: Settings) -> Budgets:
             own[route.name] = Budget(**limits, spread=common.spread, reserve=_RESERVE, watch=watch)
     tokens, usd = common.tokens_per_day, common.usd_per_day
     own[CHALLENGERS] = Budget(
-        None if tokens is None else round(tokens * common.challengers),
-        None if usd is None else usd * common.challengers,
+        None if tokens is None else round(tokens * CHALLENGER_SHARE),
+        None if usd is None else usd * CHALLENGER_SHARE,
         spread=common.spread,
     )
     return Budgets(
@@ -537,21 +537,13 @@ def _connection(settings: Redis) -> RedisStore:
         name, _, port = address.rpartition(":")
         return Host(name.strip("[]"), int(port))
 
-    def text(path: Path | None) -> str | None:
-        return None if path is None else str(path)
-
     return RedisStore(
         RedisPlace(
             url=settings.url,
-            username=settings.username,
             password=settings.password,
             sentinels=tuple(map(host, settings.sentinels)),
             sentinel_master=settings.sentinel_master or "",
             sentinel_password=settings.sentinel_password,
-            cluster=settings.cluster,
-            ca_file=text(settings.ca_file),
-            cert_file=text(settings.cert_file),
-            key_file=text(settings.key_file),
             prefix=settings.prefix,
             replicas=settings.replicas,
         )

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.proxy.routing import Upstream
-from evenkeel.settings.routes import Credential, route_table
+from evenkeel.settings.routes import Credential, Route, route_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.settings.replay import ReplaySettings
-    from evenkeel.settings.routes import Fallback, Route
+    from evenkeel.settings.routes import Fallback
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -66,24 +66,21 @@ class UpstreamKeys:
 def keys_by_route(routes: Sequence[Route], replays: ReplaySettings) -> dict[str, tuple[UpstreamKeys, ...]]:
     """Return the keys of each route's upstreams, in the order in which they are tried."""
     table = route_table(routes, injecting=False)
-    origin = shadow_origin(routes, replays)
-    common = Key(replays.api_key_env, replays.api_key_header)
+    origin = shadow_origin(routes)
     keys: dict[str, tuple[UpstreamKeys, ...]] = {}
     for section, route in zip(routes, table.routes, strict=True):
-        keys[section.name] = _keys_of(section, route.upstreams, common, origin)
+        keys[section.name] = _keys_of(section, route.upstreams, replays.api_key_env, origin)
     return keys
 
 
-def shadow_origin(routes: Sequence[Route], replays: ReplaySettings) -> Upstream | None:
-    """Return the upstream whose origin the common replay key is for; None if the settings leave it open."""
-    if replays.api_key_origin:
-        return Upstream.parse(replays.api_key_origin)
+def shadow_origin(routes: Sequence[Route]) -> Upstream | None:
+    """Return the upstream whose origin the common replay key is for; None if the routes have several."""
     first, *others = [Upstream.parse(route.upstream) for route in routes]
     return first if all(first.same_origin(other) for other in others) else None
 
 
 def _keys_of(
-    route: Route, upstreams: tuple[Upstream, ...], common: Key, origin: Upstream | None
+    route: Route, upstreams: tuple[Upstream, ...], common: str, origin: Upstream | None
 ) -> tuple[UpstreamKeys, ...]:
     first = upstreams[0]
     of_first = _own(route, first, common, origin)
@@ -104,15 +101,13 @@ def _keys_of(
 
 
 def _own(
-    section: Route | Fallback, upstream: Upstream, common: Key, origin: Upstream | None
+    section: Route | Fallback, upstream: Upstream, common: str, origin: Upstream | None
 ) -> tuple[Key, ...]:
     """Return the replay keys meant for exactly this upstream, the preferred one first."""
-    keys = (
-        _key(section.replay_key_env, section.api_key_header),
-        common if origin is not None and upstream.same_origin(origin) else None,
-        _key(section.api_key_env, section.api_key_header),
-    )
-    return tuple(key for key in keys if key)
+    own = section.replay_key_env if isinstance(section, Route) else None
+    shared = common if origin is not None and upstream.same_origin(origin) else None
+    variables = filter(None, (own, shared, section.api_key_env))
+    return tuple(Key(variable, section.api_key_header) for variable in variables)
 
 
 def _key(variable: str | None, header: str) -> Key | None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, Tag, UpstreamUrl, Variable
+from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, Tag, Variable
 
 
 class RewriterSettings(Section):
@@ -23,13 +23,6 @@ class RewriterSettings(Section):
     """Variable with its key."""
 
 
-class Goldens(Section):
-    """Goldens of a route that are asked again, within the budgets."""
-
-    after_change: bool = True
-    """Asks them after each change."""
-
-
 class References(Section):
     """Prompts of the traffic that are asked again, so that a change nobody announced is found."""
 
@@ -40,23 +33,15 @@ class References(Section):
 
 
 class ReplaySettings(Section):
-    """Sending of replays: credential, limits, goldens, reference prompts, rewriter."""
+    """Sending of replays: credential, limits, reference prompts, rewriter."""
 
     api_key_env: Variable = "EVENKEEL_SHADOW_API_KEY"
-    """Variable with the replays' own credential; sent only if it is set, and only to one origin."""
-    api_key_header: str = "authorization"
-    """`authorization` sends `Bearer KEY`; any other header carries the bare key (`api-key`)."""
-    api_key_origin: UpstreamUrl | None = None
-    """The endpoint that the key is for, by scheme, host and port; `null` = that of all routes' `upstream`, if
-    they share one. With several, replays to the others need `replay_key_env` on their routes."""
+    """Variable with the replays' own credential. It is sent only if the `upstream` of all routes is of one
+    origin (scheme, host and port), and only there; else name each route's key in its `replay_key_env`."""
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
     """Replays under way at once, all routes together."""
     timeout_s: Seconds = 120.0
     """Limit of one replay."""
-    client_exchanges_per_hour: Annotated[int, Field(ge=1)] | None = None
-    """Sampled exchanges of one client that are queued in an hour, in each data-plane process; `null` = any
-    number."""
-    goldens: Goldens = Goldens()
     references: References = References()
     rewriter: RewriterSettings | None = None
     languages: list[Tag] = []
@@ -77,7 +62,10 @@ class PriceSettings(Section):
 
 
 class BudgetSettings(Section):
-    """Daily limit (UTC) on the cost of replays and judging, all routes together. `null` = no limit."""
+    """Daily limit (UTC) on the cost of replays and judging, all routes together. `null` = no limit.
+
+    Challengers may use a fifth of it.
+    """
 
     tokens_per_day: Annotated[int, Field(ge=0)] | None = 5_000_000
     """Tokens as the endpoints report them; estimated from the length where they do not."""
@@ -86,8 +74,6 @@ class BudgetSettings(Section):
     replayed; under the default limit they are taken to cost $5 per million tokens in and $25 out."""
     spread: bool = True
     """Makes a quarter available at once and the rest over the day, so that nights are watched too."""
-    challengers: Annotated[float, Field(gt=0, le=1)] = 0.2
-    """Largest share of the budget that challengers may use."""
     prices: dict[str, PriceSettings] = {}
     """Prices of models that the public list lacks, by name or pattern; `"*"` prices all that have none. A
     model of your own that is free: `{input_usd: 0, output_usd: 0}`."""

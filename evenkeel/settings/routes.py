@@ -85,8 +85,6 @@ class Fallback(Section):
     """Variable with the key that it is sent. Without one, a fallback of another origin gets no credential."""
     api_key_header: str = "authorization"
     """Header of that key; see the route's."""
-    replay_key_env: Variable | None = None
-    """Variable with the key of replays to it, in the same header."""
 
     @model_validator(mode="before")
     @classmethod
@@ -183,9 +181,10 @@ class Route(Section):
     api_key_env: Variable | None = None
     """Variable with the key that is sent upstream; without it the client's own key passes through."""
     api_key_header: str = "authorization"
-    """`authorization` sends `Bearer KEY`; any other header carries the bare key (`api-key`)."""
+    """Header of that key and of the replays' key: `authorization` sends `Bearer KEY`; any other one carries
+    the bare key (`api-key`)."""
     replay_key_env: Variable | None = None
-    """Variable with the key of replays to `upstream`, in the same header; wins over `replays.api_key_env`."""
+    """Variable with the key of replays to `upstream`; wins over `replays.api_key_env`."""
     timeouts: TimeoutSettings = TimeoutSettings()
     sampling_rate: Rate = 0.1
     """Share of eligible requests that are replayed."""

@@ -8,7 +8,7 @@ import re
 import ssl
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -19,6 +19,8 @@ from evenkeel.stores.audit_log import is_name
 Role = Literal["viewer", "labeller", "approver", "admin"]
 TokenScope = Literal["scrape", "read", "approve", "admin"]
 
+SESSION_KEY_VARIABLE: Final = "EVENKEEL_SESSION_KEY"
+SCORES_KEY_VARIABLE: Final = "EVENKEEL_SCORES_KEY"
 # Characters. Shorter ones can be guessed.
 _SHORTEST_TOKEN = 16
 
@@ -114,15 +116,16 @@ class Token(_Holder):
 
 
 class Login(Section):
-    """A proxy in front of the admin port that has people sign in, and says in a header who they are."""
+    """A proxy in front of the admin port that has people sign in, and says in a header who they are.
+
+    Whoever is not among the people is a viewer.
+    """
 
     header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,60}$")] = "x-forwarded-user"
     """Header with the name. The proxy must replace one that a client sends."""
     addresses: list[Network] = []
     """Addresses, or networks, of the proxy: nobody else is believed. May be empty with
     `access.tls.client_ca_file`; then everybody who has a certificate is."""
-    role: Role = "viewer"
-    """Role of everybody who is not among the people."""
 
 
 # All addresses, and the one at which this machine reaches itself.
@@ -150,10 +153,6 @@ class Listen(Section):
 
     processes: Annotated[int, Field(ge=1, le=64)] = 1
     """Data-plane processes that share the port; one a core is the most that helps."""
-    connections: Annotated[int, Field(ge=1)] | None = None
-    """Connections of clients at once, in each process; more are closed. None, or more than there is room
-    for = as many as the limit on open files leaves room for, at most 65,536."""
-
     hosts: list[HostName] = []
     """Names and addresses, without a port, by which applications reach routes with `api_key_env`, besides
     `localhost`, loopback and `host`; with a `host` of `0.0.0.0` every address."""
@@ -162,9 +161,6 @@ class Listen(Section):
     proxies: list[Network] = []
     """Addresses, or networks, of load balancers whose `X-Forwarded-For` names the client's address. It tells
     clients without a key apart, and decides nothing else."""
-    session_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,60}$")] = ""
-    """Header with which clients already name a session, such as `x-session-id`; it is forwarded, and only a
-    hash of it is kept. `x-evenkeel-session` wins over it."""
 
     @property
     def address(self) -> str:
@@ -220,16 +216,10 @@ class Access(Section):
     """Variable with the admin token; required beyond loopback, unless people have tokens, come through a
     login proxy or show certificates. At least 16 characters. With people or a login whoever has it only
     reads. None on loopback = one is made at the first start, in the file `admin-token` of the data folder."""
-    metrics_token_env: Variable | None = None
-    """Variable with a token that reads `/metrics` and nothing else, for Prometheus. None = the admin token is
-    needed, or the one in the file `metrics-token` that is made with it."""
     open_on_loopback: bool = False
     """Lets everybody on this machine in without a token."""
-    session_key_env: Variable | None = None
-    """Variable with what encrypts their cookies, the same for all monitors behind one address. None = made at
-    the first start, in the file `session-key` of the data folder."""
     tokens: list[Token] = []
-    """Tokens of programs, each with a name and a scope."""
+    """Tokens of programs, each with a name and a scope; Prometheus needs one with the scope `scrape`."""
     people: list[Person] = []
     """People with a name, and a role, of their own."""
     login: Login | None = None
@@ -261,14 +251,12 @@ class Access(Section):
         return os.environ.get(self.token_env) if self.token_env else None
 
     @property
-    def metrics_token(self) -> str | None:
-        """The token that reads the metrics, None if there is none of its own."""
-        return os.environ.get(self.metrics_token_env) if self.metrics_token_env else None
-
-    @property
     def session_key(self) -> str | None:
-        """Key that encrypts cookies; None if it is made at the first start."""
-        return os.environ.get(self.session_key_env) if self.session_key_env else None
+        """Key that encrypts cookies; None if it is made at the first start.
+
+        All monitors behind one address need the same one.
+        """
+        return os.environ.get(SESSION_KEY_VARIABLE) or None
 
     @property
     def asks(self) -> bool:
@@ -288,13 +276,13 @@ class Access(Section):
     def _people_differ(self) -> Access:
         holders = [*self.people, *self.tokens]
         names = [holder.name for holder in holders]
-        every = [self.token, self.metrics_token]
+        every = [self.token]
         every += [holder.token for holder in holders]
         tokens = [token for token in every if token]
         if len(set(names)) < len(names):
             raise ValueError("two of the people and tokens have the same name")
         if len(set(tokens)) < len(tokens):
-            raise ValueError("two of the people, tokens, token_env and metrics_token_env have the same token")
+            raise ValueError("two of the people, tokens and token_env have the same token")
         return self
 
     @model_validator(mode="after")
@@ -319,37 +307,32 @@ class Access(Section):
     @model_validator(mode="after")
     def _usable_tokens(self) -> Access:
         """Token is asked for on loopback too: who names one wants to be asked for it."""
-        for setting, variable in (
-            ("token_env", self.token_env),
-            ("metrics_token_env", self.metrics_token_env),
-            ("session_key_env", self.session_key_env),
-        ):
-            if variable is None:
-                continue
-            if not os.environ.get(variable):
-                raise ValueError(f"the variable {variable} named by {setting} is empty")
-            _long_enough(os.environ[variable], f"the variable {variable} named by {setting}")
+        if self.token_env is not None:
+            if self.token is None or not self.token:
+                raise ValueError(f"the variable {self.token_env} named by token_env is empty")
+            _long_enough(self.token, f"the variable {self.token_env} named by token_env")
+        if self.session_key is not None:
+            _long_enough(self.session_key, f"the variable {SESSION_KEY_VARIABLE}")
         if self.open_on_loopback and (self.asks or self._certified):
             raise ValueError("open_on_loopback is set beside what asks who somebody is: take one of them out")
-        if self.metrics_token_env is not None and not (self.asks or self.makes_tokens):
-            raise ValueError("metrics_token_env is set, but everything else is open: set token_env too")
         return self
 
 
 class Scores(Section):
-    """Ratings as scores of your own traces, which requests name by their `traceparent`."""
+    """Ratings as scores of your own traces, which requests name by their `traceparent`.
+
+    The key is read from `EVENKEEL_SCORES_KEY`: `PUBLIC:SECRET` for Langfuse, an API key for Phoenix.
+    """
 
     service: Literal["langfuse", "phoenix"]
     """Service whose score API is called."""
     url: HttpUrl
     """Address of the service, without a path of its API."""
-    key_env: Variable = "EVENKEEL_SCORES_KEY"
-    """Variable with the key: `PUBLIC:SECRET` for Langfuse, an API key for Phoenix."""
 
     @property
     def key(self) -> str:
         """The key; "" if there is none."""
-        return os.environ.get(self.key_env, "")
+        return os.environ.get(SCORES_KEY_VARIABLE, "")
 
 
 class Telemetry(Section):

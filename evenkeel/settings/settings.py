@@ -18,7 +18,6 @@ from evenkeel.core import network
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
 from evenkeel.settings.credentials import UpstreamKeys, keys_by_route
-from evenkeel.settings.gone import GONE
 from evenkeel.settings.judge import JUDGE_KEY, default_judge, judge_of
 from evenkeel.settings.replay import BudgetSettings, ReplaySettings, RewriterSettings
 from evenkeel.settings.routes import PREFIX_PATTERN, Route, route_table
@@ -188,7 +187,7 @@ def _with_shared_keys(raw: Mapping[str, Any], route: Mapping[str, Any]) -> dict[
     usual = replays.get("api_key_env", ReplaySettings().api_key_env)
     return {
         **route,
-        "replays": None if replays.get("api_key_origin") else usual,
+        "replays": usual,
         "judge": None if judge.get("base_url") else judge.get("api_key_env"),
     }
 
@@ -332,26 +331,20 @@ def _given(fault: ErrorDetails) -> str:
 
 
 def _unknown(location: tuple[int | str, ...]) -> str:
-    """Say what to do about a setting that does not exist."""
-    remedy = GONE.get(".".join(part for part in location if isinstance(part, str)))
-    return f"unknown setting{_meant(location)}" if remedy is None else f"is gone: {remedy}"
-
-
-def _meant(location: tuple[int | str, ...]) -> str:
-    """The setting with the most similar name: its name if it belongs here, else with its section."""
+    """Say that a setting does not exist, and which one with a similar name does, here or elsewhere."""
     *section, unknown = ("[]" if isinstance(part, int) else part for part in location)
     paths = dict.fromkeys(_places(Settings))
     for own in (tuple(section), tuple(section[:-1])):  # the keys of a mapping are no part of a place
         siblings = [path[-1] for path in paths if path[:-1] == own]
         if siblings:
             if meant := difflib.get_close_matches(unknown, siblings, n=1):
-                return f"; did you mean {meant[0]!r}?"
+                return f"unknown setting; did you mean {meant[0]!r}?"
             break
     near = difflib.get_close_matches(unknown, [path[-1] for path in paths], n=1)
     if not near:
-        return ""
+        return "unknown setting; docs/reference/settings.md lists all there are"
     elsewhere = next(path for path in paths if path[-1] == near[0])
-    return f"; did you mean {'.'.join(elsewhere).replace('.[]', '[]')!r}?"
+    return f"unknown setting; did you mean {'.'.join(elsewhere).replace('.[]', '[]')!r}?"
 
 
 def _places(section: type[BaseModel]) -> Iterator[tuple[str, ...]]:

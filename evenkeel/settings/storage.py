@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from evenkeel.settings.types import Section, Variable, check_extra
+from evenkeel.settings.types import Section, check_extra
 from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
+
+PASSWORD_VARIABLE: Final = "EVENKEEL_REDIS_PASSWORD"  # noqa: S105 - the variable's name
+SENTINEL_PASSWORD_VARIABLE: Final = "EVENKEEL_REDIS_SENTINEL_PASSWORD"  # noqa: S105 - the variable's name
 
 
 def _without_credentials(url: str) -> str:
@@ -18,7 +20,7 @@ def _without_credentials(url: str) -> str:
     if parts.scheme not in {"redis", "rediss", "unix"}:
         raise ValueError(f"{parts.scheme}://… is not a redis://, rediss:// or unix:// URL")
     if parts.password is not None or "password=" in parts.query:
-        raise ValueError("carries a password; put it into the variable that password_env names")
+        raise ValueError(f"carries a password; put it into the variable {PASSWORD_VARIABLE}")
     return url
 
 
@@ -30,35 +32,23 @@ Address = Annotated[str, Field(pattern=ADDRESS_PATTERN)]
 class Redis(Section):
     """A Redis 7 in place of the data folder, for several proxies, workers and monitors; none = SQLite.
 
-    Needs the extra `redis`.
+    Needs the extra `redis`. Passwords come from `EVENKEEL_REDIS_PASSWORD` and, for Sentinels,
+    `EVENKEEL_REDIS_SENTINEL_PASSWORD`; authorities and a client certificate from the variables that every
+    other call uses.
     """
 
     url: RedisUrl
-    """`redis://HOST:PORT/DB`, `rediss://` for TLS, `unix://PATH`; of a Cluster any node; with Sentinels only
-    the scheme and the number of the database count."""
-    username: str | None = None
-    """ACL user; none = the default user."""
-    password_env: Variable = "EVENKEEL_REDIS_PASSWORD"  # noqa: S105 - the variable's name
-    """Variable with the password; none is sent if it is empty."""
+    """`redis://USER@HOST:PORT/DB`, `rediss://` for TLS, `unix://PATH`; USER is an ACL user. With
+    Sentinels the host does not count. A Redis Cluster cannot be used."""
     sentinels: list[Address] = []
     """Sentinels, as `host:port`, that know where the primary is."""
     sentinel_master: str | None = None
     """Name of the group that they watch."""
-    sentinel_password_env: Variable = "EVENKEEL_REDIS_SENTINEL_PASSWORD"  # noqa: S105 - the variable's name
-    """Variable with their password; none is sent if it is empty."""
-    cluster: bool = False
-    """Set for a Redis Cluster."""
-    ca_file: Path | None = None
-    """Certificates that sign the server's; none = those of the system."""
-    cert_file: Path | None = None
-    """Certificate shown to the server."""
-    key_file: Path | None = None
-    """Key of the certificate."""
     prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,40}$")] = "evenkeel"
     """Begins every key, so that several installations can share a Redis."""
     replicas: Annotated[int, Field(ge=0, le=10)] = 0
     """Replicas that must have an exchange or a verdict before it counts as kept; with 0 a failover may lose
-    the last ones. Not for a Cluster."""
+    the last ones."""
     megabytes: Annotated[float, Field(gt=0)] = 1024.0
     """Memory that waiting exchanges may take there; further ones are not scored, and counted."""
 
@@ -67,23 +57,17 @@ class Redis(Section):
         check_extra("redis", "redis")
         if bool(self.sentinels) != bool(self.sentinel_master):
             raise ValueError("sentinels and sentinel_master go together: set both or none")
-        if self.cluster and self.sentinels:
-            raise ValueError("a Cluster looks after itself: set cluster or sentinels, not both")
-        if self.cluster and self.replicas:
-            raise ValueError("replicas of a Cluster cannot be waited for: set cluster or replicas, not both")
-        if bool(self.cert_file) != bool(self.key_file):
-            raise ValueError("cert_file and key_file go together: set both or none")
         return self
 
     @property
     def password(self) -> str | None:
         """Password in the variable; None if it is empty."""
-        return os.environ.get(self.password_env) or None
+        return os.environ.get(PASSWORD_VARIABLE) or None
 
     @property
     def sentinel_password(self) -> str | None:
         """Password of the Sentinels in the variable; None if it is empty."""
-        return os.environ.get(self.sentinel_password_env) or None
+        return os.environ.get(SENTINEL_PASSWORD_VARIABLE) or None
 
 
 class MonitorSection(Section):
@@ -142,10 +126,11 @@ class Redaction(Section):
 
 
 class Storage(Section):
-    """Exchanges and verdicts that are kept, for how long, and their protection."""
+    """Exchanges and verdicts that are kept, for how long, and their protection.
 
-    exchange_hours: Annotated[float, Field(gt=0)] = 24.0
-    """Hours that an exchange may wait; its bodies are deleted then, scored or not."""
+    An exchange waits for a worker for a day at most; its bodies are deleted then, scored or not.
+    """
+
     verdicts: Annotated[int, Field(ge=1_000)] = 500_000
     """Verdicts kept, the newest; one takes 1 kB, on a Redis 1.5 kB."""
     evidence: Annotated[int, Field(ge=0)] = 20_000

@@ -36,7 +36,7 @@ def config(request, tmp_path):
         return
     store = a_store(request.getfixturevalue("redis_server"))
     place = store.place
-    redis = {"url": place.url, "prefix": place.prefix, "cluster": place.cluster}
+    redis = {"url": place.url, "prefix": place.prefix}
     settings["storage"] = {"redis": redis}
     path.write_text(yaml.safe_dump(settings))
     yield path

@@ -172,6 +172,7 @@ _FUNCTIONS = {
     "dict": lambda *given: dict(zip(given[::2], given[1::2], strict=True)),
     "eq": lambda one, other: one == other,
     "first": lambda items: items[0],
+    "last": lambda items: items[-1],
     "hasPrefix": lambda part, text: text.startswith(part),
     "int": int,
     "join": lambda between, items: between.join(map(_said, items)),

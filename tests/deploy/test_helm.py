@@ -323,7 +323,8 @@ def test_the_scrape_has_the_token_and_the_job_of_the_rules():
     assert own == {"name": "evenkeel", "key": "metrics-token"}
     [page] = [one for one in of_kind("ConfigMap", setup) if "evenkeel.yaml" in one["data"]]
     access = json.loads(page["data"]["evenkeel.yaml"])["access"]
-    assert access["metrics_token_env"] == "EVENKEEL_METRICS_TOKEN"
+    [scraper] = access["tokens"]
+    assert (scraper["token_env"], scraper["scope"]) == ("EVENKEEL_METRICS_TOKEN", "scrape")
     assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": "evenkeel"}]
 
 

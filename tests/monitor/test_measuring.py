@@ -135,7 +135,7 @@ def test_what_is_lost_beside_rated_trials_thins_measuring(plant, counter, reason
 def test_what_is_left_out_by_intention_holds_nothing_up(plant):
     """Settled cells are tried rarely, and replays never."""
     plant.watch()
-    for reason in ("settled", "replay", "client_quota"):
+    for reason in ("settled", "replay"):
         plant.count("exchanges_skipped", 500, reason=reason)
     plant.later()
     assert plant.later(900).causes == ()

@@ -24,14 +24,13 @@ def test_the_cost_is_stated_for_what_can_be_asked(tmp_path):
         settings(
             tmp_path,
             "{model: m, share: 0.5}",
-            "budget: {usd_per_day: 20, tokens_per_day: null, challengers: 0.1, "
-            "prices: {m: {input_usd: 1, output_usd: 10}}}",
+            "budget: {usd_per_day: 20, tokens_per_day: null, prices: {m: {input_usd: 1, output_usd: 10}}}",
         )
     )
     assert said == (
         f"challenger of support: m is asked {percent(0.1, 1)} of the requests; its answers cost about "
         "$8.33 for 10,000 requests of 1,000 tokens in and 400 out, and judging comes on top; all challengers "
-        "together at most $2.00 a day"
+        "together at most $4.00 a day"
     )
 
 

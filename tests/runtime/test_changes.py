@@ -14,7 +14,6 @@ from evenkeel.proxy.routing import ProxyRoute, Upstream
 from evenkeel.runtime.changes import Job, Responder
 from evenkeel.runtime.data_plane import apply_overrides
 from evenkeel.runtime.stamp import fingerprint, settings_that_matter, stamp_of
-from evenkeel.settings.replay import ReplaySettings
 from evenkeel.stores.bursts import Bursts, Override
 from evenkeel.stores.changes import ChangeStore, GoldenResult, GoldenRun
 
@@ -54,14 +53,13 @@ def store(on_sqlite):
     return store
 
 
-def responder(store, records, asked=None, **settings):
+def responder(store, records, asked=None):
     now = [NOW]
     made = Responder(
         lambda: records,
         store,
         store.bursts,
         asked or Goldens(),
-        ReplaySettings(**settings),
         {"chat": 0.1, "full": 1.0},
         clock=lambda: now[0],
     )
@@ -94,20 +92,19 @@ JUDGED = [record(kinds.JUDGE), record(kinds.SETTINGS, name="c2")]
 
 
 @pytest.mark.parametrize(
-    ("records", "goldens", "jobs"),
+    ("records", "jobs"),
     [
-        (JUDGED, {}, [Job("chat", "c1")]),
-        ([record(kinds.MODEL, at=NOW - 7200)], {}, []),
-        ([record(kinds.MODEL, route="full")], {}, [Job("full", "c1")]),
-        ([record(kinds.MODEL)], {"after_change": False}, []),
+        (JUDGED, [Job("chat", "c1")]),
+        ([record(kinds.MODEL, at=NOW - 7200)], []),
+        ([record(kinds.MODEL, route="full")], [Job("full", "c1")]),
     ],
-    ids=["another judge and settings", "an old change", "a route that samples everything", "turned off"],
+    ids=["another judge and settings", "an old change", "a route that samples everything"],
 )
-def test_what_asks_goldens_without_a_burst_or_does_nothing(store, records, goldens, jobs):
+def test_what_asks_goldens_without_a_burst_or_does_nothing(store, records, jobs):
     """Our own settings ask nothing; a monitor that folds last month's log again starts nothing."""
-    made, _ = responder(store, records, **({"goldens": goldens} if goldens else {}))
+    made, _ = responder(store, records)
     assert made.plan() == jobs
-    assert goldens or store.bursts.active(NOW) == []
+    assert store.bursts.active(NOW) == []
 
 
 def test_the_store_keeps_the_newest_runs_and_gives_them_back_equal(store):

@@ -7,7 +7,7 @@ import resource
 
 import pytest
 
-from evenkeel.runtime.data_plane import connection_limit, connections_within, raised_limit
+from evenkeel.runtime.data_plane import connections_within, raised_limit
 from evenkeel.runtime.process import stay_responsive
 
 
@@ -30,17 +30,6 @@ def test_the_process_takes_all_the_files_it_may_have():
     """The soft limit is raised to the hard one, or to 262,144."""
     assert raised_limit() == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     assert raised_limit() >= min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 262_144)
-
-
-def test_more_connections_than_there_is_room_for_are_said_and_not_allowed(caplog):
-    """A stated limit counts if it can be kept; else a warning names both numbers and what to do."""
-    room = connections_within(raised_limit())
-    assert connection_limit(None) == room
-    assert connection_limit(7) == 7
-    assert not caplog.records
-    assert connection_limit(room + 1) == room
-    assert f"room for {room} connections" in caplog.text
-    assert "ulimit -Hn" in caplog.text
 
 
 def test_what_was_loaded_is_not_collected_again():

@@ -61,7 +61,7 @@ def test_replays_use_their_own_credential_before_the_routes(target):
     route = {"upstream": "http://a/v1", "api_key_env": "UPSTREAM_KEY", "api_key_header": "api-key"}
     assert target(route, environment={"UPSTREAM_KEY": "u"}).headers == (("api-key", "u"),)
     shadow = target(route, environment={"EVENKEEL_SHADOW_API_KEY": "s"})
-    assert shadow.headers == (("authorization", "Bearer s"),)
+    assert shadow.headers == (("api-key", "s"),)
 
 
 def test_a_replay_states_the_version_and_betas_that_the_client_did(target):

@@ -60,16 +60,12 @@ class Configuration:
         """Value of a key → the upstreams that may be sent it."""
         self.routes = [self._route(number) for number in range(rng.randint(1, 3))]
         firsts = {str(Upstream.parse(route["upstream"])) for route in self.routes}
-        replays = {"api_key_header": rng.choice(HEADERS)}
         origins = firsts if len(firsts) == 1 else set()
-        if rng.random() < 0.5:
-            replays["api_key_origin"] = rng.choice(ORIGINS) + "/any"
-            origins = {str(Upstream.parse(replays["api_key_origin"]))}
         monkeypatch.delenv(SHADOW, raising=False)
         if rng.random() < 0.7:
             monkeypatch.setenv(SHADOW, "key-shadow")
         self.allowed["key-shadow"] = origins
-        self.settings = Settings(routes=self.routes, replays=replays)
+        self.settings = Settings(routes=self.routes)
 
     def _route(self, number):
         rng = self._rng
@@ -79,16 +75,17 @@ class Configuration:
         urls = [f"{url}/base{place}" for place, url in enumerate(names)]
         route = {"name": f"r{number}", "match": {"prefix": f"/r{number}"}, "upstream": urls[0]}
         route["share_credentials"] = rng.random() < 0.2
-        route |= self._keys(number, urls[0])
+        route |= self._keys(urls[0], ("api_key_env", "replay_key_env"))
         route["fallbacks"] = [
-            url if rng.random() < 0.4 else {"url": url, **self._keys(number, url)} for url in urls[1:]
+            url if rng.random() < 0.4 else {"url": url, **self._keys(url, ("api_key_env",))}
+            for url in urls[1:]
         ]
         return route
 
-    def _keys(self, number, url):
+    def _keys(self, url, settings):
         rng = self._rng
         keys = {"api_key_header": rng.choice(HEADERS)}
-        for setting in ("api_key_env", "replay_key_env"):
+        for setting in settings:
             if rng.random() < 0.5:
                 value = f"key-{len(self.allowed)}"
                 self.allowed[value] = {str(Upstream.parse(url))}
@@ -183,18 +180,18 @@ def test_a_route_that_shares_its_credentials_takes_them_along():
 
 
 def test_one_key_of_replays_goes_to_one_origin(monkeypatch):
-    """Routes of two origins do not share it: the settings say whose it is, or it is sent nowhere, loudly."""
+    """Routes of two origins do not share it: a route names it as its own, or it is sent nowhere, loudly."""
     monkeypatch.setenv(SHADOW, "s")
     routes = [
         {"name": "a", "upstream": "http://a/v1"},
         {"name": "b", "match": {"prefix": "/b"}, "upstream": "http://b"},
     ]
 
-    def carried(**replays):
-        settings = Settings(routes=routes, replays=replays)
+    def carried(**second):
+        settings = Settings(routes=[routes[0], routes[1] | second])
         told = any(SHADOW in line for line in missing_keys(settings, "worker"))
         return {name: keys[0].replay_headers() for name, keys in settings.keys.items()}, told
 
     assert carried() == ({"a": (), "b": ()}, True)
     header = (("authorization", "Bearer s"),)
-    assert carried(api_key_origin="http://b") == ({"a": (), "b": header}, False)
+    assert carried(replay_key_env=SHADOW) == ({"a": (), "b": header}, False)

@@ -23,7 +23,6 @@ PLAIN, OPEN = "unencrypted", "no password"
         ({"url": "redis://127.0.0.1.evil.test:6379/0"}, "secret", (PLAIN,)),
         ({"url": "rediss://redis.test:6379/0"}, "", (OPEN,)),
         ({"url": "rediss://redis.test:6379/0"}, "secret", ()),
-        ({"url": "rediss://redis.test:6379/0", "cert_file": "c.pem", "key_file": "k.pem"}, "", ()),
         ({"url": "redis://x/0", "sentinels": ["s.test:26379"], "sentinel_master": "m"}, "s", (PLAIN,)),
         (
             {"url": "redis://127.0.0.1/0", "sentinels": ["s.test:26379"], "sentinel_master": "m"},

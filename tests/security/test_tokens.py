@@ -41,7 +41,9 @@ def test_the_token_of_the_metrics_reads_nothing_else(monkeypatch, tmp_path):
     """A scraper that is broken into gives no prompts away; 16 characters are enough for a token."""
     monkeypatch.setenv("ADMIN", ADMIN)
     monkeypatch.setenv("METRICS", METRICS)
-    section = access_of(tmp_path, "{token_env: ADMIN, metrics_token_env: METRICS}")
+    section = access_of(
+        tmp_path, "{token_env: ADMIN, tokens: [{name: p, token_env: METRICS, scope: scrape}]}"
+    )
     guard = guarded(Litestar([page], logging_config=None), section, tmp_path)
     with TestClient(guard) as client:
         assert status(client, "/metrics", METRICS) == 200

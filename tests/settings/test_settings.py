@@ -103,15 +103,12 @@ RUDE = "{description: How kind it is, scale: {3: kind}}"
         ("routes: [", r"evenkeel\.yaml: line \d is not YAML"),
         ("- routes:", r"must be a mapping"),
         ("listen: {port: 1} # routes:", r"no upstream to forward to; name one with --upstream"),
-        ("embeddings: false", r"embeddings: is gone: similarity reads words"),
-        ("shadow: {concurrency: 2}", r"shadow: is gone: write `replays`"),
-        ("routes: [{upstream: 'http://a', prefix: /a}]", r"prefix: is gone: write `match\.prefix`"),
-        ("judge: {model: m, group: 2}", r"judge\.group: is gone: it has a fixed value now; remove it"),
+        ("embeddings: false", r"embeddings: unknown setting; docs/reference/settings\.md"),
+        ("routes: [{upstream: 'http://a', prefix: /a}]", r"prefix: .*mean 'routes\[\]\.match\.prefix'"),
         # What is chosen by name, and the calibration, is looked up before the start.
         (f"{ROUTE}\n  - {SPELLING}", r"routes\[1\]\.trials\.perturbations: .*did you mean general\.spelling"),
         ("routes: [{upstream: 'http://a', task: case_sumary}]", r"routes\[0\]\.task: .*case_summary"),
         ("routes: [{upstream: 'http://a', template: ['{all}']}]", r"routes\[0\]\.template: .*text besides"),
-        ("replays: {compounds: {mix: [format.json]}}", r"compounds: is gone: offer a perturbation"),
         ("judge: {model: m, tasks: {case_summary: [faithfullness]}}", r"faithfulness"),
         (f"judge: {{model: m, qualities: {{kind: {RUDE}}}}}", r"kind"),
     ],
@@ -233,23 +230,19 @@ def test_without_a_redis_everything_is_in_the_data_folder():
 
 
 def test_everything_that_leads_to_a_redis(monkeypatch):
-    """Names of variables stand in the settings, what they hold does not."""
-    monkeypatch.setenv("KEEL_PW", "s3cret")
-    monkeypatch.setenv("KEEL_SENTINEL_PW", "other")
+    """Passwords come from the environment alone."""
+    monkeypatch.setenv("EVENKEEL_REDIS_PASSWORD", "s3cret")
+    monkeypatch.setenv("EVENKEEL_REDIS_SENTINEL_PASSWORD", "other")
     settings = given(
         url="rediss:///3",
-        username="keel",
-        password_env="KEEL_PW",
         sentinels=["one:26379", "[::1]:26380"],
         sentinel_master="main",
-        sentinel_password_env="KEEL_SENTINEL_PW",
-        ca_file="/etc/ca.pem",
         prefix="prod",
     )
     place = RedisStores(settings)._store.place
-    assert (place.username, place.password, place.sentinel_password) == ("keel", "s3cret", "other")
+    assert (place.password, place.sentinel_password) == ("s3cret", "other")
     assert place.sentinels == (Host("one", 26379), Host("::1", 26380))
-    assert (place.sentinel_master, place.ca_file, place.prefix) == ("main", "/etc/ca.pem", "prod")
+    assert (place.sentinel_master, place.prefix) == ("main", "prod")
     for shown in (json.dumps(settings.model_dump(mode="json")), repr(settings), repr(place), str(place)):
         assert "s3cret" not in shown
 
@@ -261,11 +254,6 @@ def test_everything_that_leads_to_a_redis(monkeypatch):
         ({"url": "redis://:hunter2@a"}, "carries a password"),
         ({"url": "redis://a?password=hunter2"}, "carries a password"),
         ({"url": "redis://a", "sentinels": ["a:1"]}, "sentinels and sentinel_master go together"),
-        (
-            {"url": "redis://a", "cluster": True, "sentinels": ["a:1"], "sentinel_master": "m"},
-            "set cluster or sentinels, not both",
-        ),
-        ({"url": "redis://a", "cert_file": "a"}, "cert_file and key_file go together"),
         ({"url": "redis://a", "prefix": "a{b}"}, r"redis\.prefix"),
         ({"url": "redis://a", "sentinels": ["a"], "sentinel_master": "m"}, r"redis\.sentinels\[0\]"),
     ],

@@ -1,4 +1,4 @@
-"""Every kind of Redis that settings can name: password, ACL user, TLS, Unix socket, Sentinel, Cluster."""
+"""Every kind of Redis that settings can name: password, ACL user, TLS, Unix socket, Sentinel."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def use(place):
     lease = RedisLease(store, "notify", "one")
     assert lease.hold()
     lease.leave()
-    keys = store.client.keys("*") if not place.cluster else store.client.keys("*", target_nodes="primaries")
+    keys = store.client.keys("*")
     assert all(key.startswith(f"{place.prefix}:{{".encode()) for key in keys)
     store.close()
 
@@ -101,11 +101,12 @@ def test_an_acl_user_that_may_touch_these_keys_only(start):
             *("ACL", "SETUSER", "keel", "on", ">s3cret", "~keel:*", "+@all", "-@admin", "-@dangerous"),
             *("+info", "+keys"),
         )
-    place = RedisPlace(url=server.url, username="keel", password="s3cret", prefix="keel")
+    url = f"redis://keel@127.0.0.1:{server.port}/0"
+    place = RedisPlace(url=url, password="s3cret", prefix="keel")
     use(place)
     assert "s3cret" not in repr(place)
-    with pytest.raises(StoreError, match="cannot use the Redis redis://127") as caught:
-        RedisStore(RedisPlace(url=server.url, username="keel", password="wr0ng")).check()
+    with pytest.raises(StoreError, match="cannot use the Redis redis://keel@127") as caught:
+        RedisStore(RedisPlace(url=url, password="wr0ng")).check()
     assert "wr0ng" not in str(caught.value)
 
 
@@ -115,30 +116,20 @@ def test_a_unix_socket(start, tmp_path):
     use(RedisPlace(url=f"unix://{path}"))
 
 
-def test_tls_with_certificates_of_both_sides(start, tmp_path):
-    """The server's is checked against the named authority, and the client shows its own."""
+def test_tls_with_certificates_of_both_sides(start, tmp_path, monkeypatch):
+    """The server's is checked against the trusted authorities; the client shows that of every other call."""
     trusted = Authority(tmp_path)
     authority, (certificate, key) = trusted.file, trusted.signed("server")
     port = free_port()
     tls = ("--tls-port", str(port), "--tls-ca-cert-file", str(authority), "--tls-cert-file", str(certificate))
     start(*tls, "--tls-key-file", str(key))
-    given = {"url": f"rediss://localhost:{port}/0", "ca_file": str(authority)}
-    use(RedisPlace(**given, cert_file=str(certificate), key_file=str(key)))
+    place = RedisPlace(url=f"rediss://localhost:{port}/0")
     with pytest.raises(StoreError, match=r"check storage\.redis\.url"):
-        RedisStore(RedisPlace(url=given["url"])).check()
-
-
-def test_a_cluster(start):
-    """All keys that one script touches lie on one node, whichever that is: each script runs there."""
-    # By default the bus takes the port plus 10,000, which may be more than there are.
-    server = start("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
-    with redis.Redis(port=server.port) as admin:
-        admin.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-        deadline = time.monotonic() + 240
-        while b"cluster_state:ok" not in admin.execute_command("CLUSTER", "INFO"):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    use(RedisPlace(url=server.url, cluster=True))
+        RedisStore(place).check()
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    monkeypatch.setenv("EVENKEEL_CLIENT_CERT", str(certificate))
+    monkeypatch.setenv("EVENKEEL_CLIENT_KEY", str(key))
+    use(place)
 
 
 def test_sentinels_lead_to_the_primary_of_the_moment(start, tmp_path):

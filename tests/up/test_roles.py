@@ -78,7 +78,7 @@ def on_redis(config, store):
 
 
 def place_of(store):
-    return {"url": store.place.url, "prefix": store.place.prefix, "cluster": store.place.cluster}
+    return {"url": store.place.url, "prefix": store.place.prefix}
 
 
 def queued(store):

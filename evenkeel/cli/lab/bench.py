@@ -255,10 +255,10 @@ def _models(options: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderT
     key_env = options["api_key_env"] or settings.replays.api_key_env
     home = upstream_at(url) if url else None
     if options["config"] is not None and options["api_key_env"] is None:
-        home = shadow_origin(settings.routes, settings.replays) or upstream_at(NOWHERE)
+        home = shadow_origin(settings.routes) or upstream_at(NOWHERE)
     headers: tuple[tuple[str, str], ...] = ()
     if url and home and home.same_origin(upstream_at(url)):
-        headers = _read_key(key_env, options["api_key_header"] or settings.replays.api_key_header)
+        headers = _read_key(key_env, options["api_key_header"] or settings.routes[0].api_key_header)
     models: list[ModelUnderTest] = []
     if options["models"]:
         if url is None:

@@ -14,21 +14,19 @@ from urllib.parse import parse_qsl, urlsplit
 
 import redis
 from redis.backoff import ExponentialWithJitterBackoff
-from redis.cluster import RedisCluster
 from redis.exceptions import (
     BusyLoadingError,
-    ClusterDownError,
     NoPermissionError,
     NoScriptError,
     ReadOnlyError,
     RedisError,
-    TryAgainError,
 )
 from redis.exceptions import ConnectionError as Unreachable
 from redis.exceptions import TimeoutError as TooSlow
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
+from evenkeel.core.network import CERT_VARIABLE, KEY_VARIABLE
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.sealing import seal_of
 
@@ -62,8 +60,6 @@ PASSING = (
     TooSlow,
     BusyLoadingError,
     ReadOnlyError,
-    ClusterDownError,
-    TryAgainError,
     NotReplicatedError,
 )
 """Errors of a Redis that is restarting, failing over or cut off: the call may be sent again."""
@@ -93,14 +89,14 @@ class RedisStore:
 
     @property
     def client(self) -> Any:
-        """Client of the library; blocks on first use with a Cluster."""
+        """Client of the library."""
         if self._client is None:
             with self._lock:
                 self._client = self._client or _connect(self.place)
         return self._client
 
     def key(self, tag: str, name: str) -> str:
-        """Return the full name of a key. Keys of one tag lie on one node."""
+        """Return the full name of a key. What one script touches has one tag."""
         return f"{self.place.prefix}:{{{tag}}}:{name}"
 
     def keys(self, tag: str, *names: str) -> list[str]:
@@ -110,9 +106,8 @@ class RedisStore:
     def check(self) -> None:
         """Raise StoreError, in one line, unless the server answers, is recent enough and evicts no keys."""
         try:
-            info = self.client.info("server", **self._anywhere())
-            version = str(info["redis_version"])
-            policy = self.client.config_get("maxmemory-policy", **self._anywhere()).get("maxmemory-policy")
+            version = str(self.client.info("server")["redis_version"])
+            policy = self.client.config_get("maxmemory-policy").get("maxmemory-policy")
         except NoPermissionError:
             return  # an ACL user that may not ask; the commands that are needed will tell
         except RedisError as error:
@@ -126,9 +121,6 @@ class RedisStore:
                 f"the Redis {self.place} drops keys when it is full (maxmemory-policy {policy}), and with "
                 "them verdicts; set maxmemory-policy to noeviction"
             )
-
-    def _anywhere(self) -> dict[str, Any]:
-        return {"target_nodes": self.client.get_random_node()} if self.place.cluster else {}
 
     def close(self) -> None:
         """Close all connections."""
@@ -196,14 +188,12 @@ def text(value: Any) -> str:
 
 def _connect(place: RedisPlace) -> Any:
     common: dict[str, Any] = {
-        "username": place.username,
+        "username": urlsplit(place.url).username,
         "password": place.password,
         "socket_timeout": place.timeout_s,
         "socket_connect_timeout": place.timeout_s,
     }
     retry = Retry(ExponentialWithJitterBackoff(cap=_LONGEST_PAUSE_S, base=_FIRST_PAUSE_S), _RETRIES)
-    if place.cluster:
-        return RedisCluster.from_url(place.url, **common, **_tls(place), retry=retry)
     common |= {
         "retry": retry,
         "retry_on_error": [BusyLoadingError, ReadOnlyError],
@@ -231,9 +221,9 @@ def _tls(place: RedisPlace) -> dict[str, Any]:
     return {
         "ssl_cert_reqs": "required",
         "ssl_check_hostname": True,
-        "ssl_ca_certs": place.ca_file,
-        "ssl_certfile": place.cert_file,
-        "ssl_keyfile": place.key_file,
+        # The authorities of SSL_CERT_FILE are OpenSSL's default; the certificate is that of every other call.
+        "ssl_certfile": os.environ.get(CERT_VARIABLE),
+        "ssl_keyfile": os.environ.get(KEY_VARIABLE),
         "ssl_min_version": ssl.TLSVersion.TLSv1_2,
     }
 
@@ -258,29 +248,22 @@ class Host(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisPlace:
-    """Address and credentials of a Redis: a server, a group watched by Sentinels, or a Cluster."""
+    """Address and credentials of a Redis: a server, or a group watched by Sentinels."""
 
     url: str = "redis://127.0.0.1:6379/0"
-    """Address: `redis://`, `rediss://` (TLS) or `unix://`, without credentials.
+    """Address: `redis://`, `rediss://` (TLS) or `unix://`, with an ACL user but without a password.
 
-    For a Cluster give any node; with Sentinels only the scheme and the number of the database are used.
+    With Sentinels the host is not used.
     """
-    username: str | None = None
-    """ACL user; None = the default user."""
     password: str | None = field(default=None, repr=False)
     sentinels: tuple[Host, ...] = ()
     sentinel_master: str = ""
     """Name of the watched group."""
     sentinel_password: str | None = field(default=None, repr=False)
-    cluster: bool = False
-    ca_file: str | None = None
-    """Certificates that sign the server's; None = those of the system."""
-    cert_file: str | None = None
-    key_file: str | None = field(default=None, repr=False)
     prefix: str = "evenkeel"
     """Prefix of every key, so that several installations can share one Redis."""
     replicas: int = 0
-    """Replicas that must hold an exchange or a verdict before it counts as kept; not for a Cluster."""
+    """Replicas that must hold an exchange or a verdict before it counts as kept."""
     timeout_s: float = 5.0
     """Seconds allowed for connecting, and for one answer."""
 
@@ -288,4 +271,4 @@ class RedisPlace:
         """Return the address as it is shown to people, never with a credential."""
         if self.sentinels:
             return f"{self.sentinel_master} at Sentinels {', '.join(f'{h}:{p}' for h, p in self.sentinels)}"
-        return f"{self.url}{' (cluster)' if self.cluster else ''}"
+        return self.url

@@ -38,7 +38,8 @@ toYaml would write large numbers as 5e+06, and YAML readers take that for a text
 {{- $url := required "settings.storage.redis.url: the roles meet in a Redis; set redis://HOST:PORT/DB" .Values.settings.storage.redis.url -}}
 {{- $access := merge (dict "host" "0.0.0.0" "port" 8101 "token_env" "EVENKEEL_ADMIN_TOKEN") (.Values.settings.access | default dict) -}}
 {{- if .Values.secretEnv.EVENKEEL_METRICS_TOKEN -}}
-{{- $access = merge (dict "metrics_token_env" "EVENKEEL_METRICS_TOKEN") $access -}}
+{{- $scraper := dict "name" "prometheus" "token_env" "EVENKEEL_METRICS_TOKEN" "scope" "scrape" -}}
+{{- $access = merge (dict "tokens" (concat (list $scraper) ($access.tokens | default list))) $access -}}
 {{- end -}}
 {{- $given := .Values.settings.listen | default dict -}}
 {{- $name := printf "%s-proxy" (include "evenkeel.fullname" .) -}}
@@ -119,11 +120,6 @@ volumes:
   - name: tmp
     emptyDir:
       sizeLimit: 256Mi
-{{- if .root.Values.redisTlsSecret }}
-  - name: redis-tls
-    secret:
-      secretName: {{ .root.Values.redisTlsSecret }}
-{{- end }}
 {{- with concat .root.Values.extraVolumes .role.extraVolumes }}
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -153,11 +149,6 @@ volumeMounts:
     mountPath: /var/lib/evenkeel
   - name: tmp
     mountPath: /tmp
-{{- if .root.Values.redisTlsSecret }}
-  - name: redis-tls
-    mountPath: /etc/evenkeel-redis
-    readOnly: true
-{{- end }}
 {{- with concat .root.Values.extraVolumeMounts .role.extraVolumeMounts }}
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -186,7 +177,11 @@ checksum/settings: {{ include "evenkeel.settings" .root | sha256sum }}
 
 {{- /* Host and port of a Redis URL. */ -}}
 {{- define "evenkeel.redisAddress" -}}
-{{- .Values.settings.storage.redis.url | trimPrefix "redis://" | trimPrefix "rediss://" | splitList "/" | first -}}
+{{- .Values.settings.storage.redis.url | trimPrefix "redis://" | trimPrefix "rediss://" | splitList "/" | first | splitList "@" | last -}}
+{{- end -}}
+
+{{- define "evenkeel.redisUser" -}}
+{{- .Values.settings.storage.redis.url | regexFind "//[^/@]+@" | trimPrefix "//" | trimSuffix "@" -}}
 {{- end -}}
 
 {{- define "evenkeel.redisDatabase" -}}
