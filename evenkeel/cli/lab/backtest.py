@@ -17,7 +17,7 @@ from evenkeel.core.errors import UserError
 from evenkeel.core.figures import number
 from evenkeel.lab.backtest import SettingsVariant, grid, read_log, read_store, sweep
 from evenkeel.lab.backtest.report import as_json, document
-from evenkeel.lab.report.period import moment
+from evenkeel.lab.period import moment
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.kit.arguments import check_writable, words
 from evenkeel.release.kit.renderings import html, json_text, show

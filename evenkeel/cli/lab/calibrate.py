@@ -40,7 +40,7 @@ from evenkeel.lab.calibrate.command import CalibrateOptions, run_calibrate
 from evenkeel.lab.calibrate.scoring import ScoringOptions
 from evenkeel.lab.metrics.embeddings import EmbeddingsUnavailableError
 from evenkeel.lab.metrics.workflow_judge import WorkflowJudge
-from evenkeel.lab.report.period import moment
+from evenkeel.lab.period import moment
 from evenkeel.metrics.registry import UnknownMetricError
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.calibration.limits import limits_to_json, lines_of, merged, place_all, read_limits

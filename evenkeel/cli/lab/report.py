@@ -12,11 +12,8 @@ import click
 
 from evenkeel.cli.options import file_option, json_option
 from evenkeel.core.figures import number
-from evenkeel.lab.report import sentences
-from evenkeel.lab.report.document import as_json as report_as_json
-from evenkeel.lab.report.document import document
-from evenkeel.lab.report.findings import Wish, make_report
-from evenkeel.lab.report.period import period_of
+from evenkeel.lab import report as period_report
+from evenkeel.lab.period import period_of
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.renderings import html
 from evenkeel.release.kit.terminal import plain_console
@@ -25,7 +22,7 @@ from evenkeel.runtime.stores import opened, settings_of_stores
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from evenkeel.lab.report.findings import Report
+    from evenkeel.lab.report import Report
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 
@@ -64,10 +61,10 @@ def report(
 ) -> None:
     """Write a report on live traffic between two dates.
 
-    The first page sums up in words and one picture how robust the answers were. Tables follow: content delta,
-    quality delta and robustness by route, model, category, format and language, with intervals, noise floor
-    and points above noise; alerts; changes and what coincided with them; what was not measured and why; and
-    the cost. Works while `evenkeel up` runs. With --json it is printed, and no page is written.
+    A few sentences sum up how robust the answers were. Tables follow: robustness, content delta, quality
+    delta, noise floor and points above noise, with intervals, by model and by rewording; then incidents,
+    changes, what was not measured and why, and the cost. Works while `evenkeel up` runs. With --json it is
+    printed, and no page is written.
 
     \b
       evenkeel report --since 2026-11-01 --until 2026-11-20
@@ -79,19 +76,20 @@ def report(
     settings = settings_of_stores(config, data_dir)
     period = period_of(since, until, time.time())
     with opened(settings) as stores, _progress() as progress:
-        finished = make_report(
+        finished = period_report.make_report(
             stores,
-            Wish(period, route),
+            period,
+            route,
             min_trials=settings.alerts.min_trials,
             clock=time.time,
             progress=progress,
         )
     if as_json:
-        click.echo(report_as_json(finished), nl=False)
+        click.echo(period_report.as_json(finished), nl=False)
         return
     page = _write(finished, out)
-    click.echo(f"{sentences.title(finished)}, {finished.period.words}")
-    for line in (sentences.headline(finished), *sentences.summary(finished)):
+    click.echo(f"{period_report.title(finished)}, {finished.period.words}")
+    for line in (period_report.headline(finished), *period_report.summary(finished)):
         click.echo(f"  {line}")
     click.echo(f"written: {page}")
 
@@ -106,7 +104,7 @@ def _write(finished: Report, out: Path) -> Path:
     page = out / file_name(finished)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        page.write_bytes(html(document(finished)))
+        page.write_bytes(html(period_report.document(finished)))
     except OSError as error:
         raise InputError(f"cannot write to {out}: {error.strerror}; choose a folder with --out") from error
     return page

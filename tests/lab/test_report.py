@@ -17,10 +17,8 @@ from evenkeel.cli.main import main
 from evenkeel.console import ConsoleSources, PipelineView
 from evenkeel.console.api import api_handlers
 from evenkeel.core.verdict import BASELINE, Failure, QualityScore
-from evenkeel.lab.report.document import document
-from evenkeel.lab.report.findings import Wish, make_report
-from evenkeel.lab.report.period import Period
-from evenkeel.lab.report.tables import Rules
+from evenkeel.lab.period import Period, period_of
+from evenkeel.lab.report import document, headline, make_report
 from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.measuring import Measuring
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
@@ -116,7 +114,7 @@ def data_dir(tmp_path_factory):
 def made(data_dir):
     """Makes reports of the store."""
     with opened(settings_of_stores(None, data_dir)) as stores:
-        yield lambda *wish: make_report(stores, Wish(*wish), clock=lambda: NOW, min_trials=30)
+        yield lambda period, route=None: make_report(stores, period, route, clock=lambda: NOW, min_trials=30)
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +124,7 @@ def whole(made):
 
 
 def page(report):
-    return rendered(document(report))
+    return rendered(document(report)).decode()
 
 
 DATES = ("--since", "2026-11-18", "--until", "2026-11-19")
@@ -151,7 +149,7 @@ def place(request, tmp_path):
 
 
 def test_the_numbers_are_those_of_the_api(place, tmp_path):
-    """Every cell, roll-up and change of `/api` is in the JSON of a report on all of the log, bit for bit."""
+    """Every cell, roll-up, change and incident of `/api` is in the JSON of a report on all of the log."""
     option, path = place
     settings = settings_of_stores(*((None, Path(path)) if option == "--data-dir" else (Path(path), None)))
     with opened(settings, create=True) as stores:
@@ -181,62 +179,42 @@ def test_the_numbers_are_those_of_the_api(place, tmp_path):
     assert [file.name for file in (tmp_path / "out").iterdir()] == [
         "evenkeel-report-2026-11-18_2026-11-19.html"
     ]
-    tables = report["tables"]
-
-    lines = {(line["route"], line["model"], line["name"]): line for name in ("kinds", "formats", "languages")
-             for line in tables[name]}  # fmt: skip
-    grouped = {(line["route"], line["model"], line["name"]): line for line in tables["categories"]}
-    wholes = {(line["route"], line["model"]): line for line in tables["models"]}
     assert len(cells["cells"]) == 21
-    for cell in cells["cells"]:
-        baseline = cell["perturbation"] == BASELINE
-        name = "baseline" if baseline else cell["perturbation"]
-        line = (grouped if baseline else lines)[cell["route"], cell["model"], name]
-        assert (line["trials"], line["effective"]) == (cell["trials"], cell["effective"])
-        for measure in ("content_delta", "quality_delta", "robustness", "noise_floor", "excess"):
-            assert line[measure] == cell[measure], (name, measure)
-    assert rollups["rollups"]
-    for rollup in rollups["rollups"]:
-        line = wholes[rollup["route"], rollup["model"]]
-        estimates = rollup["windows"]["all"]
-        assert (line["trials"], line["exchanges"]) == (rollup["trials"], estimates["exchanges"])
-        for measure in ("content_delta", "quality_delta", "robustness", "excess"):
-            assert line[measure] == estimates[measure], measure
+    for cell, reported in zip(cells["cells"], report["cells"], strict=True):
+        for measure in ("trials", "effective", "content_delta", "quality_delta", "robustness", "excess"):
+            assert reported[measure] == cell[measure]
+    for rollup, reported in zip(rollups["rollups"], report["rollups"], strict=True):
+        assert reported["windows"]["all"] == rollup["windows"]["all"]
     assert report["changes"] == changes["changes"]
-    assert len(report["alerts"]) == sum(event["kind"] == "raised" for event in alerts["events"])
+    alerted = {event["incident"] for event in alerts["events"] if event["kind"] == "raised"}
+    assert {incident["id"] for incident in report["incidents"]} == alerted
 
 
 def test_a_report_says_what_was_not_measured_and_what_it_cost(whole):
-    """Failures by reason, what the pipeline left out, and the sum of the verdicts' costs."""
+    """Failures by reason, and the sum of the verdicts' costs."""
     verdicts = list(planted())
     failed = [verdict.route for verdict in verdicts if verdict.failure]
-    assert whole.gaps.failures == {route: {"timeout": failed.count(route)} for route in sorted(set(failed))}
-    (flow,) = whole.gaps.flows
-    assert (flow.route, flow.eligible, flow.sampled, flow.skipped) == ("support", 900, 250, {"budget": 30})
-    assert [one.reason for one in whole.gaps.untried] == ["already_wanted"]
+    text = page(whole)
+    for route in set(failed):
+        assert f"{route}: trials without a rating: timeout {failed.count(route)}" in text
     assert whole.costs["triage"].tokens == 100 * sum(verdict.route == "triage" for verdict in verdicts)
     assert sum(cost.usd for cost in whole.days.values()) == pytest.approx(0.001 * len(verdicts))
-    assert {(line.route, line.observations < 30) for line in whole.gaps.thin} <= {
-        ("support", True),
-        ("triage", True),
-    }
 
 
 def test_the_page_needs_nothing_and_runs_nothing(whole):
-    """No address, no script; a model's name stays text; the first page has the words and the picture."""
-    text = page(whole).decode()
+    """No address, no script; a model's name stays text; the least robust model and the change are named."""
+    text = page(whole)
     read = Page(text)
     assert read.addresses == []
     assert not {"script", "link", "img", "iframe", "object"} & read.tags
     assert not re.search(r"url\(|@import|https?:", text)
-    assert HOSTILE in Page(page(whole).decode()).text
-    first = page(whole).decode().partition('<section aria-labelledby="models">')[0]
-    assert "of 100 answers keep their quality" in first
-    assert first.count('class="cell b') >= 3 * 5
-    assert "another model" in first
+    assert HOSTILE in read.text
+    assert "of 100 answers of support (m-2), the least robust of 3, keep their quality" in headline(whole)
+    assert headline(whole) in read.text
+    assert "another model" in text
 
 
-def test_errors_say_what_there_is(data_dir, made, whole, tmp_path):
+def test_errors_say_what_there_is(data_dir, made, tmp_path):
     """An empty stretch names the log's own, a wrong route the others."""
     dates = ("--since", "2026-10-01", "--until", "2026-10-02")
     done = command("--data-dir", data_dir, *dates, "--out", tmp_path)
@@ -248,7 +226,7 @@ def test_errors_say_what_there_is(data_dir, made, whole, tmp_path):
         opened(settings_of_stores(None, tmp_path / "empty"), create=True) as stores,
         pytest.raises(InputError, match="there are no verdicts yet"),
     ):
-        make_report(stores, Wish(Period(T0, NOW)), clock=lambda: NOW, min_trials=30)
+        make_report(stores, Period(T0, NOW), None, clock=lambda: NOW, min_trials=30)
     done = command("--data-dir", data_dir, *DATES, "--out", data_dir / "evenkeel.db" / "x")
     assert done.exit_code == 2
     assert "cannot write" in done.output
@@ -256,8 +234,47 @@ def test_errors_say_what_there_is(data_dir, made, whole, tmp_path):
 
 def test_too_few_trials_give_no_figure(made):
     """Ten minutes of traffic: trials are shown, figures are not, and the page says so."""
-    found = made(Period(T0, T0 + 600))
-    assert found.tables.whole is not None
-    assert found.tables.whole.robustness is None
-    assert "30 are needed" in page(found).decode()
-    assert found.rules == Rules(MonitorSettings().alpha, 30)
+    report = made(Period(T0, T0 + 600))
+    assert headline(report) == "Too little was measured for a figure."
+    assert "Too few trials for a figure" in page(report)
+
+
+def test_only_incidents_that_were_open_in_the_period_are_listed(made, whole):
+    """Before the swap there was none."""
+    (incident,) = whole.incidents
+    assert made(Period(T0, incident.opened_at)).incidents == []
+    assert made(Period(T0, incident.opened_at + 1)).incidents == [incident]
+
+
+DAY = 86_400.0
+NOON = 1_795_003_200.0
+"""2026-11-18 12:00:00 UTC."""
+MIDNIGHT = NOON - DAY / 2
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "expected", "words"),
+    [
+        (None, None, Period(NOON - 7 * DAY, NOON), "11 Nov 2026 12:00 to 18 Nov 2026 12:00 UTC"),
+        ("2026-11-17", "2026-11-18", Period(MIDNIGHT - DAY, MIDNIGHT + DAY), "17 Nov 2026 to 18 Nov 2026"),
+        ("2026-11-18", "2026-11-18", Period(MIDNIGHT, MIDNIGHT + DAY), "18 Nov 2026"),
+        ("36h", None, Period(NOON - 1.5 * DAY, NOON), "17 Nov 2026 00:00 to 18 Nov 2026 12:00 UTC"),
+        (
+            "2026-11-18T10:30",
+            "2026-11-18T12:30+01:00",
+            Period(NOON - 5400, NOON - 1800),
+            "18 Nov 2026, 10:30 to 11:30 UTC",
+        ),
+    ],
+)
+def test_a_period_is_read_and_said(since, until, expected, words):
+    """Dates are UTC days, the last one as a whole; times may have a zone; "36h" counts back from now."""
+    assert period_of(since, until, NOON) == expected
+    assert expected.words == words
+
+
+@pytest.mark.parametrize("since", ["yesterday", "2026-13-01", "7y", "", "2026-11-19"])
+def test_a_period_that_is_none_is_refused(since):
+    """Words, wrong dates, unknown units; and one that ends before it starts."""
+    with pytest.raises(InputError, match="--since"):
+        period_of(since or " ", "2026-11-17", NOON)

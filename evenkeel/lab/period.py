@@ -1,20 +1,14 @@
-"""A period of the verdict log: from when to when, and finding it without reading all of the log."""
+"""A period of time that options name."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from evenkeel.core.figures import date, date_and_time
 from evenkeel.release.kit.arguments import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
-
 
 _DAY_S: Final = 86_400.0
 _UNITS: Final = {"m": 60.0, "h": 3600.0, "d": _DAY_S, "w": 7 * _DAY_S}
@@ -31,7 +25,7 @@ class Period:
     until: float
 
     def covers(self, at: float) -> bool:
-        """Tell whether a moment lies in it."""
+        """Return whether a moment lies in it."""
         return self.since <= at < self.until
 
     @property
@@ -53,7 +47,7 @@ class Period:
 
 
 def period_of(since: str | None, until: str | None, now: float) -> Period:
-    """The period that two options name.
+    """Return the period that two options name.
 
     Args:
         since: A date, a date with a time of day (UTC unless it says otherwise), or how long ago ("7d",
@@ -73,7 +67,7 @@ def period_of(since: str | None, until: str | None, now: float) -> Period:
 
 
 def moment(option: str, text: str, now: float, *, whole_day: bool) -> float:
-    """The moment that an option names, in Unix seconds; of a whole day its end.
+    """Return the moment that an option names, in Unix seconds; of a whole day its end.
 
     Raises: InputError if it cannot be read.
     """
@@ -98,70 +92,3 @@ def _utc(at: float) -> datetime:
 
 def _iso(at: float) -> str:
     return f"{_utc(at):%Y-%m-%d %H:%M} UTC"
-
-
-BATCH: Final = 2_000
-_VOTES: Final = 9
-# The log is in the order of writing, which is that of time but for workers whose clocks differ.
-_SLACK_S: Final = 86_400.0
-
-
-def read_period(
-    log: VerdictLog, period: Period, *, progress: Callable[[int, int], None] = lambda _done, _total: None
-) -> Iterator[LoggedVerdict]:
-    """The verdicts of a period, in log order.
-
-    Read is the stretch from a day before the period to a day after it, by the median time of neighbours: a
-    verdict whose time is further out of order is not found.
-
-    Args:
-        log: The verdict log.
-        period: From when to when.
-        progress: Told how many places of the log are read, and about how many there are.
-    """
-    end = _end(log)
-    start = at = _place(log, period.since - _SLACK_S, end)
-    stop = _place(log, period.until + _SLACK_S, end)
-    while True:
-        batch = log.read_after(at, BATCH)
-        yield from (logged for logged in batch if period.covers(logged.verdict.scored_at))
-        if not batch:
-            break
-        at = batch[-1].offset
-        progress(min(at, stop) - start, stop - start)
-        if at >= stop and _median(batch[-_VOTES:]) > period.until + _SLACK_S:
-            break
-
-
-def span_of(log: VerdictLog) -> Period | None:
-    """Return the span from the log's first verdict to its last, None if it is empty."""
-    first, last = log.read_after(0, 1), log.latest(1)
-    if not first or not last:
-        return None
-    return Period(first[0].verdict.scored_at, last[0].scored_at)
-
-
-def _end(log: VerdictLog) -> int:
-    """An offset after which there is nothing, at most twice that of the last verdict."""
-    end = 1
-    while log.read_after(end, 1):
-        end *= 2
-    return end
-
-
-def _place(log: VerdictLog, at: float, end: int) -> int:
-    """An offset up to which everything is older than a time."""
-    low, high = 0, end
-    while high - low > BATCH:
-        middle = (low + high) // 2
-        batch = log.read_after(middle, _VOTES)
-        if batch and _median(batch) < at:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def _median(batch: list[LoggedVerdict]) -> float:
-    times = sorted(logged.verdict.scored_at for logged in batch)
-    return times[len(times) // 2]
