@@ -341,6 +341,9 @@ class Telemetry(Section):
     traces: bool = False
     """Spans of sampled exchanges and their trials, by OTLP as the `OTEL_…` variables say. They need the extra
     `tracing`."""
+    evaluations: bool = False
+    """Sends ratings as events of the log (`gen_ai.evaluation.result`), with the id of the
+    response that they are about. Needs `traces`."""
     content: bool = False
     """Puts prompts, answers and the judge's explanations into spans and events."""
     trace_url: Annotated[HttpUrl, AfterValidator(_with_trace_id)] | None = None
@@ -358,7 +361,9 @@ class Telemetry(Section):
     """Form of a line: `text`, or `json` for a log store. `auto` = text at a terminal, else JSON."""
 
     @model_validator(mode="after")
-    def _extra_for_traces(self) -> Telemetry:
+    def _evaluations_of_traces(self) -> Telemetry:
         if self.traces:
             check_extra("opentelemetry.sdk", "tracing")
+        if self.evaluations and not self.traces:
+            raise ValueError("evaluations are part of a trace: set traces, too")
         return self

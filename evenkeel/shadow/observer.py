@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from evenkeel.llm.observer import CallObserver, NullObserver
 
@@ -15,6 +15,18 @@ if TYPE_CHECKING:
 
 ExchangeOutcome = Literal["scored", "skipped", "dead"]
 """Ways in which work on an exchange can end."""
+
+
+class AnswerIds(NamedTuple):
+    """Ids that the endpoint gave to the answers that a verdict compares; None where it gave none."""
+
+    candidate: str | None = None
+    """Id of the answer to the variant."""
+    reference: str | None = None
+    """Id of the answer that the user got."""
+
+
+NOTHING_JUDGED: Final = AnswerIds()
 
 
 class ExchangeReport(Protocol):
@@ -53,8 +65,8 @@ class TrialReport(Protocol):
         """Note that the trial is not made, and why."""
         ...
 
-    def logged(self, verdict: Verdict) -> None:
-        """Note that the trial's verdict is in the log."""
+    def logged(self, verdict: Verdict, judged: AnswerIds = NOTHING_JUDGED) -> None:
+        """Note that the trial's verdict is in the log. `judged` names the answers that it compares."""
         ...
 
 
@@ -99,8 +111,8 @@ class _NoTrialReport:
     def skipped(self, reason: str) -> None:
         del reason
 
-    def logged(self, verdict: Verdict) -> None:
-        del verdict
+    def logged(self, verdict: Verdict, judged: AnswerIds = NOTHING_JUDGED) -> None:
+        del verdict, judged
 
 
 _NO_EXCHANGE_REPORT: Final[ExchangeReport] = _NoExchangeReport()

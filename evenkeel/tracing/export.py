@@ -1,4 +1,4 @@
-"""Export of traces by OTLP over HTTP. Set up by the `OTEL_…` variables.
+"""Export of traces, and of ratings as log events, by OTLP over HTTP. Set up by the `OTEL_…` variables.
 
 The SDK's own queue drops silently and its shutdown waits for a collector that is gone
 (https://github.com/open-telemetry/opentelemetry-python/issues/2024). Here a bounded queue counts what it
@@ -12,9 +12,13 @@ import os
 import threading
 from typing import TYPE_CHECKING, Final, Literal
 
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExporter
 from opentelemetry.sdk.environment_variables import (
     OTEL_BSP_MAX_QUEUE_SIZE,
+    OTEL_EXPORTER_OTLP_LOGS_TIMEOUT,
     OTEL_EXPORTER_OTLP_TIMEOUT,
     OTEL_EXPORTER_OTLP_TRACES_TIMEOUT,
 )
@@ -56,6 +60,7 @@ _TIMEOUT_S: Final = 5.0
 # Spans that wait, unless a variable says how many; OpenTelemetry's own default.
 _ROOM: Final = 2048
 _EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
+_EVENT_EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http._log_exporter"
 
 
 class SpanQueue(SpanProcessor, SpanExporter):
@@ -146,10 +151,7 @@ class SpanQueue(SpanProcessor, SpanExporter):
 
         The wait is shorter for a collector that has just failed.
         """
-        # A daemon: one that waits for a dead collector must not hold up the end of the process.
-        ending = threading.Thread(target=self._batches.shutdown, name="last-spans", daemon=True)
-        ending.start()
-        ending.join(min(timeout_s, _LAST_CHANCE_S) if self._failing else timeout_s)
+        _end(self._batches.shutdown, min(timeout_s, _LAST_CHANCE_S) if self._failing else timeout_s)
         with self._lock:
             left, self._waiting, self._closed = self._waiting, 0, True
         if left:
@@ -164,30 +166,48 @@ class SpanQueue(SpanProcessor, SpanExporter):
         return self._batches.force_flush(timeout_millis)
 
 
+def _end(shutdown: Callable[[], object], timeout_s: float) -> None:
+    """Wait for a shutdown that exports what waits, for at most so long."""
+    # A daemon: one that waits for a dead collector must not hold up the end of the process.
+    ending = threading.Thread(target=shutdown, name="last-spans", daemon=True)
+    ending.start()
+    ending.join(timeout_s)
+
+
 class ExportedSpans:
     """Spans of this process, sent to a collector."""
 
     def __init__(
         self,
         exporter: SpanExporter,
+        events: LogRecordExporter | None = None,
         *,
         content: bool = False,
         delay_s: float | None = None,
     ) -> None:
-        """Start the thread that exports.
+        """Start the threads that export.
 
         Args:
             exporter: Exporter of spans.
+            events: Exporter of ratings as log events; None = they are not exported.
             content: True if spans carry prompts and answers.
             delay_s: See `SpanQueue`.
         """
         self._tally = Tally()
         self._ids = ChosenIds()
         self._queue = SpanQueue(exporter, self._counted, room=_room(), delay_s=delay_s)
+        self._events: BatchLogRecordProcessor | None = None
+        logger = None
+        if events is not None:
+            # The SDK's own queue is bounded, and what it drops are copies: spans hold the same events.
+            self._events = BatchLogRecordProcessor(events)
+            logs = LoggerProvider(resource=_resource(), shutdown_on_exit=False)
+            logs.add_log_record_processor(self._events)
+            logger = logs.get_logger("evenkeel", VERSION, names.SCHEMA)
         provider = TracerProvider(resource=_resource(), shutdown_on_exit=False, id_generator=self._ids)
         provider.add_span_processor(self._queue)
         self._tracer = provider.get_tracer("evenkeel", VERSION, schema_url=names.SCHEMA)
-        self._observer = ShadowSpans(self._tracer, self._ids, content=content)
+        self._observer = ShadowSpans(self._tracer, self._ids, events=logger, content=content)
 
     @property
     def observer(self) -> ShadowObserver:
@@ -205,6 +225,8 @@ class ExportedSpans:
     def finish(self, timeout_s: float) -> None:
         """Send what waits, for at most so long. Blocks; no span is taken afterwards."""
         self._queue.close(timeout_s)
+        if self._events is not None:
+            _end(self._events.shutdown, timeout_s)
 
     def _counted(self, fate: Fate, number: int) -> None:
         if fate == "exported":
@@ -223,6 +245,13 @@ def otlp_exporter() -> OTLPSpanExporter:
     logging.getLogger(_EXPORTER_LOGGER).setLevel(logging.CRITICAL)
     value = os.environ.get(OTEL_EXPORTER_OTLP_TRACES_TIMEOUT) or os.environ.get(OTEL_EXPORTER_OTLP_TIMEOUT)
     return OTLPSpanExporter(timeout=None if value else _TIMEOUT_S)
+
+
+def otlp_events() -> OTLPLogExporter:
+    """Return an exporter of log events; see `otlp_exporter`."""
+    logging.getLogger(_EVENT_EXPORTER_LOGGER).setLevel(logging.CRITICAL)
+    value = os.environ.get(OTEL_EXPORTER_OTLP_LOGS_TIMEOUT) or os.environ.get(OTEL_EXPORTER_OTLP_TIMEOUT)
+    return OTLPLogExporter(timeout=None if value else _TIMEOUT_S)
 
 
 def _resource() -> Resource:

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
+from opentelemetry._logs import LogRecord, SeverityNumber
 from opentelemetry.context import Context
 from opentelemetry.trace import (
     Link,
@@ -30,6 +32,7 @@ from opentelemetry.trace import (
 
 from evenkeel.core.text import well_formed
 from evenkeel.llm.observer import NO_REPORT
+from evenkeel.shadow.observer import NOTHING_JUDGED
 from evenkeel.tracing import names
 from evenkeel.tracing.forwarded import PROPAGATOR, forwarded_context, shadow_trace_id
 
@@ -37,12 +40,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from opentelemetry._logs import Logger
     from opentelemetry.trace import Span, Tracer
 
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.verdict import QualityScore, Verdict
     from evenkeel.llm.observer import CallReport, CallResult, ModelCall, ObservedMessage
-    from evenkeel.shadow.observer import ExchangeOutcome, ExchangeReport, TrialReport
+    from evenkeel.shadow.observer import AnswerIds, ExchangeOutcome, ExchangeReport, TrialReport
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.planner import Trial
     from evenkeel.tracing.forwarded import ChosenIds
@@ -178,16 +182,20 @@ class ShadowSpans:
     Each call within a trace has a span; calls outside, such as probes of the judge's health, have none.
     """
 
-    def __init__(self, tracer: Tracer, ids: ChosenIds, *, content: bool) -> None:
+    def __init__(
+        self, tracer: Tracer, ids: ChosenIds, *, events: Logger | None = None, content: bool
+    ) -> None:
         """Wire it.
 
         Args:
             tracer: Makes the spans.
             ids: Id generator of the tracer's provider.
+            events: Takes ratings as events of the log, too; None = they are events of spans alone.
             content: True if spans carry prompts, answers and the judge's explanations.
         """
         self._tracer = tracer
         self._ids = ids
+        self._events = events
         self._content = content
 
     @contextmanager
@@ -256,7 +264,7 @@ class ShadowSpans:
         }
         span = self._tracer.start_span(f"trial {kind.name}", attributes=sendable(attributes))
         with _ending(span):
-            yield _TrialSpan(span, content=self._content)
+            yield _TrialSpan(span, self._events, content=self._content)
 
 
 class _CallSpan:
@@ -343,8 +351,9 @@ class _ExchangeSpan:
 
 
 class _TrialSpan:
-    def __init__(self, span: Span, *, content: bool) -> None:
+    def __init__(self, span: Span, events: Logger | None, *, content: bool) -> None:
         self._span = span
+        self._events = events
         self._content = content
 
     @property
@@ -360,7 +369,7 @@ class _TrialSpan:
         """Mark the trial as skipped, with the reason."""
         self._span.set_attributes({names.OUTCOME: "skipped", names.REASON: reason})
 
-    def logged(self, verdict: Verdict) -> None:
+    def logged(self, verdict: Verdict, judged: AnswerIds = NOTHING_JUDGED) -> None:
         """Add a trial's verdict to the span, and its scores as events."""
         attributes = {
             names.OUTCOME: "failed" if verdict.failure else "unsure" if verdict.unsure else "rated",
@@ -374,8 +383,29 @@ class _TrialSpan:
         self._span.set_attributes(sendable(attributes))
         for event in self._evaluations(verdict):
             self._span.add_event(names.EVALUATION, event)
+            if self._events is not None:
+                self._events.emit(self._record(event, verdict, judged))
         if verdict.failure:
             mark_failed(self._span, verdict.failure.reason)
+
+    def _record(self, event: dict[str, Sent], verdict: Verdict, judged: AnswerIds) -> LogRecord:
+        """Return the evaluation as a log event, which names its subject by itself."""
+        attributes = {
+            names.RESPONSE_ID: judged.candidate,
+            names.REFERENCE_RESPONSE: judged.reference,
+            names.ROUTE: verdict.route,
+            names.EXCHANGE: verdict.exchange_id,
+            names.VERDICT: verdict.id,
+            names.PERTURBATION: verdict.perturbation,
+            names.SCORER: verdict.scoring.scorer,
+        }
+        return LogRecord(
+            timestamp=time.time_ns(),
+            context=set_span_in_context(self._span),
+            severity_number=SeverityNumber.INFO,
+            event_name=names.EVALUATION,
+            attributes=event | sendable(attributes),
+        )
 
     def _evaluations(self, verdict: Verdict) -> Iterator[dict[str, Sent]]:
         rating = verdict.rating

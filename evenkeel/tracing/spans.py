@@ -45,10 +45,12 @@ def open_spans(settings: Settings) -> Spans:
     if not settings.telemetry.traces:
         return NoSpans()
     # Loaded on demand: a process without traces stays small.
-    from evenkeel.tracing.export import ExportedSpans, otlp_exporter  # noqa: PLC0415
+    from evenkeel.tracing.export import ExportedSpans, otlp_events, otlp_exporter  # noqa: PLC0415
 
+    telemetry = settings.telemetry
     try:
-        return ExportedSpans(otlp_exporter(), content=settings.telemetry.content)
+        events = otlp_events() if telemetry.evaluations else None
+        return ExportedSpans(otlp_exporter(), events, content=telemetry.content)
     except Exception as error:  # noqa: BLE001 - named boundary: variables that the SDK can't read
         log.warning("no traces: %s: %s; everything else goes on", type(error).__name__, error)
         return NoSpans()

@@ -9,6 +9,7 @@ from collections import Counter
 
 import httpx2
 import pytest
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
@@ -51,6 +52,7 @@ class Traced:
     """What a worker did, and its spans."""
 
     spans: tuple
+    events: tuple
     verdicts: dict
     counts: dict
 
@@ -100,7 +102,8 @@ def work(tmp_path, upstream):
         **changes,
     ):
         exporter = InMemorySpanExporter()
-        spans = ExportedSpans(exporter, content=content)
+        logged = InMemoryLogRecordExporter()
+        spans = ExportedSpans(exporter, logged, content=content)
         exchange = capture(**changes)
         database = Database(tmp_path / "evenkeel.db")
         log, queue = SqliteVerdictLog(database), SqliteExchangeQueue(database, lambda: 1000.0)
@@ -143,7 +146,8 @@ def work(tmp_path, upstream):
         verdicts = {logged.verdict.perturbation: logged.verdict for logged in log.read_after(0, 100)}
         database.close()
         counts = {name: number for name, _, number in spans.snapshot()["counters"]}
-        return Traced(exporter.get_finished_spans(), verdicts, counts)
+        events = tuple(log.log_record for log in logged.get_finished_logs())
+        return Traced(exporter.get_finished_spans(), events, verdicts, counts)
 
     return run
 
@@ -260,6 +264,7 @@ def test_content_on_request_follows_the_convention(work):
     trial = next(span for span in traced.spans if span.name == "trial general.paraphrase")
     verdict = traced.verdicts["general.paraphrase"]
     assert trial.events[0].attributes["gen_ai.evaluation.explanation"] == verdict.scoring.explanation
+    assert any(event.attributes.get("gen_ai.evaluation.explanation") for event in traced.events)
 
 
 def test_a_failed_replay_is_an_error_with_its_reason(work):
@@ -304,3 +309,27 @@ def test_what_the_sampler_leaves_out_is_in_no_trace(work, monkeypatch, variable,
     assert traced.spans == ()
     assert {verdict.trace_id for verdict in traced.verdicts.values()} == {""}
     assert len(traced.verdicts) == 3
+
+
+def test_evaluations_are_events_of_the_log_that_name_the_response(work):
+    """Each event of a span has its twin, in the trial's trace, with the ids of both answers."""
+    traced = work(judged=True)
+    in_spans = [(span, event) for span in traced.spans for event in span.events]
+    assert len(traced.events) == len(in_spans) > 0
+    replays = {
+        span.attributes["gen_ai.response.id"]
+        for span in traced.spans
+        if span.attributes.get("evenkeel.purpose") == "replay"
+    }
+    for record, (span, event) in zip(
+        sorted(traced.events, key=lambda event: event.timestamp),
+        sorted(in_spans, key=lambda pair: pair[1].timestamp),
+        strict=True,
+    ):
+        assert record.event_name == event.name == "gen_ai.evaluation.result"
+        assert (record.trace_id, record.span_id) == (span.context.trace_id, span.context.span_id)
+        assert dict(event.attributes).items() <= dict(record.attributes).items()
+        assert record.attributes["gen_ai.response.id"] in replays
+        assert record.attributes["evenkeel.verdict.id"] == span.attributes["evenkeel.verdict.id"]
+        assert record.attributes["evenkeel.reference.response.id"] not in replays
+        assert "gen_ai.evaluation.explanation" not in record.attributes
