@@ -112,10 +112,16 @@ def test_definitions_keep_names_types_and_required_members(name, api):
 
 
 @pytest.mark.parametrize("api", [CHAT, MESSAGES, RESPONSES])
-def test_results_keep_their_values_to_the_letter(api):
+@pytest.mark.parametrize(
+    ("name", "result"),
+    [
+        ("result_layout", '{\n  "total": 10.50,\n  "id": "00123",\n  "rows": [\n    1,\n    2\n  ]\n}'),
+        ("result_extra", '{"total": 10.50, "id": "00123", "rows": [1, 2], "_schema_version": "2"}'),
+    ],
+)
+def test_results_keep_their_values_to_the_letter(name, result, api):
     """10.50 stays 10.50."""
-    result = '{\n  "total": 10.50,\n  "id": "00123",\n  "rows": [\n    1,\n    2\n  ]\n}'
-    assert json.dumps(result) in applied("result_layout", request(api), api).body().decode()
+    assert json.dumps(result) in applied(name, request(api), api).body().decode()
 
 
 def test_keys_of_a_result_come_in_another_order():
@@ -147,12 +153,13 @@ def test_an_unrelated_tool_is_not_one_that_the_request_speaks_of():
     )
 
 
-def test_a_model_rewords_one_description():
+@pytest.mark.parametrize(("name", "text"), [("description", "Use "), ("parameter", "The unit of")])
+def test_a_model_rewords_one_description(name, text):
     """Names and types are not its business."""
-    draft = applied("description", request(CHAT))
+    draft = applied(name, request(CHAT))
     assert isinstance(draft, Draft)
     (task,) = draft.tasks
-    assert task.text.startswith("Use ")
+    assert task.text.startswith(text)
     after = json.loads(draft.finish(["Other words for the same."]).body())
     assert json.dumps(after["tools"]).count("Other words for the same.") == 1
     assert [function_of(tool)["name"] for tool in after["tools"]] == list(NAMES)

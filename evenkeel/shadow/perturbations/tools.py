@@ -127,8 +127,8 @@ class UnrelatedTool(_WithoutDegrees):
 class ToolDescription(_WithoutDegrees):
     """Has a model say the description of a tool in other words."""
 
-    name: Final = "tools.description"
-    rewording: Final = Rewording(
+    name: str = "tools.description"
+    rewording = Rewording(
         CATEGORY, label="description", phrase="a tool's description in other words", order=40
     )
     requires = frozenset({"rewriter"})
@@ -139,8 +139,7 @@ class ToolDescription(_WithoutDegrees):
         tools = copy.deepcopy(_tools(view))
         if not tools:
             return _NO_TOOLS
-        functions = map(_function, tools)
-        described = [function for function in functions if _is_sentence(function.get("description"))]
+        described = [owner for owner in self.owners(tools) if _is_sentence(owner.get("description"))]
         if not described:
             return _SAME
         chosen = rng.choice(described)
@@ -150,6 +149,23 @@ class ToolDescription(_WithoutDegrees):
             return _with_tools(view, tools)
 
         return Draft((RewriteTask("paraphrase", chosen["description"]),), finish)
+
+    def owners(self, tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return what may have a description: the functions."""
+        return list(map(_function, tools))
+
+
+class ParameterDescription(ToolDescription):
+    """Has a model say the description of a tool's parameter in other words."""
+
+    name = "tools.parameter"
+    rewording = Rewording(
+        CATEGORY, label="parameter", phrase="a parameter's description in other words", order=50
+    )
+
+    def owners(self, tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return what may have a description: the parameters."""
+        return list(_schemas(tools))
 
 
 class ResultLayout(_WithoutDegrees):
@@ -193,13 +209,35 @@ class ResultKeys(_WithoutDegrees):
         return view.with_texts({result.index: "{" + ", ".join(shuffled) + "}"})
 
 
+class ResultExtra(_WithoutDegrees):
+    """Adds a member that means nothing to the last result of a tool."""
+
+    name: Final = "tools.result_extra"
+    rewording: Final = Rewording(
+        CATEGORY, label="result extra", phrase="one more member in a tool's result", order=80
+    )
+
+    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
+        """Return the request with `_schema_version` added to the result; "no_results"."""
+        del severity, rng
+        result = _last_result(view)
+        if result is None:
+            return _NO_RESULTS
+        members = _members(result.text)
+        if any(member.startswith('"_schema_version"') for member in members):
+            return _SAME
+        return view.with_texts({result.index: "{" + ", ".join([*members, '"_schema_version": "2"']) + "}"})
+
+
 TOOLS: Final[tuple[Perturbation, ...]] = (
     ToolOrdering(),
     EnumOrder(),
     UnrelatedTool(),
     ToolDescription(),
+    ParameterDescription(),
     ResultLayout(),
     ResultKeys(),
+    ResultExtra(),
 )
 """Built-in perturbations of tools."""
 
