@@ -119,8 +119,8 @@ def test_a_tone_by_the_rewriter_asks_for_the_tone_that_was_picked() -> None:
         assert (task.kind, task.text) == ("tone", QUESTION)
         picked.add(task.target)
     assert picked == set(TONES)
-    assert (kind.requires, kind.graded, kind.version) == (frozenset({"rewriter"}), False, 6)
-    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 11)
+    assert (kind.requires, kind.graded, kind.version) == (frozenset({"rewriter"}), False, 7)
+    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 12)
 
 
 @pytest.mark.parametrize("tones", [(), ("rude",)])
@@ -150,12 +150,24 @@ def test_tone_by_rule_on_real_texts(source) -> None:
     for number, text in enumerate(texts):
         outcome = Tone().apply(view_of(("user", text)), 0.5, random.Random(number))
         if isinstance(outcome, NotApplicable):
-            assert outcome.reason in {"language_unknown", "language_unsupported", "text_to_translate"}
+            assert outcome.reason in {"language_unknown", "text_to_translate", "about_manner"}
             continue
         applied += 1
         assert outcome.input_text != text
         assert survives(text, outcome.input_text), (text, outcome.input_text)
     assert applied >= 0.9 * len(texts), f"{applied} of {len(texts)}"
+
+
+@pytest.mark.parametrize("asked", [
+    "Rate the urgency of this ticket.", "Welche Stimmung hat dieser Text?", "Classify the sentiment:",
+])  # fmt: skip
+def test_a_prompt_about_the_tone_of_a_text_keeps_it(asked) -> None:
+    """Another tone would have another answer, whoever asks."""
+    told = view_of(("system", asked), ("user", QUESTION))
+    typed = view_of(("user", f"{asked} {QUESTION}"))
+    for kind in (Tone(), Tone("rewriter")):
+        assert kind.apply(told, 1.0, random.Random(1)).reason == "about_manner"
+        assert kind.apply(typed, 1.0, random.Random(1)).reason == "about_manner"
 
 
 @pytest.mark.parametrize("language", sorted(BY_LANGUAGE))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.protected_spans import ProtectedSpan, protected_spans
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, NOTHING_TO_CHANGE, NotApplicable
@@ -105,9 +105,22 @@ def _is_about_wording(view: PromptView, inputs: Sequence[Segment]) -> bool:
 
 
 @cache
+def _wording() -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("wording.toml").read_text("utf-8"))
+
+
+@cache
+def about_manner() -> re.Pattern[str]:
+    """Return a pattern for words about how a text is said: "sentiment", "urgency", 口調."""
+    table = _wording()["manner"]
+    spaced, spaceless = "|".join(table["words"].split()), "|".join(table["spaceless"].split())
+    return re.compile(rf"(?<!\w)(?:{spaced})(?!\w)|{spaceless}", re.IGNORECASE)
+
+
+@cache
 def _about_wording() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return patterns of `wording.toml`: words about wording, and orders to mend it."""
-    tables = tomllib.loads(files(__package__).joinpath("wording.toml").read_text("utf-8"))
+    tables = _wording()
     spaced = "\n".join(tables["spaced"].values()).split("\n")
     spaced = [line for line in spaced if line]
     spaceless = " ".join(tables["spaceless"].values()).split()

@@ -35,6 +35,8 @@ _LETTER: Final = "A-Za-zÀ-ÖØ-öø-ɏͰ-ϿЀ-ԯ"
 # Fewest letters of a word that gets a random slip. Shorter words are too close to other words, so they only
 # get known slips.
 _LEAST_LETTERS: Final = 4
+# Fewest letters of a word that is still recognised with a wrong letter or without one.
+_UNMISTAKABLE: Final = 6
 _TRIES: Final = 4
 # Characters of prose that are enough to tell the language.
 _LANGUAGE_SAMPLE: Final = 150
@@ -81,7 +83,9 @@ class Slips:
         )
 
 
-# Words that negate or limit what is said.
+# What makes the word before it a label or a name.
+_NAMED_BEHIND: Final = re.compile(r"[:\uff1a]|[ ]\d")
+# Words that negate, limit or count.
 _LIMITS: Final = small_words("limits")
 
 
@@ -149,7 +153,7 @@ class Spelling:
 
     name: Final = "general.spelling"
     rewording: Final = Rewording(GENERAL, phrase="misspellings", order=20)
-    version: Final = 6
+    version: Final = 7
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
@@ -207,6 +211,9 @@ def _places(text: str, language: str | None) -> Iterator[re.Match[str]]:
         word = match[0]
         if len(word) < _LEAST_LETTERS and word.lower() not in slips.misspelled:
             continue
+        # "bash:" may name an action, and "shelf 4" an object: both are written back to the letter.
+        if _NAMED_BEHIND.match(text, match.end()):
+            continue
         # A word that no list has may be a nickname, a command or a product, and so may "kali-linux".
         joined = "-" in (text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1])
         if word.lower() in _LIMITS or joined or (known is not None and word.lower() not in known):
@@ -240,9 +247,11 @@ def _rewrite(word: str, slips: Slips, real: frozenset[str], rng: random.Random) 
 def _slip(word: str, slips: Slips, rng: random.Random) -> str:
     """Return the word with one slip between its first and last letter. It may come back unchanged."""
     at = 1 + _below(len(word) - 2, rng)
+    # A short word with another letter, or without one, is too close to other words: "jokes" and "joes".
+    is_short = len(word) < _UNMISTAKABLE
     match _below(4, rng):
         case 0:
-            near = slips.neighbours.get(word[at])
+            near = "" if is_short else slips.neighbours.get(word[at])
             return word[:at] + near[_below(len(near), rng)] + word[at + 1 :] if near else word
         case 1:
             at = min(at, len(word) - 3)
@@ -250,8 +259,7 @@ def _slip(word: str, slips: Slips, rng: random.Random) -> str:
                 return word
             return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
         case 2:
-            # A short word without a letter cannot be recognised any more.
-            return word[:at] + word[at + 1 :] if len(word) > _LEAST_LETTERS else word
+            return word if is_short else word[:at] + word[at + 1 :]
         case _:
             return word[:at] + word[at] + word[at:]
 

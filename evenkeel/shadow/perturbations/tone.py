@@ -17,7 +17,7 @@ from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.answer_language import speaks_of_translation
-from evenkeel.shadow.perturbations.places import change_places, may_be_completed
+from evenkeel.shadow.perturbations.places import about_manner, change_places, may_be_completed
 from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, NOTHING, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import draft
 from evenkeel.shadow.prompt.references import asks
@@ -108,31 +108,52 @@ class Tone:
             raise ValueError(f"unknown tone {unknown[0] if unknown else ''!r}: known are {', '.join(TONES)}")
         self._by = by
         self._tones = tuple(tones)
-        self.version: Final = 11 if by == "rule" else 6
+        self.version: Final = 12 if by == "rule" else 7
         self.graded: Final = by == "rule"
         self.requires: Final[frozenset[Requirement]] = NOTHING if by == "rule" else frozenset({"rewriter"})
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """A variant in another tone, as `Perturbation.apply`.
 
-        Not applicable: "no_input"; by rule also "text_to_translate", "language_unknown" and
+        Not applicable: "no_input", "about_manner"; by rule also "text_to_translate", "language_unknown" and
         "language_unsupported".
         """
         tone = self._tones[rng.randrange(len(self._tones))]
         spoken = view.typed
         if not spoken:
             return NO_INPUT
+        if any(map(_asks_about_manner, view.segments)):
+            return NotApplicable("about_manner", "the prompt asks how its text is said")
         if self._by == "rewriter":
             return draft(view, spoken, lambda text: RewriteTask("tone", text, tone))
-        for segment in view.segments:
-            if segment.type != "document" and speaks_of_translation(segment.text):
-                return NotApplicable("text_to_translate", "a greeting would be translated as well")
         language = language_of("\n\n".join(segment.text for segment in spoken)[:_TELLING])
-        if language is None:
-            return NotApplicable("language_unknown", "the language of the input is not clear")
-        if language not in MANNERS:
-            return NotApplicable("language_unsupported", f"there are no phrases for the language {language}")
+        refused = _refused(view, language)
+        if refused is not None:
+            return refused
+        assert language is not None  # else it is refused
         return _by_rule(view, severity, rng, spoken=spoken, language=language, tone=tone)
+
+
+def _refused(view: PromptView, language: str | None) -> NotApplicable | None:
+    """Return why no phrases can be added to a prompt in a language; None if they can."""
+    for segment in view.segments:
+        if segment.type != "document" and speaks_of_translation(segment.text):
+            return NotApplicable("text_to_translate", "a greeting would be translated as well")
+    if language is None:
+        return NotApplicable("language_unknown", "the language of the input is not clear")
+    if language not in MANNERS:
+        return NotApplicable("language_unsupported", f"there are no phrases for the language {language}")
+    return None
+
+
+def _asks_about_manner(segment: Segment) -> bool:
+    """Return whether a segment orders to judge how a text is said: another tone would be another text."""
+    if segment.source == "instructions":
+        return about_manner().search(segment.text) is not None
+    if segment.source != "typed":
+        return False
+    # A ticket with the line "urgency: 2" asks nothing.
+    return any(asks(line) and about_manner().search(line) for line in segment.text.splitlines())
 
 
 def _by_rule(

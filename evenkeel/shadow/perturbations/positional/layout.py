@@ -182,17 +182,27 @@ class Layout:
                     if following is None:
                         gap = self.text[len(self.text.rstrip()) :]
                     elif following != group + 1:
-                        before = self.text[: self.units[groups[following][0]].start]
-                        indent = before[len(before.rstrip(" \t")) :]
-                        row = ""
-                        if self.are_alike(group, following):
-                            row = (
-                                before[len(before.rstrip()) :]
-                                if self.are_alike(following - 1, following)
-                                else gap
-                            )
-                        gap = row if "\n" in row else blank + indent
+                        gap = self._gap_before(groups[following][0], unit, gap, blank)
                 yield unit.start, unit.start + len(core), gap
+
+    def _gap_before(self, number: int, above: Unit, gap: str, blank: str) -> str:
+        """Return the blanks between a unit and the one that now stands above it.
+
+        Args:
+            number: Of the unit.
+            above: The one above it, which was not its neighbour.
+            gap: What stands behind that.
+            blank: A blank line.
+        """
+        before = self.text[: self.units[number].start]
+        part = self.units[number].part
+        if part != "other" and above.part == part:
+            # Items of a row stay as far apart as they were.
+            in_row = number > 0 and self.units[number - 1].part == part
+            row = before[len(before.rstrip()) :] if in_row else gap
+            if "\n" in row:
+                return row
+        return blank + before[len(before.rstrip(" \t")) :]
 
 
 def laid_out(view: PromptView, layout: Layout, order: Sequence[int]) -> PromptView:
@@ -280,7 +290,6 @@ def _layout(slot: Slot, segments: Sequence[Segment], *, reorders: bool) -> Layou
     return Layout(slot, text, tuple(_freed(text, units) if reorders else units))
 
 
-# Most units of a slot that are told apart: every order is checked against all of them.
 # Most units of a slot that are told apart: every order is checked against all of them.
 _MOST_UNITS: Final = 150
 
@@ -429,15 +438,22 @@ def _enclosed(text: str, units: Sequence[Unit]) -> list[Unit]:
 
 
 def _sections(text: str, units: Sequence[Unit]) -> list[Unit]:
-    """Return the units, those under one heading of the highest level joined, where a text has headings."""
+    """Return the units, those under one heading of the highest level joined, where a text has headings.
+
+    A document below its own heading holds nothing but itself: "### Article 2" says nothing of the question
+    behind it.
+    """
     levels = [_level(text, unit) for unit in units]
     highest = min((level for level in levels if level), default=0)
     if not highest:
         return list(units)
     first = levels.index(highest)
     sectioned: list[Unit] = []
+    of_document = False
     for number, unit in enumerate(units):
-        is_inside = number > first and levels[number] != highest
+        if levels[number] == highest:
+            of_document = unit.part == "context"
+        is_inside = number > first and levels[number] != highest and not of_document
         sectioned.append(replace(unit, joined=True) if is_inside else unit)
     return sectioned
 
