@@ -85,7 +85,7 @@ def test_the_gate_takes_the_goldens_that_the_settings_lead_to(run, stores, confi
 def test_calibrate_takes_goldens_from_there(run, tmp_path):
     """Those that were imported."""
     run("goldens", "import", write_goldens(tmp_path / "goldens.jsonl", 4), "--by", "ann")
-    quick = ["--no-embeddings", "--processes", 1, "--resamples", 20, "--out", tmp_path / "o"]
+    quick = ["--no-embeddings", "--resamples", 20, "--out", tmp_path / "o"]
     assert "4 workflows" in run("calibrate", "--from-store", *quick)
 
 

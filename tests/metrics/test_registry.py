@@ -113,7 +113,7 @@ def test_a_metric_of_another_package_is_found_by_its_entry_point(offered) -> Non
     assert echo.score(Pair(Answer("a"), Answer("a"), "")) == 1.0
     publish_labels()
     assert label("acme_echo") == "Echo of the answer"
-    assert "acme_echo@1" in {column.key for column in heuristic_columns()}
+    assert "acme_echo" in {column.name for column in heuristic_columns()}
 
 
 def test_other_packages_are_not_imported_before_somebody_asks_for_metrics(offered) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
-from concurrent.futures import BrokenExecutor
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -140,15 +138,9 @@ _PIPED_WIDTH: Final = 160
 )
 @click.option("--seed", default=0, help="Random seed.")
 @click.option("--resamples", type=click.IntRange(20), default=1000, help="Resamples behind intervals.")
-@click.option(
-    "--processes",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Scoring processes.  [default: one per processor]",
-)
 @file_option(
     "--journal",
-    "File for scores, so that a stopped run can continue.  [default: DIR/calibration-journal.jsonl]",
+    "File for the judge's ratings, so that a stopped run can continue.  [default: DIR/calibration-journal]",
 )
 @json_option
 @yes_option
@@ -174,7 +166,7 @@ def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **options: Any)
       calibration.html          the report, with plots
       calibration-scores.jsonl  every score
 
-    To continue a stopped run, run the same command again.
+    A stopped run begins again; what the judge said is not asked for twice.
 
     With --limits it does something else: it sets limits for loss of similarity, shifted answers, qualities
     and invalid answers on every route, so that no cell of its quiet traffic is above them.
@@ -266,11 +258,6 @@ def _run(goldens: Path | None, options: Mapping[str, Any], *, json: bool, confir
         )
     except (UnknownMetricError, EmbeddingsUnavailableError) as error:
         raise InputError(str(error)) from error
-    except BrokenExecutor as error:
-        raise InputError(
-            "a scoring process died, perhaps for lack of memory; give the same command again with "
-            "--processes 1"
-        ) from error
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from error
     except NotConfirmedError as error:
@@ -300,16 +287,14 @@ def _notes(outcome: CalibrationOutcome) -> Iterator[str]:
     )
     if chosen.others:
         yield f"left out, no workflow or too short: {number(chosen.others)}"
-    if scores.undegradable:
-        most = ", ".join(f"{name} × {number(count)}" for name, count in sorted(scores.undegradable.items()))
+    if outcome.undegradable:
+        most = ", ".join(f"{name} × {number(count)}" for name, count in sorted(outcome.undegradable.items()))
         yield f"candidates that cannot be made: {most}"
     if scores.unmoved:
         yield f"metrics that never moved, left out: {', '.join(scores.unmoved)}"
     if scores.inapplicable:
         missing = ", ".join(f"{name} ({reason})" for name, reason in scores.inapplicable.items())
         yield f"metrics that do not apply, left out: {missing}"
-    if outcome.remembered:
-        yield f"{number(outcome.remembered)} scores were in the journal already"
     if outcome.cost_usd:
         yield f"spent on models: {usd(outcome.cost_usd)}"
     yield from (f"wrote {path}" for path in outcome.written.files)
@@ -338,7 +323,6 @@ def _options(file: Path | None, options: Mapping[str, Any]) -> CalibrateOptions:
             embeddings=options["embeddings"],
             encoder=options["encoder"],
             bert=_bert(options),
-            processes=options["processes"] or os.cpu_count() or 1,
         ),
         placement=Placement(options["false_alerts"], options["level"]),
         resamples=options["resamples"],

@@ -2,105 +2,75 @@
 
 from __future__ import annotations
 
-import json
 import random
+from collections import Counter
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from evenkeel.core.pair import Pair
 from evenkeel.lab.calibrate.degrade import SEVERITIES
-from evenkeel.lab.calibrate.journal import CandidateKey, CandidateRow
 from evenkeel.lab.calibrate.score_table import DamageLevel
 from evenkeel.metrics.workflow.diagrams import looks_like_node_edge, write_node_edge
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
 from evenkeel.release.goldens.files import newest_versions
+from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.release.kit.arguments import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evenkeel.core.pair import Answer
     from evenkeel.lab.calibrate.degrade import Damage
-    from evenkeel.lab.calibrate.journal import Journal
     from evenkeel.stores.goldens import Golden
-
-
-@dataclass(frozen=True, slots=True)
-class GoldenSource:
-    """A golden as it is degraded. Small, and the same in every process."""
-
-    id: str
-    answer: Answer
-    context: str
-    """Text of the prompt, "" if only the answer is known."""
-    task: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateSet:
-    """The candidates of a run: what they are made from, and what is known of them."""
-
-    sources: Sequence[GoldenSource]
-    damage: Damage
-    seed: int
-    """Seed of every choice."""
-    journal: Journal
 
 
 @dataclass(frozen=True, slots=True)
 class DegradedGolden:
     """A golden's answer made worse."""
 
-    key: CandidateKey
+    golden: str
+    """Id of the golden."""
+    level: DamageLevel
     expected: float
+    """Score that an ideal metric gives."""
     pair: Pair
 
 
-def conditions(damage: Damage) -> dict[DamageLevel, float]:
-    """Every mode and severity in which an answer is degraded, and the expected score."""
-    return {
-        DamageLevel(degradation.mode, severity): degradation.expected(severity)
-        for degradation in damage.degradations
-        for severity in SEVERITIES
-    }
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Everything that was made of the goldens."""
+
+    made: tuple[DegradedGolden, ...]
+    undegradable: Mapping[str, int]
+    """Candidates that could not be made, by mode and reason as in "compressed: not_degradable"."""
 
 
-def keys(golden: str, damage: Damage) -> tuple[CandidateKey, ...]:
-    """Every candidate that a golden has, or should have."""
-    return tuple(CandidateKey(golden, *condition) for condition in conditions(damage))
-
-
-def made(
-    source: GoldenSource,
-    damage: Damage,
-    seed: int,
-    only: Collection[DamageLevel],
-) -> Iterator[DegradedGolden | CandidateRow]:
-    """The candidates of a golden; for those that cannot be made, a row that says why.
+def make_candidates(goldens: Sequence[Golden], damage: Damage, seed: int) -> Candidates:
+    """Degrade every golden in every way.
 
     Args:
-        source: what is degraded.
-        damage: what is done to it.
+        goldens: what is degraded.
+        damage: what is done to them.
         seed: with the golden's id, the degradation's name and the severity it decides every choice.
-        only: these alone.
     """
-    reference = as_written(source.answer)
-    for degradation in damage.degradations:
-        for severity in SEVERITIES:
-            condition = DamageLevel(degradation.mode, severity)
-            if condition not in only:
-                continue
-            key = CandidateKey(source.id, *condition)
-            expected = degradation.expected(severity)
-            rng = chooser(seed, source.id, degradation.name, str(severity))
-            try:
-                answer = degradation.apply(source.answer, severity, rng)
-            except WorkflowError as error:
-                yield CandidateRow(*key, expected, undegradable=error.reason)
-                continue
-            yield DegradedGolden(key, expected, Pair(reference, answer, source.context, source.task))
+    made: list[DegradedGolden] = []
+    undegradable: Counter[str] = Counter()
+    for golden in goldens:
+        context, reference = prompt_text(golden.request), as_written(golden.answer)
+        for degradation in damage.degradations:
+            for severity in SEVERITIES:
+                rng = chooser(seed, golden.id, degradation.name, str(severity))
+                try:
+                    answer = degradation.apply(golden.answer, severity, rng)
+                except WorkflowError as error:
+                    undegradable[f"{degradation.mode}: {error.reason}"] += 1
+                    continue
+                level = DamageLevel(degradation.mode, severity)
+                pair = Pair(reference, answer, context, golden.task)
+                made.append(DegradedGolden(golden.id, level, degradation.expected(severity), pair))
+    return Candidates(tuple(made), undegradable)
 
 
 def as_written(answer: Answer) -> Answer:
@@ -114,11 +84,6 @@ def chooser(seed: int, *words: str) -> random.Random:
     """The generator behind one candidate: the same whatever else is made, on every platform."""
     seed_text = "\0".join((str(seed), *words))
     return random.Random(sha256(seed_text.encode("utf-8", "surrogatepass")).digest())
-
-
-def source_of(golden: Golden, context: str) -> GoldenSource:
-    """A golden as it is degraded."""
-    return GoldenSource(golden.id, golden.answer, context, golden.task)
 
 
 FEWEST = 2
@@ -138,20 +103,6 @@ class WorkflowGoldens:
     """Goldens by id, ascending."""
     others: int
     """Goldens left out, because they are no workflows or too short."""
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 over ids and answers, in hexadecimal."""
-        content = []
-        for golden in self.goldens:
-            content.append(
-                [
-                    golden.id,
-                    golden.answer.text,
-                    [[call.name, call.arguments] for call in golden.answer.tool_calls],
-                ]
-            )
-        return sha256(json.dumps(content).encode()).hexdigest()
 
 
 def choose(goldens: Iterable[Golden], *, least_steps: int = 1) -> WorkflowGoldens:

@@ -1,9 +1,9 @@
-"""The metrics of a calibration, and the scores that each gave."""
+"""The metrics of a calibration, as the columns of its score table."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.lab.calibrate.calibration import BertModel
@@ -16,11 +16,10 @@ from evenkeel.lab.metrics.wording import StepBertScore
 from evenkeel.metrics.registry import built, heuristics, metric, metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from evenkeel.core.languages import LanguageOf
     from evenkeel.lab.metrics.embeddings import Encoder
-    from evenkeel.lab.metrics.languages import Coverage
     from evenkeel.metrics.protocol import Metric
 
 
@@ -29,49 +28,27 @@ _VECTORS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class MetricField:
-    """A metric as a table needs it."""
-
-    key: str
-    """Key of its scores in a journal: metric, version, and the encoder or judge behind them."""
-    name: str
-    version: int
-    family: str
-    """Metrics of one family share their blind spots."""
-
-
-@dataclass(frozen=True, slots=True)
-class MetricColumn(MetricField):
-    """A field whose metric is computed here."""
+class MetricColumn:
+    """A metric whose scores are a column of the table."""
 
     metric: Metric
-    encoder: str | None
+    family: str
+    """Metrics of one family share their blind spots."""
+    encoder: str | None = None
+    """Name of the encoder behind it; its scores under another one are other scores."""
 
-
-def column(metric: Metric, family: str, encoder: str | None = None) -> MetricColumn:
-    """A metric as a column; under another encoder its scores are other scores, so that is in their key."""
-    key = f"{metric.name}@{metric.version}{'' if encoder is None else f':{encoder}'}"
-    return MetricColumn(key, metric.name, metric.version, family, metric, encoder)
+    @property
+    def name(self) -> str:
+        """Name of the metric."""
+        return self.metric.name
 
 
 def heuristic_columns() -> tuple[MetricColumn, ...]:
     """Every metric that needs nothing; the steps of workflows are aligned by their texts."""
-    return tuple(column(heuristic, metric(heuristic.name).blind_as) for heuristic in heuristics())
-
-
-def encoder_columns(name: str | None, encoder: Encoder, coverage: Coverage) -> tuple[MetricColumn, ...]:
-    """The metrics of workflows with steps aligned by meaning.
-
-    They take the place of the heuristics of the same name, see `chosen_columns`.
-
-    Args:
-        name: Name of the encoder.
-        encoder: Encodes the steps.
-        coverage: The languages it knows.
-    """
-    aligned = WorkflowComparison(EncoderAligner(encoder, coverage=coverage))
-    chosen: list[Metric] = [built(listed, aligned) for listed in metrics() if listed.about.aligns]
-    return tuple(column(metric_class, metric(metric_class.name).blind_as, name) for metric_class in chosen)
+    columns = []
+    for heuristic in heuristics():
+        columns.append(MetricColumn(heuristic, metric(heuristic.name).blind_as))
+    return tuple(columns)
 
 
 def chosen_columns(columns: Sequence[MetricColumn], names: Sequence[str]) -> tuple[MetricColumn, ...]:
@@ -88,12 +65,8 @@ class CachedEncoder:
         self._model = model
         self._vectors = VectorCache(_VECTORS)
 
-    def lacking(self, texts: Sequence[str]) -> list[str]:
-        """The texts without a vector, each once."""
-        return [text for text in dict.fromkeys(texts) if self._vectors.get(self._model, text) is None]
-
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Return a vector for each text."""
+        """Return a vector for each text; those that are not kept are encoded in one call."""
         kept = {text: self._vectors.get(self._model, text) for text in texts}
         remembered = {text: vector for text, vector in kept.items() if vector is not None}
         if lacking := [text for text in kept if text not in remembered]:
@@ -104,27 +77,33 @@ class CachedEncoder:
 
 
 def load_encoder_columns(
-    model: str | None, language_of: LanguageOf | None, keep: Callable[[Encoder], Encoder] | None = None
-) -> tuple[MetricColumn, ...]:
-    """Load an encoder and the metrics that need it; takes seconds.
+    model: str | None, language_of: LanguageOf | None
+) -> tuple[CachedEncoder, tuple[MetricColumn, ...]]:
+    """Load an encoder, and the metrics of workflows with steps aligned by it; takes seconds.
+
+    They take the place of the heuristics of the same name, see `chosen_columns`.
 
     Args:
         model: name or folder of a sentence-transformers model, None = the packaged all-MiniLM-L6-v2.
         language_of: tells a text's language.
-        keep: puts a store of vectors around the encoder; None keeps some in memory.
 
     Raises: EmbeddingsUnavailableError.
     """
     # Bars of the libraries would stand between our own lines.
     os.environ.setdefault("TQDM_DISABLE", "1")
-    kept: list[Encoder] = []
+    encoders: list[CachedEncoder] = []
 
-    def keep_encoder(bare: Encoder) -> Encoder:
-        kept.append(keep(bare) if keep else CachedEncoder(bare, model or MINILM))
-        return kept[0]
+    def keep(bare: Encoder) -> Encoder:
+        encoders.append(CachedEncoder(bare, model or MINILM))
+        return encoders[0]
 
-    embeddings = load_embeddings(model, language_of=language_of, keep=keep_encoder)
-    return encoder_columns(embeddings.encoder, kept[0], embeddings.coverage)
+    embeddings = load_embeddings(model, language_of=language_of, keep=keep)
+    aligned = WorkflowComparison(EncoderAligner(encoders[0], coverage=embeddings.coverage))
+    columns = []
+    for listed in metrics():
+        if listed.about.aligns:
+            columns.append(MetricColumn(built(listed, aligned), listed.blind_as, embeddings.encoder))
+    return encoders[0], tuple(columns)
 
 
 def bert_score_column(
@@ -141,11 +120,5 @@ def bert_score_column(
     """
     name = bert.model or encoder
     loaded = load_bert_score(name, bert.layer, rescale=bert.rescale, language_of=language_of)
-    details = f" at layer {bert.layer or 'as recommended'}{', rescaled' if bert.rescale else ''}"
-    own = bert != BertModel()
-    bert_column = column(
-        StepBertScore(loaded),
-        "semantic",
-        f"{name or MINILM}{details if own else ''}",
-    )
-    return replace(bert_column, encoder=None) if own else bert_column
+    behind = (name or MINILM) if bert == BertModel() else None
+    return MetricColumn(StepBertScore(loaded), "semantic", behind)

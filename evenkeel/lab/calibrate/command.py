@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evenkeel.lab.calibrate.calibrate import calibrate
 from evenkeel.lab.calibrate.calibration import BertModel, FailureMode, Placement, calibration_to_yaml
-from evenkeel.lab.calibrate.candidates import (
-    CandidateSet,
-    UnfitGoldensError,
-    WorkflowGoldens,
-    choose,
-    keys,
-    source_of,
-)
-from evenkeel.lab.calibrate.degrade import SEVERITIES, Damage
-from evenkeel.lab.calibrate.journal import CalibrationRun, Journal, JournalScores, gather
+from evenkeel.lab.calibrate.candidates import UnfitGoldensError, WorkflowGoldens, choose, make_candidates
+from evenkeel.lab.calibrate.degrade import Damage
 from evenkeel.lab.calibrate.judge import judge_candidates
 from evenkeel.lab.calibrate.published import LEAST_STEPS as PUBLISHED_STEPS
 from evenkeel.lab.calibrate.published import MODES as PUBLISHED_MODES
@@ -25,17 +17,17 @@ from evenkeel.lab.calibrate.published import sections
 from evenkeel.lab.calibrate.report import document
 from evenkeel.lab.calibrate.resampling import multiplicities
 from evenkeel.lab.calibrate.score_table import score_table, table_lines
-from evenkeel.lab.calibrate.scoring import CandidateScoring, ScoringOptions
+from evenkeel.lab.calibrate.scoring import ScoringOptions, gather, score_candidates
 from evenkeel.lab.calibrate.sensitivity import trajectories
 from evenkeel.lab.metrics.workflow_judge import WorkflowJudge
 from evenkeel.metrics.registry import metric
 from evenkeel.release.gate.clusters import clusters
-from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.release.kit.cost import Costs
+from evenkeel.release.kit.journal import open_database
 from evenkeel.release.kit.renderings import html
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import date
     from pathlib import Path
 
@@ -43,14 +35,14 @@ if TYPE_CHECKING:
 
     from evenkeel.lab.asking import ModelAddress
     from evenkeel.lab.calibrate.calibration import Calibration
-    from evenkeel.lab.calibrate.columns import MetricField
     from evenkeel.lab.calibrate.score_table import ScoreTable
+    from evenkeel.lab.calibrate.scoring import GatheredScores
     from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.release.kit.document import Document
     from evenkeel.stores.goldens import Golden
 
 
-JOURNAL = "calibration-journal.jsonl"
+JOURNAL = "calibration-journal"
 CALIBRATION = "calibration.yaml"
 REPORT = "calibration.html"
 SCORES = "calibration-scores.jsonl"
@@ -70,7 +62,7 @@ class CalibrateOptions:
     out: Path
     """Folder for what is written."""
     journal: Path | None = None
-    """None = `JOURNAL` in the folder."""
+    """Where the judge's rulings are kept; None = `JOURNAL` in the folder."""
     scoring: ScoringOptions
     placement: Placement = field(default_factory=Placement)
     resamples: int = 1000
@@ -91,7 +83,7 @@ class OutputFiles:
 
 def write(
     calibration: Calibration,
-    scores: JournalScores,
+    scores: GatheredScores,
     table: ScoreTable,
     folder: Path,
     *,
@@ -132,11 +124,11 @@ class CalibrationOutcome:
     """A calibration, what it rests on, and where it is."""
 
     calibration: Calibration
-    scores: JournalScores
+    scores: GatheredScores
+    undegradable: Mapping[str, int]
+    """Candidates that could not be made, by mode and reason."""
     chosen: WorkflowGoldens
     written: OutputFiles
-    remembered: int
-    """Scores that an earlier run had made."""
     cost_usd: float
 
 
@@ -159,35 +151,28 @@ def run_calibrate(
             metric(name)
     chosen = choose(options.goldens, least_steps=PUBLISHED_STEPS if options.published else 1)
     modes = options.modes or (PUBLISHED_MODES if options.published else frozenset(FailureMode))
-    damage = Damage(modes, options.published)
-    sources = [source_of(golden, prompt_text(golden.request)) for golden in chosen.goldens]
     options.out.mkdir(parents=True, exist_ok=True)
-    run = CalibrationRun(chosen.digest, options.seed, SEVERITIES, damage.versions)
-    with Journal(options.journal or options.out / JOURNAL, run) as journal:
-        costs = Costs(options.max_usd)
-        candidates = CandidateSet(sources, damage, options.seed, journal)
-        scoring = CandidateScoring(options.scoring, candidates, err)
-        columns = scoring.run()
-        fields: list[MetricField] = [*columns]
-        if options.judge is not None:
-            fields.append(
-                judge_candidates(
-                    options.judge, candidates, costs, confirm, err, most_goldens=options.judge_goldens
-                )
-            )
-    wanted = {key for source in sources for key in keys(source.id, damage)}
-    scores = gather([row for key, row in sorted(journal.rows.items()) if key in wanted], fields)
-    cluster = clusters(chosen.goldens)
-    scores = replace(
-        scores, rows=tuple(replace(row, cluster=cluster.get(row.golden, "")) for row in scores.rows)
-    )
-    if not scores.rows:
-        reasons = ", ".join(sorted(scores.undegradable))
+    candidates = make_candidates(chosen.goldens, Damage(modes, options.published), options.seed)
+    if not candidates.made:
+        reasons = ", ".join(sorted(candidates.undegradable))
         raise UnfitGoldensError(f"no candidate could be made ({reasons}); approve longer workflows")
+    costs = Costs(options.max_usd)
+    measured = score_candidates(options.scoring, candidates.made, err)
+    if options.judge is not None:
+        journal = open_database(options.journal or options.out / JOURNAL, "--journal")
+        try:
+            judged = judge_candidates(
+                options.judge, candidates.made, costs, confirm, err,
+                journal=journal, sample=options.judge_goldens, seed=options.seed,
+            )  # fmt: skip
+        finally:
+            journal.close()
+        measured.append(judged)
+    scores = gather(candidates.made, measured, clusters(chosen.goldens))
     if not scores.metrics:
         raise UnfitGoldensError("no metric tells the degraded answers apart; take other --metrics")
     in_use = {facts.name for facts in scores.metrics}
-    encoders = [column.encoder for column in columns if column.encoder and column.name in in_use]
+    encoders = [each.encoder for each in measured if each.encoder and each.facts.name in in_use]
     with err.status("calibrating"):
         table = score_table(scores.rows, scores.metrics)
         calibration = calibrate(
@@ -202,4 +187,4 @@ def run_calibrate(
             resamples=options.resamples,
         )
         written = write(calibration, scores, table, options.out, published=options.published)
-    return CalibrationOutcome(calibration, scores, chosen, written, journal.remembered, costs.usd)
+    return CalibrationOutcome(calibration, scores, candidates.undegradable, chosen, written, costs.usd)

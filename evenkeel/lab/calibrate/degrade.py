@@ -50,8 +50,6 @@ class Degradation(Generic[Subject]):
     """The failure that it plays."""
     change: Callable[[Subject, float, random.Random], Subject] = field(repr=False)
     """Does the damage, see `apply`."""
-    version: int = 1
-    """Raised whenever the same seed may give another answer than before."""
 
     def expected(self, severity: float) -> float:
         """Return what an ideal metric gives for it, in [0, 1]: 1 − severity, or 1 if nothing is lost.
@@ -339,9 +337,3 @@ class Damage(NamedTuple):
         """The degradation for each of the modes, in the order of `FailureMode`."""
         every = PUBLISHED if self.published else WORKFLOWS
         return tuple(degradation for degradation in every if degradation.mode in self.modes)
-
-    @property
-    def versions(self) -> dict[str, int]:
-        """Versions of all that could be done, by name: other modes do not change a mode's candidates."""
-        every = PUBLISHED if self.published else WORKFLOWS
-        return {degradation.name: degradation.version for degradation in every}

@@ -3,46 +3,48 @@
 from __future__ import annotations
 
 import random
+import statistics
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import Spend
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.asking import ask_model
-from evenkeel.lab.calibrate.candidates import DegradedGolden, conditions, made
-from evenkeel.lab.calibrate.columns import MetricField
-from evenkeel.lab.calibrate.journal import CandidateKey, CandidateRow
+from evenkeel.lab.calibrate.score_table import MetricFacts
+from evenkeel.lab.calibrate.scoring import MetricScores
 from evenkeel.lab.metrics.workflow_judge import CALLS, WORKFLOW, WorkflowJudge
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.judge.prompts import prompt_tokens_at_most
 from evenkeel.metrics.workflow.reading import read_answer
-from evenkeel.release.kit.asking import HOPELESS, PASSING, StoppedError, UnusableError
+from evenkeel.release.kit.asking import HOPELESS, StoppedError, UnusableError
 from evenkeel.release.kit.cost import JUDGE, CostEstimate
+from evenkeel.stores.sqlite.cache import rulings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from rich.console import Console
 
     from evenkeel.core.pair import Pair
     from evenkeel.lab.asking import ModelAddress
-    from evenkeel.lab.calibrate.candidates import CandidateSet, GoldenSource
+    from evenkeel.lab.calibrate.candidates import DegradedGolden
     from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.release.kit.cost import Costs
+    from evenkeel.stores.sqlite.database import Database
 
 
-_MILLI = 1e3
-# Reasons that say nothing about the candidate: the next run asks again.
-_NOT_ANSWERED = HOPELESS | PASSING | {"too_few_votes"}
-FAMILY = "judge"
+FAMILY: Final = "judge"
+# Rulings that the journal keeps, which is all of them.
+_KEPT: Final = 10_000_000
+_MILLI: Final = 1e3
 
 
 def judge_candidates(
-    address: ModelAddress, candidates: CandidateSet, costs: Costs, confirm: Confirm, err: Console,
-    *, most_goldens: int | None,
-) -> MetricField:  # fmt: skip
-    """Ask a judge about the candidates that it has not scored, and keep every score in the journal.
+    address: ModelAddress, candidates: Sequence[DegradedGolden], costs: Costs, confirm: Confirm, err: Console,
+    *, journal: Database, sample: int | None, seed: int,
+) -> MetricScores:  # fmt: skip
+    """Ask a judge about candidates; the journal keeps every ruling, so that a stopped run repeats no call.
 
     Args:
         address: of the judge.
@@ -50,44 +52,47 @@ def judge_candidates(
         costs: where its calls are booked, and the limit.
         confirm: called once before the first call.
         err: gets progress.
-        most_goldens: asks about a sample of so many; None = all.
+        journal: remembers rulings.
+        sample: asks about the candidates of so many goldens; None = of all.
+        seed: of the sample.
 
-    Returns: where the judge's scores are.
     Raises: NotConfirmedError; StoppedError, with what was answered until then in the journal.
     """
-    judge = Judge(address.endpoint(), repairs=1)
+    judge = Judge(address.endpoint(), cache=rulings(journal, kept=_KEPT), repairs=1)
     metric = WorkflowJudge(judge)
-    field = MetricField(
-        f"{metric.name}@{metric.version}:{address.model}", metric.name, metric.version, FAMILY
-    )
-    todo = list(_open(candidates, _sample(candidates, most_goldens), field))
-    if not todo:
-        return field
-    _confirm([_expense(judge, candidate.pair) for candidate in todo], address.model, costs, confirm)
+    goldens = _sample(sorted({candidate.golden for candidate in candidates}), sample, seed)
+    todo = [index for index, candidate in enumerate(candidates) if candidate.golden in goldens]
+    _confirm([_expense(judge, candidates[index].pair) for index in todo], address.model, costs, confirm)
     account = costs.of(JUDGE)
+    scores: list[float | str | None] = [None] * len(candidates)
+    taken_ms: list[float] = []
+    prices: list[float] = []
 
-    async def ask(candidate: DegradedGolden) -> None:
+    async def ask(index: int) -> None:
         costs.check()
+        pair = candidates[index].pair
         start = time.perf_counter()
-        pair = candidate.pair
         opinion = await metric.judged(read_answer(pair.reference), read_answer(pair.candidate), pair.context)
-        taken_ms = (time.perf_counter() - start) * _MILLI
-        account.book(Spend(0, opinion.cost_usd))
+        taken_ms.append((time.perf_counter() - start) * _MILLI)
+        prices.append(opinion.cost_usd)
+        account.book(Spend(opinion.tokens, opinion.cost_usd))
         outcome = opinion.outcome
         if isinstance(outcome, Failure) and outcome.reason in HOPELESS:
             raise UnusableError(f"{outcome.reason}: {outcome.detail}")
-        row = CandidateRow(*candidate.key, candidate.expected)
-        if not (isinstance(outcome, Failure) and outcome.reason in _NOT_ANSWERED):
-            row.scores[field.key] = outcome.reason if isinstance(outcome, Failure) else outcome
-            row.ms[field.key] = round(taken_ms, 1)
-            row.usd[field.key] = opinion.cost_usd
-        candidates.journal.add(row)
+        scores[index] = outcome.reason if isinstance(outcome, Failure) else outcome
 
     ask_model(
         address.model, todo, ask, nouns=("questions", "answers"), concurrency=address.concurrency,
         close=[judge.close], err=err, details=lambda: usd(account.usd),
     )  # fmt: skip
-    return field
+    facts = MetricFacts(
+        metric.name,
+        metric.version,
+        FAMILY,
+        round(statistics.fmean(prices), 6) if prices else 0.0,
+        round(statistics.median(taken_ms), 1) if taken_ms else 0.0,
+    )
+    return MetricScores(facts, scores)
 
 
 def _expense(judge: Judge, pair: Pair) -> Spend:
@@ -99,28 +104,11 @@ def _expense(judge: Judge, pair: Pair) -> Spend:
     return judge.expense(prompt_tokens_at_most(WORKFLOW, labels, characters), calls=CALLS)
 
 
-def _sample(candidates: CandidateSet, most: int | None) -> Sequence[GoldenSource]:
-    """Draw a sample of the goldens, in their order."""
-    sources = candidates.sources
-    if most is None or most >= len(sources):
-        return sources
-    indices = random.Random(f"{candidates.seed}\0judged").sample(range(len(sources)), most)
-    return [sources[index] for index in sorted(indices)]
-
-
-def _open(
-    candidates: CandidateSet, sources: Sequence[GoldenSource], field: MetricField
-) -> Iterator[DegradedGolden]:
-    """The candidates without a score by the judge."""
-    rows = candidates.journal.rows
-    for source in sources:
-        damaged = []
-        for condition in conditions(candidates.damage):
-            if CandidateKey(source.id, *condition) in rows:
-                damaged.append(condition)
-        for candidate in made(source, candidates.damage, candidates.seed, damaged):
-            if isinstance(candidate, DegradedGolden) and field.key not in rows[candidate.key].scores:
-                yield candidate
+def _sample(goldens: Sequence[str], most: int | None, seed: int) -> frozenset[str]:
+    """Draw a sample of the goldens."""
+    if most is None or most >= len(goldens):
+        return frozenset(goldens)
+    return frozenset(random.Random(f"{seed}\0judged").sample(goldens, most))
 
 
 def _confirm(expenses: Sequence[Spend], name: str, costs: Costs, confirm: Confirm) -> None:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
-from evenkeel.lab.line_file import LineFile
 from evenkeel.metrics.judge.reply import Reply, Ruling
+from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import work_through
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from pathlib import Path
+    from typing import TextIO
 
     from evenkeel.llm.price import Price
     from evenkeel.metrics.judge.client import Judge
@@ -58,19 +59,27 @@ class JudgeCall(Generic[Place]):
 
 
 class ReplyCache:
-    """Remembers replies; with a path they are appended to that file at once."""
+    """Remembers replies; with a path they are appended to that file at once, one JSON object a line.
+
+    A last line that a killed process left unfinished is dropped. One process writes at a time.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         """Read what is there.
 
-        Raises: InputError for a file that is no such cache.
+        Raises: InputError for a file that cannot be read or written, or is no such cache.
         """
         self._replies: dict[str, Reply] = {}
-        self._file = (
-            None
-            if path is None
-            else LineFile(path, self._read, is_what="a cache of judges' replies", option="--cache")
-        )
+        self._file: TextIO | None = None
+        if path is None:
+            return
+        try:
+            if path.exists():
+                self._load(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}; choose another --cache") from error
 
     def __enter__(self) -> Self:
         return self
@@ -92,21 +101,34 @@ class ReplyCache:
         if isinstance(outcome, Failure) and outcome.reason not in FINAL:
             return
         self._replies[key] = reply
-        if self._file:
-            entry: dict[str, Any]
-            if isinstance(outcome, Failure):
-                entry = {"failure": [outcome.metric, outcome.version, outcome.reason, outcome.detail]}
-            else:
-                entry = {"rating": outcome.rating, "explanation": outcome.explanation}
-            self._file.add(
-                {
-                    "key": key,
-                    "prompt_tokens": reply.prompt_tokens,
-                    "completion_tokens": reply.completion_tokens,
-                    "cost_usd": reply.cost_usd,
-                    **entry,
-                }
-            )
+        if self._file is None:
+            return
+        entry: dict[str, Any] = {
+            "key": key,
+            "prompt_tokens": reply.prompt_tokens,
+            "completion_tokens": reply.completion_tokens,
+            "cost_usd": reply.cost_usd,
+        }
+        if isinstance(outcome, Failure):
+            entry["failure"] = [outcome.metric, outcome.version, outcome.reason, outcome.detail]
+        else:
+            entry |= {"rating": outcome.rating, "explanation": outcome.explanation}
+        self._file.write(json.dumps(entry, allow_nan=False) + "\n")
+        self._file.flush()
+
+    def _load(self, path: Path) -> None:
+        data = path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        for line_number, line in enumerate(data[:whole].splitlines(), start=1):
+            try:
+                self._read(json.loads(line))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                raise InputError(
+                    f"{path}, line {line_number}: is not a cache of judges' replies; choose another --cache"
+                ) from error
+        if whole < len(data):
+            with path.open("r+b") as file:
+                file.truncate(whole)
 
     def _read(self, row: dict[str, Any]) -> None:
         outcome = (
