@@ -13,6 +13,7 @@ from evenkeel.console.rendering import Page, PathText, live_handlers
 from evenkeel.console.spend import total_meters
 from evenkeel.core import figures, rewordings
 from evenkeel.core.endpoint import EMBEDDINGS
+from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, PipelineView
     from evenkeel.console.spend import Meter
+    from evenkeel.core.cells import CellReport
     from evenkeel.stores.counters import RouteFlow, UntriedPerturbation
 
 
@@ -174,6 +176,7 @@ DEAD_SHOWN: Final = 50
 DEAD_IN_FILE: Final = 1000
 _BODY_CHARS: Final = 20_000
 
+_UNKNOWN_RESPONSE: Final = "previous_response_unknown"
 _DROPPED: Final = {
     "settled": "its cells are within their limits, so only a share is tried (routes.trials.plan)",
     "queue_full": "the hand-off buffer was full: more is sampled than can be stored",
@@ -247,7 +250,7 @@ def pipeline_page(sources: ConsoleSources) -> Page:
         "Pipeline · evenkeel",
         line=pipeline_line(view),
         view=view,
-        not_replayed=not_replayed(view.routes),
+        not_replayed=not_replayed(view.routes, sources.reports()),
         dead=letters,
         dead_more=max(0, view.dead - len(letters)),
         dead_known=sources.dead_letters is not None,
@@ -270,10 +273,23 @@ class NotReplayedLine(NamedTuple):
     requests: int
 
 
-def not_replayed(flows: Iterable[RouteFlow]) -> list[NotReplayedLine]:
-    """List why requests are not replayed and what to do about it, most frequent first."""
+def not_replayed(flows: Iterable[RouteFlow], reports: Iterable[CellReport]) -> list[NotReplayedLine]:
+    """List why requests are not replayed and what to do about it, most frequent first.
+
+    Args:
+        flows: Counts of the routes.
+        reports: Cells of any routes, for the replays that the endpoint cannot continue.
+    """
+    unknown: Counter[str] = Counter()
+    for report in reports:
+        # Such a replay fails in every cell of an exchange alike: those of the control are the requests.
+        if report.key.perturbation == BASELINE:
+            unknown[report.key.route] += report.counts.failures.get(_UNKNOWN_RESPONSE, 0)
     lines = []
     for flow in flows:
+        if unknown[flow.route]:
+            words, step = skipped_because(_UNKNOWN_RESPONSE), STEPS[_UNKNOWN_RESPONSE]
+            lines.append(NotReplayedLine(flow.route, words, step, unknown[flow.route]))
         for reason, count in flow.skipped.items():
             # Counters stay at 0 for reasons of an earlier process; embeddings are counted below.
             if count and reason != EMBEDDINGS:

@@ -13,6 +13,7 @@ from evenkeel.console.changes import effect_words, incident_of
 from evenkeel.console.incidents import incident_lines
 from evenkeel.console.now import blind_notices, retirement_notices
 from evenkeel.console.overview import by_model, counted, course
+from evenkeel.console.pipeline import not_replayed
 from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.sensitivity import sensitivities
@@ -75,6 +76,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         announcement=" ".join(line.said for line in incident_lines(going, sources.writer)),
         route=route,
         flow=flow,
+        not_replayed=not_replayed([flow], own) if flow else [],
         models=_models(own, sensitivities(sources.log, route)),
         spark=lambda report: course(sources.monitor_store, report, now),
         in_incidents=situation.in_incidents(),

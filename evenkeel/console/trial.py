@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from litestar import Response, get
@@ -19,6 +19,7 @@ from evenkeel.core.text import visible
 from evenkeel.core.verdict import BASELINE, PROVENANCE, stage_of
 from evenkeel.stores.labels import CountedLabels
 from evenkeel.stores.sealing import SealError
+from evenkeel.stores.trial_index import Narrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 _PAGE_CHARS = 60_000
 _QUESTION_CHARS = 6_000
+# Seconds before and after a trial in which other steps of its run are looked for.
+_RUN_S = 3_600.0
+_MOST_STEPS = 500
 # Unchanged words of a prompt shown on each side of what was reworded.
 _CONTEXT_WORDS = 40
 
@@ -207,6 +211,26 @@ def answer_text(answer: Answer | None) -> str:
     return "\n".join([answer.text, *calls] if answer.text else calls)
 
 
+def session_steps(log: VerdictLog, verdict: Verdict) -> list[Verdict]:
+    """Return a verdict for each tried step of a trial's session, in order; [] if it has none.
+
+    The trial stands for its own step, the control for each other one. A prompt holds the steps before it, so
+    the prompts of one run become longer.
+    """
+    if not verdict.origin.session:
+        return []
+    narrow = replace(
+        Narrow.by(session=verdict.origin.session, perturbation=BASELINE),
+        since=verdict.scored_at - _RUN_S,
+        until=verdict.scored_at + _RUN_S,
+    )
+    steps = {}
+    for logged in log.read_before(None, _MOST_STEPS, narrow).verdicts:
+        steps[logged.verdict.exchange_id] = logged.verdict
+    steps[verdict.exchange_id] = verdict
+    return sorted(steps.values(), key=lambda step: (step.origin.prompt_chars, step.scored_at))
+
+
 def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
     """`/verdicts/{id}`; `?blind=1` leaves out how it was rated, for somebody who is about to rate it."""
     counted = CountedLabels(sources.labels)
@@ -231,6 +255,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
             request=_request_of(sources, verdict.exchange_id),
             trace_url=_trace_url(sources.trace_url, verdict.trace_id),
             approval=approval(sources.goldens, verdict.exchange_id) if sources.goldens else None,
+            steps=session_steps(sources.log, verdict),
             siblings=[TrialView(other) for other in others],
             before=_change(sources, verdict, after=False),
             after=_change(sources, verdict, after=True),

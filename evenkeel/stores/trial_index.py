@@ -28,6 +28,7 @@ COLUMNS: Final[Mapping[str, Callable[[Verdict], Value]]] = {
     "control": lambda verdict: {False: "held", True: "changed", None: "none"}[verdict.control.shifted],
     "client": lambda verdict: verdict.origin.client,
     "prompt_version": lambda verdict: verdict.origin.prompt_version,
+    "session": lambda verdict: verdict.origin.session or None,
 }
 """Columns of the index with the functions that compute them from a verdict.
 

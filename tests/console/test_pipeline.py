@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 
 from evenkeel.console.pipeline import not_replayed, reason_in_words, skipped_because
+from evenkeel.core.cells import CellKey
+from evenkeel.core.verdict import BASELINE
 from evenkeel.stores.counters import RouteFlow
 from tests.house import ROOT
+from tests.kit.cells import cell_report
 
 PAGE = ROOT / "docs" / "replays.md"
 
@@ -24,10 +27,13 @@ def test_what_is_not_replayed_is_listed_with_what_to_do():
     flow = RouteFlow(
         "shop", 9, 9, 9, 0, skipped={"stateful": 2, "echo": 0}, unread={"interactions": 3, "other": 1}
     )
-    lines = not_replayed([flow])
+    lines = not_replayed([flow], ())
     assert [(line.requests, line.step) for line in lines] == [
         (3, "Use generateContent."),
         (2, "Send the earlier turns with the request, or previous_response_id."),
         (1, "Nothing to do."),
     ]
     assert lines[0].reason == "requests of another API (interactions) are forwarded and not read"
+    failures = {"previous_response_unknown": 4, "timeout": 1}
+    controls = [cell_report(CellKey("shop", "m", name), failures=failures) for name in (BASELINE, "a.b")]
+    assert not_replayed([flow], controls)[0].requests == 4

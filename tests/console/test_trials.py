@@ -21,6 +21,7 @@ from evenkeel.core.verdict import (
     Origin,
     QualityScore,
     Scoring,
+    ToolStep,
     Verdict,
 )
 from evenkeel.stores.sqlite.database import Database
@@ -298,3 +299,25 @@ def test_of_a_long_prompt_the_page_shows_what_surrounds_the_changes(make_scene, 
     assert " w1500 " not in around
     assert " w1500 " in whole
     assert "The whole prompt" not in client.get(f"/verdicts/{scene.log.verdicts[0].id}").text
+
+
+def test_a_step_of_a_run_shows_the_steps_around_it(make_scene, console_client):
+    """Tools that were called before it and after it, and how its own call changed."""
+    scene = make_scene("quiet")
+    base = altered(
+        scene.log.verdicts[-1], rating=2, failure=None, unsure=False, control=Control(3, tools=ToolStep())
+    )
+    for number, tool in enumerate(("find", "lookup", "pay", "")):
+        origin = Origin(session="run", tool=tool, prompt_chars=100 * number)
+        step = altered(base, id=f"c{number}", exchange_id=f"s{number}", perturbation=BASELINE, origin=origin)
+        scene.log.append(step, None)
+        if number == 1:
+            switch = ToolStep("tool", "lookup", "refund")
+            moved = altered(step, id="moved", perturbation="general.spelling", tools=switch)
+            scene.log.append(moved, None)
+    page = console_client(scene).get("/verdicts/moved").text.replace("</li>", " ")
+    html = " ".join(re.sub("<[^>]+>", "", page).split())
+    assert "This answer calls `refund` where it called `lookup`; the control calls the same." in html
+    assert "Step 2 of 4 of its run" in html
+    assert "The answer moved here; the run went on for 2 more steps." in html
+    assert "calls find calls lookup (this step) calls pay answers in text" in html

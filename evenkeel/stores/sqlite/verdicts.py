@@ -90,6 +90,7 @@ class SqliteVerdictLog:
             "CREATE INDEX IF NOT EXISTS trials_cell ON trials (route, perturbation)",
             "CREATE INDEX IF NOT EXISTS trials_perturbation ON trials (perturbation)",
             "CREATE INDEX IF NOT EXISTS trials_client ON trials (client)",
+            "CREATE INDEX IF NOT EXISTS trials_session ON trials (session)",
             """CREATE TABLE IF NOT EXISTS evidence (
                  offset INTEGER PRIMARY KEY, verdict_id TEXT NOT NULL UNIQUE, body BLOB NOT NULL)""",
             "CREATE TABLE IF NOT EXISTS log_figures (name TEXT PRIMARY KEY, number INTEGER NOT NULL)",
