@@ -11,7 +11,7 @@ import click
 from rich.table import Table
 
 import evenkeel.shadow.perturbations  # noqa: F401 - registers the labels of rewordings
-from evenkeel.cli.options import by_option, emit, json_option, table_console, with_stores
+from evenkeel.cli.options import by_option, emit, json_option, note_judge, table_console, with_stores
 from evenkeel.core import figures, rewordings
 from evenkeel.core.text import visible
 from evenkeel.monitor.changes import kinds
@@ -57,6 +57,7 @@ def changes() -> None:
 @with_stores
 def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List the latest changes, newest first."""
+    note_judge(stores)
     reports = [report for report in _book(stores).reports() if route is None or route in report.routes]
     if as_json:
         emit([asdict(report) for report in reports])
@@ -83,6 +84,7 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
     report = _book(stores).find(change)
     if report is None:
         raise SettingsError(f'no change "{change}"; list them with `evenkeel changes list`')
+    note_judge(stores)
     shown = Exhibits()
     if examples and report.silent is not None:
         shown = exhibits(report.silent, stores.references)

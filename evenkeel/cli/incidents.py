@@ -13,6 +13,7 @@ from evenkeel.cli.options import (
     by_option,
     emit,
     json_option,
+    note_judge,
     note_option,
     store_options,
     table_console,
@@ -65,6 +66,7 @@ def incidents() -> None:
 @with_stores
 def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, as_json: bool) -> None:
     """List incidents, newest first."""
+    note_judge(stores)
     selected = []
     for incident in IncidentBoard(stores.monitor).all():
         if (route is None or route in incident.routes) and state in {None, incident.state}:
@@ -95,6 +97,7 @@ def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: 
     settings = settings_of_stores(config, data_dir)
     with opened(settings) as stores:
         known_incident = _found(stores, incident)
+        note_judge(stores)
         measured = MonitorSettings(min_trials=settings.alerts.min_trials)
         writer = Writer(
             contacts(settings), settings.alerts.console_url or "", lambda: _reports(stores, measured)

@@ -13,6 +13,7 @@ import click
 
 from evenkeel import logs
 from evenkeel.core.errors import UserError
+from evenkeel.core.figures import NO_JUDGE
 from evenkeel.core.text import escaped
 from evenkeel.runtime.reload import SettingsSource
 from evenkeel.settings import Route, Settings, SettingsError, load, route_table
@@ -26,10 +27,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.llm.price import ModelPrice
+    from evenkeel.runtime.stores import Stores
     from evenkeel.settings.types import Section
 
-NOWHERE: Final = "http://127.0.0.1:9"
-"""Placeholder for the upstream that settings must have if none is named; never called."""
 _OPENAI: Final = "https://api.openai.com/v1"
 PIPED_WIDTH: Final = 220
 """Columns of a table written to a file or a pipe, where nothing needs to be cut."""
@@ -302,6 +302,13 @@ def with_stores(command: Callable[..., None]) -> Callable[..., None]:
     return decorated
 
 
+def note_judge(stores: Stores) -> None:
+    """Say on standard error that there is no judge, if the newest trial was rated without one."""
+    newest = stores.verdicts.latest(1)
+    if newest and newest[0].scoring.scorer != "judge":
+        click.echo(NO_JUDGE, err=True)
+
+
 def settings_of(
     config: Path | None,
     options: dict[str, Any],
@@ -422,5 +429,4 @@ def experiment_settings(
             section_values[section] = named
     if prices:
         overrides["budget"] = {"prices": {model: asdict(price) for model, price in prices.items()}}
-    config = options["config"]
-    return load(config, overrides, {} if config else {"upstream": NOWHERE})
+    return load(options["config"], overrides, {}, forwards=False)

@@ -479,7 +479,7 @@ def _outcome(view: PromptView, tried: PerturbationPreview) -> dict[str, Any]:
 def _settings(config: Path | None) -> Settings | None:
     if config is None:
         return None
-    settings = load(config, {}, {})
+    settings = load(config, {}, {}, forwards=False)
     choices.check(settings, str(config))
     return settings
 

@@ -115,7 +115,7 @@ def _scorer(config: Path | None, stack: AsyncExitStack) -> TwoStageScorer:
     """
     if config is None:
         return heuristic_scorer(HeuristicRater(language_of))
-    settings = load(config, {}, {})
+    settings = load(config, {}, {}, forwards=False)
     choices.check(settings, str(config))
     costs = prices(settings)
     judge = None

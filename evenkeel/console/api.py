@@ -14,6 +14,7 @@ from litestar.params import QueryParameter
 
 from evenkeel.console.rendering import PathText, QueryText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core.cells import CellReport
+from evenkeel.core.figures import judged_by
 from evenkeel.monitor.incidents import verdicts_behind
 from evenkeel.monitor.notify import event_json
 
@@ -32,16 +33,17 @@ Limit = Annotated[int, QueryParameter(ge=1, le=MAX_VERDICTS)]
 
 def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
     """Handlers of `/api/cells`, `rollups`, `changes`, `alerts`, `verdicts` and `pipeline`."""
+    scoring = scored_by(sources)
 
     @get("/api/cells", sync_to_thread=True, needs="viewer")
     def cells() -> Response[bytes]:
         now = sources.clock()
-        return json_response({"cells": [_reported(report, now) for report in sources.reports()]})
+        return json_response({"cells": [_reported(report, now) for report in sources.reports()], **scoring})
 
     @get("/api/rollups", sync_to_thread=True, needs="viewer")
     def rollups() -> Response[bytes]:
         now = sources.clock()
-        return json_response({"rollups": [_reported(report, now) for report in sources.rollups()]})
+        return json_response({"rollups": [_reported(report, now) for report in sources.rollups()], **scoring})
 
     @get("/api/changes", sync_to_thread=True, needs="viewer")
     def changes() -> Response[bytes]:
@@ -50,6 +52,7 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
             {
                 "routes": [asdict(route) for route in sources.changes()],
                 "changes": [asdict(report) for report in reports],
+                **scoring,
             }
         )
 
@@ -64,7 +67,7 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
             if report.detection.drift and report.detection.drift.state != "level"
         ]
         events = [event_json(event) for event in sources.monitor_store.events(limit)]
-        return json_response({"active": raised, "drifting": drifting, "events": events})
+        return json_response({"active": raised, "drifting": drifting, "events": events, **scoring})
 
     @get("/api/alerts/{event:str}", sync_to_thread=True, needs="viewer")
     def alert(event: PathText) -> Response[bytes]:
@@ -75,20 +78,27 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
         if alert_event is None:
             raise NotFoundException(f'There is no alert "{event}", or no longer.')
         behind = [trial.verdict for trial in verdicts_behind(sources.log, alert_event)]
-        return json_response({"alert": event_json(alert_event), "verdicts": msgspec.to_builtins(behind)})
+        return json_response(
+            {"alert": event_json(alert_event), "verdicts": msgspec.to_builtins(behind), **scoring}
+        )
 
     @get("/api/verdicts", sync_to_thread=True, needs="viewer")
     def verdicts(
         route: QueryText = None, perturbation: QueryText = None, limit: Limit = 50
     ) -> Response[bytes]:
         verdicts = sources.log.latest(limit, route=route or None, perturbation=perturbation or None)
-        return json_response({"verdicts": msgspec.to_builtins(verdicts)})
+        return json_response({"verdicts": msgspec.to_builtins(verdicts), **scoring})
 
     @get("/api/pipeline", sync_to_thread=True, needs="viewer")
     def pipeline() -> Response[bytes]:
         return json_response(asdict(sources.pipeline()))
 
     return [cells, rollups, changes, alerts, alert, verdicts, pipeline]
+
+
+def scored_by(sources: ConsoleSources) -> dict[str, str]:
+    """Return the member of a response that names the judge, or says what cannot be seen without one."""
+    return {"scoring": judged_by(sources.judge.model if sources.judge else "")}
 
 
 def json_response(body: Any, status_code: int = 200) -> Response[bytes]:

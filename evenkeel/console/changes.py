@@ -9,7 +9,7 @@ from litestar import Response, get
 from litestar.exceptions import NotFoundException
 
 from evenkeel.console import diffs
-from evenkeel.console.api import json_response
+from evenkeel.console.api import json_response, scored_by
 from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.console.trial import answer_text, plain
 from evenkeel.monitor.changes.examples import Exhibits, exhibits
@@ -131,6 +131,7 @@ def change_handlers(
         return json_response(
             {
                 "change": asdict(report),
+                **scored_by(sources),
                 "prompt_edits": [asdict(edit) for edit in edits_of(sources.log, report.route, report.marks)],
                 **plain_examples(shown(report), prompt_text, answer_text),
             }

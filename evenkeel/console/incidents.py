@@ -17,7 +17,7 @@ from evenkeel.console.access import (
     signed,
     visitor_of,
 )
-from evenkeel.console.api import Limit, json_object, json_response
+from evenkeel.console.api import Limit, json_object, json_response, scored_by
 from evenkeel.console.changes import effect_words, incident_of
 from evenkeel.console.pipeline import stuck
 from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, live_handlers, see_other
@@ -340,6 +340,7 @@ def incident_handlers(
                     {**incident_json(incident), "headline": said_of(incident)} for incident in shown
                 ],
                 "count": len(incidents),
+                **scored_by(sources),
                 "next": shown[-1].id if len(older) > limit else None,
             }
         )
@@ -356,7 +357,9 @@ def incident_handlers(
             "next_step": line.step,
             "worst_trials": worst,
         }
-        return json_response({"incident": {**incident_json(incident_found), **decision}})
+        return json_response(
+            {"incident": {**incident_json(incident_found), **decision}, **scored_by(sources)}
+        )
 
     @post("/{incident:str}", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def decided_by_api(request: AnyRequest, incident: PathText, body: RawBody) -> Response[bytes]:

@@ -54,12 +54,16 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     behind = "" if measuring.cause("worker", "judge", "judge_key") else stuck(view)
     routes_seen = {report.key.route for report in reports}
     live = [report for report in reports if not report.retired]
+    cells = [report for report in live if report.key.perturbation != BASELINE]
+    within = all(report.standing == "within" for report in cells)
     return Page(
         f"{_TITLES[state]} · evenkeel",
         # Without times, so that it is read only when something else changes.
         announcement=" ".join([cause.said for cause in measuring.causes] + [line.said for line in going])
         or _TITLES[state],
         state=state,
+        # A tick is for what is known to be good: "measuring" alone says nothing about the answers.
+        tone="learning" if state == "measuring" and not within else state,
         measuring=measuring,
         going=going,
         lately=incident_lines(over[:3], sources.writer),

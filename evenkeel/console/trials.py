@@ -8,7 +8,7 @@ import msgspec
 from litestar import Response, get
 
 from evenkeel.console import links
-from evenkeel.console.api import Limit, json_response
+from evenkeel.console.api import Limit, json_response, scored_by
 from evenkeel.console.questions import question
 from evenkeel.console.rendering import AnyRequest, FilterLink, Page, see_other
 from evenkeel.console.trial import TrialView, texts_of
@@ -155,7 +155,7 @@ def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTT
         query = request.query_params
         page = search(sources.log, TrialFilter.of(query).narrow(), most=limit, before=_place(query))
         trials = msgspec.to_builtins([trial.verdict for trial in page.trials])
-        return json_response({"trials": trials, "before": page.older})
+        return json_response({"trials": trials, "before": page.older, **scored_by(sources)})
 
     return [page, api]
 

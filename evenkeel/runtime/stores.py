@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
     from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
-# Placeholder for the upstream that settings must have if a command needs none; never called.
-_NOWHERE = "http://127.0.0.1:9"
 # Bytes of the store that archived exchanges of all routes may take, compressed.
 _ARCHIVE_BYTES = 64_000_000
 CHALLENGER_SHARE = 0.2
@@ -483,7 +481,7 @@ def settings_of_stores(config: Path | None, data_dir: Path | None) -> Settings:
     Raises: SettingsError if the file cannot be used.
     """
     overrides: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir, "storage": {"redis": None}}
-    return load(config, overrides, {} if config else {"upstream": _NOWHERE})
+    return load(config, overrides, {}, forwards=False)
 
 
 def connect(

@@ -8,7 +8,17 @@ file, then the defaults. Secrets never stand in settings: a setting names the en
 """
 
 from evenkeel.settings.routes import Credential, Fallback, Route, route_table
-from evenkeel.settings.settings import Settings, SettingsError, load
+from evenkeel.settings.settings import NOWHERE, Settings, SettingsError, load
 from evenkeel.settings.storage import Redis
 
-__all__ = ["Credential", "Fallback", "Redis", "Route", "Settings", "SettingsError", "load", "route_table"]
+__all__ = [
+    "NOWHERE",
+    "Credential",
+    "Fallback",
+    "Redis",
+    "Route",
+    "Settings",
+    "SettingsError",
+    "load",
+    "route_table",
+]

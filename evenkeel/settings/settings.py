@@ -102,6 +102,9 @@ class Settings(BaseSettings):
         return f"http://{self.listen.address}{route.match.prefix}/v1"
 
 
+NOWHERE: Final = "http://127.0.0.1:9"
+"""Upstream of settings without one, for commands that forward nothing; never called."""
+_OPENAI: Final = "https://api.openai.com/v1"
 _LONGEST_SHOWN = 40
 _KEY_VARIABLES = ("api_key_env", "replay_key_env", "replays", "judge")
 
@@ -110,19 +113,24 @@ class SettingsError(UserError):
     """Settings that cannot be used. The message is one line: where, what is wrong, what to do."""
 
 
-def load(path: Path | None, overrides: dict[str, Any], route: dict[str, Any]) -> Settings:
+def load(
+    path: Path | None, overrides: dict[str, Any], route: dict[str, Any], *, forwards: bool = True
+) -> Settings:
     """Read the settings file and the environment, and lay the command line's values over them.
 
     Args:
         path: the YAML file, None for none.
         overrides: nested values from the command line.
         route: command-line values of the route, for a setup that has one.
+        forwards: False for a command that forwards nothing, and so needs no upstream.
 
     Raises:
         SettingsError: with a one-line message.
     """
     raw = _read_yaml(path) if path else {}
     where = str(path) if path else "settings"
+    if not forwards and "routes" not in raw and "EVENKEEL_ROUTES" not in os.environ:
+        _stand_in(raw)
     if route:
         routes = raw.setdefault("routes", [{}])
         if not isinstance(routes, list) or len(routes) != 1 or not isinstance(routes[0], dict):
@@ -171,6 +179,14 @@ def load(path: Path | None, overrides: dict[str, Any], route: dict[str, Any]) ->
         return LoadedSettings(**overrides)
     except ValidationError as error:
         raise SettingsError(f"{where}: {_describe(error)}") from error
+
+
+def _stand_in(raw: dict[str, Any]) -> None:
+    """Give settings without a route one that leads nowhere, and their judge an endpoint of its own."""
+    raw["routes"] = [{"upstream": NOWHERE}]
+    judge = _inner(raw, "judge")
+    if judge.get("model") and not judge.get("base_url"):
+        judge["base_url"] = _OPENAI
 
 
 def _check_variables() -> None:

@@ -6,10 +6,12 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.core.cells import ChangeMark
+from evenkeel.core.verdict import Scoring
 from evenkeel.monitor.changes import kinds
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.stores.monitor_state import AlertEvent, IncidentRow
 from tests.monitor.notify.scene import incidents_of
+from tests.stores.examples import verdict
 
 SETTINGS = """
 data_dir: {folder}
@@ -34,10 +36,14 @@ def test_an_incident_says_whom_to_call_how_to_roll_back_and_where_to_look(tmp_pa
     with opened(settings_of_stores(config, None), create=True) as stores:
         row = IncidentRow(incident.id, 1, incident.to_bytes())
         stores.monitor.commit(b"", 1, [event], [], incidents=[row])
+        stores.verdicts.append(verdict(1, scoring=Scoring("metrics")), None)
 
     done = CliRunner().invoke(main, ["incidents", "show", incident.id, "--config", str(config)])
 
     assert done.exit_code == 0, done.output
+    for command in (["incidents", "list"], ["changes", "list"]):
+        listed = CliRunner().invoke(main, [*command, "--config", str(config)])
+        assert "judge: none, contradictions cannot be seen; similarity only" in listed.stderr
     for text in (
         "helpdesk-1 → helpdesk-2",
         "State: open; opened 1 Jan 1970 00:02 UTC",

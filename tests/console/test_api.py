@@ -151,4 +151,5 @@ def test_changes_are_given_by_route(make_scene, console_client):
     assert console_client(make_scene("quiet"), changes=lambda: routes).get("/api/changes").json() == {
         "routes": [{"route": "chat", "counts": {"model": 2}, "latest": [latest]}],
         "changes": [],
+        "scoring": "judge: none, contradictions cannot be seen; similarity only",
     }

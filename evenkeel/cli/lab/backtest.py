@@ -153,7 +153,7 @@ def _settings(config: Path | None) -> MonitorSettings:
     from evenkeel.runtime.limits import monitor_settings
     from evenkeel.settings import load
 
-    return monitor_settings(load(config, {}, {}))
+    return monitor_settings(load(config, {}, {}, forwards=False))
 
 
 @contextlib.contextmanager

@@ -12,7 +12,6 @@ import click
 
 from evenkeel.cli.options import (
     EXISTING,
-    NOWHERE,
     CommandFailedError,
     call_options,
     embeddings_option,
@@ -47,7 +46,7 @@ from evenkeel.release.kit.terminal import consoles
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import SWAP_SHARE
 from evenkeel.runtime.replays import endpoint, prices
-from evenkeel.settings import Credential
+from evenkeel.settings import NOWHERE, Credential
 from evenkeel.settings.credentials import shadow_origin
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
