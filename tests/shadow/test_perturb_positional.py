@@ -89,6 +89,19 @@ def test_documents_change_places_with_their_labels() -> None:
     }
 
 
+def test_documents_that_go_on_from_one_another_stay_in_order() -> None:
+    """A pronoun at the beginning of a document speaks of the one before."""
+    documents = "[1] The alarm rings at 8 degrees.\n\n[2] If it goes on, call 4471."
+    assert reason(Reordering(), view_of(("user", f"{documents}\n\n{ASKED}"))) == "nothing_to_reorder"
+
+
+def test_documents_below_headings_of_their_own_stay_together() -> None:
+    """What stands behind the last of them is no part of its section."""
+    articles = "Knowledge base:\n\n### Article 1\nLamps burn.\n\n### Article 2\nCables melt."
+    made = variants(Context(), view_of(("user", f"You help.\n\n{articles}\n\n{ASKED}\n\n{FORM}")))
+    assert all(articles in text for text in made)
+
+
 def test_a_heading_of_documents_stays_above_them() -> None:
     """A line such as Sources: is no document of its own: it stands before the first, whichever that is."""
     view = view_of(("user", f"{ROLE}\n\nSources:\n{FACTS}\n\n{ASKED}\n\n{FORM}"))

@@ -483,12 +483,25 @@ def _freed(text: str, units: Sequence[Unit]) -> list[Unit]:
             labelled = all(_LABELLED.match(text) for text in written)
             if not written or not labelled or any(map(_EVENT.match, written)):
                 continue
+            if any(_goes_on(text) for text in written[1:]):
+                continue
             # What follows the last one without a mark of its own may be no part of it.
             followed = last < len(units) and units[last].joined
             open_end = followed or ("\n\n" in written[-1].strip() and not _CLOSED.search(written[-1]))
             for number in range(first, last - open_end):
                 freed[number] = replace(units[number], free=True)
     return freed
+
+
+def _goes_on(document: str) -> bool:
+    """Return whether a document begins with a word for something in another one: "If it goes on, call …"."""
+    text = _LABEL.sub("", document.lstrip(), count=1)
+    return refers(text[:_FIRST_WORDS])
+
+
+_LABEL: Final = re.compile(r"\A[^\n:\uff1a\]>]{0,60}[\n:\uff1a\]>]\s*")
+# Characters of a document in which a pronoun has nothing in the document itself to stand for.
+_FIRST_WORDS: Final = 20
 
 
 def _runs(units: Sequence[Unit], part: Part) -> Iterator[tuple[int, int]]:
