@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.observer import CallResult
-from evenkeel.llm.price import bound_of, tokens_at_most
+from evenkeel.llm.price import bound_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,11 +36,6 @@ class ChatRequest:
     """Answers in the reply, each as long as a reply usually is at most."""
     flex: bool = False
     """True if it can wait until the server has room, for less, where the server has such a tier."""
-
-    @property
-    def tokens_at_most(self) -> int:
-        """Estimate of the prompt's tokens that few texts exceed, for the pace of calls."""
-        return tokens_at_most(message.content for message in self.messages)
 
     @property
     def bound(self) -> int:

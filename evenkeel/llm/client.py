@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from evenkeel.core.budget import NOTHING, Spend, booked
@@ -26,13 +25,11 @@ from evenkeel.llm.price import free
 from evenkeel.llm.wire import FLEX_TIMES, MissingResponse, Wire
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Awaitable, Callable
 
     from evenkeel.core.budget import CallBudget
     from evenkeel.llm.observer import CallObserver
     from evenkeel.llm.price import Price
-
-T = TypeVar("T")
 
 # Share of an unusually long reply that is still expected after the next one: half of it after 69.
 _FADING: Final = 0.99
@@ -42,8 +39,6 @@ _CANARY_S: Final = 15.0
 _LONGEST_OWN_PAUSE_S: Final = 8.0
 # A pause so short is everybody's without a look at whose it is.
 _BRIEF_S: Final = 0.1
-# Longer calls, and those that can wait, have half of the places, so that others always find one.
-_LONG_TOKENS: Final = 8_000
 # A model that reasons needs room before it writes the first word of its reply.
 _LEAST_LIMIT: Final = 4096
 # Calls in a row after which what cured an unexplained rejection is left out for good.
@@ -73,16 +68,13 @@ class Model:
     need some thousand."""
 
 
-Canary = Callable[[], Awaitable["Fault | None"]]
-"""Asks something small and known; None if it was answered."""
+class _Call(NamedTuple):
+    """A call, with what holds for all its attempts."""
 
-
-class _Got(NamedTuple, Generic[T]):
-    """The outcome of all attempts at one call."""
-
-    outcome: T | Fault
-    asked: bool = True
-    """True if the server was asked at all, so that the breaker should know."""
+    request: ChatRequest
+    budget: CallBudget | None
+    retries: int
+    canary: ChatRequest | None
 
 
 class Endpoint:
@@ -138,10 +130,11 @@ class Endpoint:
         self._timeout_s = model.timeout_s
         self._max_retries = model.max_retries
         self._slots = asyncio.Semaphore(model.concurrency)
-        self._long_slots = asyncio.Semaphore(max(1, model.concurrency // 2))
+        # Calls that can wait may take minutes; they have half of the places, so that others find one.
+        self._flex_slots = asyncio.Semaphore(max(1, model.concurrency // 2))
         # Calls that brought an answer.
         self._answered = 0
-        self._asking_canary: asyncio.Future[Fault | None] | None = None
+        self._asking_canary: asyncio.Future[Completion | Fault] | None = None
         self._reply_tokens = self._longest_reply = model.reply_tokens
         self._breaker = breaker or Breaker()
         self._pauses = pauses or Pauses()
@@ -191,9 +184,6 @@ class Endpoint:
         most = max(_LEAST_LIMIT, _LIMIT_FACTOR * self._longest_reply * request.answers)
         return replace(request, limit_tokens=request.limit_tokens or most)
 
-    def _tokens(self, request: ChatRequest) -> int:
-        return request.tokens_at_most + (request.limit_tokens or self._longest_reply * request.answers)
-
     async def chat(
         self,
         request: ChatRequest,
@@ -219,24 +209,21 @@ class Endpoint:
             (another 4xx that leaving out parameters did not cure); "bad_schema" (no completion);
             "circuit_open", "budget" (not asked).
         """
-        asked = self._limited(request)
-
-        async def send() -> Completion | Fault:
-            return await self._negotiate(asked, self._timeout_s, budget)
-
-        async def ask_canary() -> Fault | None:
-            assert canary is not None
-            got = await self.probe(canary, _CANARY_S, budget=budget)
-            return got if isinstance(got, Fault) else None
-
-        return await self._make(
-            send,
-            lambda: self._tokens(request),
-            retries,
-            patience_s,
-            ask_canary if canary else None,
-            slow=request.flex,
+        call = _Call(
+            self._limited(request), budget, self._max_retries if retries is None else retries, canary
         )
+        outcome = await self._attempts(
+            call, self._pauses.longest_wait_s if patience_s is None else patience_s
+        )
+        reason = outcome.reason if isinstance(outcome, Fault) else None
+        if reason == "budget":
+            self._breaker.abandon()
+        elif reason != "circuit_open":
+            ok = reason is None or (canary is None and reason not in UNHEALTHY)
+            if not ok and canary is not None and self._breaker.opens_next:
+                ok = _says_nothing_bad(await self._ask_canary(call))
+            self._breaker.record(ok=ok)
+        return outcome
 
     async def probe(
         self, request: ChatRequest, limit_s: float, *, budget: CallBudget | None = None
@@ -248,22 +235,54 @@ class Endpoint:
             limit_s: Time it may take, if `timeout_s` is not shorter.
             budget: As for `chat`.
         """
-        if rests := self._rests():
-            return rests
-        return await self._negotiate(self._limited(request), min(self._timeout_s, limit_s), budget)
-
-    def _rests(self) -> Fault | None:
         left_s = self._pauses.pause_left_s
-        if not left_s:
-            return None
-        return Fault("rate_limited", f"The endpoint asked to be left alone for another {left_s:.0f} s.")
+        if left_s:
+            return Fault("rate_limited", f"The endpoint asked to be left alone for another {left_s:.0f} s.")
+        return await self._attempt(self._limited(request), min(self._timeout_s, limit_s), budget)
 
     @property
     def pause_left_s(self) -> float:
         """Seconds for which the endpoint wants to be left alone, 0 if it does not."""
         return self._pauses.pause_left_s
 
-    async def _negotiate(
+    async def _attempts(self, call: _Call, patience_s: float) -> Completion | Fault:
+        """Queue, send, and send again while that may help."""
+        outcome: Completion | Fault = Fault(
+            "rate_limited", f"Not asked: it would have had to wait for more than {patience_s:g} s."
+        )
+        allowed = False
+        answered = 0
+        try:
+            for attempt in range(call.retries + 1):
+                async with AsyncExitStack() as places:
+                    if call.request.flex:
+                        await places.enter_async_context(self._flex_slots)
+                    await places.enter_async_context(self._slots)
+                    waited_s = await self._pauses.rest(patience_s)
+                    if waited_s is None:
+                        # An endpoint that wants such a pause is out of order, as the breaker shall know.
+                        return outcome
+                    patience_s -= waited_s
+                    # Asked behind the queue, so that calls that waited while it opened are held back too.
+                    if not allowed:
+                        tries = self._breaker.is_open
+                        allowed = self._breaker.allow()
+                        if not allowed or (tries and not await self._closes(call)):
+                            return Fault("circuit_open", "The endpoint failed repeatedly; it is left alone.")
+                        answered = self._answered
+                    outcome = await self._attempt(call.request, self._timeout_s, call.budget)
+                if not isinstance(outcome, Fault):
+                    return outcome
+                if not await self._may_repeat(outcome, call, attempt, answered):
+                    return outcome
+        except BaseException:
+            if allowed:
+                # A trial call that was cancelled tells nothing: the next call may try again soon.
+                self._breaker.abandon()
+            raise
+        return outcome
+
+    async def _attempt(
         self, request: ChatRequest, limit_s: float, budget: CallBudget | None
     ) -> Completion | Fault:
         """Make one attempt; one that can wait is made at once where the server has no room for it in time."""
@@ -276,64 +295,51 @@ class Endpoint:
     async def _agreed(
         self, request: ChatRequest, limit_s: float, budget: CallBudget | None
     ) -> Completion | Fault:
-        """The call, sent again without what the server rejects; what worked is remembered."""
-        deadline = asyncio.get_running_loop().time() + limit_s
+        """Send a request, and again without what the server rejects; what worked is remembered."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + limit_s
         accepted: ParameterSupport | None = self._accepted
         got: Completion | Fault | None = None
         explained = True
         while accepted is not None:
-            parameters = accepted.parameters(request)
-            got = await self._booked(
-                partial(self._completed, request, parameters, limit_s, deadline),
-                partial(self.estimate, request),
-                self._reported,
-                budget,
-            )
+            left_s = min(limit_s, deadline - clock())
+            got = await self._booked(request, accepted.parameters(request), left_s, budget)
             if not isinstance(got, Fault):
                 self._unexplained = 0 if explained else self._unexplained + 1
                 if explained or self._unexplained >= _BELIEVED_AFTER:
                     self._accepted = accepted
-                self._learn(got, request.answers)
+                # The next reply is expected to be as long as the longest of late.
+                written = (got.completion_tokens or 0) // request.answers
+                self._longest_reply = max(self._reply_tokens, written, int(self._longest_reply * _FADING))
                 return got
             explained = explained and accepted.explains(got.complaint)
             accepted = accepted.after(got.complaint, request) if got.complaint else None
         assert got is not None
         return got
 
-    def _learn(self, got: Completion, answers: int) -> None:
-        """Correct how long a reply is expected to be."""
-        written = got.completion_tokens or 0
-        self._longest_reply = max(self._reply_tokens, written // answers, int(self._longest_reply * _FADING))
-
     async def _booked(
-        self,
-        send: Callable[[], Awaitable[T | Fault]],
-        estimated: Callable[[], Spend],
-        proven: Callable[[T], Spend | None],
-        budget: CallBudget | None,
-    ) -> T | Fault:
+        self, request: ChatRequest, parameters: dict[str, Any], limit_s: float, budget: CallBudget | None
+    ) -> Completion | Fault:
         """Send one request, reserved before and settled after."""
         budget = budget or self._budget
+        send = partial(self._sent, request, parameters, limit_s)
         if budget is None:
             return await send()
-        estimate = estimated()
+        estimate = self.estimate(request)
 
-        def spent(got: T | Fault) -> Spend:
+        def spent(got: Completion | Fault) -> Spend:
             if isinstance(got, Fault):
                 return NOTHING if got.unbilled else estimate
-            return proven(got) or estimate
+            is_reported = got.prompt_tokens and got.completion_tokens is not None
+            return self.cost(got) if is_reported else estimate
 
         got = await booked(budget, estimate, send, spent)
         return Fault("budget", "The day's budget does not allow another call.") if got is None else got
 
-    def _reported(self, got: Completion) -> Spend | None:
-        """Return what a call cost as the server reports it; None if it does not."""
-        return self.cost(got) if got.prompt_tokens and got.completion_tokens is not None else None
-
-    async def _completed(
-        self, request: ChatRequest, parameters: dict[str, Any], limit_s: float, deadline: float
+    async def _sent(
+        self, request: ChatRequest, parameters: dict[str, Any], limit_s: float
     ) -> Completion | Fault:
-        messages = [{"role": message.role, "content": message.content} for message in request.messages]
+        """Send one request on the wire and read its reply."""
         call = ModelCall(
             request.purpose,
             "chat",
@@ -342,20 +348,11 @@ class Endpoint:
             prompt=request.prompt,
             content=lambda: request.messages,
         )
-        body = {"model": self.model, "messages": messages, **parameters}
-        left_s = deadline - asyncio.get_running_loop().time()
-        got = await self._sent("/chat/completions", call, body, min(limit_s, left_s))
-        return got if isinstance(got, Fault) else completion_of(got)
-
-    async def _sent(
-        self, path: str, call: ModelCall, body: Mapping[str, Any], limit_s: float
-    ) -> Mapping[str, Any] | Fault:
-        """Send one request on the wire; returns the JSON object that is the reply."""
+        messages = [{"role": message.role, "content": message.content} for message in request.messages]
+        body = json.dumps({"model": self.model, "messages": messages, **parameters}).encode()
         with self._observer.call(call) as report:
-            url = f"{self._url}{path}{self._query}"
-            response = await self._wire.post(
-                url, json.dumps(body).encode(), list(report.headers.items()), limit_s
-            )
+            url = f"{self._url}/chat/completions{self._query}"
+            response = await self._wire.post(url, body, list(report.headers.items()), limit_s)
             if isinstance(response, MissingResponse) or not response.is_success:
                 fault = fault_of(response, self._api_key)
             else:
@@ -367,144 +364,63 @@ class Endpoint:
                     if isinstance(reply, dict):
                         self._answered += 1
                         report.ended(result_of(reply))
-                        return reply
+                        return completion_of(reply)
                     fault = Fault("bad_schema", "The reply is no JSON object.")
             report.ended(CallResult(failure=fault.reason))
         return fault
 
-    async def _make(
-        self,
-        send: Callable[[], Awaitable[T | Fault]],
-        expected_tokens: Callable[[], int],
-        retries: int | None,
-        patience_s: float | None,
-        canary: Canary | None,
-        *,
-        slow: bool = False,
-    ) -> T | Fault:
-        """Queue, send, and send again while that may help; the breaker learns how it ended."""
-        got = await self._attempts(
-            send,
-            expected_tokens,
-            self._max_retries if retries is None else retries,
-            self._pauses.longest_wait_s if patience_s is None else patience_s,
-            canary,
-            slow=slow,
-        )
-        reason = got.outcome.reason if isinstance(got.outcome, Fault) else None
-        if reason == "budget":
-            self._breaker.abandon()
-        elif got.asked:
-            ok = reason is None or (canary is None and reason not in UNHEALTHY)
-            if not ok and canary is not None and self._breaker.opens_next:
-                ok = _says_nothing_bad(await self._ask(canary))
-            self._breaker.record(ok=ok)
-        return got.outcome
+    async def _ask_canary(self, call: _Call) -> Fault | None:
+        """Ask the call's canary; those who want to know at the same time share one request.
 
-    async def _attempts(
-        self,
-        send: Callable[[], Awaitable[T | Fault]],
-        expected_tokens: Callable[[], int],
-        retries: int,
-        patience_s: float,
-        canary: Canary | None,
-        *,
-        slow: bool,
-    ) -> _Got[T]:
-        impatient = Fault(
-            "rate_limited", f"Not asked: it would have had to wait for more than {patience_s:g} s."
-        )
-        got: _Got[T] | None = None
-        allowed = False
-        answered = 0
-        try:
-            for attempt in range(retries + 1):
-                expected = expected_tokens()
-                async with self._turn(slow=slow or expected > _LONG_TOKENS):
-                    waited_s = await self._pauses.rest(patience_s)
-                    if waited_s is None:
-                        # An endpoint that wants such a pause is out of order, as the breaker shall know.
-                        return got or _Got(impatient)
-                    patience_s -= waited_s
-                    # Asked behind the queue, so that calls that waited while it opened are held back too.
-                    if not allowed:
-                        tries = self._breaker.is_open
-                        allowed = self._breaker.allow()
-                        if not allowed or (tries and not await self._closes(canary)):
-                            left_alone = "The endpoint failed repeatedly; it is left alone."
-                            return _Got(Fault("circuit_open", left_alone), asked=False)
-                        answered = self._answered
-                    got = _Got(await send())
-                if not isinstance(got.outcome, Fault):
-                    return got
-                if not await self._after(got.outcome, attempt, retries, answered, canary):
-                    return got
-        except BaseException:
-            if allowed:
-                # A trial call that was cancelled tells nothing: the next call may try again soon.
-                self._breaker.abandon()
-            raise
-        assert got is not None
-        return got
-
-    @asynccontextmanager
-    async def _turn(self, *, slow: bool) -> AsyncIterator[None]:
-        """Take one of the places for calls under way; long calls have half of them."""
-        async with AsyncExitStack() as stack:
-            if slow:
-                await stack.enter_async_context(self._long_slots)
-            await stack.enter_async_context(self._slots)
-            yield
-
-    async def _ask(self, canary: Canary) -> Fault | None:
-        """Ask the canary; those who want to know at the same time share one call."""
+        Returns: None if it was answered.
+        """
+        assert call.canary is not None
         if self._asking_canary is None or self._asking_canary.done():
-            self._asking_canary = asyncio.ensure_future(canary())
-        return await asyncio.shield(self._asking_canary)
+            asking = self.probe(call.canary, _CANARY_S, budget=call.budget)
+            self._asking_canary = asyncio.ensure_future(asking)
+        got = await asyncio.shield(self._asking_canary)
+        return got if isinstance(got, Fault) else None
 
-    async def _closes(self, canary: Canary | None) -> bool:
+    async def _closes(self, call: _Call) -> bool:
         """Return whether the call that tries an open breaker may go out; a canary decides, if any."""
-        if canary is None:
+        if call.canary is None:
             return True
-        ok = _says_nothing_bad(await self._ask(canary))
+        ok = _says_nothing_bad(await self._ask_canary(call))
         self._breaker.record(ok=ok)
         return ok
 
-    async def _after(
-        self, fault: Fault, attempt: int, retries: int, answered: int, canary: Canary | None
-    ) -> bool:
+    async def _may_repeat(self, fault: Fault, call: _Call, attempt: int, answered: int) -> bool:
         """Wait before the next attempt, with all others if the server wants fewer calls.
 
         Args:
             fault: How the attempt ended.
-            attempt: Its number, from 0.
-            retries: Attempts after the first.
+            call: The call; its canary tells whether the fault is everybody's.
+            attempt: Number of the attempt, from 0.
             answered: How many calls had been answered before the first attempt.
-            canary: Tells whether the fault is everybody's.
 
         Returns: whether another attempt may help, if one is left.
         """
         wait_s = fault.asked_pause_s
         if wait_s is None:
             # A caller that does not repeat its calls here repeats them itself.
-            failures = attempt if retries else self._breaker.failures_in_a_row
+            failures = attempt if call.retries else self._breaker.failures_in_a_row
             wait_s = BETWEEN_ATTEMPTS.pause_s(failures + 1)
-        if fault.throttled or (not retries and fault.reason == "server_error"):
-            if canary is None or not fault.throttled or wait_s < _BRIEF_S:
+        if fault.throttled or (not call.retries and fault.reason == "server_error"):
+            if call.canary is None or not fault.throttled or wait_s < _BRIEF_S:
                 self._pauses.pause(wait_s)
                 return fault.passing
             if self._pauses.pause_left_s:
                 return fault.passing
-            refused = None if self._answered > answered else await self._ask(canary)
+            refused = None if self._answered > answered else await self._ask_canary(call)
             if refused is not None:
                 asked_s = refused.asked_pause_s if refused.throttled else None
                 self._pauses.pause(wait_s if asked_s is None else asked_s)
-                if attempt < retries:
+                if attempt < call.retries:
                     self._breaker.record(ok=False)
                 return fault.passing
             if wait_s > _LONGEST_OWN_PAUSE_S:
                 return False
-        if fault.passing and attempt < retries:
+        if fault.passing and attempt < call.retries:
             await self._sleep(wait_s)
         return fault.passing
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -59,46 +59,29 @@ class CallResult:
     """Why there is no answer, in snake case: "timeout", "rate_limited" …; "" if there is one."""
 
 
-class CallReport(Protocol):
-    """A call under observation."""
+class CallReport:
+    """A call under observation. This base class notes nothing."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Sent with the request, so that the endpoint's own spans join; {} where nobody looks on."""
-        ...
+        """Headers to send with the request, so that the endpoint's own spans join."""
+        return {}
 
     def ended(self, result: CallResult) -> None:
-        """The call is over. Without this, an exception is what came of it."""
-        ...
+        """Note that the call is over. Without this, an exception is what came of it."""
 
 
-class CallObserver(Protocol):
-    """Sees calls to models. Its methods are quick and do not raise."""
+NO_REPORT: Final = CallReport()
+
+
+class CallObserver:
+    """Observer of calls to models; its methods are quick and do not raise. This base class notes nothing."""
 
     def call(self, call: ModelCall) -> AbstractContextManager[CallReport]:
         """Open around one request and what is read of its answer."""
-        ...
-
-
-class _NoReport:
-    """A call that nobody looks at."""
-
-    headers: Mapping[str, str] = {}
-
-    def ended(self, result: CallResult) -> None:
-        del result
-
-
-NO_REPORT: Final[CallReport] = _NoReport()
-
-
-class NullObserver:
-    """Observer that records nothing."""
-
-    def call(self, call: ModelCall) -> AbstractContextManager[CallReport]:
-        """Implement `CallObserver.call`."""
         del call
         return nullcontext(NO_REPORT)
 
 
-UNOBSERVED: Final[CallObserver] = NullObserver()
+UNOBSERVED: Final = CallObserver()
+"""Observer where nobody looks on."""

@@ -51,8 +51,6 @@ _CONTEXT: Final[dict[Tier, dict[str, str] | None]] = {
 
 # A usual rule of thumb for English; only used where the endpoint reports no usage.
 _CHARS_PER_TOKEN: Final = 4
-# Ordinary text of any script, code and digits need fewer tokens than one for two bytes.
-_LEAST_BYTES_PER_TOKEN: Final = 2
 MESSAGE_TOKENS: Final = 16
 """Characters that a chat template may put around a message."""
 _MILLION: Final = 1_000_000
@@ -486,13 +484,3 @@ def bound_of(texts: Iterable[str], *, around: int = MESSAGE_TOKENS) -> int:
         around: Tokens that the server may put around each.
     """
     return sum(len(text.encode("utf-8", "replace")) + around for text in texts)
-
-
-def tokens_at_most(texts: Iterable[str], *, around: int = MESSAGE_TOKENS) -> int:
-    """Upper estimate of the tokens of some texts, by their bytes.
-
-    Args:
-        texts: Contents of messages.
-        around: Tokens that the server may put around each.
-    """
-    return sum(len(text.encode("utf-8", "replace")) // _LEAST_BYTES_PER_TOKEN + around for text in texts)

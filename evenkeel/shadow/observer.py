@@ -1,11 +1,11 @@
-"""Observers of exchanges and trials: the seam for tracing. The default observes nothing."""
+"""Observers of exchanges and trials: the seam for tracing."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from evenkeel.llm.observer import CallObserver, NullObserver
+from evenkeel.llm.observer import CallObserver
 
 if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange
@@ -29,108 +29,62 @@ class AnswerIds(NamedTuple):
 NOTHING_JUDGED: Final = AnswerIds()
 
 
-class ExchangeReport(Protocol):
-    """Report on one delivery of an exchange."""
+class ExchangeReport:
+    """Report on one delivery of an exchange. This base class notes nothing."""
 
     @property
     def trace_id(self) -> str:
         """Id of the trace of the exchange's processing, 32 hex digits; "" without a trace."""
-        ...
+        return ""
 
     def read(self, original: Original) -> None:
         """Note that the exchange could be read."""
-        ...
 
     def ended(self, outcome: ExchangeOutcome, reason: str = "") -> None:
         """Note the outcome of an exchange that leaves the queue.
 
         Not called if an exception ended the work.
         """
-        ...
 
 
-class TrialReport(Protocol):
-    """Report on one trial."""
+class TrialReport:
+    """Report on one trial. This base class notes nothing."""
 
     @property
     def trace_id(self) -> str:
         """Id of the trace that holds the trial, 32 hex digits; "" without a trace."""
-        ...
+        return ""
 
     def within(self) -> AbstractContextManager[object]:
         """Open a block around work for this trial alone. Calls made inside it belong to the trial."""
-        ...
+        return nullcontext()
 
     def skipped(self, reason: str) -> None:
         """Note that the trial is not made, and why."""
-        ...
 
     def logged(self, verdict: Verdict, judged: AnswerIds = NOTHING_JUDGED) -> None:
         """Note that the trial's verdict is in the log. `judged` names the answers that it compares."""
-        ...
 
 
-class ShadowObserver(CallObserver, Protocol):
-    """Observes exchanges, their trials, and the calls made for them. Its methods are quick and do not raise.
+class ShadowObserver(CallObserver):
+    """Observer of exchanges, their trials, and the calls made for them. This base class observes nothing.
 
-    What is opened within an exchange, in the same task or one started there, belongs to it.
+    Its methods are quick and do not raise. What is opened within an exchange, in the same task or one started
+    there, belongs to it.
     """
 
     def exchange(self, exchange: Exchange, attempt: int) -> AbstractContextManager[ExchangeReport]:
         """Open around all work on a delivered exchange; `attempt` is 1 on the first delivery."""
-        ...
+        del exchange, attempt
+        return nullcontext(ExchangeReport())
 
     def trial(self, trial: Trial) -> AbstractContextManager[TrialReport]:
         """Open around one trial, from the reservation of its cost to its verdict in the log.
 
         Several are open at once: an exchange's trials are replayed side by side and judged together.
         """
-        ...
-
-
-class _NoExchangeReport:
-    """An exchange that nobody observes."""
-
-    trace_id = ""
-
-    def read(self, original: Original) -> None:
-        del original
-
-    def ended(self, outcome: ExchangeOutcome, reason: str = "") -> None:
-        del outcome, reason
-
-
-class _NoTrialReport:
-    """A trial that nobody observes."""
-
-    trace_id = ""
-
-    def within(self) -> AbstractContextManager[object]:
-        return nullcontext()
-
-    def skipped(self, reason: str) -> None:
-        del reason
-
-    def logged(self, verdict: Verdict, judged: AnswerIds = NOTHING_JUDGED) -> None:
-        del verdict, judged
-
-
-_NO_EXCHANGE_REPORT: Final[ExchangeReport] = _NoExchangeReport()
-_NO_TRIAL_REPORT: Final[TrialReport] = _NoTrialReport()
-
-
-class _Nobody(NullObserver):
-    """Observes nothing."""
-
-    def exchange(self, exchange: Exchange, attempt: int) -> AbstractContextManager[ExchangeReport]:
-        """Implement `ShadowObserver.exchange`."""
-        del exchange, attempt
-        return nullcontext(_NO_EXCHANGE_REPORT)
-
-    def trial(self, trial: Trial) -> AbstractContextManager[TrialReport]:
-        """Implement `ShadowObserver.trial`."""
         del trial
-        return nullcontext(_NO_TRIAL_REPORT)
+        return nullcontext(TrialReport())
 
 
-NOBODY: Final[ShadowObserver] = _Nobody()
+NOBODY: Final = ShadowObserver()

@@ -31,8 +31,8 @@ from opentelemetry.trace import (
 )
 
 from evenkeel.core.text import well_formed
-from evenkeel.llm.observer import NO_REPORT
-from evenkeel.shadow.observer import NOTHING_JUDGED
+from evenkeel.llm.observer import NO_REPORT, CallReport
+from evenkeel.shadow.observer import NOTHING_JUDGED, ExchangeReport, ShadowObserver, TrialReport
 from evenkeel.tracing import names
 from evenkeel.tracing.forwarded import PROPAGATOR, forwarded_context, shadow_trace_id
 
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.verdict import QualityScore, Verdict
-    from evenkeel.llm.observer import CallReport, CallResult, ModelCall, ObservedMessage
-    from evenkeel.shadow.observer import AnswerIds, ExchangeOutcome, ExchangeReport, TrialReport
+    from evenkeel.llm.observer import CallResult, ModelCall, ObservedMessage
+    from evenkeel.shadow.observer import AnswerIds, ExchangeOutcome
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.planner import Trial
     from evenkeel.tracing.forwarded import ChosenIds
@@ -176,8 +176,8 @@ _LABELS: Final = {3: "same_content", 2: "details_differ", 1: "different_message"
 _REPLAY: Final = "replay"
 
 
-class ShadowSpans:
-    """Spans of the replay plane, as a `ShadowObserver`.
+class ShadowSpans(ShadowObserver):
+    """Spans of the replay plane.
 
     Each call within a trace has a span; calls outside, such as probes of the judge's health, have none.
     """
@@ -267,7 +267,7 @@ class ShadowSpans:
             yield _TrialSpan(span, self._events, content=self._content)
 
 
-class _CallSpan:
+class _CallSpan(CallReport):
     def __init__(self, span: Span, *, content: bool) -> None:
         self._span = span
         self._content = content
@@ -324,7 +324,7 @@ def _trace_id(span: Span) -> str:
     return f"{span.get_span_context().trace_id:032x}" if span.is_recording() else ""
 
 
-class _ExchangeSpan:
+class _ExchangeSpan(ExchangeReport):
     def __init__(self, span: Span) -> None:
         self._span = span
 
@@ -350,7 +350,7 @@ class _ExchangeSpan:
             mark_failed(self._span, reason)
 
 
-class _TrialSpan:
+class _TrialSpan(TrialReport):
     def __init__(self, span: Span, events: Logger | None, *, content: bool) -> None:
         self._span = span
         self._events = events
