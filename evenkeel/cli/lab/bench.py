@@ -30,7 +30,7 @@ from evenkeel.lab.bench.models import PARAMETERS, model_at, read_models, upstrea
 from evenkeel.lab.bench.prompts import TASKS
 from evenkeel.lab.bench.report import as_json, as_lines, document
 from evenkeel.lab.bench.run import BenchOptions, JudgeChosen, RewriterChosen, run_bench
-from evenkeel.lab.bench.services import OnceRewritten, Services, reference_metrics, without_slots
+from evenkeel.lab.bench.services import Services, WatchedRewriter, reference_metrics, without_slots
 from evenkeel.lab.bench.trials import Protocol
 from evenkeel.lab.metrics.embeddings import EmbeddingsUnavailableError, available, load_embeddings
 from evenkeel.metrics.heuristic import HeuristicRater
@@ -234,7 +234,6 @@ def _options(options: Mapping[str, Any], settings: Settings) -> BenchOptions:
         rewriter=RewriterChosen(rewriter.base_url, rewriter.model) if rewriter else None,
         bundles=without_slots(choices.bundles(settings)),
         prices=prices(settings),
-        own_prices=tuple(settings.budget.prices),
         journal=options["journal"],
         concurrency=options["concurrency"],
         timeout_s=options["timeout"],
@@ -373,18 +372,17 @@ def _rewriter(
     database: Database,
     costs: Costs,
     stack: AsyncExitStack,
-) -> OnceRewritten | None:
+) -> WatchedRewriter | None:
     """Return the rewriter, whose texts the journal keeps; None if none is set."""
     chosen = settings.replays.rewriter
     if chosen is None:
         return None
-    budget = PayeeBudget(costs)
     rewriter = Rewriter(
         endpoint(chosen, prices),
         cache=SqliteCache(database, "rewrites", "rewrite", kept=_KEPT),
-        equal_meaning=JudgedMeaning(judge, budget) if judge else None,
+        equal_meaning=JudgedMeaning(judge, PayeeBudget(costs)) if judge else None,
     )
     stack.push_async_callback(rewriter.close)
     name = f"the rewriter {chosen.model} at {chosen.base_url}"
     watch = Service(name, variable=chosen.api_key_env, option="--rewriter")
-    return OnceRewritten(rewriter, database, costs, budget, watch, name=chosen.model)
+    return WatchedRewriter(rewriter, costs, watch)

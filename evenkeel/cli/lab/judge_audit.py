@@ -23,9 +23,10 @@ from evenkeel.lab.judge_audit.judgements import Strategy
 from evenkeel.lab.judge_audit.questions import Design
 from evenkeel.lab.judge_audit.ratings import RatingScale
 from evenkeel.lab.judge_audit.report import as_json, document
-from evenkeel.lab.judge_audit.run import AuditOptions, JudgeFailedError, run_judge_audit
+from evenkeel.lab.judge_audit.run import AuditOptions, run_judge_audit
 from evenkeel.lab.rows import metric_key, suggestion
 from evenkeel.release.kit.arguments import InputError, check_writable, words
+from evenkeel.release.kit.asking import StoppedError
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.renderings import html, show
 from evenkeel.release.kit.terminal import consoles
@@ -72,7 +73,7 @@ _PIPED_WIDTH: Final = 160
 @file_option("--cache", "File for answers, so that a stopped run can continue.")
 @file_option("--record", "Write the judge's ratings, for --recorded.")
 @json_option
-@file_option("--html", "Write an HTML page with plots.")
+@file_option("--html", "Write an HTML page.")
 @price_option
 @yes_option
 def judge_audit(file: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
@@ -106,7 +107,7 @@ def _run(file: Path, options: Mapping[str, Any], *, json: bool, confirmed: bool)
         outcome = run_judge_audit(_options(file, options), err=err, confirm=confirmation(confirmed=confirmed))
     except NotConfirmedError as error:
         raise CommandFailedError("no calls were made; add --yes to run without confirmation") from error
-    except JudgeFailedError as error:
+    except StoppedError as error:
         raise CommandFailedError(str(error)) from error
     report = document(outcome)
     show(report, out)

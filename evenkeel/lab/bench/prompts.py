@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.pair import AS_BEFORE, AnswerForm
 from evenkeel.core.verdict import BASELINE
 from evenkeel.metrics.tasks import Task
-from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt, seed_for
+from evenkeel.release.check.rounds import finished
+from evenkeel.shadow.perturbations import NotApplicable, attempt, seed_for
 from evenkeel.shadow.perturbations.format import FREE
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.segments import TYPED
@@ -157,7 +158,7 @@ async def make_case(
         # Prose has no slots that could be compared: there the original's answer stands for the free one.
         to_free = kind.name.startswith(_FORMAT) and task is not Task.SLOT_FILLING
         outcome = await asyncio.to_thread(first_outcome, view, kind, severity, f"{seed}:{item}:{task}")
-        made = await _finished(outcome, rewrite)
+        made = await finished(outcome, rewrite)
         if not isinstance(made, NotApplicable):
             variants.append(TaskVariant(kind.name, made, kind.wanted, to_free))
         elif to_free and made.reason == "already_wanted":
@@ -170,18 +171,3 @@ async def make_case(
 def is_trouble(reason: str) -> bool:
     """Tell whether a kind was left out because something failed, not because it does not apply."""
     return reason.startswith(_TROUBLES)
-
-
-async def _finished(
-    outcome: Outcome, rewrite: Callable[[RewriteTask], Awaitable[str | Rejection]] | None
-) -> PromptView | NotApplicable:
-    while isinstance(outcome, Draft):
-        if rewrite is None:
-            return NotApplicable("no_rewriter", "no rewriter is named")
-        texts: list[str] = []
-        for text in await asyncio.gather(*(rewrite(task) for task in outcome.tasks)):
-            if not isinstance(text, str):
-                return NotApplicable(f"{_TROUBLES}{text.reason}", text.detail)
-            texts.append(text)
-        outcome = await asyncio.to_thread(outcome.finish, texts)
-    return outcome

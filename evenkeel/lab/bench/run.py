@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evenkeel.lab.bench.costs import ExpectedCosts
     from evenkeel.lab.bench.items import Issue
     from evenkeel.lab.bench.scores import BenchTables
-    from evenkeel.lab.bench.services import OnceRewritten, Services
+    from evenkeel.lab.bench.services import Services, WatchedRewriter
     from evenkeel.lab.bench.trials import BenchCourse, BenchTrial, Protocol
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.quality.bundles import Bundle
@@ -73,8 +73,6 @@ class BenchOptions:
     bundles: Mapping[Task, Bundle]
     """The qualities of each task."""
     prices: Prices
-    own_prices: tuple[str, ...] = ()
-    """Models whose price is not that of the public list."""
     journal: Path
     concurrency: int = 8
     timeout_s: float = 120.0
@@ -116,7 +114,7 @@ class BenchOutcome:
 
 
 async def _course(
-    options: BenchOptions, rounds: Rounds, rewrite: OnceRewritten | None, costs: Costs, *, err: Console
+    options: BenchOptions, rounds: Rounds, rewrite: WatchedRewriter | None, costs: Costs, *, err: Console
 ) -> BenchCourse:
     """Go through the issues.
 

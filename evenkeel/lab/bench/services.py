@@ -1,8 +1,7 @@
-"""Services of a run besides the models: a scorer, and a rewriter whose rejections are remembered."""
+"""Services of a run besides the models: a scorer and a rewriter."""
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,12 +11,12 @@ from evenkeel.lab.metrics.json_similarity import JsonSimilarity
 from evenkeel.metrics.quality.bundles import Bundle
 from evenkeel.metrics.similarity.sequence import RougeL
 from evenkeel.metrics.tasks import Task
-from evenkeel.shadow.rewriter import FLAWS, Rejection, cache_key
+from evenkeel.release.kit.cost import PayeeBudget
+from evenkeel.shadow.rewriter import FLAWS, Rejection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel.core.budget import CallBudget
     from evenkeel.core.pair import Pair
     from evenkeel.lab.asking import Service
     from evenkeel.lab.metrics.embeddings import Embeddings
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from evenkeel.release.kit.cost import Costs
     from evenkeel.shadow.perturbations import RewriteTask
     from evenkeel.shadow.rewriter import Rewriter
-    from evenkeel.stores.sqlite.database import Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class Services:
     """Scorer and rewriter of a run, connected."""
 
     scorer: TwoStageScorer
-    rewrite: OnceRewritten | None
+    rewrite: WatchedRewriter | None
     """None without a rewriter."""
     judge_watch: Service | None
     """Ends the run if the judge never answers; None without a judge."""
@@ -55,67 +53,35 @@ def reference_metrics(embeddings: Embeddings | None) -> tuple[Metric, ...]:
     return metrics
 
 
-class OnceRewritten:
-    """A rewriter whose rejections outlive the process; accepted texts are in its own cache."""
+class WatchedRewriter:
+    """A rewriter that ends the run if it never answers; its texts are in a cache of its own."""
 
-    def __init__(
-        self,
-        rewriter: Rewriter,
-        database: Database,
-        costs: Costs,
-        budget: CallBudget,
-        watch: Service,
-        *,
-        name: str,
-    ) -> None:
+    def __init__(self, rewriter: Rewriter, costs: Costs, watch: Service) -> None:
         """Wire it.
 
         Args:
             rewriter: Who rewrites.
-            database: The journal.
             costs: Refuses further calls once too much is spent.
-            budget: Who pays.
             watch: Ends the run if the rewriter never answers.
-            name: Of the rewriter's models: another one may do better.
         """
         self._rewriter = rewriter
-        self._database = database
         self._costs = costs
-        self._budget = budget
+        self._budget = PayeeBudget(costs)
         self._watch = watch
-        self._name = name
-        database.create(
-            "CREATE TABLE IF NOT EXISTS bench_rejections (key TEXT PRIMARY KEY, reason TEXT NOT NULL,"
-            " detail TEXT NOT NULL) WITHOUT ROWID"
-        )
 
     async def __call__(self, task: RewriteTask) -> str | Rejection:
         """The text, or why there is none that would do.
 
         Raises: BudgetUsedUpError; UnusableError if the rewriter never answers.
         """
-        key = cache_key(task, self._name)
-        row = self._database.row("SELECT reason, detail FROM bench_rejections WHERE key = ?", (key,))
-        if row is not None:
-            return Rejection(row[0], row[1])
         outcome = await self._rewriter.rewrite(task, self._budget)
         if isinstance(outcome, Rejection):
             self._watch.failed(outcome.reason, outcome.detail)
             if outcome.reason == "budget":
                 self._costs.check()
-            if outcome.reason in FLAWS:
-                self._watch.answered()
-                await asyncio.to_thread(self._remember, key, outcome)
-        else:
+        if not isinstance(outcome, Rejection) or outcome.reason in FLAWS:
             self._watch.answered()
         return outcome
-
-    def _remember(self, key: str, rejection: Rejection) -> None:
-        with self._database.write() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO bench_rejections (key, reason, detail) VALUES (?, ?, ?)",
-                (key, rejection.reason, rejection.detail),
-            )
 
 
 def without_slots(bundles: Mapping[Task, Bundle]) -> dict[Task, Bundle]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from evenkeel.core.figures import percent
 from evenkeel.core.geometry import plain_number, steps
-from evenkeel.lab.charts import Area, Axis, Curve, Mark, Rule, plot
+from evenkeel.lab.charts import Axis, Curve, Mark, plot
 from evenkeel.release.kit.document import (
     Bullets,
     Column,
@@ -25,15 +23,11 @@ from evenkeel.release.kit.document import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from evenkeel.lab.calibrate.calibration import (
         BootstrapFigure,
         Calibration,
         FailureMode,
         ModeResult,
-        Role,
-        Threshold,
     )
     from evenkeel.lab.calibrate.score_table import ScoreTable
     from evenkeel.lab.calibrate.sensitivity import Trajectory
@@ -44,7 +38,6 @@ if TYPE_CHECKING:
 _SERIES: Final = 8
 # Severity at the right end of the axis of severities; severities beyond it stretch it.
 _REACH: Final = 0.55
-_BINS: Final = 24
 # Height of an axis of scores up to which it is labelled in quarters.
 _FEW: Final = 1.5
 SHADES: Final = (0.1, 0.3, 0.55, 0.8, 1.1)
@@ -148,8 +141,6 @@ def _mode(
         )
     ]
     result = calibration.of(mode)
-    if result is not None and result.primary is not None:
-        pictures += _histogram_of(calibration, table, mode, result.primary)
     about = ""
     if result is not None and result.harmless:
         about = (
@@ -224,55 +215,6 @@ def curves(title: str, ways: Sequence[Trajectory], series: Sequence[int]) -> Plo
         ),
         Axis(low, high, steps(low, high, 0.25 if high - low <= _FEW else 0.5)),
         curves=[dashed, *drawn],
-    )
-
-
-def _histogram_of(
-    calibration: Calibration, table: ScoreTable, mode: FailureMode, role: Role
-) -> Iterator[Picture]:
-    placement = calibration.placement
-    mild, moderate = table.place(mode, placement.mild), table.place(mode, placement.moderate)
-    names = [facts.name for facts in table.metrics]
-    if role.threshold is None or mild is None or moderate is None or role.metric not in names:
-        return
-    column = names.index(role.metric)
-    yield Picture(
-        histogram(
-            f"{role.metric} of mild and moderate candidates, threshold {role.threshold.value:.3f}",
-            table.scores[:, mild, column],
-            table.scores[:, moderate, column],
-            role.threshold,
-        ),
-        caption=f"{role.metric} and its threshold.",
-        keys=(
-            ("mild", f"degraded by {percent(placement.mild)}"),
-            ("moderate", f"by {percent(placement.moderate)}"),
-            ("limit", "threshold and its interval"),
-        ),
-    )
-
-
-def histogram(title: str, mild: NDArray[np.float64], moderate: NDArray[np.float64], limit: Threshold) -> Plot:
-    """The scores on both sides of a threshold; scores that were not measured are left out."""
-    scores = [values[~np.isnan(values)] for values in (mild, moderate)]
-    low = min(0.0, float(np.floor(min(values.min() for values in scores) * 4) / 4))
-    high = max(1.0, float(np.ceil(max(values.max() for values in scores) * 4) / 4))
-    edges = np.linspace(low, high, _BINS + 1)
-    shares = [np.histogram(values, edges)[0] / len(values) for values in scores]
-
-    def outline(share: NDArray[np.float64]) -> tuple[tuple[float, float], ...]:
-        tops = []
-        for i, each in enumerate(share):
-            for edge in (edges[i], edges[i + 1]):
-                tops.append((float(edge), float(each)))
-        return ((low, 0.0), *tops, (high, 0.0))
-
-    return plot(
-        title,
-        Axis(low, high, steps(low, high, 0.25)),
-        Axis(0.0, max(float(each.max()) for each in shares)),
-        areas=[Area(kind, outline(share)) for kind, share in zip(("mild", "moderate"), shares, strict=True)],
-        rules=[Rule("limit", limit.value, limit.lower, limit.upper)],
     )
 
 

@@ -7,11 +7,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from evenkeel.core.figures import number, usd
+from evenkeel.core.budget import Spend
+from evenkeel.core.figures import number
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.reply import Reply, Ruling
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import work_through
+from evenkeel.release.kit.cost import CostEstimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -140,29 +142,13 @@ class ReplyCache:
         self._replies[str(row["key"])] = Reply(outcome, *tokens, float(row["cost_usd"]))
 
 
-@dataclass(frozen=True, slots=True)
-class CallEstimate:
-    """Estimate what a plan will cost, roughly, without what is remembered already."""
+def estimate(
+    model: str, plan: Collection[JudgeCall[Place]], cache: ReplyCache, price: Price
+) -> CostEstimate | None:
+    """Calls, tokens and cost ahead, guessed from lengths: a quarter of the characters are tokens.
 
-    model: str
-    calls: int
-    remembered: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float
-    """0 for a model without a public price."""
-
-    def __str__(self) -> str:
-        price = f"about {usd(self.cost_usd)}" if self.cost_usd else "free, or no public price known"
-        return (
-            f"{number(self.calls)} calls to {self.model} ({number(self.remembered)} remembered), "
-            f"about {number(self.prompt_tokens)} prompt and {number(self.completion_tokens)} completion "
-            f"tokens, {price}"
-        )
-
-
-def estimate(model: str, plan: Collection[JudgeCall[Place]], cache: ReplyCache, price: Price) -> CallEstimate:
-    """Calls, tokens and cost ahead. Tokens are guessed from lengths: a quarter of the characters."""
+    Returns: None if every reply is in the cache.
+    """
     calls = prompt = completion = 0
     for call in plan:
         if cache.get(call.key(model)) is None:
@@ -170,31 +156,10 @@ def estimate(model: str, plan: Collection[JudgeCall[Place]], cache: ReplyCache, 
             prompt += call.characters // CHARS_PER_TOKEN
             stepwise = call.question.prompt.endswith("step_by_step")
             completion += _STEPWISE_TOKENS if stepwise else _COMPLETION_TOKENS
-    cost = price(model, prompt, completion)
-    return CallEstimate(model, calls, len(plan) - calls, prompt, completion, cost)
-
-
-@dataclass(slots=True)
-class CallCosts:
-    """Calls made in this run, and what they cost."""
-
-    calls: int = 0
-    remembered: int = 0
-    """Answers taken from the cache."""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float = 0.0
-    """Cost by list price; 0 for a model without one."""
-
-    def add(self, reply: Reply, *, remembered: bool) -> None:
-        """Count a reply; a remembered one has cost nothing."""
-        if remembered:
-            self.remembered += 1
-            return
-        self.calls += 1
-        self.prompt_tokens += reply.prompt_tokens
-        self.completion_tokens += reply.completion_tokens
-        self.cost_usd += reply.cost_usd
+    if not calls:
+        return None
+    spend = Spend(prompt + completion, price(model, prompt, completion))
+    return CostEstimate(f"{number(calls)} calls to {model}", spend, len(plan) - calls, ceiling=False)
 
 
 class JudgeUnusableError(Exception):

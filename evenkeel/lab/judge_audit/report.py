@@ -1,4 +1,4 @@
-"""The outcome for people, as a document with pictures, and as JSON."""
+"""The outcome for people, as a document of tables, and as JSON."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from evenkeel.core.verdict import Failure
 from evenkeel.core.version import VERSION
 from evenkeel.lab.judge_audit.attack import Move
 from evenkeel.lab.judge_audit.judgements import Strategy
-from evenkeel.release.kit.charts import Point, dot_plot
 from evenkeel.release.kit.document import (
     Bullets,
     Column,
     Document,
     FigureForm,
-    Picture,
     ReportSection,
     Table,
     both,
@@ -26,11 +24,10 @@ from evenkeel.release.kit.renderings import json_text, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evenkeel.lab.judge_audit.agreement import RaterAgreement
-    from evenkeel.lab.judge_audit.measures import AuditReport, MetricReport, ToneShift
+    from evenkeel.lab.judge_audit.measures import AuditReport, ToneShift
     from evenkeel.lab.judge_audit.run import AuditOutcome
     from evenkeel.monitor.labels import Share
-    from evenkeel.release.kit.document import Block, IntervalFigure, Value
+    from evenkeel.release.kit.document import Value
 
     Rows = list[tuple[Value, ...]]
 
@@ -47,9 +44,6 @@ MOVES: Final = {
     Move.TOWARDS: "towards it",
     Move.AWAY: "away from it",
 }
-_ALPHA_TICKS: Final = (-1.0, -0.5, 0.0, 0.5, 1.0)
-_SHARE_TICKS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
-_NICE_TONES: Final = (0.1, 0.25, 0.5, 1.0)
 _DIGITS: Final = 2
 
 
@@ -66,7 +60,6 @@ def document(outcome: AuditOutcome) -> Document:
     """The outcome for people."""
     sections = [
         *_tables(outcome.ratings),
-        *(_pictures(metric) for metric in outcome.ratings.metrics),
         *_failures(outcome.ratings),
     ]
     sections.append(ReportSection("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),)))
@@ -85,7 +78,7 @@ def _basis(outcome: AuditOutcome) -> Iterator[str]:
         spent = outcome.spent
         yield (
             f"{number(spent.calls)} calls, {number(spent.remembered)} remembered, "
-            f"{number(spent.prompt_tokens + spent.completion_tokens)} tokens, {usd(spent.cost_usd)}"
+            f"{number(spent.tokens)} tokens, {usd(spent.usd)}"
         )
 
 
@@ -200,103 +193,6 @@ def _share(value: Share | None, digits: int = 0) -> str:
 def _tone(value: ToneShift) -> str:
     """Write tones as in "0.14 → 0.09"."""
     return f"{number(value.before, _DIGITS)} → {number(value.after, _DIGITS)}"
-
-
-def _pictures(metric: MetricReport) -> ReportSection:
-    """Draw a metric: agreement, ratings kept, where they went, and the tone."""
-    name = metric.metric.replace("_", " ")
-    pictures: list[Block] = [
-        Picture(
-            dot_plot(f"Agreement on {name}", list(_agreement(metric)), low=-1, high=1, ticks=_ALPHA_TICKS),
-            "Agreement",
-            f"(Krippendorff's alpha, {metric.level})",
-            (
-                ("people", "people"),
-                ("judge", "judge with itself"),
-                ("plain", "judge with people"),
-                ("attacked", "under attack"),
-            )
-            if metric.strategies
-            else (),
-        )
-    ]
-    if kept := list(_kept(metric)):
-        pictures.append(
-            Picture(
-                dot_plot(f"Ratings of {name} kept", kept, low=0, high=1, ticks=_SHARE_TICKS),
-                "Ratings that stayed the same",
-                "(share of the items)",
-                (
-                    ("judge", "merely asked again"),
-                    ("attacked", "told that an expert gave the opposite rating"),
-                ),
-            )
-        )
-    if moves := tuple(_moves(metric)):
-        counted = [Column(name, FigureForm.NUMBER) for name in ("Items", *MOVES.values())]
-        columns = (Column("Strategy"), *counted)
-        pictures.append(Table(columns, moves, title="Where ratings went under attack"))
-    if tones := list(_tones(metric)):
-        ends = []
-        for tone in tones:
-            for end in (tone.value, tone.lower, tone.upper):
-                if end is not None:
-                    ends.append(abs(end))
-        reach = next((nice for nice in _NICE_TONES if max(ends) <= nice), 2.0)
-        ticks = (-reach, -reach / 2, 0, reach / 2, reach)
-        plot_of = dot_plot(f"Tone of justifications about {name}", tones, low=-reach, high=reach, ticks=ticks)
-        about = "under attack (left: more negative)"
-        pictures.append(Picture(plot_of, "Change in the tone of the justifications", about))
-    about = f"Scale {metric.scale}, {number(metric.items)} items, {number(metric.raters)} people."
-    return ReportSection(name.capitalize(), tuple(pictures), key=f"metric-{metric.metric}", about=about)
-
-
-def _point(label: str, kind: str, value: IntervalFigure | Failure, form: FigureForm, digits: int) -> Point:
-    text = both(value, form, digits)
-    if isinstance(value, Failure):
-        return Point(label, None, None, None, kind, text)
-    return Point(label, value.value, value.lower, value.upper, kind, text)
-
-
-def _agreement(metric: MetricReport) -> Iterator[Point]:
-    def point(label: str, kind: str, value: RaterAgreement | Failure) -> Point:
-        return _point(label, kind, value, FigureForm.NUMBER, _DIGITS)
-
-    yield point("people among themselves", "people", metric.people)
-    if metric.across_strategies is not None:
-        yield point("judge across strategies", "judge", metric.across_strategies)
-    for each in metric.strategies:
-        name = _strategy(each.strategy)
-        yield point(f"{name}, with all people", "plain", each.plain.all_raters)
-        yield point(f"{name}, with their mode", "plain", each.plain.with_mode)
-        if each.attacked:
-            yield point(f"{name}, attacked, with mode", "attacked", each.attacked.with_mode)
-
-
-def _kept(metric: MetricReport) -> Iterator[Point]:
-    for each in metric.strategies:
-        name = _strategy(each.strategy)
-        if each.same_again:
-            yield _point(f"{name}, asked again", "judge", each.same_again, FigureForm.PERCENT, 0)
-        if each.resistance:
-            yield _point(f"{name}, attacked", "attacked", each.resistance.unchanged, FigureForm.PERCENT, 0)
-
-
-def _moves(metric: MetricReport) -> Iterator[tuple[Value, ...]]:
-    for each in metric.strategies:
-        if each.resistance:
-            counts = (each.resistance.moves[move] for move in Move)
-            yield (_strategy(each.strategy), each.resistance.unchanged.n, *counts)
-
-
-def _tones(metric: MetricReport) -> Iterator[Point]:
-    for each in metric.strategies:
-        for shift in each.tone:
-            if not isinstance(shift, Failure):
-                label = f"{_strategy(each.strategy)}, {shift.analyser.replace('_', ' ')}"
-                text = f"{_tone(shift)}, n = {number(shift.n)}"
-                change = shift.after - shift.before
-                yield Point(label, change, shift.lower, shift.upper, "attacked", text)
 
 
 def _failures(report: AuditReport) -> Iterator[ReportSection]:

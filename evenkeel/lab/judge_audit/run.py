@@ -6,11 +6,11 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.budget import Spend
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.judge_audit.calls import (
     FINAL,
-    CallCosts,
     JudgeUnusableError,
     ReplyCache,
     ask_all,
@@ -22,21 +22,20 @@ from evenkeel.lab.judge_audit.questions import Design, RatingPlan, choose, rubri
 from evenkeel.lab.judge_audit.ratings import read_ratings
 from evenkeel.lab.rows import suggestion
 from evenkeel.release.kit.arguments import InputError
-from evenkeel.release.kit.asking import advised
+from evenkeel.release.kit.asking import StoppedError, advised
+from evenkeel.release.kit.cost import Account
 from evenkeel.release.kit.progress import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from rich.console import Console
 
     from evenkeel.lab.asking import ModelAddress
-    from evenkeel.lab.judge_audit.calls import JudgeCall, Place
-    from evenkeel.lab.judge_audit.judgements import Judgements
+    from evenkeel.lab.judge_audit.judgements import Judgements, RatingSlot
     from evenkeel.lab.judge_audit.measures import AuditReport
     from evenkeel.lab.judge_audit.ratings import Ratings, RatingScale
-    from evenkeel.metrics.judge.client import Judge
     from evenkeel.metrics.judge.reply import Reply
     from evenkeel.release.kit.confirmation import Confirm
 
@@ -55,7 +54,7 @@ class AuditOutcome:
     ratings: AuditReport
     notes: tuple[str, ...] = ()
     """Sentences on what was left out, and why."""
-    spent: CallCosts | None = None
+    spent: Account | None = None
     """None if no judge was asked."""
 
 
@@ -83,10 +82,6 @@ class AuditOptions:
 _OPTIONS: Final = {"key_option": "--judge-key-env", "url_option": "--judge-url", "members": "such requests"}
 
 
-class JudgeFailedError(Exception):
-    """The judge could not be used. The message says why, and how to go on."""
-
-
 def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) -> AuditOutcome:
     """Read, ask if need be, and measure.
 
@@ -96,7 +91,7 @@ def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) ->
         confirm: asked once before the first call, with an estimate of the cost.
 
     Raises: InputError for files and options that cannot be used; NotConfirmedError;
-        JudgeFailedError, with what was answered until then in the cache.
+        StoppedError, with what was answered until then in the cache.
     """
     if options.record and not (options.judge or options.recorded):
         raise InputError("--record writes a judge's ratings; name the judge with --judge-model")
@@ -104,8 +99,8 @@ def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) ->
         raise InputError(
             "either a judge is asked (--judge-model) or its ratings are read (--recorded), not both"
         )
-    asking = _AuditRun(options, err, confirm)
     path = options.file
+    spent: Account | None = None
     ratings = read_ratings(
         path, scales=options.scales, rater_columns=options.rater_columns, cluster=options.cluster
     )
@@ -129,78 +124,67 @@ def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) ->
                 )
         items, notes = chosen.items, [*notes, *chosen.notes]
         asked = RatingPlan(items, options.design, defined, chosen.examples)
-        judgements = dict(asked.judgements(asking.replies(asked)))
+        spent = Account()
+        judgements = dict(asked.judgements(_replies(options, options.judge, asked, spent, err, confirm)))
     analysers = (vader(), polarity()) if judgements else ()
     judge = options.judge.model if options.judge else sources[-1] if options.recorded else PEOPLE
     if options.record and judgements:
         options.record.write_text(
             "".join(f"{line}\n" for line in recorded_lines(judgements)), encoding="utf-8"
         )
-    with asking.err.status("measuring"):
+    with err.status("measuring"):
         report = audit(
             judge, items, judgements, seed=options.seed, times=options.resamples, analysers=analysers
         )
-    return AuditOutcome(judge, tuple(sources), ratings=report, notes=tuple(notes), spent=asking.spent)
+    return AuditOutcome(judge, tuple(sources), ratings=report, notes=tuple(notes), spent=spent)
 
 
 def _unused(path: Path, ratings: Ratings) -> list[str]:
     return [f"{path.name}: columns not used: {', '.join(ratings.unused)}."] if ratings.unused else []
 
 
-class _AuditRun:
-    """Puts plans to the judge, after one question to the user about each, and adds up what it took."""
+def _replies(
+    options: AuditOptions, address: ModelAddress, plan: RatingPlan, account: Account, err: Console,
+    confirm: Confirm,
+) -> dict[RatingSlot, Reply]:  # fmt: skip
+    """Put the plan to the judge, after one question to the user, and add up what it took."""
+    with ReplyCache(options.cache) as cache:
+        ahead = estimate(address.model, plan, cache, address.prices.usd)
+        if ahead is not None:
+            confirm(ahead)
+        return asyncio.run(_asked(options, address, plan, cache, account, err, check=ahead is not None))
 
-    def __init__(self, options: AuditOptions, err: Console, confirm: Confirm) -> None:
-        self._options = options
-        self.err = err
-        self._confirm = confirm
-        self.spent: CallCosts | None = None
 
-    def replies(self, calls: Collection[JudgeCall[Place]]) -> dict[Place, Reply]:
-        address = self._options.judge
-        assert address is not None
-        with ReplyCache(self._options.cache) as cache:
-            ahead = estimate(address.model, calls, cache, address.prices.usd)
-            if ahead.calls:
-                self._confirm(ahead)
-            return asyncio.run(self._ask(address, calls, cache, check=ahead.calls > 0))
+async def _asked(
+    options: AuditOptions, address: ModelAddress, plan: RatingPlan, cache: ReplyCache, account: Account,
+    err: Console, *, check: bool,
+) -> dict[RatingSlot, Reply]:  # fmt: skip
+    def details() -> str:
+        return f"{usd(account.usd)}, {number(account.failed)} failed"
 
-    async def _ask(
-        self, address: ModelAddress, calls: Collection[JudgeCall[Place]], cache: ReplyCache, *, check: bool
-    ) -> dict[Place, Reply]:
-        async with address.judge() as judge:
-            failure = await judge.check() if check else None
-            if failure and failure.reason not in FINAL - {"truncated"}:
-                problem = advised(failure.reason, failure.detail, **_OPTIONS, variable=address.key_variable)
-                raise JudgeFailedError(f"{address.model} cannot be used ({failure.reason}): {problem}")
-            return await self._put(address, judge, calls, cache)
-
-    async def _put(
-        self, address: ModelAddress, judge: Judge, calls: Collection[JudgeCall[Place]], cache: ReplyCache
-    ) -> dict[Place, Reply]:
-        spent, failed = CallCosts() if self.spent is None else self.spent, 0
-        self.spent = spent
-
-        def details() -> str:
-            return f"{usd(spent.cost_usd)}, {number(failed)} failed"
-
-        with progress("asking the judge", "answers", len(calls), self.err, details=details) as made:
+    async with address.judge() as judge:
+        failure = await judge.check() if check else None
+        if failure and failure.reason not in FINAL - {"truncated"}:
+            problem = advised(failure.reason, failure.detail, **_OPTIONS, variable=address.key_variable)
+            raise StoppedError(f"{address.model} cannot be used ({failure.reason}): {problem}")
+        with progress("asking the judge", "answers", len(plan), err, details=details) as made:
 
             def count(reply: Reply, remembered: bool) -> None:  # noqa: FBT001 - a callback of `ask_all`
-                nonlocal failed
-                failed += isinstance(reply.outcome, Failure)
-                spent.add(reply, remembered=remembered)
+                account.failed += isinstance(reply.outcome, Failure)
+                if remembered:
+                    account.remembered += 1
+                else:
+                    account.calls += 1
+                    account.book(Spend(reply.tokens, reply.cost_usd))
                 made.add(remembered=remembered)
 
             try:
-                return await ask_all(judge, calls, cache, concurrency=address.concurrency, progress=count)
+                return await ask_all(judge, plan, cache, concurrency=address.concurrency, progress=count)
             except JudgeUnusableError as error:
-                raise JudgeFailedError(
+                again = "With --cache FILE, a stopped run can go on from there."
+                if options.cache:
+                    again = "Run the same command again to go on from there."
+                raise StoppedError(
                     f"{address.model} keeps failing ({error}); stopped after {number(made.done)} of "
-                    f"{number(len(calls))} answers. {self._advice()}"
+                    f"{number(len(plan))} answers. {again}"
                 ) from error
-
-    def _advice(self) -> str:
-        if self._options.cache:
-            return "Run the same command again to go on from there."
-        return "With --cache FILE, a stopped run can go on from there."

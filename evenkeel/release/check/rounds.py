@@ -104,7 +104,7 @@ class VariantMaker:
             strength = self.severity if kind.graded else 1.0
             seed = seed_for(f"{self.seed}/{round_number}", kind.name, strength, kind.version)
             outcome = await asyncio.to_thread(attempt, kind, view, strength, random.Random(seed))
-            made = await self._finished(outcome)
+            made = await finished(outcome, self.rewrite)
             if not isinstance(made, NotApplicable):
                 return Variant(category, kind.name, made, kind.wanted)
             reason = made.reason
@@ -127,17 +127,24 @@ class VariantMaker:
             category, f"{CONTRAST}.{kind}", view.with_texts({question.index: chance.choice(texts)})
         )
 
-    async def _finished(self, outcome: Outcome) -> PromptView | NotApplicable:
-        while isinstance(outcome, Draft):
-            if self.rewrite is None:
-                return NotApplicable("no_rewriter", "no rewriter is named")
-            texts: list[str] = []
-            for text in await asyncio.gather(*map(self.rewrite, outcome.tasks)):
-                if not isinstance(text, str):
-                    return NotApplicable(f"rewriter_{text.reason}", text.detail)
-                texts.append(text)
-            outcome = await asyncio.to_thread(outcome.finish, texts)
-        return outcome
+
+async def finished(outcome: Outcome, rewrite: Rewrite | None) -> PromptView | NotApplicable:
+    """Return the reworded prompt of an outcome, with the texts that it needs written by a rewriter.
+
+    Args:
+        outcome: What a perturbation made of a prompt.
+        rewrite: Writes texts; None = what needs that is not applicable.
+    """
+    while isinstance(outcome, Draft):
+        if rewrite is None:
+            return NotApplicable("no_rewriter", "no rewriter is named")
+        texts: list[str] = []
+        for text in await asyncio.gather(*map(rewrite, outcome.tasks)):
+            if not isinstance(text, str):
+                return NotApplicable(f"rewriter_{text.reason}", text.detail)
+            texts.append(text)
+        outcome = await asyncio.to_thread(outcome.finish, texts)
+    return outcome
 
 
 @dataclass(frozen=True, slots=True)
