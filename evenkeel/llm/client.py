@@ -104,14 +104,8 @@ class Endpoint:
     ) -> None:
         """Build the client; nothing is sent.
 
-        Args:
-            model: Which model, where, and how it is asked.
-            breaker: Default: opens for 30 s after five failures in a row.
-            pauses: Silence that the endpoint asks for. Default: waits a minute at most.
-            price: Cost of the tokens; default free.
-            sleep: Waits so many seconds between attempts of one call.
-            observer: Sees each request.
-            budget: Pays for calls whose caller brings none. Default: nobody counts them.
+        By default the breaker opens for 30 s after five failures in a row, pauses last a minute at most, and
+        calls are free. `budget` pays for calls whose caller brings none.
         """
         self.model = model.name
         self.base_url = model.base_url
@@ -230,10 +224,7 @@ class Endpoint:
     ) -> Completion | Fault:
         """Ask once, without retries, queue and breaker; does not disturb a server that asked for a pause.
 
-        Args:
-            request: What is asked.
-            limit_s: Time it may take, if `timeout_s` is not shorter.
-            budget: As for `chat`.
+        `limit_s` is the time it may take, if `timeout_s` is not shorter.
         """
         left_s = self._pauses.pause_left_s
         if left_s:
@@ -392,11 +383,7 @@ class Endpoint:
     async def _may_repeat(self, fault: Fault, call: _Call, attempt: int, answered: int) -> bool:
         """Wait before the next attempt, with all others if the server wants fewer calls.
 
-        Args:
-            fault: How the attempt ended.
-            call: The call; its canary tells whether the fault is everybody's.
-            attempt: Number of the attempt, from 0.
-            answered: How many calls had been answered before the first attempt.
+        `answered` is how many calls had been answered before the first attempt, whose number is 0.
 
         Returns: whether another attempt may help, if one is left.
         """

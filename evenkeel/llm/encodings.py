@@ -35,12 +35,9 @@ class UnreadableBody(ValueError):  # noqa: N818 - named as the outcome it is; ca
     """A body that can't be decoded."""
 
     def __init__(self, reason: str, detail: str) -> None:
-        """Keep both parts.
+        """Keep a word that is usable as a label, and a sentence that holds no text of the body.
 
-        Args:
-            reason: Short snake_case word, usable as a label: "too_large", "encoding_unsupported" or
-                "encoding_broken".
-            detail: One sentence for people; holds no text of the body.
+        The reasons are "too_large", "encoding_unsupported" and "encoding_broken".
         """
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
@@ -48,14 +45,10 @@ class UnreadableBody(ValueError):  # noqa: N818 - named as the outcome it is; ca
 
 
 def decode_body(headers: Mapping[str, str], body: bytes, max_decoded_bytes: int = MAX_DECODED_BYTES) -> bytes:
-    """A request or response body with its content encodings undone.
+    """Return a request or response body with its content encodings undone.
 
-    gzip, deflate (zlib or raw), br and zstd, also one over the other.
-
-    Args:
-        headers: Names in lower case.
-        body: As on the wire, after removal of the transfer coding.
-        max_decoded_bytes: Decoding stops here, so a small body can't fill the memory.
+    gzip, deflate (zlib or raw), br and zstd, also one over the other. Names of headers are in lower case.
+    Decoding stops at `max_decoded_bytes`, so a small body can't fill the memory.
 
     Raises: UnreadableBody "too_large", "encoding_unsupported" (unknown, or more than three) or
         "encoding_broken" (corrupt, cut off or in too many pieces).

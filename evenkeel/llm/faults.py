@@ -56,12 +56,7 @@ _LIMITS: Final = ("max_tokens", "max_completion_tokens", "in the completion")
 
 
 def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
-    """Why a request brought no answer; the detail never holds the key.
-
-    Args:
-        response: An error, or none.
-        api_key: What the request was sent with.
-    """
+    """Return why a request brought no answer. The detail never holds the key that it was sent with."""
     if isinstance(response, MissingResponse):
         passing = response.reason in UNHEALTHY
         reason = response.reason if passing else "bad_schema"
@@ -179,20 +174,15 @@ _READ_CHARS: Final = 2_000
 def has_no_room(status: int, words: str) -> bool:
     """Return whether an error says that the flex tier has no room now.
 
-    Args:
-        status: Of the response.
-        words: Code, type and sentence of the error.
+    `words` are code, type and sentence of the error.
     """
     return status in _FULL and bool(_NO_ROOM.search(words[:_READ_CHARS]))
 
 
 def about_request(status: int, names: Iterable[object], message: str) -> str | None:
-    """Tell whether an error is about this one request: "too_long" or "refused"; None if it may not be.
+    """Return "too_long" or "refused" if an error is about this one request; None if it may not be.
 
-    Args:
-        status: Of the response.
-        names: What the error gives as its code, type and the like.
-        message: Its sentence.
+    `names` are what the error gives as its code, type and the like.
     """
     codes = {name.lower() for name in names if isinstance(name, str)}
     message = message[:_READ_CHARS]

@@ -32,15 +32,7 @@ class Price(Protocol):
         cached_tokens: int = 0,
         /,
     ) -> float:
-        """The price.
-
-        Args:
-            model: Its name.
-            prompt_tokens: All of the prompt.
-            completion_tokens: All of the answer.
-            tier: In which it was answered.
-            cached_tokens: Those of the prompt that came from the provider's cache.
-        """
+        """Return the price of a call, answered in a tier, of whose prompt some tokens came from a cache."""
 
 
 # Name of a tier in the public list; a model without a price for it is listed at its standard one.
@@ -189,16 +181,9 @@ class Prices:
         *,
         cached_tokens: int = 0,
     ) -> float:
-        """The price by that one of a model's names, as requested and as reported, that costs most.
+        """Return the price by that one of a model's names, as requested and as reported, that costs most.
 
         Names with a price of their own in the settings go before all others.
-
-        Args:
-            names: Of the model.
-            prompt_tokens: All of the prompt.
-            completion_tokens: All of the answer.
-            tier: In which it was answered.
-            cached_tokens: Those of the prompt that came from the provider's cache.
         """
         cached_tokens = min(cached_tokens, prompt_tokens)
         known_names = [name for name in names if name]
@@ -414,17 +399,11 @@ class Quote:
         tier: Tier = "standard",
         most_tokens: int | None = None,
     ) -> None:
-        """Read the request.
+        """Read the request, a JSON object.
 
-        Args:
-            prices: What models cost.
-            names: Of the model, as requested and as reported.
-            body: The request, a JSON object.
-            prompt_tokens: Of the earlier request as its endpoint reported them, None if it did not.
-            completion_tokens: Of its answer.
-            tier: How urgently the request is to be answered.
-            most_tokens: Of the answer, as we limit it. Default: as the request says, or three times the
-                earlier answer and 1,024.
+        `prompt_tokens` (None if not reported) and `completion_tokens` are those of the earlier request.
+        Without `most_tokens` the answer may be as long as the request says, or else three times the earlier
+        one and 1,024.
         """
         self.tier = tier
         self.most_tokens = most_tokens
@@ -455,9 +434,7 @@ class Quote:
     def proven(self, answer: Answer, tier: Tier | None = None) -> Spend:
         """Return what an answer cost as its endpoint reports it, the estimate if it does not.
 
-        Args:
-            answer: With the tokens that were used.
-            tier: In which it was answered; None = the one asked for.
+        `tier` is the one that answered; None = the one asked for.
         """
         if not answer.prompt_tokens or answer.completion_tokens is None:
             return self.estimate
@@ -477,10 +454,8 @@ class Quote:
 
 
 def bound_of(texts: Iterable[str], *, around: int = MESSAGE_TOKENS) -> int:
-    """The most tokens that texts can have: no tokenizer makes two of one byte of UTF-8.
+    """Return the most tokens that contents of messages can have: no tokenizer makes two of one byte of UTF-8.
 
-    Args:
-        texts: Contents of messages.
-        around: Tokens that the server may put around each.
+    The server may put `around` tokens around each.
     """
     return sum(len(text.encode("utf-8", "replace")) + around for text in texts)

@@ -124,10 +124,8 @@ class Wire:
     ) -> None:
         """Connect to nobody yet.
 
-        Args:
-            connections: To all servers together; None = any number.
-            headers: Of every request.
-            transport: Takes the place of the network.
+        `connections` limits those to all servers together; None = any number. `transport` takes the place of
+        the network.
         """
         self._limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
         self._headers = dict(headers or {})
@@ -150,15 +148,10 @@ class Wire:
         *,
         unix_path: str | None = None,
     ) -> RawResponse | MissingResponse:
-        """Send a JSON request once.
+        """Send a JSON request once, over a Unix socket if one is named.
 
-        Args:
-            url: Where to.
-            body: JSON text.
-            headers: Further ones.
-            timeout_s: Limit for all of it: the client's own limits are between two bytes, so an answer that
-                trickles would never end.
-            unix_path: File name of the Unix socket to connect to, in place of the URL's host.
+        `timeout_s` limits all of it: the client's own limits are between two bytes, so an answer that
+        trickles would never end.
         """
         try:
             client = self._client(url, unix_path)
@@ -207,10 +200,6 @@ class Wire:
 
 async def _received(response: httpx2.Response, started: float) -> RawResponse:
     """Read a response, whose compression the client would undo without a limit.
-
-    Args:
-        response: Its head has arrived.
-        started: Time of `time.monotonic` at which the request was sent.
 
     Raises: UnreadableBody "too_large".
     """

@@ -212,10 +212,7 @@ class AnswerDraft:
     def note_usage(self, usage: Any, prompt_keys: Sequence[str], completion_key: str) -> None:
         """Record the token counts. The latest statement wins.
 
-        Args:
-            usage: An object, or whatever stands in its place.
-            prompt_keys: The counts that make up the prompt's; without the first there is none.
-            completion_key: The count of the answer's tokens.
+        `prompt_keys` name the counts that make up the prompt's; without the first there is none.
         """
         usage_fields = fields(usage)
         first, *more = (count(usage_fields.get(key), None) for key in prompt_keys)
@@ -445,16 +442,11 @@ def read_answer(
     *,
     max_decoded_bytes: int = MAX_DECODED_BYTES,
 ) -> Answer:
-    """Read the answer from a successful response.
+    """Return the answer of a successful response.
 
-    A streamed answer is assembled from its events; what is unknown in it is skipped. A refusal
-    counts as text. All strings are well-formed.
-
-    Args:
-        exchange_response_headers: Names in lower case; content type and encoding are looked at.
-        body: As on the wire, after removal of the transfer coding.
-        reader: A fresh one of the request's API.
-        max_decoded_bytes: As `decode_body`.
+    A streamed answer is assembled from its events; what is unknown in it is skipped. A refusal counts as
+    text. All strings are well-formed. Names of headers are in lower case; content type and encoding are
+    looked at. The body is as on the wire, after removal of the transfer coding.
 
     Raises: UnreadableAnswer, or UnreadableBody if it cannot be decoded.
     """

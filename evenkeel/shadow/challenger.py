@@ -114,18 +114,6 @@ class Challenger:
         tally: Tally,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Wire it.
-
-        Args:
-            store: Challengers and pairs.
-            replays: Sends requests.
-            judges: Rate answers.
-            costs: Tracks the daily budgets.
-            sampling_rates: Share of the requests of each route that are sampled.
-            keeps_texts: Whether answers may be stored.
-            tally: Counters of this process.
-            clock: Seconds that never go back.
-        """
         self._store = store
         self._replays = replays
         self._judges = judges
@@ -139,11 +127,7 @@ class Challenger:
     async def ask(self, original: Original, resend: Outcome | None) -> None:
         """Ask the candidate of the exchange's route, if there is one and the exchange is drawn.
 
-        Never raises: a fault is logged and counted, and the exchange's own trials stay as they are.
-
-        Args:
-            original: The exchange.
-            resend: Outcome of its identical resend; None if its trials made none.
+        `resend` is the outcome of the identical resend; None if its trials made none.
         """
         route = original.exchange.route
         try:

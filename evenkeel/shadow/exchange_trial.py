@@ -57,14 +57,10 @@ class ExchangeTrial:
         outcome: Callable[[Trial], Outcome],
         skip: Callable[[Trial, str], None] = lambda _trial, _reason: None,
     ) -> None:
-        """Start the trials of an exchange.
+        """Start the trials of an exchange, some of whose verdicts may be in the log already.
 
-        Args:
-            original: The exchange, read.
-            needs: What there is to learn about its model.
-            verdicts: Its verdicts that are in the log already.
-            outcome: What a trial's perturbation makes of the prompt; costs no call.
-            skip: Called with a trial that does not apply, and the reason.
+        `outcome` applies a trial's perturbation to the prompt, without a call. `skip` is called with a trial
+        that does not apply, and the reason.
         """
         self.original = original
         self.verdicts = {verdict.id: verdict for verdict in verdicts}

@@ -104,14 +104,9 @@ def _parts(kinds: list[Perturbation]) -> Iterator[Root]:
 def is_learning(
     kinds: Sequence[Perturbation], trials_per_exchange: int, needs: Mapping[str, CellNeed]
 ) -> bool:
-    """Return whether any rewording still has fewer trials than a report needs.
+    """Return whether any rewording of a route still has fewer trials than a report needs.
 
     One that does not get them though there was ample chance, because it rarely applies, is not waited for.
-
-    Args:
-        kinds: Those of the route.
-        trials_per_exchange: As many are tried while learning.
-        needs: Of the model's cells, the control's included.
     """
     if not needs or not trials_per_exchange:
         return True
@@ -153,14 +148,10 @@ def plan_of(
     *,
     urgent: bool = False,
 ) -> ExchangePlan:
-    """Plan which roots of an exchange are tried.
+    """Plan which roots of an exchange are tried; the same id gives the same draw.
 
-    Args:
-        exchange_id: Names the exchange; the same one gives the same draw.
-        roots: Of its route.
-        needs: Of its model's cells.
-        settled_rate: Share of the exchanges that are tried while everything is settled.
-        urgent: Whether something outside its cells points at the route: then everything is suspected.
+    `settled_rate` is the share of the exchanges that are tried while everything is settled. `urgent` means
+    that something besides the cells points at the route: then everything is suspected.
     """
     draw = draw_of(exchange_id)
     looked = []

@@ -46,11 +46,8 @@ class NeedsPublisher:
     ) -> None:
         """Set up the publisher, without publishing anything yet.
 
-        Args:
-            documents: where they are put.
-            reports: of all cells.
-            floor: trials below which nothing is reported.
-            urgent: routes that something points at beside their cells, such as a change shortly before.
+        Cells are reported from `floor` trials on. `urgent` returns the routes that something besides their
+        cells points at, such as a recent change.
         """
         self._documents = documents
         documents.open(_NEEDS)

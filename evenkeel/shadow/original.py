@@ -81,12 +81,7 @@ class Original:
 
 
 def api_path(exchange: Exchange, prefixes: Mapping[str, str]) -> str:
-    """Return the path of the API that an exchange used, without its route's prefix.
-
-    Args:
-        exchange: the exchange.
-        prefixes: path prefix of each route; "" for none.
-    """
+    """Return the path of the API that an exchange used, without its route's prefix ("" for none)."""
     rest = exchange.path.removeprefix(prefixes.get(exchange.route, ""))
     return rest if rest.startswith("/") else exchange.path
 

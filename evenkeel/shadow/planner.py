@@ -98,9 +98,7 @@ class Needs(NamedTuple):
 def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str], dict[str, CellNeed]]:
     """Return the needs of cells, by route and model and then by perturbation.
 
-    Args:
-        reports: Of the cells.
-        floor: Trials below which nothing is reported.
+    Cells are reported from `floor` trials on.
     """
     needs: dict[tuple[str, str], dict[str, CellNeed]] = {}
     for report in reports:

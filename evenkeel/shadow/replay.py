@@ -75,10 +75,7 @@ _LOOKS_SECRET: Final = re.compile(
 def excerpt(response: RawResponse, credentials: Iterable[str] = (), *, message: bool = True) -> str:
     """Return an error body as one line: "invalid_request_error, context_length_exceeded: The …".
 
-    Args:
-        response: What the upstream answered.
-        credentials: What the request was sent with; masked wherever the upstream repeats it.
-        message: Whether its sentence is wanted. Upstreams put parts of a key that they refuse into it.
+    Without `message` its sentence is left out: upstreams put parts of a key that they refuse into it.
 
     Returns: one line of at most 200 characters, credentials, keys and addresses masked; "" if the body is
         no error that is known.
@@ -213,15 +210,9 @@ class Replayer:
     ) -> None:
         """Build the client; nothing is sent.
 
-        Args:
-            concurrency: Replays under way at once.
-            timeout_s: Limit of one attempt, in seconds.
-            clock: Seconds that never go back, from any beginning.
-            sleep: Waits so many seconds.
-            user_agent: Of the requests.
-            patience_s: How long a replay waits for a throttling upstream, all attempts together. One that
-                would wait for longer fails: where replays of several routes share a worker, those of one
-                that throttles must not take all places.
+        `timeout_s` limits one attempt. `patience_s` is how long a replay waits for a throttling upstream, all
+        attempts together. One that would wait for longer fails: where replays of several routes share a
+        worker, those of one that throttles must not take all places.
         """
         self._timeout_s = timeout_s
         headers = {"user-agent": user_agent, LOOP_GUARD_HEADER.decode(): "1"}
@@ -443,10 +434,7 @@ def _flexed(response: RawResponse, outcome: Replay | Failure) -> Replay | Failur
 def _refused(response: RawResponse, detail: str, *, own: bool) -> Failure:
     """Return an error response as a failure that quotes the upstream.
 
-    Args:
-        response: The answer.
-        detail: Its error in a line.
-        own: Whether it is about this variant and no other.
+    `own` says that the error is about this variant and no other.
     """
     status = response.status
     # Advice stands behind a semicolon, and whoever has better advice looks for it.

@@ -51,16 +51,7 @@ class Replays:
         observer: CallObserver = NOBODY,
         answer_factor: float = 2.0,
     ) -> None:
-        """Wire it.
-
-        Args:
-            replayer: Sends requests.
-            prices: Of the replayed models.
-            target: Where an exchange's replays go.
-            tally: Counters of this process.
-            observer: Sees each request.
-            answer_factor: How many times as long as the original's answer one to a replay may be.
-        """
+        """Wire it. An answer may be `answer_factor` times as long as the original's, and some tokens."""
         self._replayer = replayer
         self._prices = prices
         self._target = target
@@ -81,11 +72,8 @@ class Replays:
     def quote(self, original: Original, *, can_wait: bool, as_long: bool) -> Quote:
         """Quote a replay like the original. Reads the request: work for a thread.
 
-        Args:
-            original: The exchange.
-            can_wait: Whether the flex tier will do.
-            as_long: Whether the answer will be about as long as the original's. One in another format or
-                language may take far more tokens, so only the client's own limit holds for it.
+        `as_long` says that the answer will be about as long as the original's. One in another format or
+        language may take far more tokens, so only the client's own limit holds for it.
         """
         target = self._target(original.exchange)
         flexible = can_wait and target.flex and original.view.api.has_flex
@@ -97,14 +85,7 @@ class Replays:
     async def replay(
         self, original: Original, variant: PromptView, quote: Quote, budget: CallBudget
     ) -> Replay | Failure:
-        """Replay a variant, and once more with a higher limit if evenkeel's own limit cut the answer.
-
-        Args:
-            original: The exchange.
-            variant: Of its prompt.
-            quote: As `quote` gave it.
-            budget: Pays for each request.
-        """
+        """Replay a variant, and once more with a higher limit if evenkeel's own limit cut the answer."""
         outcome = await self._answer(original, variant, quote, budget)
         if not isinstance(outcome, Replay) or not quote.cuts(outcome.answer):
             return outcome

@@ -27,13 +27,7 @@ class Templates:
     """Keeps one worker's learner in step with the store, and so with the other workers."""
 
     def __init__(self, store: TemplateStore, lease: RoleLease, *, every_s: float) -> None:
-        """Keep one worker's learner in step.
-
-        Args:
-            store: Keeps what was learned.
-            lease: Held by the worker whose learner counts.
-            every_s: Pause between two steps, in seconds.
-        """
+        """Keep one worker's learner in step. The holder of the lease is the worker whose learner counts."""
         self._store = store
         self._lease = lease
         self._every_s = every_s

@@ -178,9 +178,7 @@ class Deadline:
     def __init__(self, sheet: Timesheet, limit_s: float) -> None:
         """Replace the loop's default executor by one whose threads are watched.
 
-        Args:
-            sheet: Shared with the supervisor.
-            limit_s: Processor time of an exchange, all its threads together.
+        `limit_s` is the processor time of an exchange, all its threads together.
         """
         self._sheet = sheet
         self._limit_s = limit_s

@@ -78,14 +78,9 @@ class TrialLog:
     ) -> None:
         """Wire it.
 
-        Args:
-            verdicts: Where verdicts go.
-            scorer: Who rates answers that are not equal.
-            clock: Unix time in seconds.
-            stamp: What every verdict says about who made it.
-            keep_reference: Keeps an exchange as a reference prompt, given the verdict of its identical resend
-                and the answer to that; called in a thread, and never raises.
-            post_score: Sends a verdict to the user's own trace; returns at once, and never raises.
+        `keep_reference` keeps an exchange as a reference prompt, given the verdict of its identical resend
+        and the answer to that. `post_score` sends a verdict to the user's own trace, and returns at once.
+        Neither raises.
         """
         self._verdicts = verdicts
         self._scorer = scorer
@@ -101,11 +96,8 @@ class TrialLog:
     def write(self, original: Original, outcome: Outcome, control: Verdict | None, trace_id: str) -> Verdict:
         """Log the verdict of a trial.
 
-        Args:
-            original: What was tried.
-            outcome: What came of it.
-            control: Verdict of the identical resend; None if this is it.
-            trace_id: Of the trace that holds the trial, "" if none does.
+        `control` is the verdict of the identical resend, None if this is it; `trace_id` is "" without a
+        trace.
         """
         verdict = self._verdict(original, outcome, control, trace_id)
         evidence = Evidence(

@@ -57,14 +57,9 @@ class Booking:
     def __init__(
         self, costs: CostTracker, route: str, quotes: Sequence[Quote], scoring: Spend, *, urgent: bool
     ) -> None:
-        """Take over a reservation.
+        """Take over a reservation, of each quote once, and of `scoring` for the judge.
 
-        Args:
-            costs: Where it was reserved.
-            route: Whose trials they are.
-            quotes: What each replay may cost; reserved once for each.
-            scoring: Reserved for the judge.
-            urgent: Whether what calls take beyond that may come from the reserve.
+        With `urgent`, what calls take beyond it may come from the reserve.
         """
         self.quotes = quotes
         self.replays = [Allowance(costs, route, quote.estimate, urgent=urgent) for quote in quotes]
@@ -114,19 +109,7 @@ class TrialMaker:
         observer: ShadowObserver = NOBODY,
         challenger: Challenger | None = None,
     ) -> None:
-        """Wire it.
-
-        Args:
-            log: Where verdicts go.
-            scorer: Rates pairs of answers.
-            replays: Sends variants.
-            costs: Tracks the daily budgets.
-            tally: Counters of this process.
-            needs: Route and model → what is still to be learnt.
-            rewriter: Writes texts anew for the perturbations that need a model.
-            observer: Sees trials.
-            challenger: Asks a candidate the same, once an exchange's own trials are made.
-        """
+        """Wire it. `needs` returns what is still to be learnt about a route and model."""
         self.log = log
         self.observer = observer
         self._scorer = scorer

@@ -74,16 +74,9 @@ class Worker:
     ) -> None:
         """Wire the worker.
 
-        Args:
-            queue: Where exchanges come from.
-            reader: Reads exchanges.
-            trials: Makes trials; its observer is told of exchanges, too.
-            tally: Counters of this process.
-            settings: How the queue is treated.
-            hold: While true, nothing new is taken: what is queued waits for a scorer in trouble.
-            keep: Archives an exchange that could be read; called in a thread, and never raises.
-            bounded: Given the id of an exchange: ends the block with `ProcessorTimeError` if computing in it
-                takes too long.
+        While `hold` returns true nothing new is taken: what is queued waits for a scorer in trouble. `keep`
+        archives an exchange that could be read; it is called in a thread, and never raises. `bounded`, given
+        the id of an exchange, ends the block with `ProcessorTimeError` if computing in it takes too long.
         """
         self._queue = queue
         self._reader = reader
@@ -120,9 +113,8 @@ class Worker:
     async def take_up(self, over: Collection[str], others: Collection[str]) -> None:
         """Resume the exchanges of a killed worker.
 
-        Args:
-            over: Exchanges that took too much processor time: they are given up. The supervisor counts them.
-            others: Held beside them: free again at once, as if they had not been delivered.
+        Those that took too much processor time are given up; the supervisor counts them. The others are free
+        again at once, as if they had not been delivered.
         """
         for exchange_id in over:
             await asyncio.to_thread(self._queue.bury, exchange_id, _PROCESSOR_TIME)
@@ -251,13 +243,6 @@ class Archivist:
     """Stores readable exchanges in the archive."""
 
     def __init__(self, archive: ExchangeArchive, prefixes: Mapping[str, str], *, tally: Tally) -> None:
-        """Wire it.
-
-        Args:
-            archive: Where exchanges go.
-            prefixes: Path prefix of each route, which is no part of the API's path; "" for none.
-            tally: Counters of this process.
-        """
         self._archive = archive
         self._prefixes = prefixes
         self._tally = tally

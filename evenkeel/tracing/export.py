@@ -81,11 +81,9 @@ class SpanQueue(SpanProcessor, SpanExporter):
     ) -> None:
         """Start the thread.
 
-        Args:
-            exporter: Exporter of spans. May be slow, fail, or never come back.
-            count: Called with an outcome and a number of spans; every span that ends is counted once.
-            room: Spans that may wait, those being exported included.
-            delay_s: Seconds in which a batch gathers. Default: `OTEL_BSP_SCHEDULE_DELAY`, else 5 s.
+        The exporter may be slow, fail, or never come back. Every span that ends is counted once, by its
+        outcome. `room` is for the spans that wait, those being exported included; a batch gathers for
+        `delay_s`, else for `OTEL_BSP_SCHEDULE_DELAY`, else for 5 s.
         """
         self._exporter = exporter
         self._count = count
@@ -185,13 +183,9 @@ class ExportedSpans:
         content: bool = False,
         delay_s: float | None = None,
     ) -> None:
-        """Start the threads that export.
+        """Start the threads that export spans, and ratings as log events if `events` exports them.
 
-        Args:
-            exporter: Exporter of spans.
-            events: Exporter of ratings as log events; None = they are not exported.
-            content: True if spans carry prompts and answers.
-            delay_s: See `SpanQueue`.
+        With `content`, spans carry prompts and answers.
         """
         self._tally = Tally()
         self._ids = ChosenIds()

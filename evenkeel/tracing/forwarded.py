@@ -108,14 +108,7 @@ class TracedSink:
     def __init__(
         self, sink: ExchangeSink, tracer: Tracer, ids: ChosenIds, lost: Callable[[], None] = lambda: None
     ) -> None:
-        """Wire it.
-
-        Args:
-            sink: Sink that exchanges are passed on to.
-            tracer: Makes the spans.
-            ids: Id generator of the tracer's provider.
-            lost: Told of each span that could not be made.
-        """
+        """Wire it. `lost` is called for each span that could not be made."""
         self._sink = sink
         self._tracer = tracer
         self._ids = ids

@@ -74,11 +74,7 @@ class ScorePoster:
     def __init__(self, service: ScoreService, url: str, key: str, tally: Tally) -> None:
         """Start the thread.
 
-        Args:
-            service: Whose API is called.
-            url: Address of the service.
-            key: Its key: "public:secret" for Langfuse, an API key for Phoenix; "" = none is sent.
-            tally: Counts scores by outcome.
+        The key is "public:secret" for Langfuse, an API key for Phoenix; with "" none is sent.
         """
         self._service = service
         self._url = url.rstrip("/")

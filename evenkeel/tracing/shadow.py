@@ -187,11 +187,8 @@ class ShadowSpans(ShadowObserver):
     ) -> None:
         """Wire it.
 
-        Args:
-            tracer: Makes the spans.
-            ids: Id generator of the tracer's provider.
-            events: Takes ratings as events of the log, too; None = they are events of spans alone.
-            content: True if spans carry prompts, answers and the judge's explanations.
+        `ids` is the id generator of the tracer's provider. `events` takes ratings as events of the log, too.
+        With `content`, spans carry prompts, answers and the judge's explanations.
         """
         self._tracer = tracer
         self._ids = ids

@@ -316,11 +316,7 @@ class OwnPattern:
     """Values of one kind, by a pattern in RE2's syntax."""
 
     def __init__(self, kind: str, written: str) -> None:
-        """Compile it.
-
-        Args:
-            kind: Names the placeholder and the counter, in snake case.
-            written: The pattern; what stands for the value is its first group if it has one.
+        """Compile a pattern. The value is its first group if it has one.
 
         Raises: ProtectionError if it is no such pattern, finds nothing in particular, or RE2 is missing.
         """
@@ -378,13 +374,9 @@ class PresidioDetector:
     def __init__(
         self, analyser: Analyser, *, language: str, entities: Sequence[str] = (), score: float = 0.5
     ) -> None:
-        """Wire it.
+        """Take an analyser.
 
-        Args:
-            analyser: Recognises.
-            language: Of the texts, as the analyser names it ("en").
-            entities: Kinds that are wanted ("PERSON"); none = all it knows.
-            score: Least certainty, in [0, 1].
+        It looks for the kinds in `entities` (none = all it knows) with the least certainty `score`.
         """
         self._analyser = analyser
         self._language = language

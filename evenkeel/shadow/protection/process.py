@@ -37,9 +37,8 @@ class RedactionProcess:
     def __init__(self, make: Callable[[], Redactor], *, limit_s: float = _LIMIT_S) -> None:
         """Prepare; `start` begins.
 
-        Args:
-            make: Makes the redactor; called in the other process, so it must be a function of a module.
-            limit_s: Longest time for one exchange. Then the process is killed, and the next one gets another.
+        `make` makes the redactor in the other process, so it must be a function of a module. An exchange that
+        takes longer than `limit_s` has the process killed, and the next one gets another.
         """
         self._make = make
         self._limit_s = limit_s

@@ -225,11 +225,7 @@ class Placeholders:
     """
 
     def __init__(self, detectors: Sequence[Detector]) -> None:
-        """Begin an exchange.
-
-        Args:
-            detectors: Find the values; the first one that finds a piece of text names it.
-        """
+        """Begin an exchange. The first detector that finds a piece of text names it."""
         self._detectors = detectors
         self._known: dict[tuple[str, str], str] = {}
         self._numbers: Counter[str] = Counter()
@@ -412,13 +408,7 @@ class RedactedSink:
     def __init__(
         self, sink: ExchangeSink, redact: Callable[[Exchange], RedactedExchange], tally: Tally
     ) -> None:
-        """Wire it.
-
-        Args:
-            sink: Where exchanges go.
-            redact: Redacts an exchange, in this process or another.
-            tally: Counts values by kind, and bodies that had to be emptied by reason.
-        """
+        """Pass exchanges on to `sink`, redacted in this process or another."""
         self._sink = sink
         self._redact = redact
         self._tally = tally

@@ -129,14 +129,7 @@ class ReferenceAsker:
     ) -> None:
         """Wire it.
 
-        Args:
-            store: the references.
-            verdicts: where answers are noted, and where the prompts of today are found.
-            caller: asks.
-            settings: of which routes, and how often.
-            noticed: what the monitor says. May block.
-            tally: counters of this process.
-            clock: Unix time in seconds.
+        `noticed` returns the monitor's findings, and may block. The clock gives Unix time in seconds.
         """
         self._store = store
         self._verdicts = verdicts

@@ -51,14 +51,6 @@ class ReferenceCaller:
         prices: Prices,
         target: Callable[[Reference], Target],
     ) -> None:
-        """Wire it.
-
-        Args:
-            replayer: sends.
-            costs: tracks the daily budgets.
-            prices: of the models.
-            target: where a reference goes.
-        """
         self._replayer = replayer
         self._costs = costs
         self._prices = prices

@@ -80,11 +80,7 @@ class ReferenceKeeper:
     ) -> None:
         """Wire it.
 
-        Args:
-            store: where references go.
-            prefixes: path prefix of each route, as of the `Archivist`.
-            tally: counters of this process.
-            clock: Unix time in seconds.
+        Each route has the prefix of its paths in `prefixes`. The clock gives Unix time in seconds.
         """
         self._store = store
         self._prefixes = prefixes
@@ -99,10 +95,7 @@ class ReferenceKeeper:
     def keep(self, original: Original, control: Verdict, resend: Answer | None) -> None:
         """Keep an exchange if it says something new. A store in trouble is logged and counted.
 
-        Args:
-            original: the exchange.
-            control: verdict of its identical resend.
-            resend: the answer of that; None if there is none.
+        `control` is the verdict of its identical resend, `resend` the answer of that, None if there is none.
         """
         try:
             with self._lock:

@@ -94,14 +94,8 @@ def responded(
 ) -> AskedToday:
     """Begin a burst where a change is suspected, and end it once the change is found.
 
-    What a burst leaves over fills the references anew, so that the next change is found too.
-
-    Args:
-        asked: today, on a route.
-        suspicions: those `concerning` the route.
-        changes: on any route.
-        pace: what may be asked.
-        now: Unix time in seconds.
+    What a burst leaves over fills the references anew, so that the next change is found too. The suspicions
+    are those `concerning` the route.
     """
     new = [suspicion for suspicion in suspicions if suspicion.at > asked.suspected_at]
     if new and pace.burst_calls and asked.bursts < BURSTS_A_DAY:
@@ -130,13 +124,8 @@ def concerning(
 ) -> list[Suspicion]:
     """Return the suspicions that the references of a route can settle, each with its requested model.
 
-    They are about the route, or about another one that asks the same model by name.
-
-    Args:
-        suspicions: of any routes.
-        route: which.
-        states: its references.
-        seen: when its traffic asked last, by requested model.
+    They are about the route, or about another one that asks the same model by name. `seen` says when the
+    route's traffic asked last, by requested model.
     """
     models = {state.requested_model for state in states}
     latest = max(sorted(models), key=lambda model: seen.get(model, 0.0), default="")
@@ -161,13 +150,8 @@ def next_round(
 ) -> Round | None:
     """Return the references to ask on a route now; None if nothing is due.
 
-    Args:
-        states: its references.
-        asked: what has been asked today, after `responded`.
-        seen: when the traffic asked last, by requested model.
-        pace: what may be asked.
-        now: Unix time in seconds.
-        call_usd: what a call costs, about.
+    `asked` is the day's count after `responded`; `seen` says when the traffic asked last, by requested model;
+    `call_usd` is what a call costs, about.
     """
     affordable = pace.calls_per_day
     if pace.usd_per_day is not None and call_usd > 0:

@@ -91,12 +91,8 @@ def pooled(
 ) -> PooledComparison | None:
     """Return the most significant comparison of a requested model's references; None if none is possible.
 
-    Its p-value is multiplied by the number of windows, for having been chosen among them.
-
-    Args:
-        references: all of the model on a route.
-        level: evidence at which a change is found, which p-values must be fine enough for.
-        alike: how like two texts are, in [0, 1]; symmetric.
+    Its p-value is multiplied by the number of windows, for having been chosen among them, and is fine enough
+    for `level`, the evidence at which a change is found. `alike` is symmetric, in [0, 1].
     """
     kept = list(references)
     times = sorted(

@@ -39,13 +39,9 @@ def ranked(
     before: Sequence[Answer] = (),
     alike: Callable[[str, str], float] = alike,
 ) -> Ranking:
-    """Rank an answer by its mean likeness to the others, among the same figure of each of them.
+    """Rank an answer by its mean likeness to the earlier ones, among the same figure of each of them.
 
-    Args:
-        earlier: answers that it is compared with; without any, nothing is said of it.
-        new: the answer.
-        before: answers from before the last change.
-        alike: how like two texts are, in [0, 1]; symmetric.
+    `before` are answers from before the last change. `alike` is symmetric, in [0, 1].
     """
     texts = [text_of(answer) for answer in (*earlier, new)]
     count = len(texts)
