@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.format import FORMATS, FREE, HTML, JSON, MARKDOWN, XML, YAML
 from evenkeel.shadow.perturbations.format.constraints import forces_tools
-from evenkeel.shadow.perturbations.format.instructions import skeletons
+from evenkeel.shadow.perturbations.format.forms import SPEECHES
+from evenkeel.shadow.perturbations.format.instructions import NAME_OF, skeletons
 from evenkeel.shadow.perturbations.format.outline import Unreadable, outline_at
 from evenkeel.shadow.prompt import Block, PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner
@@ -26,6 +27,11 @@ def view_of(asked="", *, said="Why is the fan loud?", **members):
     content = "".join(block.text for block in blocks)
     body = {"messages": [{"role": "user", "content": content}], **members}
     return PromptView.parse(json.dumps(body).encode(), lambda _: [blocks])
+
+
+def request(kind):
+    """The sentence that asks for a format in English."""
+    return SPEECHES["en"].asked(kind.format)
 
 
 def applied(kind, view):
@@ -71,9 +77,9 @@ mood: calm | angry
 def test_a_json_skeleton_becomes_an_outline(format_):
     """Names, hints, choices, the language clause, limits and citation rules stay; the syntax goes."""
     said = asks(BY_NAME[format_], FIELDS)
-    name = "plain-prose" if format_ == "free" else BY_NAME[format_].words.name
+    name = "plain-prose" if format_ == "free" else NAME_OF[format_]
     expected = f"Answer in the following {name} {LIMITS}{OUTLINE}Cite as (doc_1)."
-    assert said == (f"{expected}\n\n{FREE.request}" if format_ == "free" else expected)
+    assert said == (f"{expected}\n\n{request(FREE)}" if format_ == "free" else expected)
 
 
 @pytest.mark.parametrize(("asked", "format_"), [
@@ -102,13 +108,13 @@ def test_a_sentence_is_added_where_nothing_is_said(kind):
     """It stands at the end of the last user message, as an output instruction of the template."""
     made = applied(kind, view_of())
     assert json.loads(made.body())["messages"][0]["content"] == (
-        f"Sum it up.\n\nWhy is the fan loud?\n\n{kind.request}"
+        f"Sum it up.\n\nWhy is the fan loud?\n\n{request(kind)}"
     )
     assert (made.segments[-1].kind, made.segments[-1].type) == ("template", "output_instructions")
     assert [one.text for one in made.segments[:-1]] == [one.text for one in view_of().segments]
     # What was added is found again by the next perturbation
     assert applied(kind, made) == NotApplicable(
-        "already_wanted", f"the prompt asks for {kind.words.name} as it is"
+        "already_wanted", f"the prompt asks for {NAME_OF[kind.format]} as it is"
     )
 
 
@@ -132,7 +138,7 @@ def test_other_words_of_the_template_are_reworded_too():
     body["messages"][1]["content"] = "Hi"
     alone = PromptView.parse(json.dumps(body).encode(), lambda _: [(told,), (Block("input", "Hi"),)])
     assert applied(JSON, alone).reason == "already_wanted"
-    assert texts(applied(XML, alone)) == [expected, f"Hi\n\n{XML.request}"]
+    assert texts(applied(XML, alone)) == [expected, f"Hi\n\n{request(XML)}"]
 
 
 def test_a_users_own_wish_is_not_contradicted():
@@ -165,7 +171,7 @@ def test_what_an_earlier_turn_asked_for_is_left_alone():
     ("Return a valid JSON object only.", YAML, "Return a valid YAML document only."),
     ("Return a JSON object only.", XML, "Return an XML document only."),
     ("Reply with a minified JSON array of names.", YAML, "Reply with a YAML list of names."),
-    ("Use JSON keys in English.", XML, "Use XML element names in English."),
+    ("Use JSON keys in English.", XML, "Use XML keys in English."),
     ("JSON-formatted, see schema.json.", HTML, "HTML-formatted, see schema.json."),
     ("Give JSON without Markdown fences.", YAML, "Give YAML without fences."),
     ("Valid JSON only, two fields.", FREE, "Plain prose only, two fields."),
@@ -439,7 +445,7 @@ def test_a_request_never_reads_as_the_end_of_a_text_to_work_on():
     """Behind a question it stands last; where a text stands last, it comes first."""
     text = "Rewrite the paragraph for a child.\n\nThe tram was late, and nobody moved."
     body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
-    assert texts(applied(YAML, PromptView.parse(body))) == [f"{YAML.request}\n\n{text}"]
+    assert texts(applied(YAML, PromptView.parse(body))) == [f"{request(YAML)}\n\n{text}"]
 
 
 @pytest.mark.parametrize("text", [

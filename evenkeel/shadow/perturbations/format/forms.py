@@ -14,15 +14,14 @@ from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.format.constraints import constraint_of, forces_tools
 from evenkeel.shadow.perturbations.format.instructions import (
     LONGEST_LINE,
+    NAME_OF,
     Skeleton,
     Speech,
-    Words,
     asked_format,
     forbids,
     line_before,
     named_format,
     named_formats,
-    renamed,
     skeletons,
 )
 from evenkeel.shadow.perturbations.places import with_request
@@ -65,11 +64,8 @@ class Form:
     """
 
     format: Format
-    words: Words
-    request: str
-    """Sentence that asks for the format if nothing else does."""
     rewording: Rewording
-    version: int = 6
+    version: int = 7
 
     graded: ClassVar[bool] = False
     requires: ClassVar = NOTHING
@@ -100,7 +96,7 @@ class Form:
         refused = self._refused(view, asking, stated)
         if refused is not None:
             return refused
-        speech = SPEECHES.get(_language(view, asking))
+        speech = SPEECHES.get(_language(view, asking), SPEECHES[_ENGLISH])
         texts, has_outline = self._rewritten(asking, stated, speech)
         missing = _unnamed(constraint.outline, texts.values())
         reminded: dict[int, str] = {}
@@ -119,9 +115,7 @@ class Form:
         is_stated = (is_prose and reworded) or named_format("\n".join(texts.values())) == self.format
         if asking and missing is None and is_stated:
             return changed
-        sentence = self.request
-        if speech is not None:
-            sentence = speech.request.format(answer=speech.answer[self.format])
+        sentence = speech.asked(self.format)
         if missing is not None:
             sentence = f"{sentence}\n\n{missing}"
         last = changed.segments[asking[-1].index] if asking else None
@@ -137,7 +131,7 @@ class Form:
         if stated is None and _is_named_by_user(view):
             return NotApplicable("unclear_format", "a user's text speaks of a format")
         if (stated or "free") == self.format:
-            return NotApplicable("already_wanted", f"the prompt asks for {self.words.name} as it is")
+            return NotApplicable("already_wanted", f"the prompt asks for {NAME_OF[self.format]} as it is")
         if self.format == "free" and any(_LISTING.search(segment.text) for segment in asking):
             return NotApplicable("own_form", "a list or a string of a format has no like in prose")
         present = [segment for segment in view.segments if segment.kind != "history"]
@@ -192,11 +186,11 @@ class Form:
         if set(named_formats(words)) - {self.format} or old_structure or parts:
             return NotApplicable("unclear_format", "the prompt speaks of more than one format")
         if forbids(words, self.format):
-            return NotApplicable("format_forbidden", f"the prompt forbids {self.words.name}")
+            return NotApplicable("format_forbidden", f"the prompt forbids {NAME_OF[self.format]}")
         return None
 
     def _rewritten(
-        self, asking: Sequence[Segment], stated: Format | None, speech: Speech | None
+        self, asking: Sequence[Segment], stated: Format | None, speech: Speech
     ) -> tuple[dict[int, str], bool]:
         """Return the new texts of the output instructions, and whether they hold an outline."""
         named = _form_named(asking)
@@ -206,23 +200,21 @@ class Form:
             pieces: list[str] = []
             done = 0
             for skeleton in skeletons(segment.text, named):
-                pieces.append(
-                    renamed(segment.text[done : skeleton.start], stated, self.format, self.words, speech)
-                )
+                pieces.append(speech.renamed(segment.text[done : skeleton.start], stated, self.format))
                 pieces.append(_shown_outline(segment.text, skeleton))
                 has_outline = True
                 done = skeleton.end
             rest = segment.text[done:].lstrip(" ") if done else segment.text
-            pieces.append(renamed(rest, stated, self.format, self.words, speech))
+            pieces.append(speech.renamed(rest, stated, self.format))
             texts[segment.index] = "".join(pieces)
         return texts, has_outline
 
-    def _reminding(self, text: str, stated: Format | None, speech: Speech | None) -> str:
+    def _reminding(self, text: str, stated: Format | None, speech: Speech) -> str:
         """Return a text in which the lines that ask for a format, among other things, are reworded."""
         lines = text.split("\n")
         for number, line in enumerate(lines):
             if asked_format(line) == stated:
-                lines[number] = renamed(line, stated, self.format, self.words, speech)
+                lines[number] = speech.renamed(line, stated, self.format)
         return "\n".join(lines)
 
 
@@ -244,8 +236,8 @@ def _language(view: PromptView, asking: Sequence[Segment]) -> str:
             own.append(segment)
     words = "\n".join(_words(segment.text, None) for segment in asking)
     language = language_of(words)
-    if language in (*SPEECHES, _ENGLISH):
-        return language or _ENGLISH
+    if language is not None and language in SPEECHES:
+        return language
     counts = {tag: len(pattern.findall(words)) for tag, pattern in _TELLS.items()}
     if any(counts.values()):
         return max(_TELLS, key=lambda tag: counts[tag])
@@ -387,17 +379,17 @@ _MARKUP: Final = re.compile("|".join(_TABLES["refused"]["markup"]), re.IGNORECAS
 _OWN_FORM: Final = re.compile("|".join(_TABLES["refused"]["own_form"]), re.IGNORECASE)
 # File or page whose format belongs to it: a web page in another format is no web page.
 _ARTEFACT: Final = re.compile("|".join(_TABLES["refused"]["artefact"]), re.IGNORECASE)
-SPEECHES: Final = {tag: Speech.of(table) for tag, table in _TABLES["speech"].items()}
-"""Languages other than English in which formats are asked for."""
+SPEECHES: Final[dict[str, Speech]] = {tag: Speech(**table) for tag, table in _TABLES["speech"].items()}
+"""Languages in which formats are asked for."""
+
+
+def _telling(tag: str, words: str) -> re.Pattern[str]:
+    spaced = words if tag in ("ja", "zh") else rf"(?<![^\W_])(?:{words})(?![^\W_])"
+    return re.compile(spaced, re.IGNORECASE)
+
+
 _TELLS: Final[dict[str, re.Pattern[str]]] = {
-    tag: re.compile(rf"(?<![^\W_])(?:{words})(?![^\W_])" if tag not in ("ja", "zh") else words, re.IGNORECASE)
-    for tag, words in (
-        (
-            _ENGLISH,
-            r"the|in|as|with|answer|reply|respond|return|give|use|a|an|and|or|only|output|format|either",
-        ),
-        *((tag, speech.tells) for tag, speech in SPEECHES.items()),
-    )
+    tag: _telling(tag, speech.tells) for tag, speech in SPEECHES.items()
 }
 
 
@@ -406,7 +398,7 @@ def _form(name: Format) -> Form:
     rewording = Rewording(
         _CATEGORY, phrase=table["phrase"], description=table["description"], order=table["order"]
     )
-    return Form(name, Words(**table["words"]), table["request"], rewording)
+    return Form(name, rewording)
 
 
 FREE: Final = _form("free")

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.shadow.perturbations.format.outline import Unreadable, outline_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evenkeel.core.pair import Format
 
@@ -27,6 +27,16 @@ _NAMES: Final[Mapping[Format, str]] = {
     "html": "HTML5?",
     "markdown": "Markdown",
 }
+NAME_OF: Final[Mapping[Format, str]] = {
+    "free": "plain prose",
+    "json": "JSON",
+    "yaml": "YAML",
+    "xml": "XML",
+    "html": "HTML",
+    "markdown": "Markdown",
+}
+"""What people call each format."""
+_NAME_END: Final = "(?![A-Za-z0-9_À-ÿ])"
 # Not inside file names, addresses, identifiers or media types
 _EDGES: Final = (
     r"(?<![A-Za-z0-9_À-ÿ./@#`-])",
@@ -37,12 +47,6 @@ _EDGES: Final = (
     ),
 )
 _ADJECTIVE: Final = r"(?:(?:well-formed|single|valid|strict|raw|pure|proper|parse?able|correct|clean)\s+)"
-_DENSITY: Final = r"(?:(?:minified|compact|pretty-printed|one-line|single-line)\s+)"
-_NOUN: Final = (
-    r"objects?|documents?|dict(?:ionary)?|blobs?|strings?|arrays?|lists?|schemas?|keys?|properties"
-    r"|property\ names?|attributes?|tags?|elements?(?:\ names?)?|headings?|headers?|fields?|format|form"
-    r"|structure|template|syntax"
-)
 _FENCES: Final = re.compile(
     r"\b(?:markdown|json|yaml|xml|html)[ -](?=(?:code[ -])?(?:fences?|blocks?|backticks))", re.IGNORECASE
 )
@@ -51,42 +55,6 @@ _AGAINST: Final = (
     r"|nicht|sin|sans|pas\ de|senza|niente|geen|zonder|sem|nem|ni|né|não\ use|no\ uses)\s+"
     r"(?:(?:in|as|use|using|any|add|include|output|return|write)\s+){0,2})"
 )
-_KEYS: Final = frozenset({"key", "property", "attribute", "tag", "element", "heading", "header", "field"})
-_DOCUMENTS: Final = frozenset({"object", "document", "dict", "dictionary", "blob", "string"})
-_LISTS: Final = frozenset({"array", "list"})
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Words that instructions use for one format."""
-
-    name: str
-    article: str
-    """Article of the name."""
-    document: str
-    """Name of the format with the noun for an answer: "JSON object"."""
-    listing: str
-    keys: str
-    """Plural noun for the parts of an answer."""
-    form: str
-    """The name where "format", "structure" and the like follow."""
-    counted: bool = True
-    """True if `document` takes an article, and adjectives such as "valid"."""
-
-
-def _mention(name: str) -> str:
-    return f"{_EDGES[0]}(?:{name}){_EDGES[1]}"
-
-
-def _phrase(name: str) -> re.Pattern[str]:
-    return re.compile(
-        rf"(?P<article>\b(?:an?|one)\s+)?{_DENSITY}?(?P<adjectives>{_ADJECTIVE}*){_DENSITY}?"
-        rf"{_mention(name)}(?P<joined>-)?(?:(?P<blank>\s+)(?P<noun>{_NOUN})\b)?",
-        re.IGNORECASE,
-    )
-
-
-_PHRASES: Final = {format_: _phrase(name) for format_, name in _NAMES.items()}
 _ANY: Final = re.compile(
     rf"(?P<against>{_AGAINST}{_ADJECTIVE}*)?{_EDGES[0]}(?:"
     + "|".join(f"(?P<{format_}>{name})" for format_, name in _NAMES.items())
@@ -150,92 +118,59 @@ def forbids(text: str, format_: Format) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """Words that a language other than English uses for formats; see `formats.toml`."""
+    """Words that a language uses for formats; see `formats.toml`."""
 
     tells: str
     request: str
     answer: Mapping[Format, str]
-    object: str
-    document: str
-    prose: tuple[tuple[str, str], ...]
-    elisions: Mapping[str, str]
+    objects: Sequence[Sequence[str]]
+    prose: Sequence[Sequence[str]]
+    elisions: Mapping[str, str] = field(default_factory=dict)
+    mended: Sequence[Sequence[str]] = ()
 
-    @classmethod
-    def of(cls, table: Mapping[str, Any]) -> Speech:
-        """Build the words of a language from its table in the file."""
-        return cls(**{"elisions": {}, **table, "prose": tuple(map(tuple, table["prose"]))})
+    def asked(self, format_: Format) -> str:
+        """Return the sentence that asks for a format."""
+        return self.request.format(answer=self.answer[format_])
 
-    def renamed(self, text: str, source: Format, target: Format, name: str) -> str:
-        """A text that speaks of another format; articles agree, as all documents are of one gender."""
-        old = f"{_EDGES[0]}(?:{_NAMES[source]})(?![A-Za-z0-9_À-ÿ])"
+    def renamed(self, text: str, source: Format | None, target: Format) -> str:
+        """Return a text that speaks of another format.
+
+        Args:
+            text: An output instruction without its skeleton.
+            source: The format it speaks of, None if of none.
+            target: The format that it should speak of.
+        """
+        text = _FENCES.sub("", text)
+        if source is None or source not in _NAMES:
+            return text
+        old = f"{_EDGES[0]}(?:{_NAMES[source]})"
         if target == "free":
             for phrase, instead in self.prose:
-                whole = rf"(?<![A-Za-zÀ-ÿ]){phrase.replace('NAME', old)}"
-                text = re.sub(whole, instead, text, flags=re.IGNORECASE)
+                whole = rf"(?<![A-Za-zÀ-ÿ]){phrase.replace('NAME', old + _NAME_END)}"
+                text = re.sub(whole, partial(_begun, instead), text, flags=re.IGNORECASE)
             return text
+        name = NAME_OF[target]
         before = "|".join(map(re.escape, self.elisions)) or "(?!)"
-        text = re.sub(
-            rf"(?P<before>{before})?{self.object.replace('NAME', old)}",
-            lambda match: (
-                self.elisions.get((match["before"] or "").lower(), match["before"] or "")
-                + self.document.format(name=name)
-            ),
-            text,
-            flags=re.IGNORECASE,
-        )
-        return re.sub(old, name, text, flags=re.IGNORECASE)
-
-
-def renamed(
-    text: str, source: Format | None, target: Format, words: Words, speech: Speech | None = None
-) -> str:
-    """A text that speaks of another format.
-
-    Args:
-        text: An output instruction without its skeleton.
-        source: The format it speaks of, None if of none.
-        target: The format that it should speak of.
-        words: How to speak of that in English.
-        speech: How to speak of it in the text's own language; None if that is English.
-    """
-    if speech is not None:
-        return (
-            text
-            if source is None or source not in _NAMES
-            else speech.renamed(text, source, target, words.name)
-        )
-    text = _FENCES.sub("", text)
-    if source is None or source not in _PHRASES:
+        for phrase, instead in self.objects:
+            whole = f"(?P<before>{before})?{phrase.replace('NAME', old + _NAME_END)}"
+            put = partial(self._elided, instead.format(name=name))
+            text = re.sub(whole, put, text, flags=re.IGNORECASE)
+        text = re.sub(old + _NAME_END, name, text, flags=re.IGNORECASE)
+        for words, instead in self.mended:
+            text = re.sub(words, instead, text)
         return text
-    return _PHRASES[source].sub(lambda match: _instead(match, words), text)
+
+    def _elided(self, instead: str, match: re.Match[str]) -> str:
+        """Return what stands for an object; articles agree, as all documents are of one gender."""
+        before = match["before"] or ""
+        return self.elisions.get(before.lower(), before) + match.expand(instead)
 
 
-def _instead(match: re.Match[str], words: Words) -> str:
-    noun = re.sub(r"\s+names?$", "", (match["noun"] or "").lower())
-    singular = "property" if noun == "properties" else noun.removesuffix("s")
-    joined = "-" if match["joined"] else ""
-    counted = True
-    if singular in _KEYS:
-        put = words.keys
-        counted = not match["article"]
-    elif singular in _DOCUMENTS or (not noun and not joined and not words.counted):
-        put, counted = words.document, words.counted
-    elif singular in _LISTS:
-        put, counted = words.listing, words.counted
-    elif noun:
-        blank = match["blank"]
-        put = f"{words.form}{blank}{'structure' if singular == 'schema' else match['noun']}"
-    else:
-        put = words.name + joined
+def _begun(instead: str, match: re.Match[str]) -> str:
+    """Return a phrase, with a capital where it begins a sentence."""
     before = match.string[max(0, match.start() - LONGEST_LINE) : match.start()].rstrip(" \t")
     begins = not before or before[-1] in ".!?\n"
-    if not counted:
-        return put[0].upper() + put[1:] if begins else put
-    adjectives = match["adjectives"] if words.counted else ""
-    article = match["article"] or ""
-    if article.strip().lower() in ("a", "an") and not adjectives:
-        article = article.replace(article.strip(), words.article)
-    return article + adjectives + put
+    return instead[0].upper() + instead[1:] if begins else instead
 
 
 LONGEST_LINE: Final = 300
