@@ -217,7 +217,7 @@ class Capture:
             response_body=_body([self._answer[answer_end:], *self._response], chunked=self._answer_chunked),
             task=_text(notes.get(b"task")),
             prompt_version=_text(notes.get(b"prompt-version")),
-            session=_text(notes.get(b"session")),
+            session=_text(notes.get(b"session")) or (names.session(raw) if names else None),
             client=client,
         )
 

@@ -313,7 +313,7 @@ class Conversation:
             response_body=b"".join(map(_event, turn.events)),
             task=_note(notes, b"task"),
             prompt_version=_note(notes, b"prompt-version"),
-            session=_note(notes, b"session"),
+            session=_note(notes, b"session") or (names.session(self._raw) if names else None),
             client=self._client(names) if names else "",
         )
 

@@ -254,7 +254,7 @@ async def serve(
     tally = Tally()
     queued = _OpenedWhenUsed(lambda: connect(settings).queue)
     sink = redacting(settings.storage.redaction, spans.sink(queued), tally)
-    names = ClientNames(partial(_salt, settings), settings.listen.proxies)
+    names = ClientNames(partial(_salt, settings), settings.listen.proxies, settings.listen.session_header)
     handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES, names=names)
     listen = settings.listen
     plane = DataPlane(

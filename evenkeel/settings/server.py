@@ -161,6 +161,9 @@ class Listen(Section):
     proxies: list[Network] = []
     """Addresses, or networks, of load balancers whose `X-Forwarded-For` names the client's address. It tells
     clients without a key apart, and decides nothing else."""
+    session_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,60}$")] = ""
+    """Header with which clients already name a session, such as `x-session-id`; it is forwarded, and only a
+    hash of it is kept. `x-evenkeel-session` wins over it."""
 
     @property
     def address(self) -> str:

@@ -3,7 +3,7 @@
 Their outcomes depend on each other, so the monitor takes a session as one block of evidence. A request
 belongs to the session that, in this order,
 
-1. its header `x-evenkeel-session` names,
+1. its header `x-evenkeel-session` names, or the one that `listen.session_header` says,
 2. the response named by its `previous_response_id` belongs to,
 3. other requests of the client with the same opening belong to: the user's messages before the first answer,
 4. other requests of the same trace (`traceparent`) belong to.

@@ -83,3 +83,19 @@ async def test_an_exchange_names_its_client_and_holds_neither_key_nor_address():
     assert exchange.client == name("Authorization: Bearer sk-secret")
     assert "sk-secret" not in repr(asdict(exchange))
     assert "127.0.0.1" not in repr(asdict(exchange))
+
+
+async def test_a_header_that_clients_already_send_names_the_session():
+    """It is forwarded, and only its hash is kept; the header of evenkeel wins; a blank one names nothing."""
+    by_header = ClientNames(lambda: b"s" * 64, session_header="x-session-id")
+    sent = (["X-Session-Id: run-7"], ["x-session-id: run-7"], ["x-session-id: run-8"])
+    sent += (["x-session-id: run-7", "x-evenkeel-session: own"], ["x-session-id:"], [])
+    async with relay(OK, names=by_header) as rig:
+        for fields in sent:
+            await rig.ask(head(*fields))
+        await eventually(lambda: len(rig.queue.exchanges) == len(sent))
+        assert b"X-Session-Id: run-7" in rig.upstream.received
+    first, again, other, own, blank, none = (exchange.session for exchange in rig.queue.exchanges)
+    assert re.fullmatch("[0-9a-f]{12}", first)
+    assert first == again != other
+    assert (own, blank, none) == ("own", None, None)
