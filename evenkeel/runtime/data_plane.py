@@ -192,12 +192,6 @@ class _OpenedWhenUsed:
         """Count the times that the store was found deleted and made again; 0 on a Redis."""
         return self._queue.recreated if isinstance(self._queue, SqliteExchangeQueue) else 0
 
-    def snapshot(self) -> Snapshot:
-        """Count the times that the store was found cut short and opened again; nothing on a Redis."""
-        if not isinstance(self._queue, SqliteExchangeQueue):
-            return {}
-        return {"counters": [["store_reopened", {}, self._queue.reopened]]}
-
 
 def run(briefing: Briefing) -> None:
     """Serve under the supervisor until SIGTERM, or until the supervisor is gone; then drain."""
@@ -266,7 +260,7 @@ async def serve(
     loop = asyncio.get_running_loop()
 
     def snapshot() -> Snapshot:
-        return merge([plane.snapshot(), spans.snapshot(), tally.snapshot(), queued.snapshot()])
+        return merge([plane.snapshot(), spans.snapshot(), tally.snapshot()])
 
     def take(settings: Settings) -> None:
         try:

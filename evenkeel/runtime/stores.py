@@ -47,12 +47,11 @@ if TYPE_CHECKING:
     from evenkeel.stores.redis.queue import RedisExchangeQueue
     from evenkeel.stores.redis.verdicts import RedisVerdictLog
     from evenkeel.stores.references import ReferenceStore
-    from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
     from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
     from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
-# Bytes of the store that archived exchanges of all routes may take, compressed.
-_ARCHIVE_BYTES = 64_000_000
+# Characters of all reference prompts that are kept.
+_REFERENCE_CHARS = 16_000_000
 CHALLENGER_SHARE = 0.2
 """Largest share of the budget that challengers may use."""
 # Share of the budget that only urgent trials may use: after a change, or where one is suspected.
@@ -91,6 +90,15 @@ class DocumentStores(abc.ABC):
     def counters(self) -> CounterStore:
         """Counters of all processes."""
         return self.counters_of(None)
+
+    @cached_property
+    def archive(self) -> ExchangeArchive:
+        """Exchanges that can be approved."""
+        from evenkeel.stores.archive import ExchangeArchive
+
+        limits = self._settings.storage
+        kept_s = limits.evidence_days * _SECONDS_PER_DAY
+        return ExchangeArchive(self.documents, per_route=limits.archive, kept_s=kept_s)
 
     @cached_property
     def goldens(self) -> GoldenStore:
@@ -142,11 +150,11 @@ class DocumentStores(abc.ABC):
 
     @cached_property
     def references(self) -> ReferenceStore:
-        """Reference prompts, kept at most as long as archived exchanges, and as much as a quarter of them."""
+        """Reference prompts, kept at most as long as archived exchanges."""
         from evenkeel.stores.references import ReferenceStore
 
         kept_s = self._settings.storage.evidence_days * _SECONDS_PER_DAY
-        return ReferenceStore(self.documents, kept_s=kept_s, total_chars=_ARCHIVE_BYTES // 4)
+        return ReferenceStore(self.documents, kept_s=kept_s, total_chars=_REFERENCE_CHARS)
 
     @cached_property
     def templates(self) -> Templates:
@@ -229,13 +237,6 @@ class SqliteStores(DocumentStores):
         return [self.monitor]
 
     @cached_property
-    def archive(self) -> SqliteExchangeArchive:
-        """Exchanges that can be approved."""
-        from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
-
-        return SqliteExchangeArchive(self._database, **_archive_limits(self._settings))
-
-    @cached_property
     def ledger(self) -> CostTracker:
         """Cost tracker within the budgets of the settings."""
         from evenkeel.stores.sqlite.budget import SqliteCostTracker
@@ -307,7 +308,8 @@ class RedisStores(DocumentStores):
         self._store.check()
 
     def prepare(self) -> None:
-        """Raise SealError unless the exchanges in the queue can be read."""
+        """Drop what is beyond the limits. Raise SealError unless the exchanges in the queue can be read."""
+        self.archive.prune()
         self.queue.check_readable()
 
     def forget_workers(self) -> None:
@@ -355,13 +357,6 @@ class RedisStores(DocumentStores):
         from evenkeel.stores.redis.monitor import RedisMonitorStore
 
         return RedisMonitorStore(self._store, name)
-
-    @cached_property
-    def archive(self) -> ExchangeArchive:
-        """Exchanges that can be approved."""
-        from evenkeel.stores.redis.archive import RedisExchangeArchive
-
-        return RedisExchangeArchive(self._store, **_archive_limits(self._settings))
 
     @cached_property
     def ledger(self) -> CostTracker:
@@ -446,7 +441,7 @@ def budgets(settings: Settings) -> Budgets:
     )
     return Budgets(
         Budget(
-            **common.model_dump(exclude={"prices", "challengers"}),
+            **common.model_dump(exclude={"prices"}),
             reserve=_RESERVE,
             watch=_watch_share(settings, len(settings.routes), common.tokens_per_day, common.usd_per_day),
         ),
@@ -546,12 +541,3 @@ def _connection(settings: Redis) -> RedisStore:
             replicas=settings.replicas,
         )
     )
-
-
-def _archive_limits(settings: Settings) -> dict[str, Any]:
-    limits = settings.storage
-    return {
-        "per_route": limits.archive,
-        "total_bytes": _ARCHIVE_BYTES,
-        "kept_s": limits.evidence_days * _SECONDS_PER_DAY,
-    }

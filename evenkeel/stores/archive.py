@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import zlib
+import math
+import time
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.pair import Answer  # noqa: TC001 - read by msgspec
-from evenkeel.core.records import from_json, to_json
-from evenkeel.stores.sealing import check_name
+from evenkeel.stores.documents import Collection, sealed
 
 if TYPE_CHECKING:
-    from evenkeel.stores.sealing import Seal
+    from collections.abc import Callable
 
-# Enough to draw a hundred goldens from, and to say what share they represent.
-KEPT_PER_ROUTE = 1_000
-KEPT_BYTES = 64 << 20
-LARGEST_BYTES = 1 << 20
-"""Most bytes of a packed exchange; larger ones, such as those with pictures, are not archived."""
-KEPT_S = 30 * 86_400.0
-_PLACE = "archive"
+    from evenkeel.stores.documents import Change, Documents
+
+KEPT_PER_ROUTE: Final = 1_000
+"""Enough to draw a hundred goldens from, and to say what share they represent."""
+KEPT_CHARS: Final = 200_000_000
+"""Characters of all requests and answers; packed they take about a third as many bytes."""
+LARGEST_CHARS: Final = 1_000_000
+"""Most characters of a request and its answer; larger ones, such as those with pictures, are not archived."""
+KEPT_S: Final = 30 * 86_400.0
+# Exchanges, and seconds, between two prunings. A pruning reads all names.
+_PRUNE_EVERY: Final = 50
+_PRUNE_EVERY_S: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,30 +50,110 @@ class ArchivedExchange:
     """Unix time in seconds."""
 
 
-class ExchangeArchive(Protocol):
-    """Bounded archive of exchanges. Calls block on storage."""
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Exchange in the archive, and when it came there."""
+
+    id: str
+    kept_at: float
+    exchange: ArchivedExchange
+
+
+class ExchangeArchive:
+    """Bounded archive of exchanges, shared by any number of processes. Calls block on storage.
+
+    Up to 50 more than the limits say are kept between two prunings, which are at most ten minutes apart as
+    long as exchanges come.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        *,
+        per_route: int = KEPT_PER_ROUTE,
+        total_chars: int = KEPT_CHARS,
+        kept_s: float = KEPT_S,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Open the archive.
+
+        Args:
+            documents: Where the exchanges are.
+            per_route: Exchanges kept of each route, the newest; 0 keeps none, and `prune` drops all.
+            total_chars: Characters of all requests and answers.
+            kept_s: Seconds for which an exchange is kept.
+            clock: Unix time in seconds.
+        """
+        self._documents = documents
+        self._per_route = per_route
+        self._total_chars = total_chars
+        self._kept_s = kept_s
+        self._clock = clock
+        self._since_pruned = 0
+        self._pruned_at = -math.inf
+        documents.open(_ARCHIVE)
 
     def put(self, exchange: ArchivedExchange) -> bool:
         """Keep an exchange. Return False, changing nothing, if its id exists already or it is too large."""
-        ...
+        if self._per_route == 0 or _chars(exchange) > LARGEST_CHARS:
+            return False
+        added = self._documents.add(_ARCHIVE, _Kept(exchange.id, self._clock(), exchange))
+        self._since_pruned += added
+        is_due = self._clock() - self._pruned_at > min(_PRUNE_EVERY_S, self._kept_s)
+        if self._since_pruned >= _PRUNE_EVERY or is_due:
+            self.prune()
+        return added
+
+    def prune(self) -> int:
+        """Drop exchanges beyond the limits, oldest first. Return how many were dropped."""
+        self._since_pruned = 0
+        self._pruned_at = self._clock()
+        oldest_ms = (self._pruned_at - self._kept_s) * 1_000
+        rows: set[tuple[Any, ...]] = self._documents.values(_ARCHIVE, "kept_ms", "id", "route", "chars")
+        dropped: list[str] = []
+        of_route: Counter[str] = Counter()
+        held_chars = 0
+        for kept_ms, exchange_id, route, chars in sorted(rows, reverse=True):
+            of_route[route] += 1
+            held_chars += chars
+            beyond = of_route[route] > self._per_route or held_chars > self._total_chars
+            if beyond or kept_ms <= oldest_ms:
+                dropped.append(exchange_id)
+
+        def drop(change: Change) -> None:
+            for exchange_id in dropped:
+                change.drop(_ARCHIVE, exchange_id)
+
+        if dropped:
+            self._documents.change(_ARCHIVE, drop)
+        return len(dropped)
 
     def find(self, exchange_id: str) -> ArchivedExchange | None:
-        """Return one exchange; None if it was never kept or has been dropped."""
-        ...
+        """Return one exchange; None if it was never kept or has been dropped.
+
+        Raises: SealError if it cannot be opened.
+        """
+        kept = self._documents.find(_ARCHIVE, exchange_id)
+        return None if kept is None else kept.exchange
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
-        """Return the exchanges of one route or of all, newest first."""
-        ...
+        """Return the exchanges of one route or of all, the last kept first."""
+        return [kept.exchange for kept in self._documents.select(_ARCHIVE, {"route": route}, limit)]
 
 
-def pack_archived(exchange: ArchivedExchange, seal: Seal) -> bytes:
-    """Pack an archived exchange into compressed bytes, encrypted if there is a key."""
-    return seal.close(zlib.compress(to_json(exchange).encode(), 1), _PLACE)
+def _chars(exchange: ArchivedExchange) -> int:
+    return len(exchange.request) + len(exchange.answer.text)
 
 
-def unpack_archived(packed: bytes, seal: Seal, asked_for: str | None = None) -> ArchivedExchange:
-    """Unpack the result of `pack_archived`. Raises: SealError if it cannot be opened or has another id."""
-    exchange = from_json(zlib.decompress(seal.open(packed, _PLACE)), ArchivedExchange)
-    if asked_for is not None:
-        check_name(exchange.id, asked_for, _PLACE)
-    return exchange
+_ARCHIVE: Final = Collection(
+    name="archived_exchanges",
+    key=("id",),
+    fields=("route", "kept_ms", "id", "chars"),
+    fields_of=lambda kept: (
+        kept.exchange.route,
+        int(kept.kept_at * 1_000),
+        kept.id,
+        _chars(kept.exchange),
+    ),
+    body=sealed(_Kept, "archive", lambda kept: kept.id),
+)

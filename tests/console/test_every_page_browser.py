@@ -10,10 +10,11 @@ import pytest
 from playwright.sync_api import expect
 
 from evenkeel.console import GoldenSources, RouteSetup, create_app
+from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.labels import LabelStore
-from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.whole_scene import references, whole
 from tests.house import ROOT
 from tests.kit.chromium import served
@@ -92,7 +93,7 @@ def console(request, make_scene, make_cell, database, documents):
     shown = whole(make_scene("alert"), make_cell)
     if getattr(request, "param", "") == "rough":
         shown = _roughen(shown)
-    archive = SqliteExchangeArchive(database)
+    archive = ExchangeArchive(SqliteDocuments(database))
     goldens = GoldenSources(GoldenStore(documents), archive)
     kept = references(documents, shown.scene.now)
     actions = ActionLog(documents)

@@ -6,10 +6,10 @@ import pytest
 
 from evenkeel.console import GoldenSources
 from evenkeel.core.pair import Answer
-from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.archive import ArchivedExchange, ExchangeArchive
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import Golden, GoldenStore
-from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.planted_trials import NOW
 from tests.console.reading import Page
 from tests.kit.records import altered
@@ -39,7 +39,7 @@ class Desk:
 def desk(make_scene, console_client, database, documents):
     """The quiet scene with goldens; the exchange of its newest verdict is archived."""
     scene = make_scene("quiet")
-    store, archive = GoldenStore(documents), SqliteExchangeArchive(database)
+    store, archive = GoldenStore(documents), ExchangeArchive(SqliteDocuments(database))
     (verdict,) = scene.log.latest(1)
     archive.put(exchange(verdict.exchange_id))
     return Desk(console_client(scene, goldens=GoldenSources(store, archive)), store, archive, verdict)

@@ -7,8 +7,9 @@ from playwright.sync_api import expect
 
 from evenkeel.console import GoldenSources, create_app
 from evenkeel.core.pair import Answer
+from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.goldens import GoldenStore
-from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.chromium import served
 from tests.kit.records import altered
 from tests.stores.examples import ARCHIVED
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.service("chromium")
 def desk(make_scene, database, documents):
     """Address, store, verdict: a console whose newest verdict can be approved."""
     scene = make_scene("quiet")
-    store, archive = GoldenStore(documents), SqliteExchangeArchive(database)
+    store, archive = GoldenStore(documents), ExchangeArchive(SqliteDocuments(database))
     (verdict,) = scene.log.latest(1)
     archive.put(altered(ARCHIVED, id=verdict.exchange_id, answer=Answer("Four days. " * 40)))
     with served(create_app(altered(scene.sources(), goldens=GoldenSources(store, archive)))) as address:

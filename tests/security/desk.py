@@ -7,10 +7,10 @@ import textwrap
 from evenkeel.console import ConsoleSources, GoldenSources, PipelineView
 from evenkeel.monitor.measuring import Measuring
 from evenkeel.settings import load
+from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.labels import LabelStore
-from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
@@ -34,7 +34,7 @@ def bearer(token):
 def console_over(database, **more):
     """What a console shows of a database, at a fixed time."""
     documents = SqliteDocuments(database)
-    archive = SqliteExchangeArchive(database, per_route=10, total_bytes=10**6)
+    archive = ExchangeArchive(documents, per_route=10)
     return ConsoleSources(
         reports=list,
         log=SqliteVerdictLog(database),

@@ -23,10 +23,10 @@ from evenkeel.core.verdict import Evidence
 from evenkeel.metrics.judge.reply import read_ruling
 from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.notify import NoticeMessage, Webhook
+from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
-from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
@@ -234,7 +234,7 @@ def folder(tmp_path):
     GoldenStore(documents).approve(golden, by="ann", at=1.0)
     ActionLog(documents).record(Action(1.0, STEERING, "typed", "golden_approved", "g1", STEERING))
     archived = altered(ARCHIVED, route=ROUTE, request=request, answer=answer, model=STEERING)
-    SqliteExchangeArchive(database).put(archived)
+    ExchangeArchive(SqliteDocuments(database)).put(archived)
     database.close()
     return tmp_path
 

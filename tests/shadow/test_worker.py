@@ -30,9 +30,9 @@ from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.worker import Archivist, Worker, WorkerSettings
 from evenkeel.simulate import ModelState, Simulation, make_case, serving, summary_prompt
 from evenkeel.simulate.judge import JUDGE_MODEL
+from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.goldens import GoldenError, GoldenStore
-from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
@@ -383,7 +383,7 @@ EXCHANGE = Exchange(
 
 @pytest.fixture
 def archive(tmp_path):
-    return SqliteExchangeArchive(Database(tmp_path / "evenkeel.db"))
+    return ExchangeArchive(SqliteDocuments(Database(tmp_path / "evenkeel.db")))
 
 
 def keep(archive, exchange, prefix="/shop"):
@@ -438,7 +438,7 @@ def test_whatever_is_archived_can_be_approved_and_written(tmp_path):
     plan = RoutePlan((), 0, None)
     reader = Reader({exchange.route: plan for exchange in exchanges})
     database = Database(tmp_path / "evenkeel.db")
-    archive, store = SqliteExchangeArchive(database), GoldenStore(SqliteDocuments(database))
+    archive, store = ExchangeArchive(SqliteDocuments(database)), GoldenStore(SqliteDocuments(database))
     tally = Tally()
     approved = refused = 0
     for exchange in exchanges:

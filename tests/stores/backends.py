@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenkeel.stores.redis.archive import RedisExchangeArchive
+from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.redis.budget import RedisCostTracker
 from evenkeel.stores.redis.connection import RedisStore
 from evenkeel.stores.redis.counters import RedisCounterStore
@@ -10,7 +10,6 @@ from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.monitor import RedisMonitorStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
-from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.counters import SqliteCounterStore
 from evenkeel.stores.sqlite.database import Database
@@ -85,7 +84,7 @@ class Backend:
         return self.Verdicts(place or self.place, **options)
 
     def archive(self, place=None, **options):
-        return self.Archive(place or self.place, **options)
+        return ExchangeArchive(self.documents(place), **options)
 
     def documents(self, place=None):
         return self.Documents(place or self.place)
@@ -94,7 +93,7 @@ class Backend:
 class SqliteBackend(Backend):
     """A file."""
 
-    Queue, Verdicts, Archive = SqliteExchangeQueue, SqliteVerdictLog, SqliteExchangeArchive
+    Queue, Verdicts = SqliteExchangeQueue, SqliteVerdictLog
     Documents, Costs = SqliteDocuments, SqliteCostTracker
 
     def __init__(self, folder, **options):
@@ -108,10 +107,6 @@ class SqliteBackend(Backend):
 
     def counters(self):
         return SqliteCounterStore(self.place)
-
-    def archived_bytes(self):
-        held = self.place.connection().execute("SELECT SUM(bytes) FROM archived_exchanges")
-        return held.fetchone()[0]
 
     def queue_elsewhere(self):
         """Python that opens the queue in another process."""
@@ -132,7 +127,7 @@ class SqliteBackend(Backend):
 class RedisBackend(Backend):
     """A prefix of its own on the Redis of the test process."""
 
-    Queue, Verdicts, Archive = RedisExchangeQueue, RedisVerdictLog, RedisExchangeArchive
+    Queue, Verdicts = RedisExchangeQueue, RedisVerdictLog
     Documents, Costs = RedisDocuments, RedisCostTracker
 
     def __init__(self, server, *, seal=None):
@@ -148,11 +143,6 @@ class RedisBackend(Backend):
 
     def counters(self):
         return RedisCounterStore(self.place, lambda: 1000.0)
-
-    def archived_bytes(self):
-        held = sum(map(len, self.place.client.hvals(self.place.key("archive", "bodies"))))
-        assert held == int(self.place.client.get(self.place.key("archive", "bytes")))
-        return held
 
     def queue_elsewhere(self):
         """Python that opens the queue in another process."""

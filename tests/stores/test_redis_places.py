@@ -12,9 +12,9 @@ import redis
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.exchange import Lag
 from evenkeel.core.pair import Answer
+from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
-from evenkeel.stores.redis.archive import RedisExchangeArchive
 from evenkeel.stores.redis.budget import RedisCostTracker
 from evenkeel.stores.redis.cache import RedisCache
 from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
@@ -66,7 +66,7 @@ def use(place):
     counters.retire("a")
     assert counters.read()[0]["counters"] == [["n", {}, 1]]
     RedisCache(store, "rulings").put("k", b"same")
-    archive = RedisExchangeArchive(store)
+    archive = ExchangeArchive(RedisDocuments(store))
     archive.put(ARCHIVED)
     assert archive.latest(route="shop") == [ARCHIVED]
     goldens = GoldenStore(RedisDocuments(store))

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence
-from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.archive import ArchivedExchange, ExchangeArchive
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.redis.cache import RedisCache
 from evenkeel.stores.sealing import KEY_VARIABLE, MAGIC, Seal, SealError, payload_keys, seal_of
-from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.cache import rulings
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
@@ -176,7 +175,10 @@ def test_documents_moved_between_rows_are_refused(tmp_path, monkeypatch):
     """Who can write to the file cannot have one golden, or one exchange, read as another."""
     monkeypatch.setenv(KEY_VARIABLE, FIRST)
     place = Database(tmp_path / "a.db")
-    goldens, archive = GoldenStore(SqliteDocuments(place)), SqliteExchangeArchive(place, clock=lambda: 9.0)
+    goldens, archive = (
+        GoldenStore(SqliteDocuments(place)),
+        ExchangeArchive(SqliteDocuments(place), clock=lambda: 9.0),
+    )
     asked = {"route": "main", "path": "/v1/chat/completions", "request": "{}", "model": "m"}
     for name in ("one", "two"):
         goldens.approve(Golden(id=name, answer=Answer(name), **asked), by="someone", at=2.0)

@@ -213,6 +213,10 @@ class _RedisWriting:
 
     def drop(self, collection: Collection[Any], *key: str) -> None:
         """Remove a document in all versions."""
+        if len(key) == len(collection.key) and not collection.version:
+            # Its name is known, so the others need not be read.
+            self._remove(collection, [_name(key, 1)])
+            return
         names = self._documents.names(collection, key)
         self._remove(collection, names)
         if names and collection.version:

@@ -74,11 +74,6 @@ class SqliteExchangeQueue:
         """Number of times the file was found deleted and was made again; see `Database`."""
         return self._database.recreated
 
-    @property
-    def reopened(self) -> int:
-        """Number of times the file was found cut short and was opened again; see `Database`."""
-        return self._database.reopened
-
     def put(self, exchanges: Sequence[Exchange]) -> int:
         """Store exchanges in one transaction; returns how many were new and found room.
 

@@ -11,10 +11,9 @@ from click.testing import CliRunner
 from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer
 from evenkeel.release.goldens.files import load_goldens
-from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.archive import ArchivedExchange, ExchangeArchive
 from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.goldens import GoldenStore
-from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 
@@ -46,7 +45,7 @@ def exchange(number, question, **changes):
 def folder(tmp_path):
     """A data folder with five archived exchanges of one route, one of another, and one that says nothing."""
     database = Database(tmp_path / "data" / DATABASE_FILE)
-    archive = SqliteExchangeArchive(database)
+    archive = ExchangeArchive(SqliteDocuments(database))
     for number, question in enumerate(QUESTIONS, start=1):
         archive.put(exchange(number, question))
     archive.put(exchange(8, "Are you there?", answer=Answer("")))
@@ -101,7 +100,7 @@ def test_candidates_are_what_can_be_approved(run):
 def test_a_choice_may_be_of_one_model(run, store, folder):
     """After a swap the answers of the model before it can be approved, listed and exported apart."""
     database = Database(folder / DATABASE_FILE)
-    SqliteExchangeArchive(database).put(
+    ExchangeArchive(SqliteDocuments(database)).put(
         exchange(7, "Is the shop open on Sundays?", answer=Answer("Yes.", model="m-2"), model="m-2")
     )
     database.close()

@@ -27,9 +27,8 @@ from evenkeel.simulate import (
     make_prompt,
     serving,
 )
-from evenkeel.stores.archive import ArchivedExchange
+from evenkeel.stores.archive import ArchivedExchange, ExchangeArchive
 from evenkeel.stores.goldens import Golden, GoldenStore
-from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
@@ -72,7 +71,7 @@ def bench(tmp_path, upstream):
     database = Database(tmp_path / "store.db")
     goldens, archive, log = (
         GoldenStore(SqliteDocuments(database)),
-        SqliteExchangeArchive(database),
+        ExchangeArchive(SqliteDocuments(database)),
         SqliteVerdictLog(database),
     )
 

@@ -1,1 +1,0 @@
-prune() return dropped
