@@ -58,7 +58,7 @@ def changes() -> None:
 def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List the latest changes, newest first."""
     note_judge(stores)
-    reports = [report for report in _book(stores).reports() if route is None or route in report.routes]
+    reports = [report for report in _book(stores).reports() if route is None or route == report.route]
     if as_json:
         emit([asdict(report) for report in reports])
         return

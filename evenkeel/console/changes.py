@@ -61,7 +61,7 @@ class ExampleView(NamedTuple):
 def incident_of(change: ChangeReport, incidents: Iterable[Incident]) -> Incident | None:
     """Return the incident that a change opened; None if it opened none."""
     for incident in incidents:
-        if incident.change and change.is_called(incident.change):
+        if incident.change and change.id == incident.change:
             return incident
     return None
 
@@ -105,7 +105,7 @@ def change_handlers(
 
     def found(change: str) -> ChangeReport:
         for report in reports():
-            if report.is_called(change):
+            if report.id == change:
                 return report
         raise NotFoundException(detail="There is no change of this id, or it is no longer kept.")
 

@@ -206,7 +206,7 @@ def _decide(
 
 def _change_of(sources: ConsoleSources, incident: Incident) -> ChangeReport | None:
     reports = sources.change_reports() if sources.change_reports else ()
-    return next((report for report in reports if incident.change and report.is_called(incident.change)), None)
+    return next((report for report in reports if incident.change and report.id == incident.change), None)
 
 
 def _sides(change: ChangeReport | None, incident: Incident) -> Sides | None:

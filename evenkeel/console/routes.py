@@ -62,7 +62,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
     if not own and flow is None:
         return None
     noticed = (
-        [report for report in sources.change_reports() if route in report.routes]
+        [report for report in sources.change_reports() if route == report.route]
         if sources.change_reports
         else []
     )

@@ -317,7 +317,7 @@ def _change(sources: ConsoleSources, verdict: Verdict, *, after: bool) -> Change
     """Return the first change of the route after the trial, or the last one before it."""
     of_route = []
     for report in sources.change_reports() if sources.change_reports else ():
-        if verdict.route in report.routes and (report.at > verdict.scored_at) == after:
+        if verdict.route == report.route and (report.at > verdict.scored_at) == after:
             of_route.append(report)
     return (min if after else max)(of_route, key=lambda one: one.at, default=None)
 

@@ -32,7 +32,7 @@ _STALE_S: Final = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceScores:
-    """Scores each silent change once, where it was found first. Needs an event loop."""
+    """Scores each silent change once. Needs an event loop."""
 
     records: Callable[[], Sequence[ChangeRecord]]
     """The latest changes of all routes."""
@@ -70,8 +70,7 @@ class ReferenceScores:
         for record in self.records():
             if record.route not in self.tasks or record.silent is None:
                 continue
-            # On several routes one silent change is scored once, on the route that showed it first.
-            if record.silent.incident not in {"", record.id} or record.silent.at < now - _STALE_S:
+            if record.silent.at < now - _STALE_S:
                 continue
             # Asked last: the first monitor that asks takes the work.
             if self.store.respond(f"{record.id}/scores", now):

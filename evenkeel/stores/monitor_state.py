@@ -34,8 +34,6 @@ class AlertFacts:
     """Unix time in seconds at which a change that is over was noticed."""
     beside: tuple[ChangeMark, ...] = ()
     """Marks stated in the traffic around the time of a change that nobody announced."""
-    also_on: tuple[str, ...] = ()
-    """Other routes on which the change was found."""
     still: str = ""
     """Values that were said to be rolled back and are still in the traffic, joined by commas."""
 
@@ -121,11 +119,6 @@ class AlertEvent:
 
     For a drift they are split by each client's share in the latest trials.
     """
-
-    @property
-    def is_more(self) -> bool:
-        """True if the event shows the change on one more route after an alert was raised for it."""
-        return self.what == "change" and self.incident != self.change
 
 
 class IncidentRow(NamedTuple):

@@ -149,7 +149,7 @@ def test_an_unknown_change_is_not_found(client):
 
 
 def test_a_silent_change_is_shown_with_everything_that_is_known(console_client, make_scene, sources):
-    """State, interval, routes, versions, qualities and examples; also as JSON."""
+    """State, interval, qualities and examples; also as JSON."""
     served = console_client(
         make_scene("quiet"), change_reports=lambda: (silent_change(NOW),), references=sources
     )
@@ -157,14 +157,12 @@ def test_a_silent_change_is_shown_with_everything_that_is_known(console_client, 
     for said in (
         "Found: the same requests get different answers than before.",
         "between 12 Aug 2026",
-        "case-summaries",
         "no change was noticed",
         "those that moved furthest, were scored by the judge",
         "the same request",
         "A judge that rates differently: none took part",
     ):
         assert said in page, said
-    assert served.get("/changes/s-2").text == page
     body = served.get("/api/changes/s-1").json()
     assert body["change"]["silent"]["state"] == "found"
     assert body["examples"][0]["before"].startswith("Certainly!")
@@ -211,26 +209,21 @@ def test_every_member_of_a_silent_change_is_documented(console_client, make_scen
     silent = body["change"]["silent"]
     assert sorted(in_table) == sorted(silent)
     said = set(re.findall(r"`(\w+)`", text))
-    (route, _), (example, *_) = silent["routes"], body["examples"]
-    members = [route, route["references"], example]
-    members += [route["references"]["versions"][0], silent["scores"], silent["scores"]["results"][0]]
+    members = [silent["references"], body["examples"][0], silent["scores"], silent["scores"]["results"][0]]
     assert {name for one in members for name in one} <= said
 
 
 def test_what_models_and_clients_say_of_a_silent_change_stays_text(console_client, make_scene, sources):
     """In names, examples and beginnings, on the page and in Markdown."""
     report = silent_change(NOW)
-    place = report.silent.routes[0]
-    versions = tuple(altered(one, prompt_version=HOSTILE) for one in place.references.versions)
-    place = altered(place, references=altered(place.references, versions=versions))
-    silent = altered(report.silent, requested_model="", models=Names(HOSTILE, (HOSTILE,)), routes=(place,))
+    silent = altered(report.silent, requested_model="", models=Names(HOSTILE, (HOSTILE,)))
     former = (KeptAnswer(Answer(HOSTILE), NOW - 13_000, "m", "asked"),)
     sources.store.update("kept-1", lambda one: altered(one, former=former, request=HOSTILE))
     reports = (altered(report, silent=silent),)
     served = console_client(make_scene("quiet"), change_reports=lambda: reports, references=sources)
     page = served.get("/changes/s-1")
     assert page.status_code == 200
-    assert page.text.count("{{ 7*7 }}") >= 5
+    assert page.text.count("{{ 7*7 }}") >= 4
     assert "\u202e" not in page.text
     assert "<script>" not in page.text
 

@@ -26,7 +26,7 @@ from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.record import ChangeTally
 from evenkeel.monitor.changes.report import ChangeReport, reports_of
 from evenkeel.monitor.changes.silent import Silent
-from evenkeel.monitor.detect.references import AskedVersion, ReferenceEvidence
+from evenkeel.monitor.detect.references import ReferenceEvidence
 from evenkeel.monitor.fold import MonitorSettings, SilentReport
 from evenkeel.monitor.fold.silent import OpenChange
 from evenkeel.monitor.notify import Contact, Writer
@@ -221,7 +221,6 @@ def silent_change(now: float) -> ChangeReport:
         evidence_log10=5.1,
         likeness=0.41,
         own=0.78,
-        versions=(AskedVersion("v3", 11, 0.38, 0.8), AskedVersion("", 7, 0.45, 0.75)),
         references=("kept-1", "kept-2"),
     )
     moves: tuple[Move, ...] = ("worse",) * 8 + ("better",) + ("same",) * 3
@@ -230,13 +229,10 @@ def silent_change(now: float) -> ChangeReport:
         for number, move in enumerate(moves)
     )
     scores = {"s-1": AnswerScores("s-1", "chat", now - 3000, judged=True, results=results)}
-    found = Silent(references, incident="s-1", also_on=("case-summaries",))
+    found = Silent(references)
     mark = ChangeMark("references", "alike by 78%", "alike by 41%", now - 3600, 700)
-    records = (
-        ChangeRecord("s-1", "chat", (mark,), ChangeTally(), ChangeTally(), 40, found),
-        ChangeRecord("s-2", "case-summaries", (mark,), ChangeTally(), ChangeTally(), 9, found),
-    )
-    (report,) = reports_of(records, GoldenHistory({}, {}), scores=scores)
+    record = ChangeRecord("s-1", "chat", (mark,), ChangeTally(), ChangeTally(), 40, found)
+    (report,) = reports_of([record], GoldenHistory({}, {}), scores=scores)
     return report
 
 

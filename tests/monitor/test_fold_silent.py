@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.detect.references import ReferenceTest
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.fold.silent import DAY_S, MOST_MODELS
+from evenkeel.monitor.incidents import cases_of
 from evenkeel.monitor.notify import summary
 from evenkeel.stores.verdict_log import LoggedSighting, LoggedVerdict
 from tests.kit.records import altered
@@ -17,29 +19,14 @@ from tests.monitor.planted_verdicts import VERDICT
 SETTINGS = MonitorSettings(min_trials=5, max_models_per_route=20)
 
 
-class ScriptedReferences:
-    """Finds a change with each answer that is like no other; its evidence is what the test says."""
+class ScriptedReferences(ReferenceTest):
+    """Finds a change with each answer that is like no other; its evidence is none until then."""
 
     evidence_log10 = 0.0
     suspected_since = None
 
-    def __init__(self, level):
-        self.level = level
-        self.count = 0
-
     def add(self, answer):
-        self.count += 1
-        found = answer.likeness == 0
-        return references(answer.at, model=answer.requested_model) if found else None
-
-    def to_json(self):
-        return self.count
-
-    @classmethod
-    def from_json(cls, raw, level):
-        test = cls(level)
-        test.count = raw
-        return test
+        return references(answer.at, model=answer.requested_model) if answer.likeness == 0 else None
 
 
 @pytest.fixture
@@ -86,7 +73,7 @@ def test_a_finding_is_one_event():
     (record,) = fold.records()
     assert record.kinds == {kinds.REFERENCES}
     assert (event.what, event.kind, event.model, event.perturbation) == ("change", "raised", "m", "")
-    assert (event.change, event.incident, event.is_more) == (record.id, record.id, False)
+    assert (event.change, event.incident) == (record.id, record.id)
     assert (event.since, event.after, event.trials) == (NOON + 10 * MINUTE_S, NOON + 10 * MINUTE_S, 20)
     assert summary(event) == (
         "m on chat answers differently since 15 Jan 2027 08:10 UTC: new answers to reference prompts are "
@@ -98,32 +85,19 @@ def test_a_finding_is_one_event():
 
 
 @pytest.mark.usefixtures("scripted")
-def test_the_same_model_on_two_routes_is_one_incident():
-    """The second event says so, and each record names the other routes."""
-    fold = Fold()
-    (first,) = fold.find(route="chat")
-    (second,) = fold.find(NOON + 3600, route="billing")
-    (third,) = fold.find(NOON + 3700, route="search", model="another")
-    assert second.incident == first.incident == first.change
-    assert (second.is_more, third.is_more) == (True, False)
-    assert summary(second).endswith("It was found on chat as well.")
-    assert fold.records("chat")[0].silent.also_on == ("billing",)
-    assert fold.records("billing")[0].silent.also_on == ("chat",)
-    assert fold.records("billing")[0].silent.incident == first.change
-
-
-@pytest.mark.usefixtures("scripted")
-def test_a_finding_more_than_a_day_later_is_an_incident_of_its_own():
-    """So is one of requests that name no model, on every route."""
+def test_the_same_model_on_two_routes_is_two_incidents_of_one_case():
+    """People hear of both at once, if they are found within a day; not where requests name no model."""
     fold = Fold()
     fold.find(route="chat")
-    fold.find(NOON + DAY_S + 60, route="billing")
+    fold.find(NOON + 3600, route="billing")
+    fold.find(NOON + 3700, route="search", model="another")
+    fold.find(NOON + DAY_S + 60, route="mail")
     fold.find(NOON + DAY_S + 70, route="a", model="")
     fold.find(NOON + DAY_S + 80, route="b", model="")
-    raised = [one for one in fold.events if one.kind == "raised"]
-    assert [(one.route, one.is_more) for one in raised] == [
-        (route, False) for route in ("chat", "billing", "a", "b")
-    ]
+    cases = {case.id: case for case in cases_of(fold.state.incidents()).values()}
+    assert sorted(case.whole.routes for case in cases.values()) == [
+        ["a"], ["b"], ["chat", "billing"], ["mail"], ["search"],
+    ]  # fmt: skip
 
 
 @pytest.mark.usefixtures("scripted")
@@ -216,12 +190,11 @@ def folded(log, state=None):
 
 
 def test_the_real_tests_find_a_change_once_and_a_restart_anywhere_goes_on_equally():
-    """One incident on two routes; whatever the place, the state read back ends as the whole fold does."""
+    """Whatever the place, the state read back ends as the whole fold does."""
     log = logged(sightings(600, 1))
     whole, events = folded(log)
     raised = [one for one in events if one.kind == "raised"]
     assert sorted(one.route for one in raised) == ["billing", "chat"]
-    assert len({one.incident for one in raised}) == 1
     for place in (1, 150, 333, 420, 599):
         before, first = folded(log[:place])
         again, rest = folded(log[place:], MonitorState.from_bytes(before.to_bytes(), SETTINGS))

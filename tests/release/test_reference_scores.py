@@ -100,12 +100,11 @@ def test_references_that_moved_furthest_come_first_and_twelve_are_enough(stores)
     assert len(scored) == MOST
 
 
-def test_what_was_found_elsewhere_first_or_long_ago_is_not_scored(stores):
-    """Each change is scored where it was found first, within an hour."""
+def test_what_was_found_long_ago_or_on_a_route_without_a_task_is_not_scored(stores):
+    """Each change is scored within an hour."""
     fill(stores[2], 1)
     old = altered(FOUND, references=altered(REFERENCES, at=NOON - 5000))
-    others = [record(altered(FOUND, incident="c0")), record(old)]
-    others.append(record(FOUND, route="elsewhere"))
+    others = [record(old), record(FOUND, route="elsewhere")]
     made, _ = scores(stores, others)
     assert asyncio.run(made.step()) == 0
 
@@ -119,6 +118,6 @@ def test_a_spent_budget_and_a_judge_that_fails_are_reasons(stores):
     references = stores[2]
     references.drop()
     fill(references, 1, "fail")
-    made, _ = scores(stores, [record(altered(FOUND, incident="c2"), name="c2")])
+    made, _ = scores(stores, [record(FOUND, name="c2")])
     asyncio.run(made.step())
     assert stores[1].scores()["c2"].results == (ScoredReference("r0", failure="timeout"),)

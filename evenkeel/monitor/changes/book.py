@@ -63,7 +63,7 @@ class ChangeBook:
 
     def find(self, change: str) -> ChangeReport | None:
         """Return the report on one change; None if it is not known (any more)."""
-        return next((report for report in self.reports() if report.is_called(change)), None)
+        return next((report for report in self.reports() if report.id == change), None)
 
     def latest_runs(self) -> Mapping[str, GoldenRun]:
         """Return the last run of each route's goldens."""

@@ -10,7 +10,7 @@ from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.estimate import Counts, proportion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from evenkeel.core.cells import Estimate
     from evenkeel.monitor.changes.record import ChangeTally
@@ -93,12 +93,16 @@ def shifted_traits(before: ChangeTally, after: ChangeTally) -> dict[str, str]:
         old, new = before.traits[trait], after.traits[trait]
         moves = {}
         for value in old.keys() | new.keys():
-            moves[value] = new[value] / new.total() - old[value] / old.total()
+            moves[value] = _share_of(value, new) - _share_of(value, old)
         if sum(abs(move) for move in moves.values()) / 2 >= _OTHER_TRAFFIC:
             value = max(moves, key=lambda value: (abs(moves[value]), value))
-            shares = f"{old[value] / old.total():.0%} → {new[value] / new.total():.0%}"
+            shares = f"{_share_of(value, old):.0%} → {_share_of(value, new):.0%}"
             shifted[trait] = f"{trait} {value} in {shares} of the exchanges"
     return shifted
+
+
+def _share_of(value: str, counts: Mapping[str, int]) -> float:
+    return counts.get(value, 0) / sum(counts.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +217,7 @@ def _cell(name: str, before: ChangeTally, after: ChangeTally, min_trials: int) -
         return Sides(*(figure(counts, alpha=_ALPHA, min_trials=min_trials) for counts in both))
 
     def invalid(tally: ChangeTally, counts: Counts) -> Estimate | None:
-        return _proportion(tally.invalid[name], counts.trials, counts.effect, min_trials)
+        return _proportion(tally.invalid.get(name, 0), counts.trials, counts.effect, min_trials)
 
     def worse(counts: Counts) -> Estimate | None:
         rated = counts.trials - counts.shifted + counts.quality_scored

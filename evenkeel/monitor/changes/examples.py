@@ -94,9 +94,8 @@ def both_sides(reference: Reference, evidence: ReferenceEvidence) -> BothSides |
 def _of_references(silent: SilentSide, references: ReferenceStore | None) -> Iterator[Example]:
     if references is None:
         return
-    for side in silent.routes:
-        for name in side.references.references:
-            reference = references.find(name)
-            sides = None if reference is None else both_sides(reference, side.references)
-            if reference is not None and sides is not None:
-                yield Example(side.route, reference.request, sides.before.answer, sides.after.answer)
+    for name in silent.references.references:
+        reference = references.find(name)
+        sides = None if reference is None else both_sides(reference, silent.references)
+        if reference is not None and sides is not None:
+            yield Example(silent.route, reference.request, sides.before.answer, sides.after.answer)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.cells import ChangeMark
+from msgspec import Struct, field
+
+from evenkeel.core.cells import ChangeMark  # noqa: TC001 - msgspec reads the annotations
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.changes.silent import Silent
-from evenkeel.monitor.changes.stay import End, Stay, turns_of
+from evenkeel.monitor.changes.silent import Silent  # noqa: TC001 - likewise
+from evenkeel.monitor.changes.stay import Stay, turns_of
 from evenkeel.monitor.estimate import Counts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.kinds import AskedAgain
+    from evenkeel.monitor.changes.stay import End
     from evenkeel.monitor.estimate import RatedOutcome
 
 
@@ -28,32 +30,29 @@ OTHER: Final = "other"
 """Label that counts the values of a trait, or the models, beyond the first twelve together."""
 
 
-class ChangeTally:
+class ChangeTally(Struct, dict=True):
     """Counts of outcomes by perturbation, traits by value, and ratings: a few hundred numbers at most."""
 
-    __slots__ = (
-        "began_at", "cells", "effects", "ended_at", "exchanges", "invalid", "judged", "models", "traits",
-    )  # fmt: skip
+    exchanges: int = 0
+    cells: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Counts of each outcome by perturbation; the key is the outcome's letter
+    (`evenkeel.monitor.estimate.counts`)."""
+    traits: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Exchanges by trait and value."""
+    invalid: dict[str, int] = field(default_factory=dict)
+    """Answers by perturbation that ignore the format or language asked for."""
+    models: dict[str, int] = field(default_factory=dict)
+    """Trials by model."""
+    judged: bool = False
+    """True if a judge took part in a rating."""
+    began_at: float | None = None
+    ended_at: float | None = None
+    """Unix times in seconds of the first and the last verdict."""
 
-    def __init__(self) -> None:
-        self.exchanges = 0
-        self.cells: dict[str, Counter[str]] = {}
-        """Counts of each outcome by perturbation; the key is the outcome's letter
-        (`evenkeel.monitor.estimate.counts`)."""
-        self.traits: dict[str, Counter[str]] = {}
-        """Exchanges by trait and value."""
-        self.invalid: Counter[str] = Counter()
-        """Answers by perturbation that ignore the format or language asked for."""
-        self.models: Counter[str] = Counter()
-        """Trials by model."""
+    def __post_init__(self) -> None:
         self.effects: dict[str, float] = {}
         """Design effects by perturbation: those of the cells of the model with the most trials, so that a
         figure has the same interval here as in its cell. Not part of the state."""
-        self.judged = False
-        """True if a judge took part in a rating."""
-        self.began_at: float | None = None
-        self.ended_at: float | None = None
-        """Unix times in seconds of the first and the last verdict."""
 
     def add(self, verdict: Verdict, outcome: RatedOutcome | str) -> None:
         """Count a verdict with its outcome."""
@@ -61,32 +60,30 @@ class ChangeTally:
             self.began_at = verdict.scored_at
         self.ended_at = verdict.scored_at
         if not isinstance(outcome, str):
-            cell = self.cells.get(verdict.perturbation)
-            if cell is None:
-                cell = self.cells[verdict.perturbation] = Counter()
-            cell[outcome.letter] += 1
+            letters = self.cells.setdefault(verdict.perturbation, {})
+            letters[outcome.letter] = letters.get(outcome.letter, 0) + 1
             _add_bounded(self.models, verdict.model)
             if verdict.invalid:
-                self.invalid[verdict.perturbation] += 1
+                count = self.invalid.get(verdict.perturbation, 0)
+                self.invalid[verdict.perturbation] = count + 1
         self.judged = self.judged or (verdict.scoring.scorer == "judge" and verdict.rating is not None)
 
     def add_exchange(self, traits: Mapping[str, str]) -> None:
         """Count an exchange and its traits."""
         self.exchanges += 1
         for name, value in traits.items():
-            counted = self.traits.setdefault(name, Counter())
-            _add_bounded(counted, value)
+            _add_bounded(self.traits.setdefault(name, {}), value)
 
     def merge(self, other: ChangeTally) -> None:
         """Add the counts of a later stretch of traffic."""
         self.exchanges += other.exchanges
         for name, letters in other.cells.items():
-            self.cells.setdefault(name, Counter()).update(letters)
+            _add_all(self.cells.setdefault(name, {}), letters)
         for name, values in other.traits.items():
-            counted = self.traits.setdefault(name, Counter())
+            counted = self.traits.setdefault(name, {})
             for value, count in values.items():
                 _add_bounded(counted, value, count)
-        self.invalid.update(other.invalid)
+        _add_all(self.invalid, other.invalid)
         for model, count in other.models.items():
             _add_bounded(self.models, model, count)
         self.judged = self.judged or other.judged
@@ -98,42 +95,22 @@ class ChangeTally:
     @property
     def trials(self) -> int:
         """Number of trials over all perturbations."""
-        return sum(letters.total() for letters in self.cells.values())
+        return sum(sum(letters.values()) for letters in self.cells.values())
 
     def counts(self, perturbation: str) -> Counts:
         """Return the counts of one perturbation, whatever the model."""
-        return Counts(self.cells.get(perturbation, Counter()), effect=self.effects.get(perturbation, 1.0))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the tally as JSON values."""
-        return {
-            "exchanges": self.exchanges,
-            "cells": self.cells,
-            "traits": self.traits,
-            "invalid": self.invalid,
-            "models": self.models,
-            "judged": self.judged,
-            "at": [self.began_at, self.ended_at],
-        }
-
-    @classmethod
-    def from_json(cls, raw: dict[str, Any]) -> ChangeTally:
-        """Read what `to_json` wrote."""
-        tally = cls()
-        tally.exchanges = raw["exchanges"]
-        tally.cells = {name: Counter(letters) for name, letters in raw["cells"].items()}
-        tally.traits = {name: Counter(values) for name, values in raw["traits"].items()}
-        tally.invalid = Counter(raw["invalid"])
-        tally.models = Counter(raw["models"])
-        tally.judged = raw["judged"]
-        tally.began_at, tally.ended_at = raw["at"]
-        return tally
+        return Counts(self.cells.get(perturbation, {}), effect=self.effects.get(perturbation, 1.0))
 
 
-def _add_bounded(counter: Counter[str], value: str, count: int = 1) -> None:
+def _add_all(counts: dict[str, int], others: Mapping[str, int]) -> None:
+    for name, count in others.items():
+        counts[name] = counts.get(name, 0) + count
+
+
+def _add_bounded(counts: dict[str, int], value: str, count: int = 1) -> None:
     """Count a value; those beyond the first twelve count together, because clients make names up."""
-    is_kept = value in counter or len(counter) < _MOST_VALUES
-    counter[value if is_kept else OTHER] += count
+    name = value if value in counts or len(counts) < _MOST_VALUES else OTHER
+    counts[name] = counts.get(name, 0) + count
 
 
 TOGETHER: Final = 60
@@ -197,18 +174,15 @@ class ChangeRecord:
         return frozenset(mark.kind for mark in self.marks)
 
 
-class OpenRecord:
+class OpenRecord(Struct):
     """Record of a change that still counts traffic."""
 
-    __slots__ = ("after", "before", "marks", "silent", "since", "stay")
-
-    def __init__(self, marks: Sequence[ChangeMark], before: ChangeTally) -> None:
-        self.marks = list(marks)
-        self.before = before
-        self.after = ChangeTally()
-        self.since = 0
-        self.silent: Silent | None = None
-        self.stay = Stay()
+    marks: list[ChangeMark]
+    before: ChangeTally
+    after: ChangeTally = field(default_factory=ChangeTally)
+    since: int = 0
+    silent: Silent | None = None
+    stay: Stay = field(default_factory=Stay)
 
     def takes(self, mark: ChangeMark) -> bool:
         """Return whether a mark belongs to this change: it came soon after, or its interval overlaps."""
@@ -264,23 +238,3 @@ class OpenRecord:
             "moved" if self.silent is not None else references,
             panel,
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON values."""
-        return {
-            "marks": [asdict(mark) for mark in self.marks],
-            "before": self.before.to_json(),
-            "after": self.after.to_json(),
-            "since": self.since,
-            "silent": None if self.silent is None else self.silent.to_json(),
-            "stay": self.stay.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, raw: dict[str, Any]) -> OpenRecord:
-        """Read what `to_json` wrote."""
-        record = cls([ChangeMark(**mark) for mark in raw["marks"]], ChangeTally.from_json(raw["before"]))
-        record.after, record.since = ChangeTally.from_json(raw["after"]), raw["since"]
-        record.silent = None if raw["silent"] is None else Silent.from_json(raw["silent"])
-        record.stay = Stay.from_json(raw["stay"])
-        return record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core import figures
@@ -98,22 +98,10 @@ class ChangeReport:
     goldens: GoldenSide | None
     settings: tuple[str, ...] = ()
     """Settings that differ, one line each."""
-    also: tuple[str, ...] = ()
-    """Further ids of the change: those of the same silent change on other routes."""
     silent: SilentSide | None = None
     """Evidence of a silent change; None without any."""
     end: End | None = None
     """Reversal or replacement of the change; None while its values are still in the traffic."""
-
-    @property
-    def routes(self) -> tuple[str, ...]:
-        """Routes that show the change: its own first, then others with the same silent change."""
-        others = () if self.silent is None else (route.route for route in self.silent.routes)
-        return tuple(dict.fromkeys((self.route, *others)))
-
-    def is_called(self, change: str) -> bool:
-        """Return whether `change` is one of its ids."""
-        return change == self.id or change in self.also
 
     @property
     def among(self) -> tuple[Cause, ...]:
@@ -135,8 +123,8 @@ class ChangeReport:
 
     @property
     def title(self) -> str:
-        """Title: the routes and the likely cause of the change."""
-        return f"{figures.listing(self.routes)}: {self.coincided}"
+        """Title: the route and the likely cause of the change."""
+        return f"{self.route}: {self.coincided}"
 
     @property
     def rated_differently(self) -> bool:
@@ -214,7 +202,7 @@ def reports_of(
     settings: Mapping[str, Sequence[str]] | None = None,
     min_trials: int = 30,
 ) -> tuple[ChangeReport, ...]:
-    """Return all changes, the newest first. A silent change that shows on several routes is one.
+    """Return all changes, the newest first.
 
     Args:
         records: Records of all routes, as the fold has them.
@@ -224,19 +212,17 @@ def reports_of(
         min_trials: Fewest observations for an estimate.
     """
     reports = []
-    for record, *others in _grouped(records):
+    for record in records:
         report = _of_record(
             record,
             history.gates.get(record.id),
-            silent_side((record, *others), _scores(record, scores or {})),
+            silent_side(record, (scores or {}).get(record.id)),
             settings or {},
             min_trials,
             judged=record.id in history.judged,
             beside=_marks_beside(record, records),
         )
-        ids = (_incident(record), *(record.id for record in others))
-        also = dict.fromkeys(name for name in ids if name not in {"", record.id})
-        reports.append(replace(report, also=tuple(also)))
+        reports.append(report)
     return tuple(sorted(reports, key=lambda report: (-report.at, report.id)))
 
 
@@ -247,29 +233,6 @@ def _marks_beside(record: ChangeRecord, records: Sequence[ChangeRecord]) -> list
         if other.route == record.route and other.id != record.id:
             marks += [mark for mark in other.marks if mark.kind in kinds.CAUSES]
     return marks
-
-
-def _grouped(records: Sequence[ChangeRecord]) -> list[list[ChangeRecord]]:
-    """Group the records by change, the newest change first; a silent change's first route leads its group."""
-    groups: dict[str, list[ChangeRecord]] = {}
-    for record in sorted(records, key=lambda record: record.at, reverse=True):
-        groups.setdefault(_incident(record) or record.id, []).append(record)
-    ordered = []
-    for incident, group in groups.items():
-        group.sort(key=lambda record: (record.at, record.id))
-        first = [record for record in group if record.id == incident]
-        ordered.append([*first, *(record for record in group if record.id != incident)])
-    return ordered
-
-
-def _incident(record: ChangeRecord) -> str:
-    """Return the id of the silent change that the record is part of; "" without one."""
-    return record.silent.incident if record.silent is not None else ""
-
-
-def _scores(record: ChangeRecord, scores: Mapping[str, AnswerScores]) -> AnswerScores | None:
-    """Return the incident's scores, even if the route that showed the change first no longer keeps it."""
-    return scores.get(record.id) or scores.get(_incident(record))
 
 
 def _of_record(

@@ -13,9 +13,10 @@ with what is known about a route, and would pass for a change of its traffic.
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from evenkeel.core.cells import ChangeMark, RouteChanges
 from evenkeel.monitor.changes import kinds
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 _LEARNED: Final = re.compile("[0-9a-f]{16}")
 # Exchanges in which templates are still being learned: one that appears then is not a new version.
 _LEARNING: Final = 150
-_NONE: Final[Counter[str]] = Counter()
 # Trials needed before their share of the exchanges counts as known.
 _FEW: Final = 10
 ASKED: Final = 30
@@ -54,48 +54,40 @@ _BLOCK: Final = 50
 _BLOCKS_KEPT: Final = 12
 
 
-class RouteWatch:
-    """Watch over the values, shares and changes of one route, and the traffic around its latest changes."""
+def _append(latest: list[float], value: float, most: int) -> None:
+    """Append to a list of which only so many are kept."""
+    latest.append(value)
+    if len(latest) > most:
+        del latest[0]
 
-    __slots__ = (
-        "_asked_at",
-        "_closed",
-        "_old",
-        "_panel_at",
-        "_parameters",
-        "_records",
-        "_running",
-        "_times",
-        "_values",
-        "changed",
-        "counts",
-        "judge",
-        "marks",
-        "route",
-    )
 
-    def __init__(self, route: str) -> None:
-        self.route = route
+class RouteWatch(Struct, dict=True):
+    """Watch over the values and changes of one route, and the traffic around its latest changes."""
+
+    route: str
+    judge: str = ""
+    """Judge and wording of the latest rating; "" if no judge has rated so far."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """Marks so far, by kind."""
+    marks: list[ChangeMark] = field(default_factory=list)
+    """Last few marks, oldest first."""
+    values: dict[str, ValueWatch] = field(default_factory=dict)
+    parameters: ParameterWatch = field(default_factory=ParameterWatch)
+    old: ChangeTally = field(default_factory=ChangeTally)
+    """Traffic since the previous change, but for the latest blocks."""
+    closed: list[ChangeTally] = field(default_factory=list)
+    running: ChangeTally = field(default_factory=ChangeTally)
+    open_records: list[OpenRecord] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    """Unix times in seconds of the latest exchanges."""
+    asked_at: list[float] = field(default_factory=list)
+    """Unix times in seconds of the latest answers to reference prompts that were as before."""
+    panel_at: float = 0.0
+    """Unix time in seconds of the last round of the judge's panel that was as before."""
+
+    def __post_init__(self) -> None:
         self.changed = True
         """True if it changed since the last checkpoint."""
-        self.judge = ""
-        """Judge and wording of the latest rating; "" if no judge has rated so far."""
-        self.counts: dict[str, int] = {}
-        """Marks so far, by kind."""
-        self.marks: list[ChangeMark] = []
-        """The last few, oldest first."""
-        self._values: dict[str, ValueWatch] = {}
-        self._parameters = ParameterWatch()
-        self._old = ChangeTally()
-        self._closed: list[ChangeTally] = []
-        self._running = ChangeTally()
-        self._records: list[OpenRecord] = []
-        # Unix times in seconds of the latest exchanges.
-        self._times: deque[float] = deque(maxlen=KEPT)
-        # Unix times in seconds of the latest answers to reference prompts that were as before.
-        self._asked_at: deque[float] = deque(maxlen=ASKED)
-        # Unix time in seconds of the last round of the judge's panel that was as before.
-        self._panel_at = 0.0
 
     @property
     def era(self) -> int:
@@ -106,7 +98,7 @@ class RouteWatch:
     def replaced(self) -> set[str]:
         """Models that were replaced in the latest changes, or whose replacement was reversed."""
         models_replaced: set[str] = set()
-        for record in self._records:
+        for record in self.open_records:
             for mark in record.marks:
                 if mark.kind == kinds.MODEL:
                     end = record.stay.end
@@ -127,8 +119,8 @@ class RouteWatch:
             offset: Place of the verdict in the log.
         """
         self.changed = True
-        if verdict.is_control and self._records:
-            self._records[-1].since += 1
+        if verdict.is_control and self.open_records:
+            self.open_records[-1].since += 1
         if not evenly_drawn(verdict):
             return []
         marks = self._stated(verdict, offset) if verdict.is_control else []
@@ -136,7 +128,7 @@ class RouteWatch:
         if rated_by:
             self.judge = rated_by
             marks += self._switched(kinds.JUDGE, rated_by, verdict, offset)
-        if verdict.is_control and self._records:
+        if verdict.is_control and self.open_records:
             self._follow(verdict, offset)
         self._count(verdict, outcome)
         return marks
@@ -146,30 +138,30 @@ class RouteWatch:
 
         Where the latest one is reversed, the next is compared with what was before it, and comes after.
         """
-        latest = self._records[-1] if self._records else None
-        for record in self._records:
+        latest = self.open_records[-1] if self.open_records else None
+        for record in self.open_records:
             if record.follow(verdict, offset) and record is latest:
                 end = record.stay.end
                 self._begin(record.before if end is not None and end.how == "reversed" else ChangeTally())
 
     def _begin(self, before: ChangeTally) -> None:
         """Start the traffic before the next change with a given tally, and count on from here."""
-        self._old, self._closed, self._running = ChangeTally(), [], ChangeTally()
-        self._old.merge(before)
+        self.old, self.closed, self.running = ChangeTally(), [], ChangeTally()
+        self.old.merge(before)
 
     def _stated(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
         marks: list[ChangeMark] = []
         for kind, value in stated_values(verdict):
             marks += self._switched(kind, value, verdict, offset)
-        for switch in self._parameters.observe(verdict.origin.parameters):
+        for switch in self.parameters.observe(verdict.origin.parameters):
             mark = ChangeMark(kinds.PARAMETERS, switch.before, switch.after, verdict.scored_at, offset)
             marks.append(mark)
         return marks
 
     def _switched(self, kind: str, value: str, verdict: Verdict, offset: int) -> list[ChangeMark]:
-        watch = self._values.get(kind)
+        watch = self.values.get(kind)
         if watch is None:
-            watch = self._values[kind] = ValueWatch()
+            watch = self.values[kind] = ValueWatch()
         learned = kind == kinds.PROMPT and _LEARNED.fullmatch(value) is not None
         switch = watch.observe(value, _LEARNING if learned else SETTLING, guessed=learned)
         if switch is None:
@@ -179,29 +171,29 @@ class RouteWatch:
     def _exchanges(self, change: ChangeMark) -> int:
         """Return the length in exchanges of a mark's run, which is counted in trials."""
         about = change.before.partition(":")[0]
-        tallies = (self._old, *self._closed, self._running)
-        seen = sum(tally.cells.get(about, _NONE).total() for tally in tallies)
+        tallies = (self.old, *self.closed, self.running)
+        seen = sum(sum(tally.cells.get(about, {}).values()) for tally in tallies)
         exchanges = sum(tally.exchanges for tally in tallies)
         return round(change.run * exchanges / seen) if _FEW <= seen < exchanges else change.run
 
     def _count(self, verdict: Verdict, outcome: RatedOutcome | str) -> None:
-        tallies = [self._running]
-        record = self._records[-1] if self._records else None
+        tallies = [self.running]
+        record = self.open_records[-1] if self.open_records else None
         if record is not None and record.counts(verdict):
             tallies.append(record.after)
         for tally in tallies:
             tally.add(verdict, outcome)
         if not verdict.is_control:
             return
-        self._times.append(verdict.scored_at)
+        _append(self.times, verdict.scored_at, KEPT)
         traits = traffic(verdict)
         for tally in tallies:
             tally.add_exchange(traits)
-        if self._running.exchanges >= _BLOCK:
-            self._closed.append(self._running)
-            self._running = ChangeTally()
-            if len(self._closed) > _BLOCKS_KEPT:
-                self._old.merge(self._closed.pop(0))
+        if self.running.exchanges >= _BLOCK:
+            self.closed.append(self.running)
+            self.running = ChangeTally()
+            if len(self.closed) > _BLOCKS_KEPT:
+                self.old.merge(self.closed.pop(0))
 
     def mark(self, change: ChangeMark) -> None:
         """Record a mark: as part of the latest change, or as a new change."""
@@ -211,10 +203,7 @@ class RouteWatch:
         began = self._time_before(run + max(run, LATEST)) if change.began is None else change.began
         change = replace(change, run=run, began=min(began, change.at))
         self.marks = [*self.marks, change][-_MARKS_KEPT:]
-        record = next(
-            (earlier_record for earlier_record in reversed(self._records) if earlier_record.takes(change)),
-            None,
-        )
+        record = next((record for record in reversed(self.open_records) if record.takes(change)), None)
         if record is not None:
             record.marks.append(change)
         else:
@@ -225,11 +214,11 @@ class RouteWatch:
         self.changed = True
         change = silent.mark(offset)
         self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
-        record = next((record for record in reversed(self._records) if record.shows(silent)), None)
+        record = next((record for record in reversed(self.open_records) if record.shows(silent)), None)
         if record is None:
             record = self._open_silent(change, silent)
         else:
-            blocks = [*self._closed, self._running]
+            blocks = [*self.closed, self.running]
             run = sum(tally.exchanges for tally in blocks if (tally.began_at or 0.0) >= silent.since)
             record.marks.append(replace(change, run=run))
             record.silent = silent
@@ -266,27 +255,27 @@ class RouteWatch:
             most_s: Longest time in seconds from the change to `at`.
             slack_s: Longest time in seconds from `at` to a later change.
         """
-        for record in reversed(self._records):
+        for record in reversed(self.open_records):
             if -slack_s <= at - record.marks[0].at <= most_s:
                 return change_id(self.route, record.marks[0]), tuple(record.marks)
         return "", ()
 
     def _find(self, change: str) -> OpenRecord | None:
-        for record in self._records:
+        for record in self.open_records:
             if change_id(self.route, record.marks[0]) == change:
                 return record
         return None
 
     def _open(self, record: OpenRecord) -> None:
-        self._records.append(record)
+        self.open_records.append(record)
         # What comes before the next change begins with this one.
         self._begin(record.after)
-        if len(self._records) > _RECORDS_KEPT:
-            del self._records[0]
+        if len(self.open_records) > _RECORDS_KEPT:
+            del self.open_records[0]
 
     def _open_silent(self, change: ChangeMark, silent: Silent) -> OpenRecord:
         """Open a separate change, with the blocks of traffic wholly before and after its first sign."""
-        blocks = [self._old, *self._closed, self._running]
+        blocks = [self.old, *self.closed, self.running]
         before, after = ChangeTally(), ChangeTally()
         for tally in blocks:
             if tally.ended_at is None or tally.began_at is None:
@@ -296,7 +285,7 @@ class RouteWatch:
             elif tally.began_at >= silent.since:
                 after.merge(tally)
         if not before.exchanges:
-            before.merge(self._old)
+            before.merge(self.old)
         record = OpenRecord([replace(change, run=after.exchanges)], before)
         record.silent, record.after = silent, after
         self._open(record)
@@ -307,7 +296,7 @@ class RouteWatch:
         # What is noticed by its value took part in the latest 40 exchanges, which end with the running block.
         doubtful = 1 + change.run // _BLOCK
         before = ChangeTally()
-        for tally in (self._old, *self._closed[: max(0, len(self._closed) - doubtful)]):
+        for tally in (self.old, *self.closed[: max(0, len(self.closed) - doubtful)]):
             before.merge(tally)
         return before
 
@@ -317,13 +306,13 @@ class RouteWatch:
 
     def records(self) -> list[ChangeRecord]:
         """Return the latest changes with the traffic on both sides, oldest first."""
-        return [self._copy(record) for record in self._records]
+        return [self._copy(record) for record in self.open_records]
 
     def _copy(self, record: OpenRecord) -> ChangeRecord:
         """Return a record with the outcomes of what was asked again since answers moved."""
-        asked = sum(at > record.moved_at for at in self._asked_at)
+        asked = sum(at > record.moved_at for at in self.asked_at)
         references: AskedAgain = "same" if asked >= ASKED else ""
-        panel: AskedAgain = "same" if self._panel_at > record.moved_at else ""
+        panel: AskedAgain = "same" if self.panel_at > record.moved_at else ""
         return record.record(self.route, references, panel)
 
     def note_reference(self, at: float, *, same: bool) -> None:
@@ -334,9 +323,9 @@ class RouteWatch:
             same: Whether all such answers together say that nothing changed.
         """
         if same:
-            self._asked_at.append(at)
+            _append(self.asked_at, at, ASKED)
         else:
-            self._asked_at.clear()
+            self.asked_at.clear()
         self.changed = True
 
     def note_panel(self, rated: PanelRated, offset: int) -> ChangeMark | None:
@@ -344,7 +333,7 @@ class RouteWatch:
         if rated.judge != self.judge:
             return None
         if rated.is_as_before:
-            self._panel_at, self.changed = rated.at, True
+            self.panel_at, self.changed = rated.at, True
         if not rated.shows_change:
             return None
         detail = f"{rated.stricter} of {len(rated.pairs)} pairs rated lower, {rated.lenient} rated higher"
@@ -352,46 +341,12 @@ class RouteWatch:
 
     def _time_before(self, exchanges: int) -> float:
         """Return the time of the exchange so many before the latest, or of the block that held it."""
-        if exchanges < len(self._times):
-            return self._times[-1 - exchanges]
-        left = exchanges - self._running.exchanges
-        for tally in reversed(self._closed):
+        if exchanges < len(self.times):
+            return self.times[-1 - exchanges]
+        left = exchanges - self.running.exchanges
+        for tally in reversed(self.closed):
             if left <= 0 and tally.began_at is not None:
                 return tally.began_at
             left -= tally.exchanges
-        blocks = (*self._closed, self._running)
+        blocks = (*self.closed, self.running)
         return next((tally.began_at for tally in blocks if tally.began_at is not None), 0.0)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the watch as JSON values; floats survive exactly."""
-        return {
-            "rated_by": self.judge,
-            "counts": self.counts,
-            "marks": [asdict(mark) for mark in self.marks],
-            "values": {kind: watch.to_json() for kind, watch in self._values.items()},
-            "parameters": self._parameters.to_json(),
-            "old": self._old.to_json(),
-            "closed": [tally.to_json() for tally in self._closed],
-            "running": self._running.to_json(),
-            "records": [record.to_json() for record in self._records],
-            "times": list(self._times),
-            "asked_at": list(self._asked_at),
-            "panel_at": self._panel_at,
-        }
-
-    @classmethod
-    def from_json(cls, route: str, raw: dict[str, Any]) -> RouteWatch:
-        """Read what `to_json` wrote."""
-        watch = cls(route)
-        watch.judge, watch.counts = raw["rated_by"], raw["counts"]
-        watch.marks = [ChangeMark(**mark) for mark in raw["marks"]]
-        watch._values = {kind: ValueWatch.from_json(value) for kind, value in raw["values"].items()}
-        watch._parameters = ParameterWatch.from_json(raw["parameters"])
-        watch._old, watch._running = ChangeTally.from_json(raw["old"]), ChangeTally.from_json(raw["running"])
-        watch._closed = [ChangeTally.from_json(tally) for tally in raw["closed"]]
-        watch._records = [OpenRecord.from_json(record) for record in raw["records"]]
-        watch._times.extend(raw["times"])
-        watch._asked_at.extend(raw["asked_at"])
-        watch._panel_at = raw["panel_at"]
-        watch.changed = False
-        return watch

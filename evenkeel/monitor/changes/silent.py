@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import msgspec
+from typing import Literal
 
 from evenkeel.core.cells import ChangeMark
-from evenkeel.core.records import from_plain
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.detect.references import ReferenceEvidence  # noqa: TC001 - msgspec reads it
 
@@ -29,10 +26,6 @@ class Silent:
     closed: Closed = ""
     closed_at: float | None = None
     """Unix time in seconds; None while it is open."""
-    incident: str = ""
-    """Id of the change that was found first, of all routes where this one shows; "" before it is raised."""
-    also_on: tuple[str, ...] = ()
-    """The other routes of the incident, in the order in which it was found there."""
 
     @property
     def state(self) -> State:
@@ -64,13 +57,3 @@ class Silent:
         alike = "new answers to reference prompts are like earlier ones by"
         before, after = (f"{alike} {share:.0%}" for share in (self.references.own, self.references.likeness))
         return ChangeMark(kinds.REFERENCES, before, after, self.at, offset)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the evidence as JSON values; floats survive exactly."""
-        raw: dict[str, Any] = msgspec.to_builtins(self)
-        return raw
-
-    @classmethod
-    def from_json(cls, raw: dict[str, Any]) -> Silent:
-        """Read what `to_json` wrote."""
-        return from_plain(raw, cls)

@@ -10,10 +10,10 @@ from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.effects import judged_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from evenkeel.monitor.changes.record import ChangeRecord
-    from evenkeel.monitor.changes.silent import Silent, State
+    from evenkeel.monitor.changes.silent import State
     from evenkeel.monitor.detect.references import ReferenceEvidence
     from evenkeel.stores.changes import AnswerScores
 
@@ -43,34 +43,19 @@ class Names(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class SilentRoute:
-    """Evidence of a silent change on one route."""
+class SilentSide:
+    """Evidence of a silent change of a route."""
 
     route: str
-    change: str
-    """Id of the change on this route."""
+    state: State
+    requested_model: str
     at: float
     """Unix time in seconds at which it was decided."""
     after: float
     """Unix time in seconds after which it came."""
     since: float
     """Unix time in seconds of the first answer that was unlike those before."""
-    state: State
     references: ReferenceEvidence
-
-
-@dataclass(frozen=True, slots=True)
-class SilentSide:
-    """Silent change, on every route where the same requested model shows it."""
-
-    state: State
-    requested_model: str
-    after: float
-    """Unix time in seconds after which it came."""
-    since: float
-    """Unix time in seconds of the first answer that was unlike those before."""
-    routes: tuple[SilentRoute, ...]
-    """Routes that show the change, the one that was found first leading."""
     models: Names
     """Model names that the endpoint returned."""
     fingerprints: Names
@@ -78,11 +63,6 @@ class SilentSide:
     """Summary of the change in a sentence or two."""
     scores: AnswerScores | None = None
     """Scores of the answers before and after, if reference prompts were scored."""
-
-    @property
-    def references(self) -> ReferenceEvidence:
-        """Evidence from the route that was found first."""
-        return self.routes[0].references
 
     @property
     def when(self) -> str:
@@ -101,37 +81,34 @@ class SilentSide:
             ("State", STATES[self.state]),
             ("Began", self.when),
             ("Requested model", self.requested_model or "none named"),
-            ("Routes", listing([side.route for side in self.routes])),
+            ("Route", self.route),
             ("Reference prompts", _alike(self.references)),
             ("Returned model", self.models.said("no name was returned")),
             ("System fingerprint", self.fingerprints.said("none was returned")),
         ]
 
 
-def silent_side(records: Sequence[ChangeRecord], scores: AnswerScores | None = None) -> SilentSide | None:
-    """Combine the records of one change, the first found first; None without evidence of a silent change."""
-    routes = tuple(_route(record, record.silent) for record in records if record.silent is not None)
-    if not routes:
+def silent_side(record: ChangeRecord, scores: AnswerScores | None = None) -> SilentSide | None:
+    """Return the evidence of a silent change in a record; None without any."""
+    silent = record.silent
+    if silent is None:
         return None
-    leading = routes[0]
-    silent = next(
-        record.silent for record in records if record.silent is not None and record.id == leading.change
-    )
-    marks = [mark for record in records if record.id == leading.change for mark in record.marks]
 
     def names(kind: str, after: tuple[str, ...]) -> Names:
-        switched = [mark for mark in marks if mark.kind == kind]
+        switched = [mark for mark in record.marks if mark.kind == kind]
         if not switched:
             return Names("", after)
         return Names(switched[0].before, after or (switched[-1].after,))
 
-    evidence = leading.references
+    evidence = silent.references
     side = SilentSide(
+        route=record.route,
         state=silent.state,
         requested_model=silent.requested_model,
+        at=silent.at,
         after=silent.after,
         since=silent.since,
-        routes=routes,
+        references=evidence,
         models=names(kinds.MODEL, evidence.models),
         fingerprints=names(kinds.FINGERPRINT, evidence.fingerprints),
         scores=scores,
@@ -139,24 +116,12 @@ def silent_side(records: Sequence[ChangeRecord], scores: AnswerScores | None = N
     return replace(side, summary=_summary(side))
 
 
-def _route(record: ChangeRecord, silent: Silent) -> SilentRoute:
-    return SilentRoute(
-        record.route,
-        record.id,
-        silent.at,
-        silent.after,
-        silent.since,
-        silent.state,
-        silent.references,
-    )
-
-
 def _summary(side: SilentSide) -> str:
     model, evidence = side.requested_model or "The model", side.references
     text = (
-        f"{model} on {listing([shown_route.route for shown_route in side.routes])} answers the same requests "
-        f"differently. It began {side.when}: new answers to reference prompts are {evidence.likeness:.0%} "
-        f"like the earlier ones, which are {evidence.own:.0%} like each other ({evidence.calls} calls)."
+        f"{model} on {side.route} answers the same requests differently. It began {side.when}: new answers "
+        f"to reference prompts are {evidence.likeness:.0%} like the earlier ones, which are "
+        f"{evidence.own:.0%} like each other ({evidence.calls} calls)."
     )
     return text if side.scores is None else f"{text} {judged_words(side.scores)}".rstrip()
 

@@ -5,8 +5,8 @@ Only values that every exchange states can be seen to go: names of models, promp
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.traits import UNKNOWN, UNSET, parameters_of
@@ -155,12 +155,3 @@ class Stay:
         if self.end is not None:
             return False
         return is_new(turns, verdict) or (self._missed <= _BESIDE and not is_old(turns, verdict))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the stay as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, raw: dict[str, Any]) -> Stay:
-        """Read what `to_json` wrote."""
-        return cls(**{**raw, "end": None if raw["end"] is None else End(**raw["end"])})

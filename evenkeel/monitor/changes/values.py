@@ -15,7 +15,9 @@ start make none at all. The 64 known values that were seen last are remembered.
 from __future__ import annotations
 
 from math import comb
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec import Struct, field
 
 from evenkeel.monitor.changes.traits import UNKNOWN, UNSET, parameters_of
 
@@ -51,21 +53,17 @@ class Switch(NamedTuple):
     after: str
 
 
-class ValueWatch:
-    """Watch over the values of one kind on one route."""
+class ValueWatch(Struct):
+    """Watch over the values of one kind on one route; it starts without any known value."""
 
-    __slots__ = ("_known", "_latest", "_quiet", "_seen", "_since")
-
-    def __init__(self) -> None:
-        """Start without any known value."""
-        self._latest: list[str] = []
-        # Known values, each with the number of the last exchange that had it.
-        self._known: dict[str, int] = {}
-        # Known values that have caused no change so far: they came slowly, or once among the first exchanges.
-        self._quiet: dict[str, None] = {}
-        # New values with enough exchanges, each with the number of the exchange that completed them.
-        self._since: dict[str, int] = {}
-        self._seen = 0
+    latest: list[str] = field(default_factory=list)
+    known: dict[str, int] = field(default_factory=dict)
+    """Known values, each with the number of the last exchange that had it."""
+    quiet: dict[str, None] = field(default_factory=dict)
+    """Known values that have caused no change so far: they came slowly, or once among the first exchanges."""
+    since: dict[str, int] = field(default_factory=dict)
+    """New values with enough exchanges, each with the number of the exchange that completed them."""
+    seen: int = 0
 
     def observe(self, value: str, settling: int = SETTLING, *, guessed: bool = False) -> Switch | None:
         """Take the value of the next exchange, or `UNKNOWN`; return the switch that it completes, if any.
@@ -76,21 +74,21 @@ class ValueWatch:
             guessed: True if nobody stated the value. One constant value may then be read as several that
                 alternate, so it replaces another only once the traffic has left that for 24 exchanges.
         """
-        self._seen += 1
-        latest = self._latest
+        self.seen += 1
+        latest = self.latest
         latest.append(value)
         if len(latest) > KEPT:
             del latest[0]
-        if value in self._known:
-            self._known[value] = self._seen
-            if self._seen <= settling:
-                self._quiet.pop(value, None)
-            return self._slow(value, guessed=guessed) if value in self._quiet else None
+        if value in self.known:
+            self.known[value] = self.seen
+            if self.seen <= settling:
+                self.quiet.pop(value, None)
+            return self._slow(value, guessed=guessed) if value in self.quiet else None
         if value == UNKNOWN:
             return None
-        if not self._known or self._seen <= settling:
-            if self._known:
-                self._quiet[value] = None
+        if not self.known or self.seen <= settling:
+            if self.known:
+                self.quiet[value] = None
             self._learn(value)
             return None
         if latest[-LATEST:].count(value) < NEEDED:
@@ -99,62 +97,62 @@ class ValueWatch:
 
     def knows(self, value: str) -> bool:
         """Return whether a value is known or is the placeholder for an unknown value."""
-        return value in self._known or value == UNKNOWN
+        return value in self.known or value == UNKNOWN
 
     def _quick(self, value: str, *, guessed: bool) -> Switch | None:
         """Return a switch if a new value with enough exchanges has replaced another one."""
-        run = self._latest[-RUN:].count(value) == RUN
+        run = self.latest[-RUN:].count(value) == RUN
         before = self._most_frequent(value) if run else self._rarer(value)
         if before is not None and (self._has_left(before) or not guessed):
             self._learn(value)
             return Switch(before, value)
-        if self._seen - self._since.setdefault(value, self._seen) >= _PATIENCE:
+        if self.seen - self.since.setdefault(value, self.seen) >= _PATIENCE:
             self._learn(value)
-            self._quiet[value] = None
-        elif len(self._since) > LATEST:
-            self._since = {
-                value: first_seen for value, first_seen in self._since.items() if value in self._latest
+            self.quiet[value] = None
+        elif len(self.since) > LATEST:
+            self.since = {
+                value: first_seen for value, first_seen in self.since.items() if value in self.latest
             }
         return None
 
     def _slow(self, value: str, *, guessed: bool) -> Switch | None:
         """Return a switch if a value that came slowly now holds most of the latest exchanges."""
-        if self._latest[-LATEST:].count(value) < MOST:
+        if self.latest[-LATEST:].count(value) < MOST:
             return None
         before = self._most_frequent(value)
         if guessed and before is not None and not self._has_left(before):
             return None
-        del self._quiet[value]
+        del self.quiet[value]
         return None if before is None else Switch(before, value)
 
     def _has_left(self, value: str) -> bool:
         """Return whether a value was absent from the last 24 exchanges."""
-        return value not in self._latest[-MOST:]
+        return value not in self.latest[-MOST:]
 
     def _most_frequent(self, new: str) -> str | None:
         """Return the most frequent known value, counted over the latest exchanges first; None without one."""
-        latest = self._latest[-LATEST:]
+        latest = self.latest[-LATEST:]
 
         def often(value: str) -> tuple[int, int, int, str]:
-            return latest.count(value), self._latest.count(value), self._known[value], value
+            return latest.count(value), self.latest.count(value), self.known[value], value
 
-        return max((value for value in self._known if value != new), key=often, default=None)
+        return max((value for value in self.known if value != new), key=often, default=None)
 
     def _learn(self, value: str) -> None:
-        self._known[value] = self._seen
-        self._since = {}
-        if len(self._known) > REMEMBERED:
-            least = min(self._known, key=lambda value: self._known[value])
-            del self._known[least]
-            self._quiet.pop(least, None)
+        self.known[value] = self.seen
+        self.since = {}
+        if len(self.known) > REMEMBERED:
+            least = min(self.known, key=lambda value: self.known[value])
+            del self.known[least]
+            self.quiet.pop(least, None)
 
     def _rarer(self, new: str) -> str | None:
         """Return the known value that has become rarest beyond what chance explains; None if there is none.
 
         One that had gone before the new value came has not made room for it.
         """
-        first = self._latest.index(new, max(0, len(self._latest) - LATEST))
-        earlier = [value for value in self._latest[:first] if value in self._known]
+        first = self.latest.index(new, max(0, len(self.latest) - LATEST))
+        earlier = [value for value in self.latest[:first] if value in self.known]
         there = sorted(value for value in set(earlier) if not _had_gone(value, earlier))
         chances = {value: self._chance(value) for value in there}
         least = min(chances, key=lambda value: chances[value], default=None)
@@ -165,24 +163,12 @@ class ValueWatch:
 
         Source: Fisher's exact test, one-sided.
         """
-        n, total = len(self._latest), self._latest.count(value)
-        latest = self._latest[-LATEST:]
+        n, total = len(self.latest), self.latest.count(value)
+        latest = self.latest[-LATEST:]
         few = latest.count(value)
         ways = comb(n, total)
         others = n - len(latest)
         return sum(comb(len(latest), k) * comb(others, total - k) for k in range(few + 1)) / ways
-
-    def to_json(self) -> list[Any]:
-        """Return the state as JSON values."""
-        return [self._latest, self._known, list(self._quiet), self._since, self._seen]
-
-    @classmethod
-    def from_json(cls, raw: list[Any]) -> ValueWatch:
-        """Read what `to_json` wrote."""
-        watch = cls()
-        watch._latest, watch._known, quiet, watch._since, watch._seen = raw
-        watch._quiet = dict.fromkeys(quiet)
-        return watch
 
 
 def _had_gone(value: str, latest: Sequence[str]) -> bool:
@@ -195,14 +181,11 @@ def _had_gone(value: str, latest: Sequence[str]) -> bool:
 _MOST_PARAMETERS: Final = 24
 
 
-class ParameterWatch:
+class ParameterWatch(Struct):
     """Watch over a route's request parameters by name, so that one that always changes hides no other."""
 
-    __slots__ = ("_exchanges", "_watches")
-
-    def __init__(self) -> None:
-        self._exchanges = 0
-        self._watches: dict[str, ValueWatch] = {}
+    exchanges: int = 0
+    watches: dict[str, ValueWatch] = field(default_factory=dict)
 
     def observe(self, parameters: str) -> list[Switch]:
         """Take the parameters of the next exchange as a verdict states them; "" if they are not known."""
@@ -210,26 +193,14 @@ class ParameterWatch:
             return []
         asked = parameters_of(parameters)
         for name in asked:
-            if name not in self._watches and len(self._watches) < _MOST_PARAMETERS:
-                watch = self._watches[name] = ValueWatch()
-                for _ in range(min(self._exchanges, KEPT)):
+            if name not in self.watches and len(self.watches) < _MOST_PARAMETERS:
+                watch = self.watches[name] = ValueWatch()
+                for _ in range(min(self.exchanges, KEPT)):
                     watch.observe(UNSET)
-        self._exchanges += 1
+        self.exchanges += 1
         changes = []
-        for name, watch in sorted(self._watches.items()):
+        for name, watch in sorted(self.watches.items()):
             switch = watch.observe(asked.get(name, UNSET))
             if switch is not None:
                 changes.append(Switch(f"{name} {switch.before}", f"{name} {switch.after}"))
         return changes
-
-    def to_json(self) -> list[Any]:
-        """Return the state as JSON values."""
-        return [self._exchanges, {name: watch.to_json() for name, watch in self._watches.items()}]
-
-    @classmethod
-    def from_json(cls, raw: list[Any]) -> ParameterWatch:
-        """Read what `to_json` wrote."""
-        watch = cls()
-        watch._exchanges = raw[0]
-        watch._watches = {name: ValueWatch.from_json(value) for name, value in raw[1].items()}
-        return watch

@@ -29,6 +29,9 @@ from enum import StrEnum
 from math import log, log10
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from msgspec import to_builtins
+
+from evenkeel.core.records import from_plain
 from evenkeel.monitor.detect.e_detector import DetectorRun, Watch, bets_against
 from evenkeel.monitor.detect.segments import SegmentName, Segments
 
@@ -140,7 +143,7 @@ class Alert:
         watch = self._watches.get(measure)
         if watch is None:
             side: Literal["above", "below"] = "below" if measure in self.over else "above"
-            watch = Watch(self.rules.limits[measure].value, side, measure.low, 1.0)
+            watch = Watch(self.rules.limits[measure].value, side, measure.low)
         return watch
 
     @property
@@ -257,8 +260,8 @@ class Alert:
     @property
     def _is_segment_gone(self) -> bool:
         """Return whether the segment that is over its limit no longer comes."""
-        traffic_segment = self.segments.places.get(self.segment) if self.segment else None
-        return traffic_segment is None or self.segments.trials - traffic_segment.last >= _GONE_AFTER
+        segment = self.segments.find(self.segment)
+        return segment is None or self.segments.trials - segment.last >= _GONE_AFTER
 
     def _resolved(self) -> AlertChange | None:
         """Mark measures as back within their limits if evidence says so; the last one ends the alert."""
@@ -283,8 +286,9 @@ class Alert:
         if measure is Measure.SEGMENT:
             name = self.segment or self.segments.leading()
             segment = str(name) if name else ""
-            if kind == "raised" and name:
-                run = self.segments.places[name].run
+            leading = self.segments.find(name)
+            if kind == "raised" and name and leading:
+                run = leading.run
                 clients = {name.value: run.trials} if name.dimension == "client" else {}
         return AlertChange(kind, measure, limit, run.trials, run.mean, dict(clients), segment)
 
@@ -300,11 +304,8 @@ class Alert:
         return {
             "over": [measure.value for measure in self.over],
             "raised_at": self._raised_at,
-            "watches": {
-                measure.value: [limit.value, self._watch(measure).to_json()]
-                for measure, limit in self.rules.limits.items()
-            },
-            "segments": self.segments.to_json(),
+            "watches": to_builtins(self._watches),
+            "segments": to_builtins(self.segments),
             "segment": self.segment,
         }
 
@@ -320,13 +321,13 @@ class Alert:
         alert.over = [measure for measure in over if measure in rules.limits]
         if over and not alert.over:
             alert.over = [next(iter(rules.limits))]
-        for name, (limit, watch) in raw["watches"].items():
-            measure = Measure(name)
+        for measure, watch in from_plain(raw["watches"], dict[Measure, Watch]).items():
             here = rules.limits.get(measure)
-            if here is not None and here.value == limit and (measure in over) == (measure in alert.over):
-                alert._watches[measure] = alert._watch(measure).resume(watch)
-        segment = rules.limits.get(Measure.SEGMENT)
-        alert.segments = Segments.from_json(raw["segments"], segment.value if segment else 1.0 - _END)
+            if here is not None and here.value == watch.line and (measure in over) == (measure in alert.over):
+                alert._watches[measure] = watch
+        line = alert.segments.line
+        alert.segments = from_plain(raw["segments"], Segments, strict=False)
+        alert.segments.move_line(line)
         alert.segment = SegmentName(*raw["segment"]) if raw["segment"] and alert.over else None
         alert._raised_at = max(raw["raised_at"], rules.mean_trials_between_false_alarms) if over else 0.0
         return alert

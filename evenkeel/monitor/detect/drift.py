@@ -42,6 +42,9 @@ from enum import StrEnum
 from math import log10
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from msgspec import to_builtins
+
+from evenkeel.core.records import from_plain
 from evenkeel.core.suspicion import MOST_SUSPICION, risen_log_ratio
 from evenkeel.monitor.detect.e_detector import BlockLimit
 from evenkeel.monitor.estimate.blocks import BLOCK
@@ -539,7 +542,7 @@ class DriftAlert:
                 [stratum, baseline.mean, baseline.n, baseline.provisional]
                 for stratum, baseline in self._approved.items()
             ],
-            "limit": self._limit.to_json(),
+            "limit": to_builtins(self._limit),
             "runs": [run.to_json() for run in (self._rise, self._fall, self._back)],
         }
 
@@ -566,5 +569,5 @@ class DriftAlert:
         if raw["tolerance"] == rules.tolerance:
             for run, state in zip((alert._rise, alert._fall, alert._back), raw["runs"], strict=True):
                 run.read(state)
-            alert._limit = BlockLimit.from_json(raw["limit"], _BLOCK_GAIN, BLOCK)
+            alert._limit = from_plain(raw["limit"], BlockLimit)
         return alert

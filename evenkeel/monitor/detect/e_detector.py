@@ -30,10 +30,13 @@ detection".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as derived
 from functools import lru_cache
 from math import log10
-from typing import Any, Final, Literal, Self
+from typing import Final, Literal
+
+from msgspec import Struct, field
 
 Side = Literal["above", "below"]
 """Side of the line on which the mean is suspected."""
@@ -66,7 +69,7 @@ class Bets:
     high: float
     stakes: tuple[float, ...]
     """λ of each bet; below 0 for bets on a mean below the line."""
-    table: dict[float, tuple[float, ...]] = field(init=False, repr=False, compare=False)
+    table: dict[float, tuple[float, ...]] = derived(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         common = [value for value in _COMMON if self.low <= value <= self.high]
@@ -159,7 +162,7 @@ class EDetector:
         return log10(self.evidence) if self.evidence > 1 else 0.0
 
 
-class BlockLimit:
+class BlockLimit(Struct, array_like=True):
     """Bound on how much evidence may grow within a block of consecutive trials.
 
     Evidence at the end of a trial is at most `gain` times what it was when the block began and what has
@@ -167,40 +170,30 @@ class BlockLimit:
     blocks of one row cannot gain twice all of it.
     """
 
-    __slots__ = ("_block", "_gain", "_rows")
+    gain: float = BLOCK_GAIN
+    block: int = _BLOCK
+    rows: list[list[float]] = field(default_factory=list)
+    """Evidence before the running block of each row, and its trials so far."""
 
-    def __init__(self, gain: float = BLOCK_GAIN, block: int = _BLOCK) -> None:
-        self._gain, self._block = gain, block
-        # Evidence before the running block of each row, and its trials so far.
-        self._rows = [[0.0, 0], [0.0, block // 2]]
+    def __post_init__(self) -> None:
+        if not self.rows:
+            self.rows = [[0.0, 0.0], [0.0, self.block / 2]]
 
     def excess(self, evidence: float) -> float:
         """Take the evidence after a trial; return the factor, at most 1, that brings it within the bound."""
         factor = 1.0
-        for row in self._rows:
+        for row in self.rows:
             row[1] += 1
-            most = self._gain * (row[0] + row[1])
+            most = self.gain * (row[0] + row[1])
             if evidence * factor > most:
                 factor = most / evidence
-        for row in self._rows:
-            if row[1] >= self._block:
-                row[0], row[1] = evidence * factor, 0
+        for row in self.rows:
+            if row[1] >= self.block:
+                row[0], row[1] = evidence * factor, 0.0
         return factor
 
-    def to_json(self) -> list[list[float]]:
-        """Return the state as JSON values."""
-        return self._rows
 
-    @classmethod
-    def from_json(cls, raw: list[list[float]], gain: float = BLOCK_GAIN, block: int = _BLOCK) -> BlockLimit:
-        """Read what `to_json` wrote."""
-        limit = cls(gain, block)
-        limit._rows = [[before, trials] for before, trials in raw]
-        return limit
-
-
-@dataclass(slots=True)
-class DetectorRun:
+class DetectorRun(Struct, array_like=True):
     """The estimated number of trials since the change began.
 
     The start is the last time when the sum of (observation − line), each by its weight and in the direction
@@ -209,7 +202,7 @@ class DetectorRun:
     """
 
     trials: int = 0
-    total: float = 0
+    total: float = 0.0
     drift: float = 0.0
     weight: float = 0.0
     """Total weight of the trials in the run."""
@@ -226,21 +219,24 @@ class DetectorRun:
         self.total += weight * observation
         self.weight += weight
         if self.drift <= 0:
-            self.trials, self.total, self.drift, self.weight = 0, 0, 0.0, 0.0
+            self.trials, self.total, self.drift, self.weight = 0, 0.0, 0.0, 0.0
 
 
-class Watch:
+class Watch(Struct, dict=True):
     """Watch over one side of a line: an e-detector, and the run of trials on that side."""
 
-    __slots__ = ("clients", "detector", "limit", "run", "side")
+    line: float
+    side: Side
+    low: float
+    wealth: list[float] = field(default_factory=list)
+    """Wealth of the detector's gamblers; empty before the first observation."""
+    run: DetectorRun = field(default_factory=DetectorRun)
+    clients: dict[str, int] = field(default_factory=dict)
+    """Trials of the run by client, as far as that is known."""
+    limit: BlockLimit = field(default_factory=BlockLimit)
 
-    def __init__(self, line: float, side: Side, low: float, high: float) -> None:
-        self.side = side
-        self.detector = EDetector(bets_against(line, side, low, high))
-        self.limit = BlockLimit()
-        self.run = DetectorRun()
-        self.clients: dict[str, int] = {}
-        """Trials of the run by client, as far as that is known."""
+    def __post_init__(self) -> None:
+        self.detector = EDetector(bets_against(self.line, self.side, self.low), self.wealth or None)
 
     @property
     def evidence(self) -> float:
@@ -257,25 +253,11 @@ class Watch:
         factor = self.limit.excess(detector.update(observation, weight, effect))
         if factor < 1:
             detector.scale(factor)
-        above = observation - detector.bets.line
+        self.wealth = detector.wealth
+        above = observation - self.line
         self.run.update(observation, above if self.side == "above" else -above, weight)
         if not self.run.trials:
             self.clients = {}
         elif client:
             self.clients[client] = self.clients.get(client, 0) + 1
         return detector.evidence
-
-    def to_json(self) -> list[Any]:
-        """Return the state as JSON values; floats survive exactly."""
-        run = self.run
-        totals = [run.trials, run.total, run.drift, run.weight]
-        return [self.detector.wealth, totals, self.clients, self.limit.to_json()]
-
-    def resume(self, raw: list[Any]) -> Self:
-        """Go on from what `to_json` wrote for the same line, unless the number of bets differs."""
-        wealth, run, clients, limit = raw
-        if len(wealth) == len(self.detector.wealth):
-            self.detector = EDetector(self.detector.bets, wealth)
-            self.run = DetectorRun(*run)
-            self.clients, self.limit = clients, BlockLimit.from_json(limit)
-        return self

@@ -21,10 +21,11 @@ of the false alarms: their level is 4/3 of A.
 
 from __future__ import annotations
 
-from collections import Counter, deque
 from dataclasses import dataclass
 from math import log, log10
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec import Struct, field
 
 from evenkeel.core.text import named
 
@@ -45,7 +46,7 @@ _LOOKED_BACK: Final = 48
 # Log likelihood ratio below which a beginning is ruled out, compared with the likeliest one.
 _UNLIKELY: Final = -2.0
 _EXAMPLES: Final = 8
-# Most names of models, builds, prompt versions and references that are counted separately in one run.
+# Most names of models, builds and references that are counted separately in one run.
 _NAMES: Final = 64
 SUSPECTED: Final = 300.0
 """Evidence from which on all references are asked at once: reached once in that many calls by chance."""
@@ -67,19 +68,6 @@ def alarm_level(calls_per_day: float, burst_calls: float, false_alarms_per_year:
     """
     calls = _DAYS * calls_per_day * (1 + burst_calls / SUSPECTED) + _BURSTS_A_YEAR * burst_calls
     return max(1.0, calls / false_alarms_per_year)
-
-
-@dataclass(frozen=True, slots=True)
-class AskedVersion:
-    """Result of the references of one prompt version."""
-
-    prompt_version: str
-    asked: int
-    """Number of calls in the run that decided it."""
-    likeness: float
-    """Mean likeness of new answers to earlier ones, in [0, 1]."""
-    own: float
-    """Mean likeness of the earlier ones to each other, in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +93,12 @@ class ReferenceEvidence:
     """Mean likeness of its answers to the earlier ones, in [0, 1]."""
     own: float
     """Mean likeness of the earlier ones to each other, in [0, 1]."""
-    versions: tuple[AskedVersion, ...]
-    """Results by prompt version, the most moved first."""
     references: tuple[str, ...]
     """Ids of the reference prompts whose answers moved furthest, at most eight, the furthest first."""
 
 
 class _Sum(NamedTuple):
-    """Sums over the calls of a run: all calls, those of one prompt version, or those of one reference."""
+    """Sums over the calls of a run: all calls, or those of one reference."""
 
     asked: int = 0
     likeness: float = 0.0
@@ -127,23 +113,20 @@ class _Sum(NamedTuple):
         return (self.own - self.likeness) / self.asked
 
 
-class _ReferenceRun:
+class ReferenceRun(Struct):
     """Run of calls since the answers began to differ from the earlier ones, if they did.
 
     It begins where the sum of the logarithms of one bet was at its lowest, as with CUSUM: chosen in
     hindsight, so its means err towards the change.
     """
 
-    __slots__ = ("after", "all", "drift", "fingerprints", "models", "references", "since", "versions")
-
-    def __init__(self, since: float = 0.0, after: float = 0.0) -> None:
-        self.since, self.after = since, after
-        self.drift = 0.0
-        self.all = _Sum()
-        self.models: Counter[str] = Counter()
-        self.fingerprints: Counter[str] = Counter()
-        self.versions: dict[str, _Sum] = {}
-        self.references: dict[str, _Sum] = {}
+    since: float = 0.0
+    after: float = 0.0
+    drift: float = 0.0
+    all: _Sum = _Sum()
+    models: dict[str, int] = field(default_factory=dict)
+    fingerprints: dict[str, int] = field(default_factory=dict)
+    references: dict[str, _Sum] = field(default_factory=dict)
 
     def add(self, answered: ReferenceAnswered, step: float) -> None:
         """Take one call."""
@@ -151,59 +134,32 @@ class _ReferenceRun:
         self.all = self.all.plus(answered)
         _count(self.models, answered.model)
         _count(self.fingerprints, answered.system_fingerprint)
-        _sum(self.versions, answered.prompt_version, answered)
-        _sum(self.references, answered.reference, answered)
-
-    def to_json(self) -> list[Any]:
-        """Return the run as JSON values; floats survive exactly."""
-        named_sums = self.versions, self.references
-        return [
-            [self.since, self.after, self.drift],
-            self.all,
-            [dict(self.models), dict(self.fingerprints)],
-            *({name: list(total) for name, total in sums.items()} for sums in named_sums),
-        ]
-
-    @classmethod
-    def from_json(cls, raw: list[Any]) -> _ReferenceRun:
-        """Read what `to_json` wrote."""
-        (since, after, drift), everything, (models, fingerprints), versions, references = raw
-        run = cls(since, after)
-        run.drift, run.all = drift, _Sum(*everything)
-        run.models, run.fingerprints = Counter(models), Counter(fingerprints)
-        run.versions = {name: _Sum(*version) for name, version in versions.items()}
-        run.references = {name: _Sum(*reference) for name, reference in references.items()}
-        return run
+        name = answered.reference
+        if name in self.references or len(self.references) < _NAMES:
+            self.references[name] = self.references.get(name, _Sum()).plus(answered)
 
 
-class ReferenceTest:
+class ReferenceTest(Struct):
     """Test of the references of one route and requested model, over all its prompt versions."""
 
-    __slots__ = ("_recent", "_run", "_wealth", "level")
-
-    def __init__(self, level: float) -> None:
-        """Start without evidence.
-
-        Args:
-            level: evidence at which a change is found, by `alarm_level`.
-        """
-        self.level = level
-        self._wealth = [0.0] * len(BETS)
-        self._run = _ReferenceRun()
-        # Times of the latest calls, each with its step of the logarithm.
-        self._recent: deque[tuple[float, float]] = deque(maxlen=_LOOKED_BACK)
+    level: float
+    """Evidence at which a change is found, by `alarm_level`."""
+    wealth: list[float] = field(default_factory=lambda: [0.0] * len(BETS))
+    run: ReferenceRun = field(default_factory=ReferenceRun)
+    recent: list[tuple[float, float]] = field(default_factory=list)
+    """Times of the latest calls, each with its step of the logarithm."""
 
     @property
     def evidence_log10(self) -> float:
         """Evidence as log10; 0 while it is below 1 and means nothing."""
-        evidence = sum(self._wealth)
+        evidence = sum(self.wealth)
         return log10(evidence) if evidence > 1 else 0.0
 
     @property
     def suspected_since(self) -> float | None:
         """Unix time in seconds at which the unlike answers began; None if they hint at nothing yet."""
-        suspected = sum(self._wealth) >= SUSPECTED and self._run.all.asked > 0
-        return self._run.since if suspected else None
+        suspected = sum(self.wealth) >= SUSPECTED and self.run.all.asked > 0
+        return self.run.since if suspected else None
 
     def add(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:
         """Take one call, in the order of the log; return the evidence if it shows a change, and start again.
@@ -231,10 +187,6 @@ class ReferenceTest:
             evidence_log10=-log10(comparison.p_value),
             likeness=comparison.likeness,
             own=comparison.own,
-            versions=tuple(
-                AskedVersion(version.prompt_version, version.asked, version.likeness, version.own)
-                for version in comparison.versions
-            ),
             references=comparison.references,
         )
 
@@ -244,33 +196,32 @@ class ReferenceTest:
         if rank is None:
             return None
         step = log(_bet(_RUN_BET, rank, answered.compared))
-        if self._run.drift + step <= 0:
-            self._run = _ReferenceRun()
+        if self.run.drift + step <= 0:
+            self.run = ReferenceRun()
         else:
-            if not self._run.all.asked:
-                self._run = _ReferenceRun(answered.at, self._after(answered.at))
-            self._run.add(answered, step)
-        self._recent.append((answered.at, step))
+            if not self.run.all.asked:
+                self.run = ReferenceRun(answered.at, self._after(answered.at))
+            self.run.add(answered, step)
+        self.recent = [*self.recent[1 - _LOOKED_BACK :], (answered.at, step)]
         entering = 1 / len(BETS)
-        self._wealth = [
+        self.wealth = [
             (entering + wealth) * _bet(k, rank, answered.compared)
-            for k, wealth in zip(BETS, self._wealth, strict=True)
+            for k, wealth in zip(BETS, self.wealth, strict=True)
         ]
         # A step up of the evidence is one of the run: it never decides on an empty one.
-        enough = sum(self._wealth) >= self.level / RANKS_SHARE and self._run.all.asked > 0
+        enough = sum(self.wealth) >= self.level / RANKS_SHARE and self.run.all.asked > 0
         return self._evidence(answered) if enough else None
 
     def forget(self) -> None:
         """Start again without evidence, after a found change or a stated one that explains the evidence."""
-        self._wealth = [0.0] * len(BETS)
-        self._run = _ReferenceRun()
-        latest = list(self._recent)[-1:]
-        self._recent = deque(latest, _LOOKED_BACK)
+        self.wealth = [0.0] * len(BETS)
+        self.run = ReferenceRun()
+        self.recent = self.recent[-1:]
 
     def _after(self, first: float) -> float:
         """Return the time after which the change of a run came, given the time of the run's first answer."""
         after, likely, possible = first, 0.0, True
-        for at, step in reversed(self._recent):
+        for at, step in reversed(self.recent):
             if possible:
                 after = at
             likely += step
@@ -278,9 +229,8 @@ class ReferenceTest:
         return after
 
     def _evidence(self, answered: ReferenceAnswered) -> ReferenceEvidence:
-        run = self._run
-        moved = sorted(run.references.items(), key=lambda one: (-one[1].moved, one[0]))
-        versions = sorted(run.versions.items(), key=lambda one: (-one[1].moved, one[0]))
+        run = self.run
+        moved = sorted(run.references, key=lambda name: (-run.references[name].moved, name))
         return ReferenceEvidence(
             requested_model=answered.requested_model,
             models=_frequent(run.models),
@@ -292,28 +242,8 @@ class ReferenceTest:
             evidence_log10=self.evidence_log10,
             likeness=run.all.likeness / run.all.asked,
             own=run.all.own / run.all.asked,
-            versions=tuple(
-                AskedVersion(
-                    name, version.asked, version.likeness / version.asked, version.own / version.asked
-                )
-                for name, version in versions
-            ),
-            references=tuple(name for name, _ in moved[:_EXAMPLES]),
+            references=tuple(moved[:_EXAMPLES]),
         )
-
-    def to_json(self) -> list[Any]:
-        """Return the state as JSON values; floats survive exactly."""
-        return [self._wealth, self._run.to_json(), [list(answer) for answer in self._recent]]
-
-    @classmethod
-    def from_json(cls, raw: list[Any], level: float) -> ReferenceTest:
-        """Continue from what `to_json` wrote, at this level; begin anew if the number of bets differs."""
-        test = cls(level)
-        wealth, run, recent = raw
-        if len(wealth) == len(BETS):
-            test._wealth, test._run = wealth, _ReferenceRun.from_json(run)
-            test._recent.extend((at, step) for at, step in recent)
-        return test
 
 
 def _bet(k: float, rank: int, compared: int) -> float:
@@ -321,15 +251,10 @@ def _bet(k: float, rank: int, compared: int) -> float:
     return compared * won
 
 
-def _count(names: Counter[str], name: str) -> None:
+def _count(names: dict[str, int], name: str) -> None:
     if name and (name in names or len(names) < _NAMES):
-        names[named(name)] += 1
+        names[named(name)] = names.get(named(name), 0) + 1
 
 
-def _sum(sums: dict[str, _Sum], name: str, answered: ReferenceAnswered) -> None:
-    if name in sums or len(sums) < _NAMES:
-        sums[name] = sums.get(name, _Sum()).plus(answered)
-
-
-def _frequent(names: Counter[str]) -> tuple[str, ...]:
+def _frequent(names: dict[str, int]) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: (-names[name], name)))

@@ -14,12 +14,14 @@ sixteen places; one that has not been seen for a thousand trials gives its place
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from msgspec import Struct, field
 
 from evenkeel.monitor.detect.e_detector import BlockLimit, DetectorRun, EDetector, bets_against
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 Dimension = Literal["client", "prompt_version", "task", "language", "tool"]
 DIMENSIONS: Final[tuple[Dimension, ...]] = ("client", "prompt_version", "task", "language", "tool")
@@ -45,20 +47,38 @@ class SegmentName(NamedTuple):
         return f"{self.dimension.replace('_', ' ')} {self.value}"
 
 
-class TrafficSegment:
+class TrafficSegment(Struct, dict=True):
     """Trials of one segment, and the evidence that they are over the limit."""
 
-    __slots__ = ("detector", "differences", "last", "run", "weight")
+    line: float
+    wealth: list[float] = field(default_factory=list)
+    """Wealth of the detector's gamblers; empty before the first bet."""
+    run: DetectorRun = field(default_factory=DetectorRun)
+    differences: dict[float, int] = field(default_factory=dict)
+    """Pairs by how much more the variant moved than its resend."""
+    weight: float = 0.0
+    """Weight of the trials in shares, as of `last`."""
+    last: int = 0
+    """Number of its last trial among the cell's."""
 
-    def __init__(self, line: float) -> None:
-        self.detector = EDetector(bets_against(line))
-        self.run = DetectorRun()
-        self.differences: dict[float, int] = {}
-        """Pairs by how much more the variant moved than its resend."""
-        self.weight = 0.0
-        """Weight of the trials in shares, as of `last`."""
-        self.last = 0
-        """Number of its last trial among the cell's."""
+    def __post_init__(self) -> None:
+        self.detector = EDetector(bets_against(self.line), self.wealth or None)
+
+    def bet(self, difference: float, weight: float, effect: float) -> None:
+        """Take a difference as evidence."""
+        self.detector.update(difference, weight, effect)
+        self.wealth = self.detector.wealth
+        self.run.update(difference, difference - self.line, weight)
+
+    def scale(self, factor: float) -> None:
+        """Take evidence away by a factor of at most 1."""
+        self.detector.scale(factor)
+        self.wealth = self.detector.wealth
+
+    def forget_evidence(self) -> None:
+        """Let the evidence start again from nothing; counts stay."""
+        self.wealth, self.run = [], DetectorRun()
+        self.detector = EDetector(bets_against(self.line))
 
     @property
     def trials(self) -> int:
@@ -70,29 +90,32 @@ class TrafficSegment:
         return float(self.weight * _KEPT ** (now - self.last))
 
 
-class Segments:
-    """Segments of one cell, in bounded memory. Not thread-safe."""
+class Segments(Struct):
+    """Segments of one cell whose mean difference may be above a line, in bounded memory. Not thread-safe."""
 
-    __slots__ = ("_limit", "_line", "_places", "trials")
+    line: float
+    trials: int = 0
+    places: dict[str, dict[str, TrafficSegment]] = field(default_factory=dict)
+    """Segments that have a place, by dimension and value."""
+    limit: BlockLimit = field(default_factory=BlockLimit)
 
-    def __init__(self, line: float) -> None:
-        """Watch for segments whose mean difference is above `line`."""
-        self._line = line
-        self._places: dict[SegmentName, TrafficSegment] = {}
-        self._limit = BlockLimit()
-        self.trials = 0
+    def named(self) -> Iterator[tuple[SegmentName, TrafficSegment]]:
+        """Yield the segments that have a place, with their names."""
+        for dimension in DIMENSIONS:
+            for value, segment in self.places.get(dimension, {}).items():
+                yield SegmentName(dimension, value), segment
 
-    @property
-    def places(self) -> Mapping[SegmentName, TrafficSegment]:
-        """Segments that have a place."""
-        return self._places
+    def find(self, name: SegmentName | None) -> TrafficSegment | None:
+        """Return a segment by its name; None if it has no place."""
+        return None if name is None else self.places.get(name.dimension, {}).get(name.value)
 
     @property
     def evidence(self) -> float:
         """Average evidence of all places that a segment is over the limit."""
         total = 0.0
-        for segment in self._places.values():
-            total += segment.detector.evidence
+        for segments in self.places.values():
+            for segment in segments.values():
+                total += segment.detector.evidence
         return total / (PLACES * len(DIMENSIONS))
 
     def observe(
@@ -109,83 +132,65 @@ class Segments:
         self.trials += 1
         observed_segments = []
         for dimension, value in names.items():
-            name = SegmentName(dimension, value)
-            segment = self._places.get(name) or self._place(name)
+            segment = self.places.get(dimension, {}).get(value) or self._place(dimension, value)
             if segment is None:
                 continue
-            observed_segments.append(name)
+            observed_segments.append(SegmentName(dimension, value))
             segment.weight = segment.share_weight(self.trials) + 1
             segment.last = self.trials
             if difference is None:
                 continue
             # Before this trial is counted: whether it is bet on must not depend on it.
             if self.trials > _FEWEST and segment.trials <= _LARGEST * self.trials:
-                segment.detector.update(difference, weight, effect)
-                segment.run.update(difference, difference - self._line, weight)
-            segment.differences[difference] = segment.differences.get(difference, 0) + 1
-        factor = self._limit.excess(self.evidence)
+                segment.bet(difference, weight, effect)
+            # A key is the same number before and after a restart: JSON would keep 1 and 1.0 apart.
+            key = float(difference)
+            segment.differences[key] = segment.differences.get(key, 0) + 1
+        factor = self.limit.excess(self.evidence)
         if factor < 1:
-            for segment in self._places.values():
-                segment.detector.scale(factor)
+            for _, segment in self.named():
+                segment.scale(factor)
         return observed_segments
 
-    def _place(self, name: SegmentName) -> TrafficSegment | None:
+    def _place(self, dimension: Dimension, value: str) -> TrafficSegment | None:
         """Return a new segment if its dimension has a place for it."""
-        others = [other for other in self._places if other.dimension == name.dimension]
+        others = self.places.setdefault(dimension, {})
         if len(others) >= PLACES:
-            idlest = min(others, key=lambda other: self._places[other].last)
-            if self.trials - self._places[idlest].last < _IDLE:
+            idlest = min(others, key=lambda other: others[other].last)
+            if self.trials - others[idlest].last < _IDLE:
                 return None
-            del self._places[idlest]
-        segment = self._places[name] = TrafficSegment(self._line)
+            del others[idlest]
+        segment = others[value] = TrafficSegment(self.line)
         return segment
 
     def leading(self) -> SegmentName | None:
         """Return the segment with most evidence; None without any."""
-        if not self._places:
-            return None
-        return max(self._places, key=lambda name: self._places[name].detector.evidence)
+        leading, most = None, -1.0
+        for name, segment in self.named():
+            if segment.detector.evidence > most:
+                leading, most = name, segment.detector.evidence
+        return leading
 
     def forget_evidence(self) -> None:
         """Let the evidence start again from nothing; counts stay."""
-        self._limit = BlockLimit()
-        for segment in self._places.values():
-            segment.detector, segment.run = EDetector(bets_against(self._line)), DetectorRun()
+        self.limit = BlockLimit()
+        for _, segment in self.named():
+            segment.forget_evidence()
+
+    def move_line(self, line: float) -> None:
+        """Watch another line: what was evidence against the former one says nothing."""
+        if line == self.line:
+            return
+        self.line = line
+        for _, segment in self.named():
+            segment.line = line
+        self.forget_evidence()
 
     def shares(self, dimension: Dimension) -> dict[str, float]:
         """Return the share of each value in about the latest 1,000 trials, the largest first."""
         weights = {}
-        for name, segment in self._places.items():
-            if name.dimension == dimension:
-                weights[name.value] = segment.share_weight(self.trials)
+        for value, segment in self.places.get(dimension, {}).items():
+            weights[value] = segment.share_weight(self.trials)
         total = sum(weights.values())
         ordered = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
         return {value: weight / total for value, weight in ordered}
-
-    def to_json(self) -> list[Any]:
-        """Return the state as JSON values; floats survive exactly."""
-        segments_json = []
-        for name, segment in self._places.items():
-            run = segment.run
-            differences = [[value, count] for value, count in segment.differences.items()]
-            totals = [run.trials, run.total, run.drift, run.weight]
-            wealth = segment.detector.wealth if segment.detector.evidence else []
-            segments_json.append([*name, wealth, totals, differences, segment.weight, segment.last])
-        return [self.trials, self._limit.to_json(), self._line, segments_json]
-
-    @classmethod
-    def from_json(cls, raw: list[Any], line: float) -> Segments:
-        """Read what `to_json` wrote; evidence under another limit starts again."""
-        segments = cls(line)
-        segments.trials, limit, written, segments_json = raw
-        for dimension, value, wealth, run, differences, weight, last in segments_json:
-            segment = segments._places[SegmentName(dimension, value)] = TrafficSegment(line)
-            segment.differences = dict(map(tuple, differences))
-            segment.weight, segment.last = weight, last
-            if written == line:
-                segment.run = DetectorRun(*run)
-                if len(wealth) == len(segment.detector.wealth):
-                    segment.detector = EDetector(segment.detector.bets, wealth)
-        if written == line:
-            segments._limit = BlockLimit.from_json(limit)
-        return segments

@@ -237,7 +237,7 @@ class Cell:
         if alert is None:
             return None
         worst: SegmentReport | None = None
-        for name, segment in alert.segments.places.items():
+        for name, segment in alert.segments.named():
             if alert.segment not in {None, name} or segment.trials > alert.segments.trials / 2:
                 continue
             differences = {(value, 1.0): count for value, count in segment.differences.items()}

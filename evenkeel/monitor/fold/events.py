@@ -184,7 +184,7 @@ def change_raised(record: ChangeRecord, offset: int) -> AlertEvent:
     return replace(
         event,
         id=_named("change", "raised", record.id, "references"),
-        incident=silent.incident or record.id,
+        incident=record.id,
         measure="references",
         trials=evidence.calls,
         run_trials=evidence.calls,
@@ -192,10 +192,7 @@ def change_raised(record: ChangeRecord, offset: int) -> AlertEvent:
         since=silent.since,
         value=1 - evidence.likeness,
         limit=1 - evidence.own,
-        facts=AlertFacts(
-            beside=tuple(mark for mark in record.marks if mark.kind in kinds.STATED),
-            also_on=tuple(silent.also_on),
-        ),
+        facts=AlertFacts(beside=tuple(mark for mark in record.marks if mark.kind in kinds.STATED)),
     )
 
 
@@ -203,7 +200,6 @@ def change_closed(
     route: str,
     model: str,
     change: str,
-    incident: str,
     closed: Closed,
     *,
     opened_at: float,
@@ -214,7 +210,7 @@ def change_closed(
     return replace(
         _change_event(route, model, change, "resolved", at, offset),
         id=_named("change", "resolved", change, closed),
-        incident=incident,
+        incident=change,
         reason=closed,
         facts=AlertFacts(noticed_at=opened_at),
     )

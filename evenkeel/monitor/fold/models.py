@@ -10,8 +10,9 @@ took its place, the exchanges suffice.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
-from typing import Any, Final
+from typing import Final
+
+from msgspec import Struct, field
 
 from evenkeel.core.cells import OTHER_MODEL
 
@@ -33,8 +34,7 @@ _SHORTEST_S: Final = 60.0
 _LONGEST_S: Final = 6 * 3_600.0
 
 
-@dataclass(slots=True)
-class Traffic:
+class Traffic(Struct, array_like=True):
     """Traffic of one model."""
 
     exchanges: int = 0
@@ -57,23 +57,21 @@ class Traffic:
         self.last, self.at = number, at
 
 
-class RouteModels:
+class RouteModels(Struct):
     """Models of one route, in bounded memory."""
 
-    __slots__ = ("_at", "_exchanges", "_most", "_placed", "_waiting")
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._exchanges = 0
-        # Unix time in seconds of the last exchange.
-        self._at = 0.0
-        self._placed: dict[str, Traffic] = {}
-        # Names without a place, each with the numbers of its exchanges among the latest.
-        self._waiting: dict[str, list[int]] = {}
+    most: int
+    exchanges: int = 0
+    at: float = 0.0
+    """Unix time in seconds of the last exchange."""
+    placed: dict[str, Traffic] = field(default_factory=dict)
+    """Models that have a place; they keep it, whatever `most` is later."""
+    waiting: dict[str, list[int]] = field(default_factory=dict)
+    """Names without a place, each with the numbers of its exchanges among the latest."""
 
     def name_of(self, model: str) -> str:
         """Return the name that a verdict of the model is counted under."""
-        return model if model in self._placed or self.admit(model) else OTHER_MODEL
+        return model if model in self.placed or self.admit(model) else OTHER_MODEL
 
     def admit(self, model: str, exchanges: int = 0) -> bool:
         """Give a model a place if there is room; return whether it has one.
@@ -84,9 +82,9 @@ class RouteModels:
         """
         if model == OTHER_MODEL:
             return True
-        if model not in self._placed and len(self._placed) >= self._most:
+        if model not in self.placed and len(self.placed) >= self.most:
             return False
-        traffic = self._placed.setdefault(model, Traffic(last=self._exchanges))
+        traffic = self.placed.setdefault(model, Traffic(last=self.exchanges))
         traffic.exchanges = max(traffic.exchanges, exchanges)
         return True
 
@@ -95,19 +93,19 @@ class RouteModels:
 
         Returns: the model that has lost its place to it, mostly none.
         """
-        self._exchanges += 1
-        self._at = at
+        self.exchanges += 1
+        self.at = at
         if self.name_of(model) != OTHER_MODEL:
-            self._placed[model].take(self._exchanges, at)
+            self.placed[model].take(self.exchanges, at)
             return None
         return None if model == OTHER_MODEL else self._wait(model, at)
 
     def is_idle(self, model: str) -> bool:
         """Return whether a placed model had none of the latest exchanges, though it usually has some."""
-        traffic = self._placed.get(model)
+        traffic = self.placed.get(model)
         if traffic is None:
             return False
-        return self._exchanges - traffic.last >= max(LATEST, min(_GAPS * traffic.gap, IDLE))
+        return self.exchanges - traffic.last >= max(LATEST, min(_GAPS * traffic.gap, IDLE))
 
     def is_gone(self, model: str, *, replaced: bool) -> bool:
         """Return whether a placed model has stopped answering, judged by its own usual gaps.
@@ -116,47 +114,34 @@ class RouteModels:
             model: Its name.
             replaced: Whether another one took its place.
         """
-        traffic = self._placed.get(model)
+        traffic = self.placed.get(model)
         if traffic is None or traffic.at is None:
             return False
-        quiet, allowed = self._exchanges - traffic.last, min(_GAPS * traffic.gap, IDLE)
+        quiet, allowed = self.exchanges - traffic.last, min(_GAPS * traffic.gap, IDLE)
         if replaced:
             return quiet >= max(_RUN, allowed)
         given_s = min(max(_SHORTEST_S, _GAPS * traffic.gap_s), _LONGEST_S)
-        return quiet >= allowed and self._at - traffic.at > given_s
+        return quiet >= allowed and self.at - traffic.at > given_s
 
     def _wait(self, model: str, at: float) -> str | None:
-        since = self._exchanges - LATEST
-        if len(self._waiting) > LATEST:
-            self._waiting = {name: offsets for name, offsets in self._waiting.items() if offsets[-1] > since}
-        numbers = [number for number in self._waiting.get(model, ()) if number > since]
-        numbers.append(self._exchanges)
-        self._waiting[model] = numbers
+        since = self.exchanges - LATEST
+        if len(self.waiting) > LATEST:
+            self.waiting = {name: offsets for name, offsets in self.waiting.items() if offsets[-1] > since}
+        numbers = [number for number in self.waiting.get(model, ()) if number > since]
+        numbers.append(self.exchanges)
+        self.waiting[model] = numbers
         if len(numbers) < NEEDED:
             return None
         leaving = self._idle()
         if leaving is not None:
-            del self._placed[leaving], self._waiting[model]
-            self._placed[model] = Traffic(len(numbers), self._exchanges, at)
+            del self.placed[leaving], self.waiting[model]
+            self.placed[model] = Traffic(len(numbers), self.exchanges, at)
         return leaving
 
     def _idle(self) -> str | None:
         """Return the model without real traffic that was idle longest; None if all have some."""
         idle = []
-        for name, model in self._placed.items():
-            if model.exchanges < NEEDED or self._exchanges - model.last > IDLE:
+        for name, model in self.placed.items():
+            if model.exchanges < NEEDED or self.exchanges - model.last > IDLE:
                 idle.append((model.last, name))
         return min(idle)[1] if idle else None
-
-    def to_json(self) -> list[Any]:
-        """Return the state as JSON values."""
-        placed = {name: astuple(model) for name, model in self._placed.items()}
-        return [self._exchanges, self._at, placed, self._waiting]
-
-    @classmethod
-    def from_json(cls, raw: list[Any], most: int) -> RouteModels:
-        """Read what `to_json` wrote; models that have a place keep it, whatever the limit."""
-        models = cls(most)
-        models._exchanges, models._at, placed, models._waiting = raw
-        models._placed = {name: Traffic(*model) for name, model in placed.items()}
-        return models

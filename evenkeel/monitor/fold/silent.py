@@ -1,17 +1,17 @@
 """Tests for silent changes of every route and requested model, by answers to reference prompts.
 
-What they find goes into the route's changes, so that it joins what was stated at the same time. The same
-requested model that is found on several routes within a day is one incident. A finding is over once answers
-are back to what they were, once they change again, or after 24 hours of the log's time: then they are the new
-normal.
+What they find goes into the route's changes, so that it joins what was stated at the same time. A finding is
+over once answers are back to what they were, once they change again, or after 24 hours of the log's time:
+then they are the new normal.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf, log10
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from evenkeel.core.cells import OTHER_MODEL
 from evenkeel.monitor.changes import RouteWatch
@@ -21,6 +21,8 @@ from evenkeel.monitor.fold.events import change_closed, change_raised
 from evenkeel.monitor.fold.models import RouteModels
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evenkeel.core.sightings import ReferenceAnswered
     from evenkeel.monitor.changes.silent import Closed
     from evenkeel.monitor.detect.references import ReferenceEvidence
@@ -38,7 +40,6 @@ _NEW_BAG: Final = 4
 _LOOKED_BACK: Final = 200
 # References of one model; more are the work of names that a client makes up.
 _MOST_REFERENCES: Final = 512
-_MOST_INCIDENTS: Final = 256
 
 
 @dataclass(slots=True)
@@ -51,25 +52,11 @@ class OpenChange:
     """Unix time in seconds of the observation that decided it."""
     alike: tuple[float, float]
     """Mean likeness of the new answers to the earlier ones, and of the earlier ones to each other."""
-    incident: str = ""
-    """Id of the change that was found first on all its routes; "" before it is raised."""
 
     @property
     def due(self) -> float:
         """Unix time in seconds at which it is the new normal."""
         return self.at + DAY_S
-
-
-@dataclass(slots=True)
-class SilentIncident:
-    """Change of a provider's model, on all routes where it shows."""
-
-    id: str
-    """Id of the change that was found first."""
-    at: float
-    """Unix time in seconds at which that change was found."""
-    changes: dict[str, str] = field(default_factory=dict)
-    """Ids of the changes by route, in the order in which they were found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,36 +76,25 @@ class SilentReport:
     """Change that was found and is not over."""
 
 
-class ModelTests:
+class ModelTests(Struct, dict=True):
     """Test of the references of one route and requested model."""
 
-    __slots__ = (
-        "_bags",
-        "_former",
-        "_renewed",
-        "changed",
-        "compared",
-        "model",
-        "open",
-        "references",
-        "route",
-    )
+    route: str
+    model: str
+    references: ReferenceTest
+    compared: int = 0
+    open: OpenChange | None = None
+    """Change that was found and is not over."""
+    bags: dict[str, int] = field(default_factory=dict)
+    """Number of answers compared last time, by reference."""
+    renewed: list[str] | None = None
+    """References that have begun anew since the last finding; None if there was none lately."""
+    former: list[tuple[float, float]] = field(default_factory=list)
+    """Times of the latest answers, each with its likeness to answers from before the last finding."""
 
-    def __init__(self, route: str, model: str, level: float) -> None:
-        self.route = route
-        self.model = model
-        self.references = ReferenceTest(level)
-        self.compared = 0
-        self.open: OpenChange | None = None
-        """Change that was found and is not over."""
+    def __post_init__(self) -> None:
         self.changed = True
         """True if it changed since the last checkpoint."""
-        # Number of answers compared last time, by reference.
-        self._bags: dict[str, int] = {}
-        # References that have begun anew since the last finding; None if there was none lately.
-        self._renewed: set[str] | None = None
-        # Times of the latest answers, each with its likeness to answers from before the last finding.
-        self._former: deque[tuple[float, float]] = deque(maxlen=_LOOKED_BACK)
 
     def answered(self, answer: ReferenceAnswered) -> ReferenceEvidence | None:
         """Take an answer to a reference; return the evidence if it shows a change.
@@ -129,30 +105,30 @@ class ModelTests:
             return None
         self.compared += 1
         if answer.former is not None:
-            self._former.append((answer.at, answer.former))
+            self.former = [*self.former[1 - _LOOKED_BACK :], (answer.at, answer.former)]
         return self.references.add(answer)
 
     def _renews(self, answer: ReferenceAnswered) -> bool:
-        left_in_bag = self._bags.pop(answer.reference, 0)
-        self._bags[answer.reference] = answer.compared
-        if len(self._bags) > _MOST_REFERENCES:
-            del self._bags[next(iter(self._bags))]
-        if self._renewed is None or answer.reference in self._renewed:
+        left_in_bag = self.bags.pop(answer.reference, 0)
+        self.bags[answer.reference] = answer.compared
+        if len(self.bags) > _MOST_REFERENCES:
+            del self.bags[next(iter(self.bags))]
+        if self.renewed is None or answer.reference in self.renewed:
             return True
         if answer.compared > left_in_bag > 0 or (
             answer.compared > _NEW_BAG and answer.compared >= left_in_bag
         ):
             return False
-        self._renewed.add(answer.reference)
+        self.renewed.append(answer.reference)
         return True
 
     def begin_anew(self) -> None:
         """Wait until the references have new answers to compare with."""
-        self._renewed = set()
+        self.renewed = []
 
     def settle(self) -> None:
         """Compare all answers again from now on."""
-        self._renewed = None
+        self.renewed = None
 
     def is_back(self, open_change: OpenChange, evidence: ReferenceEvidence) -> bool:
         """Return whether the answers of a finding are back to those before an earlier finding.
@@ -160,7 +136,7 @@ class ModelTests:
         They are if they are nearer to being as like those as those were to each other than to being as unlike
         them as the answers in between.
         """
-        former = [alike for at, alike in self._former if at >= evidence.since]
+        former = [alike for at, alike in self.former if at >= evidence.since]
         return bool(former) and sum(former) / len(former) > sum(open_change.alike) / 2
 
     @property
@@ -180,33 +156,6 @@ class ModelTests:
             suspected_since=self.references.suspected_since,
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the state as JSON values; floats survive exactly."""
-        return {
-            "references": self.references.to_json(),
-            "compared": self.compared,
-            "open": None if self.open is None else asdict(self.open),
-            "bags": self._bags,
-            "renewed": None if self._renewed is None else sorted(self._renewed),
-            "former": list(self._former),
-        }
-
-    @classmethod
-    def from_json(cls, route: str, model: str, raw: dict[str, Any], level: float) -> ModelTests:
-        """Read what `to_json` wrote."""
-        tests = cls(route, model, level)
-        tests.references = ReferenceTest.from_json(raw["references"], level)
-        tests.compared = raw["compared"]
-        open_json = raw["open"]
-        tests.open = (
-            None if open_json is None else OpenChange(**{**open_json, "alike": tuple(open_json["alike"])})
-        )
-        tests._bags = raw["bags"]
-        tests._renewed = None if raw["renewed"] is None else set(raw["renewed"])
-        tests._former.extend((at, alike) for at, alike in raw["former"])
-        tests.changed = False
-        return tests
-
 
 class SilentChanges:
     """Tests of all routes, and the changes they found that are not over."""
@@ -224,8 +173,6 @@ class SilentChanges:
         self._settings = settings
         self._routes = routes
         self._models: dict[str, RouteModels] = {}
-        # Last incident by requested model, or by route if requests name no model.
-        self._incidents: dict[str, SilentIncident] = {}
         # Unix time in seconds of the next step that is due.
         self._due = inf
 
@@ -256,8 +203,6 @@ class SilentChanges:
                 tests.changed = True
                 tests.settle()
                 events.append(self._close(tests, tests.open, "settled", offset, now))
-        for model in [name for name, incident in self._incidents.items() if incident.at + 2 * DAY_S <= now]:
-            del self._incidents[model]
         self._schedule()
         return events
 
@@ -278,7 +223,8 @@ class SilentChanges:
             return None
         tests = self.tests.get((route, model))
         if tests is None:
-            tests = self.tests[route, model] = ModelTests(route, model, self._settings.reference_level)
+            references = ReferenceTest(self._settings.reference_level)
+            tests = self.tests[route, model] = ModelTests(route, model, references)
         return tests
 
     def _drop(self, route: str, model: str, offset: int, now: float) -> list[AlertEvent]:
@@ -307,7 +253,9 @@ class SilentChanges:
             self._enter(tests.route, change, "settled", evidence.at)
         else:
             tests.open = OpenChange(change, evidence.at, alike=(evidence.likeness, evidence.own))
-            events += self._raise(tests, tests.open, offset)
+            record = watch.record(change)
+            if record is not None:
+                events.append(change_raised(record, offset))
         self._schedule()
         return events
 
@@ -321,34 +269,6 @@ class SilentChanges:
         self._schedule()
         return [event]
 
-    def _raise(self, tests: ModelTests, opened: OpenChange, offset: int) -> list[AlertEvent]:
-        """Raise a change within the incident of its requested model."""
-        watch = self._watch(tests.route)
-        record = watch.record(opened.change)
-        if record is None:
-            return []
-        incident = self._incident(tests, opened)
-        opened.incident = incident.id
-        for route, change in incident.changes.items():
-            silent = self._watch(route).silent(change)
-            if silent is not None:
-                others = tuple(name for name in incident.changes if name != route)
-                entered = replace(silent, incident=incident.id, also_on=others)
-                self._watch(route).update_silent(change, entered)
-        record = watch.record(opened.change) or record
-        return [change_raised(record, offset)]
-
-    def _incident(self, tests: ModelTests, opened: OpenChange) -> SilentIncident:
-        name = _name(tests.route, tests.model)
-        incident = self._incidents.get(name)
-        own = None if incident is None else incident.changes.get(tests.route, opened.change)
-        if incident is None or own != opened.change or abs(opened.at - incident.at) > DAY_S:
-            incident = self._incidents[name] = SilentIncident(opened.change, opened.at)
-            if len(self._incidents) > _MOST_INCIDENTS:
-                del self._incidents[min(self._incidents, key=lambda one: self._incidents[one].at)]
-        incident.changes[tests.route] = opened.change
-        return incident
-
     def _close(
         self, tests: ModelTests, opened: OpenChange, closed: Closed, offset: int, at: float
     ) -> AlertEvent:
@@ -358,7 +278,6 @@ class SilentChanges:
             tests.route,
             tests.model,
             opened.change,
-            opened.incident,
             closed,
             opened_at=opened.at,
             at=at,
@@ -381,24 +300,15 @@ class SilentChanges:
         """Return the state of every test, sorted by route and requested model."""
         return [self.tests[key].report() for key in sorted(self.tests)]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the small part of the state as JSON values; the tests are parts of their own."""
-        return {
-            "models": {route: models.to_json() for route, models in self._models.items()},
-            "incidents": {name: asdict(incident) for name, incident in self._incidents.items()},
-        }
+    @property
+    def models(self) -> dict[str, RouteModels]:
+        """Requested models by route: the small part of the state. The tests are parts of their own."""
+        return self._models
 
-    def read(self, raw: dict[str, Any], parts: dict[tuple[str, str], dict[str, Any]]) -> None:
-        """Take what `to_json` wrote, and the parts of the tests."""
-        most = min(MOST_MODELS, self._settings.max_models_per_route)
-        self._models = {route: RouteModels.from_json(models, most) for route, models in raw["models"].items()}
-        self._incidents = {name: SilentIncident(**incident) for name, incident in raw["incidents"].items()}
-        level = self._settings.reference_level
-        for (route, model), test in parts.items():
-            self.tests[route, model] = ModelTests.from_json(route, model, test, level)
+    def read(self, models: dict[str, RouteModels], tests: Iterable[ModelTests]) -> None:
+        """Take the state of a checkpoint, under the settings of today."""
+        self._models = models
+        for test in tests:
+            test.references.level, test.changed = self._settings.reference_level, False
+            self.tests[test.route, test.model] = test
         self._schedule()
-
-
-def _name(route: str, model: str) -> str:
-    """Return the key of an incident: the requested model, or the route if requests name no model."""
-    return model or f"\0{route}"

@@ -41,7 +41,7 @@ from evenkeel.monitor.fold.events import (
 from evenkeel.monitor.fold.measures import stratum_of
 from evenkeel.monitor.fold.models import NEEDED, RouteModels
 from evenkeel.monitor.fold.rollups import ExchangeRollup, OpenExchange, Rollup, Rollups
-from evenkeel.monitor.fold.silent import SilentChanges
+from evenkeel.monitor.fold.silent import ModelTests, SilentChanges
 from evenkeel.monitor.incidents.book import IncidentBook
 from evenkeel.monitor.noise import JudgeCounts, Judges
 from evenkeel.stores.monitor_state import IncidentRow
@@ -95,7 +95,7 @@ class LogClock:
         return list(self._times)
 
 
-VERSION: Final = 16
+VERSION: Final = 17
 """Version of the checkpoint format; no other version is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """Exceptions raised by reading something that is not a checkpoint."""
@@ -464,10 +464,10 @@ class MonitorState:
     def _effects(self, route: str, tally: ChangeTally) -> dict[str, float]:
         """Return the design effects of the cells of a tally's most frequent model, by perturbation."""
         effects = {}
-        for model, _ in tally.models.most_common(1):
-            for perturbation in tally.cells:
-                cell = self._cells.get((route, model, perturbation))
-                effects[perturbation] = (cell.counts if cell else Counts()).effects.intervals
+        model = max(tally.models, key=lambda model: tally.models[model], default="")
+        for perturbation in tally.cells:
+            cell = self._cells.get((route, model, perturbation))
+            effects[perturbation] = (cell.counts if cell else Counts()).effects.intervals
         return effects
 
     def silent(self) -> list[SilentReport]:
@@ -529,7 +529,7 @@ class MonitorState:
                 cell.changed = False
         for route, watch in self._routes.items():
             if whole or watch.changed:
-                parts[route_name(route)] = compact(watch.to_json()).encode()
+                parts[route_name(route)] = msgspec.json.encode(watch)
                 watch.changed = False
         for group, rollup in self._rollups.groups.items():
             if whole or rollup.changed:
@@ -537,7 +537,7 @@ class MonitorState:
                 rollup.changed = False
         for (route, model), tests in self._silent.tests.items():
             if whole or tests.changed:
-                parts[tests_name(route, model)] = compact(tests.to_json()).encode()
+                parts[tests_name(route, model)] = msgspec.json.encode(tests)
                 tests.changed = False
         for incident in self._incidents.all() if whole else self._incidents.changed.values():
             body = incident.to_bytes()
@@ -551,11 +551,11 @@ class MonitorState:
             {
                 "version": VERSION,
                 "offset": self.offset,
-                "models": {route: models.to_json() for route, models in self._models.items()},
+                "models": self._models,
                 "folded_models": self.folded_models,
                 "clock": self._clock.to_json(),
                 "seen_clock": self._seen_clock.to_json(),
-                "silent": self._silent.to_json(),
+                "silent": self._silent.models,
                 "unfinished": self._rollups.unfinished,
                 "judges": self._judges.counts,
             }
@@ -564,9 +564,9 @@ class MonitorState:
     def to_bytes(self) -> bytes:
         """Return the whole state as bytes; `from_bytes` restores an equal one."""
         parts: dict[str, Any] = {cell_name(key): cell.to_json() for key, cell in self._cells.items()}
-        parts |= {route_name(route): watch.to_json() for route, watch in self._routes.items()}
+        parts |= {route_name(route): watch for route, watch in self._routes.items()}
         parts |= {rollup_name(*group): rollup for group, rollup in self._rollups.groups.items()}
-        parts |= {tests_name(*key): tests.to_json() for key, tests in self._silent.tests.items()}
+        parts |= {tests_name(*key): tests for key, tests in self._silent.tests.items()}
         parts |= {
             incident_name(incident.id): msgspec.to_builtins(incident) for incident in self._incidents.all()
         }
@@ -603,13 +603,14 @@ class MonitorState:
             raise CheckpointError(f"checkpoint has version {head['version']}, expected {VERSION}")
         state = cls(settings)
         state.offset = head["offset"]
-        most = settings.max_models_per_route
-        state._models = {route: RouteModels.from_json(raw, most) for route, raw in head["models"].items()}
+        state._models = from_plain(head["models"], dict[str, RouteModels])
+        for models in state._models.values():
+            models.most = settings.max_models_per_route
         state.folded_models = head["folded_models"]
         state._clock = LogClock(head["clock"])
         state._judges = Judges(from_plain(head["judges"], dict[str, dict[str, JudgeCounts]]))
         state._seen_clock = LogClock(head["seen_clock"])
-        tests: dict[tuple[str, str], dict[str, Any]] = {}
+        tests: list[ModelTests] = []
         incidents: list[Any] = []
         for name, raw in parts.items():
             kind, *key = json.loads(name)
@@ -618,16 +619,17 @@ class MonitorState:
                 state._cells[cell.key.parts] = cell
                 state._note_alerts(cell)
             elif kind == "route":
-                state._routes[key[0]] = RouteWatch.from_json(key[0], raw)
+                watch = state._routes[key[0]] = from_plain(raw, RouteWatch)
+                watch.changed = False
             elif kind == "silent":
-                tests[key[0], key[1]] = raw
+                tests.append(from_plain(raw, ModelTests))
             elif kind == "incident":
                 incidents.append(raw)
             else:
                 rollup = state._rollups.groups[key[0], key[1]] = from_plain(raw, Rollup)
                 rollup.changed = False
         state._rollups.resume(from_plain(head["unfinished"], list[OpenExchange]))
-        state._silent.read(head["silent"], tests)
+        state._silent.read(from_plain(head["silent"], dict[str, RouteModels]), tests)
         state._incidents.read(incidents)
         state._stored = True
         return state

@@ -107,13 +107,10 @@ class IncidentBook:
         return opened
 
     def _of_change(self, event: AlertEvent) -> Incident:
-        """Find or open the incident of a silent change, looking on its own route first."""
-        own = next(
-            (incident for incident in self._here(event.route) if incident.change == event.change), None
-        )
-        incident = own or next((incident for incident in self.all() if incident.id == event.incident), None)
-        if incident is not None:
-            return incident
+        """Find or open the incident of a silent change."""
+        for incident in self._here(event.route):
+            if incident.change == event.change:
+                return incident
         watch = self._routes.get(event.route)
         marks = watch.marks_of(event.change) if watch else ()
         return self._open(event.incident, event, event.change, marks)

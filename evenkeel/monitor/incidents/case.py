@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 TOGETHER_S: Final = 3_600.0
 """Longest time in seconds between the opening of the first incident of a case and of one that joins it."""
+# The same for silent changes: each route's reference prompts are asked in their own turn, over hours.
+_SILENT_TOGETHER_S: Final = 86_400.0
+_SILENT: Final = "silent"
 # Kinds of causes that routes may share, by precedence. A prompt version means nothing on another route.
 _CAUSES: Final = (
     frozenset((kinds.MODEL, kinds.REQUESTED_MODEL)),
@@ -81,7 +84,9 @@ def cause_of(incident: Incident) -> frozenset[tuple[str, str]]:
         pairs_changed = frozenset((mark.before, mark.after) for mark in incident.marks if mark.kind in those)
         if pairs_changed:
             return pairs_changed
-    return frozenset()
+    asked = frozenset(part.raised.model for part in incident.parts if part.raised.measure == "references")
+    # Requests that name no model may ask for another one on each route.
+    return frozenset((_SILENT, model) for model in asked if model)
 
 
 def cases_of(incidents: Iterable[Incident]) -> dict[str, Case]:
@@ -94,7 +99,7 @@ def cases_of(incidents: Iterable[Incident]) -> dict[str, Case]:
     for incident in sorted(incidents, key=lambda incident: (incident.opened_at, incident.id)):
         cause = cause_of(incident)
         group = latest.get(cause) if cause else None
-        if group is None or not _joins(incident, group):
+        if group is None or not _joins(incident, group, cause):
             group = []
             grouped.append(group)
             latest[cause] = group
@@ -103,8 +108,10 @@ def cases_of(incidents: Iterable[Incident]) -> dict[str, Case]:
     return {incident.id: case for case in cases for incident in case.members}
 
 
-def _joins(incident: Incident, group: list[Incident]) -> bool:
+def _joins(incident: Incident, group: list[Incident], cause: frozenset[tuple[str, str]]) -> bool:
     begun = incident.opened_at
+    is_silent = any(name == _SILENT for name, _ in cause)
+    together_s = _SILENT_TOGETHER_S if is_silent else TOGETHER_S
     over = any(incident.calm_at is not None and incident.calm_at < begun for incident in group)
     elsewhere = not any(set(member.routes) & set(incident.routes) for member in group)
-    return elsewhere and not over and begun - group[0].opened_at <= TOGETHER_S
+    return elsewhere and not over and begun - group[0].opened_at <= together_s

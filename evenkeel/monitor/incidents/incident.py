@@ -165,8 +165,7 @@ class Incident:
                 self.parts.append(Part(event))
             else:
                 self.parts[index] = Part(event)
-            if not event.is_more:
-                self.learn(event.change, event.marks)
+            self.learn(event.change, event.marks)
             return
         if index is not None:
             self.parts[index].over = event

@@ -141,7 +141,6 @@ def _change_raised(event: AlertEvent) -> str:
     """Describe when a silent change began, how different answers are, and the causes that are ruled out."""
     facts = event.facts
     where = f"{event.model or 'the model'} on {event.route}"
-    also = f" It was found on {figures.listing(facts.also_on)} as well." if facts.also_on else ""
     beside = "; ".join(f"{kinds.NAMES[mark.kind]} “{mark.before}” → “{mark.after}”" for mark in facts.beside)
     coincided = f" At the same time: {beside}." if beside else ""
     since = figures.date_and_time(event.since or event.at)
@@ -152,7 +151,7 @@ def _change_raised(event: AlertEvent) -> str:
         f"{where} answers differently {when}: new answers to reference prompts are "
         f"{1 - (event.value or 0.0):.0%} like the earlier ones, which are {1 - (event.limit or 0.0):.0%} "
         f"like each other ({event.trials} calls). The very same requests were sent, so neither prompt, "
-        f"parameters nor traffic explain it{unchanged}.{coincided}{also}"
+        f"parameters nor traffic explain it{unchanged}.{coincided}"
     )
 
 

@@ -65,7 +65,7 @@ def test_robustness_that_falls_under_a_high_noise_floor_is_more_fragile():
         one = altered(VERDICT, rating=2, control_rating=2, quality=SAME)
         other = altered(one, quality=OTHERWISE)
         letters[outcome_of(one).letter] -= changed
-        letters[outcome_of(other).letter] += changed
+        letters[outcome_of(other).letter] = changed
     found = report(before, after)
     (cell,) = found.comparison.rewordings
     assert (cell.robustness.before.value, cell.robustness.after.value) == (0.9, 0.54)

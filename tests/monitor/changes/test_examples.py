@@ -62,7 +62,7 @@ def test_examples_show_the_same_request_before_and_since(database):
     """The answers of a reference prompt; nothing where no references are kept."""
     store = ReferenceStore(SqliteDocuments(database))
     store.add(reference("r2", kept("24 hours.", NOON + 700), former=(kept("A day.", NOON - 700),)))
-    side = silent_side([record(Silent(REFERENCES))])
+    side = silent_side(record(Silent(REFERENCES)))
     shown = exhibits(side, store).examples
     assert [(example.before.text, example.after.text) for example in shown] == [("A day.", "24 hours.")]
     assert exhibits(side, None).examples == ()
@@ -75,5 +75,5 @@ def test_without_the_key_nothing_is_shown(database):
         def find(self, _reference):
             raise SealError("the key is missing")
 
-    side = silent_side([record(Silent(REFERENCES))])
+    side = silent_side(record(Silent(REFERENCES)))
     assert exhibits(side, Sealed(SqliteDocuments(database))).unreadable

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
+from evenkeel.core.records import from_json, to_json
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.changes.stay import End
@@ -86,8 +85,8 @@ def test_each_parameter_is_followed_by_itself():
     ]
     (record,) = watch.records()
     assert record.kinds == {kinds.PARAMETERS}
-    again = RouteWatch.from_json("chat", json.loads(json.dumps(watch.to_json())))
-    assert again.to_json() == watch.to_json()
+    again = from_json(to_json(watch), RouteWatch)
+    assert again == watch
 
 
 def test_parameters_that_become_known_are_no_change():
@@ -189,8 +188,8 @@ def test_a_change_that_was_reversed_keeps_what_was_measured_while_it_was_in_effe
     after = record.after.counts("general.casing")
     assert (after.trials, after.shifted, record.after.exchanges) == (93, 93, 92)
     assert record.end == End("reversed", 300.0, 2 * 339 + 1, "m1", 92)
-    again = RouteWatch.from_json("chat", json.loads(json.dumps(watch.to_json())))
-    assert again.to_json() == watch.to_json()
+    again = from_json(to_json(watch), RouteWatch)
+    assert again == watch
     assert again.records()[0].end == record.end
 
 

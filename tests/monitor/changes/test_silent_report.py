@@ -13,7 +13,7 @@ from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.record import ChangeTally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.silent import Silent
-from evenkeel.monitor.detect.references import AskedVersion, ReferenceEvidence
+from evenkeel.monitor.detect.references import ReferenceEvidence
 from evenkeel.stores.changes import AnswerScores, ScoredReference
 
 NOTHING = GoldenHistory({}, {})
@@ -30,10 +30,9 @@ REFERENCES = ReferenceEvidence(
     evidence_log10=5.1,
     likeness=0.41,
     own=0.78,
-    versions=(AskedVersion("v3", 11, 0.38, 0.8), AskedVersion("v2", 7, 0.45, 0.75)),
     references=("r1", "r2"),
 )
-FOUND = Silent(REFERENCES, incident="c1")
+FOUND = Silent(REFERENCES)
 
 
 def record(silent, *marks, name="c1", route="chat", at=NOON + 1200):
@@ -99,20 +98,6 @@ def test_what_it_was_not_names_prompt_parameters_traffic_judge_and_noise():
     assert "did not change" not in only(record(FOUND, edited)).ruled_out[0]
 
 
-def test_the_same_model_on_several_routes_is_one_report():
-    """It has the id of the route that was first; the other's id leads to it, and both routes are listed."""
-    first = record(replace(FOUND, also_on=("mail",)))
-    second = record(replace(FOUND, incident="c1"), name="c2", route="mail", at=NOON + 7200)
-    report = only(second, first)
-    assert (report.id, report.routes) == ("c1", ("chat", "mail"))
-    assert report.is_called("c2")
-    assert report.title == "chat and mail: a silent change by the provider"
-    alone = only(second, scores=scores(8, 1))
-    assert (alone.id, alone.is_called("c1"), alone.effect) == ("c2", True, "worse"), "the first is gone"
-    apart = record(replace(FOUND, incident="c3"), name="c3", route="mail")
-    assert len(reports_of([first, apart], NOTHING)) == 2
-
-
 def scores(worse, better, *, judged=True):
     moves = ["worse"] * worse + ["better"] * better + ["same"] * (12 - worse - better)
     results = tuple(
@@ -146,10 +131,10 @@ def test_heuristics_never_say_worse():
 
 
 def test_facts_and_json_hold_the_evidence():
-    """Since when, and the prompt versions; the JSON is plain data."""
+    """Since when, and which reference prompts; the JSON is plain data."""
     report = only(record(FOUND))
     assert ("Began", "between 12 Aug 2026 11:50 and 12:10 UTC") in report.silent.facts
     body = asdict(report)["silent"]
-    assert body["routes"][0]["references"]["versions"][0]["prompt_version"] == "v3"
+    assert body["references"]["references"] == ("r1", "r2")
     assert dumps(body)
     assert report.candidate_lines[0].startswith("A silent change by the provider (shown by experiment): ")
