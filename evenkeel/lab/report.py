@@ -182,7 +182,7 @@ def make_report(
         cells=state.reports(),
         rollups=state.rollups(),
         incidents=[each for each in _incidents_in(stores, period) if route is None or route in each.routes],
-        changes=[change for change in changes if route is None or route in change.routes],
+        changes=[change for change in changes if route is None or route == change.route],
         costs=dict(sorted(costs.items())),
         days=dict(sorted(days.items())),
         notes=notes,
@@ -442,7 +442,7 @@ def _incident_line(incident: Incident) -> str:
 def _change_line(change: ChangeReport) -> str:
     effect = f" {change.silent.summary}" if change.silent is not None else ""
     return (
-        f"{figures.date_and_time(change.at)}: {figures.listing(change.routes)}: {change.said}; this "
+        f"{figures.date_and_time(change.at)}: {change.route}: {change.said}; this "
         f"coincided with {change.coincided}.{effect} ({change.id})"
     )
 
