@@ -22,7 +22,7 @@ import redis
 from benchmarks.chaos import faults
 from benchmarks.chaos.account import Evidence, Line
 from benchmarks.chaos.faults import Happened
-from benchmarks.chaos.scene import KEYS, PREFIX, Scene, acting, until
+from benchmarks.chaos.scene import KEYS, PREFIX, Scene, acting, skipped_by_workers, until
 from benchmarks.chaos.stage import (
     OtherHost,
     Process,
@@ -189,16 +189,9 @@ class OnRedis(Scene):
 
     def left_alone(self) -> Counter[str]:
         """What workers left alone, by reason, as they published it."""
-        skipped: Counter[str] = Counter()
         store = self.store()
         with contextlib.closing(store):
-            for snapshot in RedisCounterStore(store, time.time).read():
-                counters = snapshot["counters"]
-                if any(str(one[0]).startswith("trials") for one in counters):
-                    for name, labels, number in counters:
-                        if name == "exchanges_skipped":
-                            skipped[labels["reason"]] += number
-        return skipped
+            return skipped_by_workers(RedisCounterStore(store, time.time).read())
 
 
 async def run(folder: Path, options: Options) -> Evidence:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import sqlite3
@@ -15,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.chaos import faults
-from benchmarks.chaos.scene import KEYS, Scene, acting, until
+from benchmarks.chaos.scene import KEYS, Scene, acting, skipped_by_workers, until
 from benchmarks.chaos.stage import Process, evenkeel, series, trials_counted
 from benchmarks.chaos.traffic import Door
 from benchmarks.chaos.witness import seen_by_sqlite, watch_sqlite
 from benchmarks.machine import NotMeasured
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator
 
     from benchmarks.chaos.account import Evidence
@@ -149,6 +151,12 @@ class OnSqlite(Scene):
         rated = {one.id for one in seen_by_sqlite(self.database).verdicts if not one.failure}
         return self.folded() == len(rated)
 
+    def left_alone(self) -> Counter[str]:
+        """What workers left alone, by reason, as they published it."""
+        with contextlib.closing(sqlite3.connect(self.database, timeout=10.0)) as connection:
+            rows = connection.execute("SELECT body FROM counters").fetchall()
+        return skipped_by_workers(json.loads(body) for (body,) in rows)
+
     def kinds(self) -> list[faults.Kind]:
         """What can go wrong here."""
         return [*faults.of_one_machine(), *faults.of_models()]
@@ -182,4 +190,5 @@ async def run(folder: Path, options: Options) -> Evidence:
             waiting = await scene.settle()
             await scene.scraped.read()
             folded = {"the monitor": scene.folded()}
-            return scene.evidence(traffic, seen_by_sqlite(scene.database), waiting, {}, folded)
+            skipped = scene.left_alone()
+            return scene.evidence(traffic, seen_by_sqlite(scene.database), waiting, skipped, folded)

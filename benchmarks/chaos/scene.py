@@ -25,12 +25,13 @@ from benchmarks.chaos.traffic import Traffic
 from benchmarks.chaos.upstream import read_log
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from benchmarks.chaos.faults import Kind
     from benchmarks.chaos.traffic import Door
     from benchmarks.chaos.witness import Seen
+    from evenkeel.stores.counters import Snapshot
 
 
 _EVERY_S: Final = 0.5
@@ -293,3 +294,19 @@ class Options:
     """Requests per second of all 64 clients together."""
     fsync: str = "always"
     """Redis's `appendfsync`."""
+
+
+# Reasons for which workers leave an exchange alone; proxies skip for others.
+_OF_WORKERS: Final = frozenset(
+    {"settled", "unpriced", "budget", "budget_reserve", "budget_pace", "budget_share"}
+)
+
+
+def skipped_by_workers(snapshots: Iterable[Snapshot]) -> Counter[str]:
+    """Exchanges that workers left alone, by reason, from the counters of all processes."""
+    skipped: Counter[str] = Counter()
+    for snapshot in snapshots:
+        for name, labels, number in snapshot["counters"]:
+            if name == "exchanges_skipped" and labels["reason"] in _OF_WORKERS:
+                skipped[labels["reason"]] += number
+    return skipped
