@@ -13,6 +13,8 @@ _FOR_THE_OWNER_ONLY = 0o077
 def main() -> None:
     """Run the command line; exit code 2 if it cannot even be loaded."""
     os.umask(_FOR_THE_OWNER_ONLY)
+    if sys.stdin is None:  # closed by whoever started this, as `<&-` does; it is read as empty
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123 - open until the end
     try:
         from evenkeel.cli.main import main as run  # noqa: PLC0415 - a broken installation must not look like a verdict
     except Exception:  # noqa: BLE001 - as above

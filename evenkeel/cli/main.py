@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import json
 import os
 import re
+import sqlite3
 import sys
 from importlib import import_module
-from typing import Any, Final, TextIO
+from typing import Any, Final, NoReturn, TextIO
 
 import click
 from click.shell_completion import CompletionItem
@@ -54,6 +56,10 @@ help of the program would otherwise have to load every command, which takes seco
 # Commands in `evenkeel.cli.lab`, which may import `evenkeel.lab`; the others may not.
 _OF_LAB: Final = frozenset({"backtest", "bench", "calibrate", "judge-audit", "report", "simulate"})
 
+# Exit code where the machine is in the way: the same as for settings that cannot be used.
+_ENVIRONMENT: Final = 2
+# Errors of a full disk, a quota and a limit on the size of files.
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 # Key in the context's `meta` that tells whether the command was asked for JSON.
 _AS_JSON: Final = "evenkeel.json"
@@ -63,6 +69,13 @@ _OVERPRINTS: Final = re.compile("\r(?!\n)")
 
 class _Commands(click.Group):
     """Loads a command when it runs, and shows every expected error as one line with exit code 2."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        try:
+            return super().main(*args, **extra)
+        except OSError as error:  # of the help itself, which no command prints
+            click.echo(f"evenkeel: {_in_the_way(error)}", err=True)
+            sys.exit(_ENVIRONMENT)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(COMMANDS)
@@ -111,19 +124,40 @@ class _Commands(click.Group):
             _fail_as_json(shown.format_message(), shown.exit_code)
             ctx.exit(shown.exit_code)
         except UserError as error:
-            if ctx.meta[_AS_JSON]:
-                _fail_as_json(str(error), error.exit_code)
-            elif logs.is_json():
-                logs.log.error("%s", error)
-            else:
-                click.echo(f"evenkeel: {error}", err=True)
-            ctx.exit(error.exit_code)
+            _report(ctx, str(error), error.exit_code)
+        except BrokenPipeError:  # a reader that has left, as `| head` does; click ends quietly
+            raise
+        except (OSError, sqlite3.OperationalError) as error:
+            logs.log.debug("the machine is in the way", exc_info=True)
+            _report(ctx, _in_the_way(error), _ENVIRONMENT)
         except Exception:
             # The boundary of the process: in a log of events a crash is one event, not a hundred lines.
             if not logs.is_json():
                 raise
             logs.log.critical("evenkeel ended with an error of its own", exc_info=True)
             ctx.exit(1)
+
+
+def _report(ctx: click.Context, message: str, exit_code: int) -> NoReturn:
+    """Show why a command ends: as JSON if it was asked for that, as an event, or as a line of text."""
+    if ctx.meta[_AS_JSON]:
+        _fail_as_json(message, exit_code)
+    elif logs.is_json():
+        logs.log.error("%s", message)
+    else:
+        click.echo(f"evenkeel: {message}", err=True)
+    ctx.exit(exit_code)
+
+
+def _in_the_way(error: OSError | sqlite3.OperationalError) -> str:
+    """Say in one line what the machine refused: a full disk, a folder without permission, a locked store."""
+    if isinstance(error, OSError):
+        if error.filename is not None:
+            return f"{error.filename}: {error.strerror}"
+        if error.errno in _NO_ROOM:
+            return f"nothing more can be written: {error.strerror}; free some space, or write elsewhere"
+        return f"{type(error).__name__}: {error}"
+    return f"the store cannot be used: {error}; check the space and the permissions of the data folder"
 
 
 def _with_suggestion(error: click.ClickException) -> click.ClickException:

@@ -161,7 +161,9 @@ def _logging(context: click.Context, parameter: click.Parameter, value: str | No
     assert parameter.name is not None
     chosen = context.meta.setdefault("evenkeel.log", {})
     chosen[parameter.name] = value
-    logs.configure(chosen.get("log_level") or "info", chosen.get("log_format") or "auto")
+    # check-config ends by itself and is read by people, also in the log of a pipeline.
+    usual = "text" if context.command.name == "check-config" else "auto"
+    logs.configure(chosen.get("log_level") or "info", chosen.get("log_format") or usual)
     return value
 
 

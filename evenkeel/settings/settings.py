@@ -255,6 +255,8 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""
         problem = " ".join(str(getattr(error, "problem", error)).split())
+        if "'\\t'" in problem:
+            problem = "a line begins with a tab; indent with spaces"
         raise SettingsError(f"{path}:{line} is not YAML: {problem}") from error
     if raw is None:
         return {}
