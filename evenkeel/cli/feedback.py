@@ -1,30 +1,31 @@
-"""`feedback`: lists and exports people's ratings of verdicts."""
+"""`feedback`: exports people's ratings of verdicts as the two files that `evenkeel judge-audit` reads."""
 
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
-import msgspec
-from rich.table import Table
 
-from evenkeel.cli.label_lines import judge_lines, rating_lines
-from evenkeel.cli.options import emit, json_option, table_console, with_stores
-from evenkeel.console import wording
-from evenkeel.console.labels import QUALITIES, RATINGS, in_order
-from evenkeel.core import figures, rewordings
-from evenkeel.core.text import one_line
-from evenkeel.monitor.labels import human_agreement
+from evenkeel.cli.options import table_console, with_stores
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from evenkeel.core.pair import Answer
+    from evenkeel.core.verdict import Evidence
     from evenkeel.runtime.stores import Stores
-    from evenkeel.stores.labels import Label
+    from evenkeel.stores.labels import Label, Quality
 
+SIMILARITY: Final = "similarity"
+QUALITY_CHANGE: Final = "quality_change"
+METRICS: Final = (SIMILARITY, QUALITY_CHANGE)
+"""Metrics of the rows: similarity of two answers, and which of them is better."""
+SCALE: Final = "1-3"
+_QUALITY_STEPS: Final[dict[Quality, int]] = {"worse": 1, "equal": 2, "better": 3}
 
 _route = click.option("--route", metavar="NAME", help="Only this route.")
 _judge = click.option("--judge", metavar="MODEL", help="Only verdicts of this judge.")
@@ -33,49 +34,15 @@ _drawn = click.option("--drawn", is_flag=True, help="Only verdicts drawn at rand
 
 @click.group()
 def feedback() -> None:
-    """List and export people's ratings of trials, to measure the judge against.
+    """Export people's ratings of trials, to measure the judge against.
 
-    People rate trials on a trial's page in the console. Ratings are kept with their names, longer than the
-    trial itself. Works while `up` runs.
+    People rate trials on a trial's page in the console, and the page of the judge shows how far they agree
+    with it. Ratings are kept with their names, longer than the trial itself. Works while `up` runs.
 
     \b
-      evenkeel feedback list
       evenkeel feedback export -o labels.jsonl --recorded judge.jsonl
       evenkeel judge-audit labels.jsonl --recorded judge.jsonl
     """
-
-
-@feedback.command("list")
-@_route
-@_judge
-@_drawn
-@json_option
-@with_stores
-def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
-    """List ratings, newest first, and how far people agree with the judge."""
-    labels = _chosen(stores, **narrowed)
-    console = table_console()
-    if as_json:
-        emit(msgspec.to_builtins(labels))
-        return
-    if not labels:
-        click.echo("No ratings yet. Rate trials on their page in the console.", err=True)
-        return
-    console.print(_table(labels))
-    agreement = in_order(human_agreement(labels))
-    if agreement:
-        shown = Table("rated by", "verdicts", "agree", "95 % interval", "counted", "where not")
-        for rater in agreement:
-            wrong = rater.n - rater.agreed
-            shown.add_row(
-                " ".join(filter(None, (rater.decided_by, rater.judge))),
-                "drawn at random and rated blind" if rater.source == "drawn" else "chosen by people",
-                figures.percent(rater.value),
-                figures.points_interval(rater, 0),
-                f"{rater.agreed:,} of {rater.n:,}",
-                f"{rater.too_high:,} of {wrong:,} rated more similar than people say" if wrong else "",
-            )
-        console.print(shown)
 
 
 @feedback.command()
@@ -95,7 +62,7 @@ def export(stores: Stores, output: Path | None, recorded: Path | None, **narrowe
     """Write ratings as JSON lines for `evenkeel judge-audit`."""
     labels = _chosen(stores, **narrowed)
     if not labels:
-        raise SettingsError("no matching ratings; list them with `evenkeel feedback list`")
+        raise SettingsError("no matching ratings; people rate trials on their page in the console")
     if recorded is not None:
         labels = _judged(labels)
     rows = list(rating_lines(labels, stores.labels.texts))
@@ -137,31 +104,86 @@ def _chosen(stores: Stores, *, route: str | None, judge: str | None, drawn: bool
     return [label for label in labels if label.drawn or not drawn]
 
 
-def _table(labels: Sequence[Label]) -> Table:
-    shown = Table("verdict", "change made", "by", "when", "route", "rating", "people", "note")
-    for label in labels:
-        parts = []
-        if label.rating is not None:
-            parts.append(RATINGS[label.rating])
-        if label.quality is not None:
-            parts.append(QUALITIES[label.quality])
-        cells = (
-            label.verdict_id,
-            rewordings.label(label.perturbation),
-            label.by,
-            figures.moment_exact(label.at),
-            label.route,
-            "not rated" if label.judge_rating is None else wording.RATINGS[label.judge_rating],
-            "; ".join(parts),
-            label.note,
-        )
-        shown.add_row(*map(one_line, cells))
-    return shown
-
-
 def _write(path: Path, lines: Iterable[str]) -> None:
     text = "".join(f"{line}\n" for line in lines).encode()
     try:
         path.write_bytes(gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text)
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
+
+
+def rating_lines(labels: Iterable[Label], texts: Callable[[str], Evidence | None]) -> Iterator[str]:
+    """Yield the ratings that people gave, as a line of JSON per verdict and metric, without line ends.
+
+    Each has `item` (the verdict's id), `metric`, `scale`, `ratings` by person, `text` (the answer to the
+    changed prompt) and `context` (the request and the answer to the original), "" where they are not known.
+
+    Args:
+        labels: those that count.
+        texts: prompts and answers by verdict.
+    """
+    for verdict_id, labels_of_verdict in _by_verdict(labels).items():
+        evidence = texts(verdict_id)
+        for metric in METRICS:
+            ratings = {}
+            for label in labels_of_verdict:
+                rating = _said(label, metric)
+                if rating is not None:
+                    ratings[label.by] = rating
+            if ratings:
+                row = {
+                    "item": verdict_id,
+                    "metric": metric,
+                    "scale": SCALE,
+                    "ratings": ratings,
+                    "text": _answer(evidence.candidate) if evidence else "",
+                    "context": _context(evidence) if evidence else "",
+                }
+                yield json.dumps(row)
+
+
+def judge_lines(labels: Iterable[Label]) -> Iterator[str]:
+    """Yield the verdicts' ratings of the same items, for `--recorded`; a missing rating becomes a failure."""
+    for verdict_id, labels_of_verdict in _by_verdict(labels).items():
+        for metric in METRICS:
+            if all(_said(label, metric) is None for label in labels_of_verdict):
+                continue
+            row: dict[str, Any] = {"item": verdict_id, "metric": metric}
+            row |= {"strategy": "knowledge", "condition": "plain"}
+            row["rating"] = _judge_said(labels_of_verdict[0], metric)
+            if row["rating"] is None:
+                row["failure"] = "not_rated"
+            else:
+                row["justification"] = labels_of_verdict[0].explanation
+            yield json.dumps(row)
+
+
+def _by_verdict(labels: Iterable[Label]) -> dict[str, list[Label]]:
+    """Group labels by verdict; the verdict that was labelled first comes first."""
+    grouped: dict[str, list[Label]] = {}
+    for label in sorted(labels, key=lambda one: (one.at, one.verdict_id, one.by)):
+        grouped.setdefault(label.verdict_id, []).append(label)
+    return grouped
+
+
+def _said(label: Label, metric: str) -> int | None:
+    if metric == SIMILARITY:
+        return label.rating
+    return None if label.quality is None else _QUALITY_STEPS[label.quality]
+
+
+def _judge_said(label: Label, metric: str) -> int | None:
+    if metric == SIMILARITY:
+        return label.judge_rating
+    return None if label.judge_quality is None else _QUALITY_STEPS[label.judge_quality]
+
+
+def _answer(answer: Answer | None) -> str:
+    if answer is None:
+        return ""
+    calls = [f"{call.name}({call.arguments})" for call in answer.tool_calls]
+    return "\n".join([answer.text, *calls] if answer.text else calls)
+
+
+def _context(evidence: Evidence) -> str:
+    return f"Request:\n{evidence.prompt}\n\nFirst answer:\n{_answer(evidence.reference)}"

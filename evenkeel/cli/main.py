@@ -40,11 +40,9 @@ COMMANDS: Final = {
     "bench": "Measure offline how robust models are.",
     "calibrate": "Work out what scores mean, and set thresholds and limits.",
     "judge-audit": "Measure how far a judge agrees with people and resists a false hint.",
-    "feedback": "List and export people's ratings of trials.",
+    "feedback": "Export people's ratings of trials.",
     "simulate": "Serve a SIMULATED model of known robustness, or RECORDED answers.",
     "demo": "Watch the whole product work against a simulated model.",
-    "fingerprint": "Print the fingerprint of an API key.",
-    "completion": "Print the completion script for bash, zsh or fish.",
     "child": "",
 }
 """Help text of each command, in the order of the help; commands with an empty text are hidden.
@@ -231,6 +229,10 @@ def main() -> None:
     \b
     An incident is open? Start here:
       evenkeel incidents list --state open
+
+    \b
+    Completion in bash; zsh_source and fish_source are the other shells:
+      eval "$(_EVENKEEL_COMPLETE=bash_source evenkeel)"
     """
     _guard()
     click.get_current_context().with_resource(logs.collected())

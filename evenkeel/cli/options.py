@@ -162,7 +162,7 @@ def _logging(context: click.Context, parameter: click.Parameter, value: str | No
     chosen = context.meta.setdefault("evenkeel.log", {})
     chosen[parameter.name] = value
     # check-config ends by itself and is read by people, also in the log of a pipeline.
-    usual = "text" if context.command.name == "check-config" else "auto"
+    usual: logs.Format = "text" if context.command.name == "check-config" else "auto"
     logs.configure(chosen.get("log_level") or "info", chosen.get("log_format") or usual)
     return value
 
@@ -220,9 +220,6 @@ _sampling_options = together(
         metavar="SHARE",
         help=f"Share of requests to replay, 0 to 1.  {_default(Route, 'sampling_rate')}",
     ),
-    click.option(
-        "--task", metavar="NAME", help="Task of the requests, such as case_summary.  [default: recognized]"
-    ),
 )
 _scoring_options = together(
     click.option(
@@ -251,9 +248,6 @@ _scoring_options = together(
         f"[default: that of replays; with --judge-url {JUDGE_KEY}]",
     ),
 )
-_webhook_option = click.option(
-    "--webhook", metavar="URL", help="URL that receives each incident as a JSON POST."
-)
 
 settings_options = together(
     _upstream_option,
@@ -264,7 +258,6 @@ settings_options = together(
     _redis_option,
     _sampling_options,
     _scoring_options,
-    _webhook_option,
     log_options,
     click.option("--simulated", is_flag=True, default=None, hidden=True),
 )
@@ -282,7 +275,7 @@ proxy_options = together(
 """Options of the data plane alone."""
 worker_options = together(_config_option, _redis_option, _metrics_option, _scoring_options, log_options)
 """Options of a worker, which learns of the upstreams by the settings file."""
-monitor_options = together(_config_option, _redis_option, _console_option, _webhook_option, log_options)
+monitor_options = together(_config_option, _redis_option, _console_option, log_options)
 """Options of a monitor."""
 
 
@@ -339,7 +332,6 @@ def settings_of(
         "judge": ("judge", "model"),
         "judge_url": ("judge", "base_url"),
         "judge_key_env": ("judge", "api_key_env"),
-        "webhook": ("alerts", "webhook"),
         "redis_url": ("storage", "redis", "url"),
         "log_level": ("telemetry", "log_level"),
         "log_format": ("telemetry", "log_format"),
@@ -358,7 +350,7 @@ def settings_of(
             raise SettingsError("--no-judge cannot be combined with --judge, --judge-url, --judge-key-env")
         overrides["judge"] = None
     route = {}
-    for name in ("upstream", "sampling_rate", "task"):
+    for name in ("upstream", "sampling_rate"):
         if options.get(name) is not None:
             route[name] = options[name]
     settings = load(config, overrides, route)

@@ -102,7 +102,7 @@ class RouteMatch(Section):
     headers: dict[str, str] = {}
     """Request headers: all of them, with these values."""
     key_fingerprints: list[str] = []
-    """Fingerprints of API keys: `evenkeel fingerprint` prints one."""
+    """Fingerprints of API keys, as `printf %s "$KEY" | sha256sum | cut -c1-16` prints one."""
 
 
 class Trials(Section):

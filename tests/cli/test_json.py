@@ -107,9 +107,7 @@ def test_results_of_commands_that_change_something(run):
     assert run("changes", "forget-references", "--by", "ann") == {"deleted": 0, "routes": []}
 
 
-@pytest.mark.parametrize(
-    "name", ["incidents list", "changes list", "baseline list", "feedback list", "goldens list"]
-)
+@pytest.mark.parametrize("name", ["incidents list", "changes list", "baseline list", "goldens list"])
 def test_lists_without_an_entry_are_empty_arrays(run, name):
     """Not a sentence."""
     assert run(*name.split()) == []
@@ -133,9 +131,3 @@ def test_settings_are_checked_with_a_document(run):
         "checks",
     }
     del run
-
-
-def test_a_fingerprint(run, monkeypatch):
-    """It needs no store."""
-    monkeypatch.setenv("SOME_KEY", "sk-1")
-    assert run("fingerprint", "SOME_KEY", store=False).keys() == {"variable", "fingerprint"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from evenkeel.cli.label_lines import METRICS, judge_lines, rating_lines
+from evenkeel.cli.feedback import METRICS, judge_lines, rating_lines
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.records import from_json, to_json
 from evenkeel.core.verdict import Evidence, Failure, QualityScore

@@ -249,8 +249,6 @@ goldens list --json
 goldens show g1 --json
 goldens candidates --json
 backtest --json
-feedback list
-feedback list --json
 feedback export
 baseline list
 baseline list --json
