@@ -6,14 +6,13 @@ import asyncio
 import difflib
 import json
 import random
-import re
 import sys
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
-from rapidfuzz.distance import Levenshtein
 from rich.console import Console
 from rich.text import Text
 
@@ -147,7 +146,7 @@ Status = Literal["changed", "unchanged", "not_applicable", "needs_rewriter"]
 # Severity of perturbations that have no degrees.
 _ALL: Final = 1.0
 # Members of a body that carry its text, which is compared as text.
-_PROMPT_MEMBERS: Final = frozenset(member for api in APIS for member in api.prompt_members)
+_PROMPT_MEMBERS: Final = frozenset().union(*(api.prompt_members for api in APIS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,32 +305,31 @@ def read_prompt(text: str, where: str, api: Api | None, classify: Classifier) ->
 
 _CONTEXT_LINES: Final = 1
 _MOST_CHARACTERS: Final = 70
-_WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
-# Most characters of a line, before and after together, whose changed words are marked.
-_LONGEST_MARKED: Final = 100_000
-# Beyond it the comparison skips frequent lines, which would take the square of their number.
-_MANY_LINES: Final = 1_000
-_STYLES: Final = {"-": "red", "+": "green"}
+_STYLES: Final = {"-": "red", "+": "green", "@": "cyan"}
 
 
 def show(view: PromptView, tried: Sequence[PerturbationPreview], console: Console) -> None:
     """Print what was read, a diff for each variant, and why the other perturbations don't apply."""
     _prompt(view, console)
+    unchanged: list[tuple[PerturbationPreview, str]] = []
+    waiting: list[tuple[PerturbationPreview, str]] = []
+    inapplicable: list[tuple[PerturbationPreview, str]] = []
     for preview in tried:
-        if isinstance(preview.outcome, PromptView) and preview.status == "changed":
-            _say(console)
-            _say(console, Text(f"--- prompt\n+++ {_title(preview)}", style="bold"))
-            for line in diff_of(view, preview.outcome):
-                _say(console, line)
-    noise = "shows the endpoint's own noise"
-    _listed(
-        "Sent again as it is",
-        [(preview, noise) for preview in tried if preview.status == "unchanged"],
-        console,
-    )
-    asked = [(preview, asked_of_rewriter(preview)) for preview in tried if preview.status == "needs_rewriter"]
-    _listed("Needs a rewriter", asked, console)
-    _listed("Not applicable", [(preview, preview.why) for preview in tried if preview.why], console)
+        match preview.outcome:
+            case NotApplicable():
+                inapplicable.append((preview, preview.why))
+            case Draft():
+                waiting.append((preview, asked_of_rewriter(preview)))
+            case variant if preview.status == "changed":
+                _say(console)
+                _say(console, Text(f"--- prompt\n+++ {_title(preview)}", style="bold"))
+                for line in diff_of(view, variant):
+                    _say(console, line)
+            case _:
+                unchanged.append((preview, "shows the endpoint's own noise"))
+    _listed("Sent again as it is", unchanged, console)
+    _listed("Needs a rewriter", waiting, console)
+    _listed("Not applicable", inapplicable, console)
 
 
 def _say(console: Console, *pieces: Text | str) -> None:
@@ -358,43 +356,11 @@ def _title(tried: PerturbationPreview) -> str:
 
 
 def diff_lines(before: list[str], after: list[str]) -> Iterator[Text]:
-    """Yield lines as `git diff` prints them, with changed words marked if there are colors."""
-    many = len(before) + len(after) > _MANY_LINES  # of which none may be looked for at every place
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=many)
-    for group in matcher.get_grouped_opcodes(_CONTEXT_LINES):
-        yield Text(
-            f"@@ -{group[0][1] + 1},{group[-1][2] - group[0][1]} +{group[0][3] + 1},"
-            f"{group[-1][4] - group[0][3]} @@",
-            style="cyan",
-        )
-        for tag, low, high, new_low, new_high in group:
-            if tag == "equal":
-                yield from (Text(f" {line}") for line in before[low:high])
-            else:
-                yield from _replaced(before[low:high], after[new_low:new_high])
-
-
-def _replaced(old: list[str], new: list[str]) -> Iterator[Text]:
-    if len(old) != len(new):
-        yield from (Text(f"-{line}", style="red") for line in old)
-        yield from (Text(f"+{line}", style="green") for line in new)
-        return
-    marked = [_marked(before, after) for before, after in zip(old, new, strict=True)]
-    yield from (before for before, _ in marked)
-    yield from (after for _, after in marked)
-
-
-def _marked(old: str, new: str) -> tuple[Text, Text]:
-    """Return a line before and after, with differences in reverse video, so that blanks are visible."""
-    before, after = Text("-", style="red"), Text("+", style="green")
-    if len(old) + len(new) > _LONGEST_MARKED:
-        return before.append(old), after.append(new)
-    left, right = _WORDS.findall(old), _WORDS.findall(new)
-    for step in Levenshtein.opcodes(left, right):
-        style = "" if step.tag == "equal" else "reverse"
-        before.append("".join(left[step.src_start : step.src_end]), style)
-        after.append("".join(right[step.dest_start : step.dest_end]), style)
-    return before, after
+    """Yield lines as `git diff` prints them."""
+    lines = difflib.unified_diff(before, after, n=_CONTEXT_LINES, lineterm="")
+    # The first two name files.
+    for line in islice(lines, 2, None):
+        yield Text(line, style=_STYLES.get(line[0], ""))
 
 
 def asked_of_rewriter(tried: PerturbationPreview) -> str:

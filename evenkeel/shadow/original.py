@@ -185,7 +185,7 @@ class Reader:
         stated = self.stated.get(exchange.route)
         if stated is not None:
             return view.classified(stated.classify), stated.fingerprint
-        self.learner.observe(exchange.route, view.slots, exchange.id)
+        self.learner.observe(exchange.route, view.slots)
         version = self.learner.version(exchange.route, view.slots)
         classified = view.classified(self.learner.classifier(exchange.route))
         return classified, version

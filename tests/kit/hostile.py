@@ -202,16 +202,16 @@ def _streamed(text: str) -> str:
 
 def _learnt(view: PromptView) -> None:
     learner = TemplateLearner()
-    for number in range(3):
-        learner.observe("main", view.slots, str(number))
+    for _ in range(3):
+        learner.observe("main", view.slots)
         learner.version("main", view.slots)
     view.classified(learner.classifier("main"))
 
 
 def _learnt_apart(views: tuple[PromptView, ...]) -> None:
     learner = TemplateLearner()
-    for number, view in enumerate((*views, *views)):
-        learner.observe("main", view.slots, str(number))
+    for view in (*views, *views):
+        learner.observe("main", view.slots)
         learner.version("main", view.slots)
         view.classified(learner.classifier("main"))
 

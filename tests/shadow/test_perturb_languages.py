@@ -246,7 +246,7 @@ def test_kinds_of_languages_apply_before_and_after_a_template_is_learned(languag
     for number, subject in enumerate(SUBJECTS):
         text = f"{before}\n\n{BY_LANGUAGE[language]} {subject} {number}\n\n{after}"
         view = view_of(("user", text))
-        learner.observe("route", view.slots, str(number))
+        learner.observe("route", view.slots)
         views.append(view)
     unknown, known = views[-1], views[-1].classified(learner.classifier("route"))
     assert {one.kind for one in unknown.segments} == {"input"}

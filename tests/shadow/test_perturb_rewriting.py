@@ -13,7 +13,6 @@ from evenkeel.core.pair import AS_BEFORE, AnswerForm
 from evenkeel.shadow.perturbations import Draft, NotApplicable, RewriteTask, protected_spans
 from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.compound import COMPOUNDS, Compound
-from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.crosslingual import CrossLingual
 from evenkeel.shadow.perturbations.multilingual import Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
@@ -182,22 +181,6 @@ def test_a_part_that_does_not_apply_ends_it() -> None:
         )
     )
     assert outcome == NotApplicable("part_already_in_language", "multilingual.de: the input is in de already")
-
-
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        ((Spelling(),), "two or more"),
-        ((Spelling(), Spelling()), "'general.spelling' twice"),
-        ((IdenticalResend(), Spelling()), "changes nothing"),
-        ((Multilingual("es"), Multilingual("de")), "more than one language of the answer: es, de"),
-        ((Multilingual("es"), CrossLingual("de", "fr")), "more than one language"),
-    ],
-)  # fmt: skip
-def test_parts_that_exclude_each_other_are_refused(parts, message) -> None:
-    """Too few, repeated, idle or contradicting parts are an error when the compound is made."""
-    with pytest.raises(ValueError, match=message):
-        Compound("x", parts)
 
 
 @pytest.mark.parametrize("kind", COMPOUNDS, ids=lambda kind: kind.name)

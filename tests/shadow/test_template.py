@@ -65,11 +65,11 @@ def filled(rng: random.Random, prompt: str = PROMPT, **fields: str) -> list[Slot
     return user_slot(prompt.format(**values))
 
 
-def observe(learner: TemplateLearner, requests: Iterable[list[SlotText]], start: int = 0) -> list[str | None]:
+def observe(learner: TemplateLearner, requests: Iterable[list[SlotText]]) -> list[str | None]:
     """The version that each request has once it was observed."""
     names = []
-    for number, slots in enumerate(requests, start):
-        learner.observe("mail", slots, str(number))
+    for slots in requests:
+        learner.observe("mail", slots)
         names.append(fingerprint_of(learner, slots))
     return names
 
@@ -213,7 +213,7 @@ def test_a_date_that_changes_daily_is_input() -> None:
     names = set()
     for number in range(120):
         slots = filled(rng, prompt, sender=f"{1 + number // 30} March 2026")
-        learner.observe("mail", slots, str(number))
+        learner.observe("mail", slots)
         names.add(fingerprint_of(learner, slots))
         if number >= 20:
             assert ("input", f"{1 + number // 30} March 2026") in kinds_of(learner, slots)[0]
@@ -237,9 +237,9 @@ def test_long_texts_are_read_at_their_ends() -> None:
 def test_odd_texts_are_survived(text: str) -> None:
     """No text breaks the learner, and whatever it says joins to the text."""
     learner, rng = taught(), random.Random(20)
-    for number in range(10):
+    for _ in range(10):
         for slots in (user_slot(text), filled(rng, message=text), filled(rng, sender=text)):
-            learner.observe("mail", slots, f"{number} {len(slots[0].text)}")
+            learner.observe("mail", slots)
             blocks = learner.classifier("mail")(slots)
             assert ["".join(block.text for block in one) for one in blocks] == [slots[0].text]
     learner.observe("mail", [])
@@ -269,7 +269,7 @@ def test_a_restart_forgets_nothing() -> None:
 def test_a_snapshot_holds_no_input() -> None:
     """What users wrote is not in the snapshot."""
     learner, rng = taught(), random.Random(16)
-    learner.observe("mail", filled(rng, message="xylophone rehearsal"), "secret")
+    learner.observe("mail", filled(rng, message="xylophone rehearsal"))
     written = json.dumps(learner.snapshot())
     assert "xylophone" not in written
     assert "garden centre" in written
@@ -288,9 +288,9 @@ def test_threads_may_share_a_learner() -> None:
 
     def work(seed: int) -> None:
         rng = random.Random(seed)
-        for number in range(40):
+        for _ in range(40):
             slots = filled(rng)
-            learner.observe("mail", slots, f"{seed} {number}")
+            learner.observe("mail", slots)
             assert "".join(text for _, text in kinds_of(learner, slots)[0]) == slots[0].text
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
@@ -299,15 +299,6 @@ def test_threads_may_share_a_learner() -> None:
     for thread in threads:
         thread.join()
     assert learner._routes["mail"].requests == 160
-
-
-def test_a_redelivered_exchange_is_not_counted_again() -> None:
-    """The same exchange id adds nothing to what is known of a route."""
-    learner = taught()
-    for key, more in (("7", 0), ("new", 1)):
-        before = learner.snapshot()["routes"]["mail"]["requests"]
-        learner.observe("mail", filled(random.Random(6)), key)
-        assert learner.snapshot()["routes"]["mail"]["requests"] == before + more
 
 
 def test_several_templates_on_one_route() -> None:
@@ -329,7 +320,7 @@ def test_two_versions_side_by_side() -> None:
     """A second wording, mixed with the first once that is known, is template with a version of its own."""
     learner, rng = taught(), random.Random(12)
     tried = PROMPT.replace("and say why", "without giving any reasons for it")
-    observe(learner, (filled(rng, rng.choice([PROMPT, tried])) for _ in range(100)), 100)
+    observe(learner, (filled(rng, rng.choice([PROMPT, tried])) for _ in range(100)))
     one, two = filled(rng), filled(rng, tried)
     assert fingerprint_of(learner, one) == fingerprint_of(taught(), one)
     assert fingerprint_of(learner, two) not in {None, fingerprint_of(learner, one)}
@@ -344,7 +335,7 @@ def test_added_words_are_a_new_version(old: str, new: str) -> None:
     learner, rng = taught(), random.Random(23)
     before = fingerprint_of(learner, filled(rng))
     requests = [filled(rng, PROMPT.replace(old, new)) for _ in range(30)]
-    names = observe(learner, requests, 100)
+    names = observe(learner, requests)
     assert names[4] not in {None, before}
     assert set(names[:4]) <= {before, names[4]}
     assert set(names[4:]) == {names[4]}
@@ -357,9 +348,9 @@ def test_an_edit_and_its_return() -> None:
     learner, rng = taught(), random.Random(13)
     old = fingerprint_of(learner, filled(rng))
     edited = PROMPT.replace("garden centre", "garden museum")
-    new = observe(learner, (filled(rng, edited) for _ in range(5)), 100)[-1]
+    new = observe(learner, (filled(rng, edited) for _ in range(5)))[-1]
     assert new not in {None, old}
-    assert observe(learner, [filled(rng)], 200) == [old]
+    assert observe(learner, [filled(rng)]) == [old]
 
 
 def test_an_edit_rolled_out_slowly_is_noticed() -> None:
@@ -368,7 +359,7 @@ def test_an_edit_rolled_out_slowly_is_noticed() -> None:
     edited = PROMPT.replace("garden centre", "garden museum")
     old = fingerprint_of(learner, filled(rng))
     prompts = (edited if rng.random() < number / 12 else PROMPT for number in range(30))
-    assert observe(learner, (filled(rng, prompt) for prompt in prompts), 100)[-1] not in {None, old}
+    assert observe(learner, (filled(rng, prompt) for prompt in prompts))[-1] not in {None, old}
 
 
 def test_a_long_constant_prompt_is_template() -> None:
@@ -385,7 +376,7 @@ def test_a_long_constant_prompt_is_template() -> None:
     assert {kind for kind, _ in kinds_of(learner, slots(system))[0]} == {"template"}
     middle = len(system) // 2
     edited = system[:middle] + " altered " + system[middle:]
-    assert observe(learner, (slots(edited) for _ in range(5)), 100)[-1] not in {None, old}
+    assert observe(learner, (slots(edited) for _ in range(5)))[-1] not in {None, old}
     assert {kind for kind, _ in kinds_of(learner, slots(edited))[0]} == {"template"}
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.pair import AnswerForm
+from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.casing import Casing
-from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.multilingual import Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
 from evenkeel.shadow.perturbations.protocol import NOTHING, Draft, NotApplicable
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations.protocol import Outcome, Perturbation, Requirement
     from evenkeel.shadow.prompt import PromptView
 
-# One part alone would be that part under another name.
-_FEWEST: Final = 2
 # Each part has a seed of its own, so that one that is left out changes no other.
 _SEED_BITS: Final = 53
 
@@ -53,27 +50,16 @@ class Compound:
 
         Args:
             name: Without the category: "typos" gives "compound.typos".
-            parts: At least two, in the order in which they are applied.
-
-        Raises: ValueError if there are fewer, one occurs twice or is the control, or two want
-            different things of the answer (two formats, two languages).
+            parts: At least two, in the order in which they are applied. At most one asks for a form of the
+                answer.
         """
-        names = [part.name for part in parts]
-        if len(parts) < _FEWEST:
-            raise ValueError(f"compound {name!r} needs two or more perturbations, got {len(parts)}")
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise ValueError(f"compound {name!r} has {twice[0]!r} twice")
-        control = next((part.name for part in parts if isinstance(part, IdenticalResend)), None)
-        if control:
-            raise ValueError(f"compound {name!r} has {control!r}, which changes nothing")
         self.name: Final = f"compound.{name}"
         self.parts: Final = tuple(parts)
         self.version: Final = sum(part.version for part in parts)
         """Version, which increases with that of each part."""
         self.graded: Final = any(part.graded for part in parts)
         self.requires: Final[frozenset[Requirement]] = NOTHING.union(*(part.requires for part in parts))
-        self.wanted: Final = _merged(name, parts)
+        self.wanted: Final = next((part.wanted for part in parts if part.wanted != AS_BEFORE), AS_BEFORE)
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """A variant with all parts applied, as `Perturbation.apply`.
@@ -86,7 +72,7 @@ class Compound:
         return self._from(0, view, severity, seeds)
 
     def _from(self, index: int, view: PromptView, severity: float, seeds: list[int]) -> Outcome:
-        """Return the outcome of the parts from `place` on, given the outcome of the earlier ones."""
+        """Return the outcome of the parts from `index` on, given the outcome of the earlier ones."""
         if index == len(self.parts):
             return view
         part = self.parts[index]
@@ -102,17 +88,6 @@ class Compound:
                 return Draft(tasks, lambda texts: self._after(index, finish(texts), severity, seeds))
             case _:
                 return self._from(index + 1, outcome, severity, seeds)
-
-
-def _merged(name: str, parts: Sequence[Perturbation]) -> AnswerForm:
-    formats = [part.wanted.format for part in parts if part.wanted.format is not None]
-    languages = [part.wanted.language for part in parts if part.wanted.language is not None]
-    for what, asked in (("format", formats), ("language", languages)):
-        if len(asked) > 1:
-            raise ValueError(
-                f"compound {name!r} asks for more than one {what} of the answer: {', '.join(asked)}"
-            )
-    return AnswerForm(formats[0] if formats else None, languages[0] if languages else None)
 
 
 COMPOUNDS: Final = (

@@ -79,7 +79,7 @@ def chatter_in(task: RewriteTask, text: str, tag: str) -> str:
         return "a remark at its end"
     if _new(_fenced, original, text):
         return "a code fence around it"
-    return "quotation marks around it" if _quoted(original, text) else ""
+    return "quotation marks around it" if _new(_quoted, original, text) else ""
 
 
 def _new(rule: Callable[[str], object], original: str, text: str) -> bool:
@@ -95,19 +95,13 @@ def _closes(text: str) -> bool:
 def _fenced(text: str) -> bool:
     """Return whether the first and the last line are fences of one kind."""
     bare = text.strip()
-    _, _, rest = bare.partition("\n")
-    inner = rest.removesuffix(bare[:3])
-    return bare.startswith(_FENCES) and inner != rest and "\n" in inner[len(inner.rstrip()) :]
+    return bare.startswith(_FENCES) and bare.endswith(f"\n{bare[:3]}")
 
 
-def _quoted(original: str, text: str) -> bool:
-    """Return whether the text is enclosed in marks that do not occur in the original."""
-    for opens, closes in _QUOTES:
-        had = original.count(opens) + original.count(closes)
-        has = text.count(opens) + text.count(closes)
-        if text[:1] == opens and text[-1:] == closes and has > had:
-            return True
-    return False
+def _quoted(text: str) -> bool:
+    """Return whether the text is enclosed in quotation marks."""
+    bare = text.strip()
+    return len(bare) > 1 and bare[0] + bare[-1] in _QUOTES
 
 
 # Translation of full-width digits to ASCII digits, which mean the same to a reader.

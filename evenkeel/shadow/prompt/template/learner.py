@@ -22,8 +22,6 @@ FORMAT: Final = 2
 
 
 _MOST_ROUTES: Final = 256
-# Shapes of requests come from clients, so their number is bounded.
-_MOST_KEYS: Final = 512
 
 
 class TemplateLearner:
@@ -37,14 +35,8 @@ class TemplateLearner:
         self._lock = threading.Lock()
         self._routes: OrderedDict[str, RouteTemplates] = OrderedDict()
 
-    def observe(self, route: str, slots: Sequence[SlotText], key: str = "") -> None:
-        """Learn from one request.
-
-        Args:
-            route: Name of the route.
-            slots: All text of the request.
-            key: Id of the exchange; one that was given before is not counted again.
-        """
+    def observe(self, route: str, slots: Sequence[SlotText]) -> None:
+        """Learn from the text of one request of a route."""
         shape, texts = _read(slots)
         if not texts:
             return
@@ -53,12 +45,6 @@ class TemplateLearner:
             self._routes.move_to_end(route)
             if len(self._routes) > _MOST_ROUTES:
                 self._routes.popitem(last=False)
-            if key:
-                if key in templates.keys:
-                    return
-                templates.keys[key] = None
-                if len(templates.keys) > _MOST_KEYS:
-                    templates.keys.popitem(last=False)
             templates.observe(shape, texts)
 
     def classifier(self, route: str) -> Classifier:

@@ -6,7 +6,6 @@ wait, until two that are alike begin a new template.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -61,7 +60,6 @@ class RouteTemplates:
     def __init__(self) -> None:
         self.requests = 0
         self.templates: list[LearnedTemplate] = []
-        self.keys: OrderedDict[str, None] = OrderedDict()
         self._waiting: list[_WaitingRequest] = []
 
     def observe(self, shape: Shape, texts: Texts) -> None:
