@@ -13,10 +13,10 @@ from evenkeel.simulate.apis import (
     SimulatedChat,
     SimulatedCompletion,
     answer_head,
-    bundles,
     choice_answer,
     data_event,
     named_event,
+    pieces,
     stream_end,
     tier,
 )
@@ -70,13 +70,11 @@ class SimulatedCompletions(SimulatedApi):
             completion, "text_completion", _choice(completion.text, completion.finish_reason)
         )
 
-    def events(
-        self, completion: SimulatedCompletion, *, include_usage: bool, tokens_per_event: int
-    ) -> Iterator[bytes]:
+    def events(self, completion: SimulatedCompletion, *, include_usage: bool) -> Iterator[bytes]:
         """The text in pieces, the finish reason with an empty one, the counts if asked for, `[DONE]`."""
         head = answer_head(completion, "text_completion")
         usage: dict[str, Any] = {"usage": None} if include_usage else {}
-        for piece in bundles(completion.text, tokens_per_event):
+        for piece in pieces(completion.text):
             yield data_event({**head, "choices": [_choice(piece, None)], **usage})
         yield data_event({**head, "choices": [_choice("", completion.finish_reason)], **usage})
         yield from stream_end(completion, head, include_usage=include_usage)
@@ -130,9 +128,7 @@ class SimulatedMessages(SimulatedApi):
         message = _message(completion, [_block(completion)], _stop_reason(completion), completion.tokens)
         return json.dumps(message).encode()
 
-    def events(
-        self, completion: SimulatedCompletion, *, include_usage: bool, tokens_per_event: int
-    ) -> Iterator[bytes]:
+    def events(self, completion: SimulatedCompletion, *, include_usage: bool) -> Iterator[bytes]:
         """Yield everything from `message_start` to `message_stop`.
 
         Token counts are always there; `include_usage` is of no concern to this API.
@@ -144,7 +140,7 @@ class SimulatedMessages(SimulatedApi):
         yield named_event({"type": "content_block_start", "index": 0, "content_block": opened})
         yield named_event({"type": "ping"})
         kind, field = ("input_json_delta", "partial_json") if call else ("text_delta", "text")
-        for piece in bundles(call.arguments if call else completion.text, tokens_per_event):
+        for piece in pieces(call.arguments if call else completion.text):
             delta = {"type": kind, field: piece}
             yield named_event({"type": "content_block_delta", "index": 0, "delta": delta})
         yield named_event({"type": "content_block_stop", "index": 0})
@@ -262,19 +258,17 @@ class SimulatedResponses(SimulatedApi):
         """The whole response with its one output item."""
         return json.dumps(_response(completion, _ended(completion), [_item(completion)])).encode()
 
-    def events(
-        self, completion: SimulatedCompletion, *, include_usage: bool, tokens_per_event: int
-    ) -> Iterator[bytes]:
+    def events(self, completion: SimulatedCompletion, *, include_usage: bool) -> Iterator[bytes]:
         """Yield everything from `response.created` to `response.completed`, which holds the whole response.
 
         Token counts are always in the last one; `include_usage` is of no concern to this API.
         """
         del include_usage
-        for number, event in enumerate(_events(completion, tokens_per_event)):
+        for number, event in enumerate(_events(completion)):
             yield named_event({**event, "sequence_number": number})
 
 
-def _events(completion: SimulatedCompletion, tokens_per_event: int) -> Iterator[dict[str, Any]]:
+def _events(completion: SimulatedCompletion) -> Iterator[dict[str, Any]]:
     item = _item(completion)
     began = _response(completion, "in_progress", [])
     yield {"type": "response.created", "response": began}
@@ -285,7 +279,7 @@ def _events(completion: SimulatedCompletion, tokens_per_event: int) -> Iterator[
         opened = {**item, "status": "in_progress", "arguments": ""}
         yield {"type": "response.output_item.added", "output_index": 0, "item": opened}
         kind = "response.function_call_arguments"
-        for piece in bundles(call.arguments, tokens_per_event):
+        for piece in pieces(call.arguments):
             yield {"type": f"{kind}.delta", **location, "delta": piece}
         yield {"type": f"{kind}.done", **location, "name": call.name, "arguments": call.arguments}
     else:
@@ -293,7 +287,7 @@ def _events(completion: SimulatedCompletion, tokens_per_event: int) -> Iterator[
         yield {"type": "response.output_item.added", "output_index": 0, "item": opened}
         location = {**location, "content_index": 0}
         yield {"type": "response.content_part.added", **location, "part": _part("")}
-        for piece in bundles(completion.text, tokens_per_event):
+        for piece in pieces(completion.text):
             yield {"type": "response.output_text.delta", **location, "delta": piece, "logprobs": []}
         yield {"type": "response.output_text.done", **location, "text": completion.text, "logprobs": []}
         yield {"type": "response.content_part.done", **location, "part": _part(completion.text)}

@@ -77,13 +77,6 @@ def pieces(text: str) -> list[str]:
     return [*cut, rest] if rest else cut
 
 
-def bundles(text: str, size: int) -> Iterator[str]:
-    """The text cut into pieces of `size` tokens."""
-    tokens = pieces(text)
-    for start in range(0, len(tokens), size):
-        yield "".join(tokens[start : start + size])
-
-
 def chat_usage(completion: SimulatedCompletion) -> dict[str, Any]:
     """Token counts as chat completions and completions name them."""
     return {
@@ -123,9 +116,7 @@ class SimulatedApi(Protocol):
         """The body of an answer that is not streamed."""
         ...
 
-    def events(
-        self, completion: SimulatedCompletion, *, include_usage: bool, tokens_per_event: int
-    ) -> Iterator[bytes]:
+    def events(self, completion: SimulatedCompletion, *, include_usage: bool) -> Iterator[bytes]:
         """The events of a streamed answer, the one that ends it included."""
         ...
 
@@ -211,9 +202,7 @@ class SimulatedChat(SimulatedApi):
         }
         return choice_answer(completion, "chat.completion", choice)
 
-    def events(
-        self, completion: SimulatedCompletion, *, include_usage: bool, tokens_per_event: int
-    ) -> Iterator[bytes]:
+    def events(self, completion: SimulatedCompletion, *, include_usage: bool) -> Iterator[bytes]:
         """The first event holds the role, the last but one the finish reason, then comes `[DONE]`.
 
         With `include_usage` a further one without choices holds the token counts.
@@ -230,13 +219,13 @@ class SimulatedChat(SimulatedApi):
             arguments = call["function"]["arguments"]
             call["function"]["arguments"] = ""
             yield event({"role": "assistant", "content": None, "tool_calls": [{"index": 0, **call}]})
-            for piece in bundles(arguments, tokens_per_event):
+            for piece in pieces(arguments):
                 yield event({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
         else:
             yield event({"role": "assistant", "content": "", "refusal": None})
             # The events of the text differ in the text alone: everything around it is written once.
             before, after = event({"content": "\0"}).split(rb'"\u0000"')
-            for piece in bundles(completion.text, tokens_per_event):
+            for piece in pieces(completion.text):
                 yield before + json.dumps(piece).encode() + after
         yield event({}, _finish_reason(completion))
         yield from stream_end(completion, head, include_usage=include_usage)

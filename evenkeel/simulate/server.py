@@ -104,28 +104,20 @@ class ServedCall:
         self._scope = scope
         self._receive = receive
         self._send = send
-        self._watch: asyncio.Future[Any] | None = None
         self._state = simulation.find(None)
         self._due = 0.0
 
     async def run(self) -> None:
         """Answer the call, and count it for the model that answers."""
-        counts = self._simulation.counts(self._state)
         try:
             request = await self._request()
             self._state = self._simulation.serving(request.model)
-            counts = self._simulation.counts(self._state)
-            counts.calls += 1
-            counts.streamed += request.stream
+            self._simulation.calls[self._state.name] += 1
             await self._answer(request)
         except WireError as error:
-            counts.errors += 1
             await self._start(error.status, [_JSON, *error.headers()], self._api.error(error))
         except _ClientLeftError:
-            counts.abandoned += 1
-        finally:
-            if self._watch is not None:
-                self._watch.cancel()
+            return
 
     async def _request(self) -> ModelRequest:
         if self._scope["method"] != "POST":
@@ -142,11 +134,7 @@ class ServedCall:
         completion = complete(simulation, state, request, self._api.id_prefix)
         self._due = asyncio.get_running_loop().time()
         if request.stream:
-            events = self._api.events(
-                completion,
-                include_usage=request.include_usage,
-                tokens_per_event=simulation.settings.tokens_per_event,
-            )
+            events = self._api.events(completion, include_usage=request.include_usage)
             await self._stream(completion, list(events))
             return
         await self._spend(state.latency_s)
@@ -193,21 +181,13 @@ class ServedCall:
         self._due += seconds
         left = self._due - asyncio.get_running_loop().time()
         if left >= _SHORTEST_WAIT_S:
-            await self._wait(left)
-
-    async def _wait(self, seconds: float) -> None:
-        """Wait that long, but not longer than the client."""
-        if self._watch is None:
-            self._watch = asyncio.ensure_future(self._receive())
-        done, _ = await asyncio.wait((self._watch,), timeout=seconds)
-        if done:
-            raise _ClientLeftError
+            await asyncio.sleep(left)
 
 
 def complete(
     simulation: Simulation, state: ModelState, request: ModelRequest, id_prefix: str
 ) -> SimulatedCompletion:
-    """The answer of a model to a request. Counts its condition, if it has one."""
+    """The answer of a model to a request."""
     function = None
     if state.name == REWRITER_MODEL:
         text = rewrite(request.messages, simulation.subjects)
@@ -217,7 +197,6 @@ def complete(
         return _complete_recorded(simulation, simulation.recorded, state, request, id_prefix)
     else:
         condition = simulation.model(state).condition(request.messages, simulation.rng)
-        simulation.counts(state).conditions[condition] += 1
         reading = read(request.messages, request.form, simulation.subjects)
         function = requested_tool(request)
         text = "" if function else say(reading, condition)
@@ -278,7 +257,7 @@ def create_app(simulation: Simulation) -> Litestar:
       `/openai/deployments/NAME` in place of `/v1`
     - `GET /v1/models`, `GET /v1/models/{id}`
     - `GET /simulate/models`, `GET` and `PUT /simulate/models/{name}` (a JSON patch of `ModelPatch`)
-    - `GET /simulate/truth?model=`: the `Planted` deltas; `GET /simulate/stats`: `CallCounts` by model
+    - `GET /simulate/truth?model=`: the `Planted` deltas
     - `GET /simulate/recorded`, `PUT /simulate/recorded` (a JSON `RecordedChange`), where answers are recorded
     - `GET /healthz`
     """
@@ -309,10 +288,6 @@ def create_app(simulation: Simulation) -> Litestar:
     def truth(model: FromQuery[str | None] = None) -> dict[str, Any]:
         return _truth(simulation, model)
 
-    @get("/simulate/stats", sync_to_thread=False)
-    def stats() -> dict[str, Any]:
-        return {model.name: asdict(simulation.counts(model)) for model in simulation.models}
-
     @get("/healthz", sync_to_thread=False, media_type="text/plain")
     def healthz() -> str:
         return "ok\n"
@@ -328,7 +303,6 @@ def create_app(simulation: Simulation) -> Litestar:
             state,
             change,
             truth,
-            stats,
             *_recorded_handlers(simulation),
             healthz,
         ],

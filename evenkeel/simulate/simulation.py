@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evenkeel.simulate.apis import SimulatedChat
-from evenkeel.simulate.content import Condition
 from evenkeel.simulate.judge import JUDGE_MODEL
 from evenkeel.simulate.model import SimulatedModel
 from evenkeel.simulate.requests import WireError
@@ -172,20 +172,6 @@ def read_patch(body: bytes) -> dict[str, Any]:
         ) from error
 
 
-@dataclass(slots=True)
-class CallCounts:
-    """Counts of a model's calls since the start."""
-
-    calls: int = 0
-    streamed: int = 0
-    errors: int = 0
-    """Answers with an error status."""
-    abandoned: int = 0
-    """Calls whose client left before the end."""
-    conditions: dict[str, int] = field(default_factory=lambda: dict.fromkeys(map(str, Condition), 0))
-    """Answers by their planted state."""
-
-
 @dataclass(frozen=True, slots=True)
 class SimulationSettings:
     """Settings that stay fixed while a simulation runs."""
@@ -196,8 +182,6 @@ class SimulationSettings:
     """Answer 404 to a model that is not served; otherwise the first model answers under its name."""
     deterministic: bool = False
     """Equal requests get byte-identical answers: ids follow from the prompt, time stands still."""
-    tokens_per_event: int = 1
-    """Tokens in one event of a stream, at least 1."""
     salt: bytes = b""
     """Decides which prompts are fragile; at most 64 bytes."""
 
@@ -266,7 +250,8 @@ class Simulation:
         for name in SERVANTS:
             self._models.setdefault(name, ModelState(name))
         self._default = models[0].name
-        self._counts = {name: CallCounts() for name in self._models}
+        self.calls: Counter[str] = Counter()
+        """Calls since the start, by the model that answers."""
 
     @property
     def models(self) -> tuple[ModelState, ...]:
@@ -307,16 +292,11 @@ class Simulation:
             old = replace(self._models[self._default], name=name, returned_name=None)
         state = replace(old, **changes)
         self._models[name] = state
-        self._counts.setdefault(name, CallCounts())
         return state
 
     def model(self, state: ModelState) -> SimulatedModel:
         """The answering model of a state."""
         return SimulatedModel(state.fragility, state.noise, state.worse_share, self.settings.salt)
-
-    def counts(self, state: ModelState) -> CallCounts:
-        """The live counts of a served model."""
-        return self._counts[state.name]
 
     def completion_id(self, digest: bytes, prefix: str) -> str:
         """The id of an answer: from the prompt's hash if deterministic, else random."""

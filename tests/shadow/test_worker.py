@@ -231,7 +231,7 @@ def test_a_redelivered_exchange_is_not_tried_again(plane, simulation):
     exchange = plane.capture(1)
     plane.queue.put([exchange])
     asyncio.run(plane.work())
-    calls = simulation.counts(simulation.find(None)).calls
+    calls = simulation.calls[simulation.find(None).name]
     before = plane.verdicts()
     lost = before[-1]
     with plane.database.write() as connection:  # as if the worker had died before its last append
@@ -240,7 +240,7 @@ def test_a_redelivered_exchange_is_not_tried_again(plane, simulation):
     plane.queue.put([exchange])
     asyncio.run(plane.work())
     assert sorted(verdict.id for verdict in plane.verdicts()) == sorted(verdict.id for verdict in before)
-    assert simulation.counts(simulation.find(None)).calls == calls + 1
+    assert simulation.calls[simulation.find(None).name] == calls + 1
 
 
 def test_a_change_gets_its_trials_from_the_reserve(plane):
@@ -322,11 +322,11 @@ def test_a_model_swapped_between_the_two_answers_is_not_a_shift(plane, simulatio
 def test_a_spent_budget_stops_replays_and_is_counted(plane, simulation):
     """Without budget no call is made; the exchange is counted as skipped, not lost."""
     exchange = plane.capture(1)
-    calls = simulation.counts(simulation.find(None)).calls
+    calls = simulation.calls[simulation.find(None).name]
     plane.budget = Budget(tokens_per_day=10)
     plane.queue.put([exchange])
     asyncio.run(plane.work())
-    assert simulation.counts(simulation.find(None)).calls == calls
+    assert simulation.calls[simulation.find(None).name] == calls
     assert plane.tally.value("exchanges_skipped", reason="budget") == 1
     assert plane.tally.value("trials_skipped", reason="budget") == 5
 
@@ -335,9 +335,9 @@ def test_a_model_without_a_price_is_not_replayed_where_dollars_are_limited(plane
     """Counted, and said in the log once."""
     plane.prices = Prices(required=True, assumed=ASSUMED)
     plane.queue.put([plane.capture(number, model="nobody-knows") for number in range(2)])
-    calls = simulation.counts(simulation.find(None)).calls
+    calls = simulation.calls[simulation.find(None).name]
     asyncio.run(plane.work())
-    assert simulation.counts(simulation.find(None)).calls == calls
+    assert simulation.calls[simulation.find(None).name] == calls
     assert plane.tally.value("trials_skipped", reason="unpriced") == 2 * 5
     assert caplog.text.count("nobody-knows has no known price") == 1
 

@@ -19,7 +19,6 @@ from evenkeel.simulate import (
     summary_prompt,
 )
 from evenkeel.simulate.model import read, say
-from tests.services import wait_for
 
 CASE = make_case(3)
 PROMPT = summary_prompt(CASE)
@@ -168,16 +167,3 @@ def test_bad_requests(simulated_http, body, message):
     assert message in error["message"]
     assert error["type"] == "invalid_request_error"
     assert set(error) == {"message", "type", "param", "code"}
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_client_that_leaves(simulated_http, stream):
-    """A slow model answers late; the call ends when the client leaves, and is counted so."""
-
-    def abandoned() -> int:
-        return simulated_http.get("/simulate/stats").json()["slow"]["abandoned"]
-
-    before, request = abandoned(), {"model": "slow", "messages": CHAT, "stream": stream}
-    with pytest.raises(httpx2.ReadTimeout):
-        simulated_http.post("/v1/chat/completions", json=request, timeout=0.2)
-    wait_for(lambda: abandoned() == before + 1)

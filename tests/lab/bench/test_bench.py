@@ -64,7 +64,7 @@ def run(found, exit_code=0):
 
 
 def calls(simulation, *names):
-    return sum(simulation.counts(simulation.find(name)).calls for name in names)
+    return sum(simulation.calls[name] for name in names)
 
 
 @pytest.fixture(scope="module")

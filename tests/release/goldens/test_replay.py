@@ -133,7 +133,7 @@ def test_the_model_of_todays_traffic_is_asked(bench, simulation):
     bench.verdicts.append(altered(SEEN, requested_model="simulated-2"), None)
     run = bench.run()
     assert (run.model, run.asked) == ("simulated-2", "simulated-2, p1")
-    assert simulation.counts(simulation.find("simulated-2")).calls == 1
+    assert simulation.calls["simulated-2"] == 1
 
 
 def test_the_prompt_of_today_takes_the_place_of_the_old_system_message(bench, simulation):
