@@ -75,32 +75,6 @@ def find_topic(text: str) -> Topic | None:
     return TOPICS[first] if most >= max(MIN_VOTES, MIN_LEAD * second) else None
 
 
-def clauses_in(text: str) -> re.Pattern[str] | None:
-    """Matches every clause of the catalogue that is in a text, in any case and with any white space.
-
-    Returns: None if there is none.
-    """
-    plain = " ".join(text.lower().split())
-    clauses = sorted(
-        (clause for clause in _BY_CLAUSE if clause in plain), key=lambda clause: (-len(clause), clause)
-    )
-    if not clauses:
-        return None
-    return re.compile(
-        "|".join(r"\s+".join(map(re.escape, clause.split())) for clause in clauses), re.IGNORECASE
-    )
-
-
-def topic_of_clause(text: str) -> Topic | None:
-    """The topic of a text that is a clause of the catalogue, else None."""
-    return _BY_CLAUSE.get(" ".join(text.lower().split()))
-
-
-_BY_CLAUSE: Final = {
-    clause: topic for topic in TOPICS for side in (topic.first, topic.second) for clause in side
-}
-
-
 _SHAPES: Final = re.compile(
     # The lookahead passes over words without a digit at once; the alternatives are in order of precedence.
     r"""

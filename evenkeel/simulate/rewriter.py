@@ -3,9 +3,9 @@
 It is no language model. What it returns keeps what the validity gate asks for, is written in the wanted
 language, and lets the simulated model recognise the topic. It means nothing beyond that.
 
-In a translation each stretch of prose is replaced by stock words of the target language, about as many,
-sentence by sentence; protected passages, labels, marks and line breaks stay where they are. Of the meaning
-only the topic's name survives, as a proper noun in quotation marks.
+In a translation each stretch of words is replaced by stock words of the target language, about as many;
+protected passages, labels, marks and line breaks stay where they are. Of the meaning only the topic's name
+survives, as a proper noun in quotation marks.
 
 Material stands in a prompt between `<<<BEGIN label tag>>>` and `<<<END label tag>>>`, where the tag occurs
 nowhere in the material. The first marker comes before all material, so its tag is the true one, whatever
@@ -16,19 +16,18 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import cycle
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.simulate.phrases import LANGUAGES, Tones, phrases_for
-from evenkeel.simulate.recognition import clauses_in, find_topic, topic_of_clause, written_language
+from evenkeel.simulate.recognition import find_topic, written_language
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from evenkeel.simulate.model import PromptMessage, Subjects
     from evenkeel.simulate.phrases import Phrases
-    from evenkeel.simulate.topics import Topic
 
 
 class Piece(NamedTuple):
@@ -47,17 +46,10 @@ _NAMES: Final = re.compile(
 _WORD: Final = re.compile(r"[^\W\d_]")
 
 
-def pieces_of(text: str, also: re.Pattern[str] | None = None) -> Iterator[Piece]:
-    """The text cut into what is kept and what lies between; joined, they are the text.
-
-    Args:
-        text: What is to be rewritten.
-        also: Matches are kept as well, if no protected passage overlaps.
-    """
+def pieces_of(text: str) -> Iterator[Piece]:
+    """The text cut into what is kept and what lies between; joined, they are the text."""
     spans = [(span.start, span.end) for span in protected_spans(text)]
     spans += [match.span() for match in _NAMES.finditer(text)]
-    if also is not None:
-        spans += [match.span() for match in also.finditer(text)]
     at = 0
     for start, end in sorted(spans):
         if end <= at:
@@ -89,9 +81,8 @@ def open_with(text: str, opening: str) -> str:
     return text
 
 
-_SENTENCE: Final = re.compile(r"[^.!?:;\n]+[.!?:;]*(?=\s|\Z)|[^.!?:;\n]+|[.!?:;\n]+")
-_ENDS: Final = re.compile(r"[.!?:;\n]")
-_EDGES: Final = re.compile(r"\A(?P<before>[\W\d_]*)(?P<words>.*?)(?P<after>[\W\d_]*)\Z", re.DOTALL)
+# Words with nothing but blanks between them.
+_STRETCH: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*(?:[ \t]+[^\W\d_]+(?:['’-][^\W\d_]+)*)*")
 _WORDS_IN: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 # Characters without spaces for each that was written with them: they say as much.
 _UNSPACED_SHARE: Final = 0.42
@@ -103,83 +94,44 @@ _LATIN: Final = re.compile(r"[a-zà-ÿ]", re.IGNORECASE)
 
 
 def translate(text: str, phrases: Phrases, subjects: Subjects | None = None) -> str:
-    """The text as if it were translated."""
+    """The text as if it were translated: what must be kept stays, words become stock words."""
     subject = subjects.find(text) if subjects else None
     topic = subject.topic if subject else find_topic(text)
-    words = _StockWords(phrases)
+    words = _stock_words(phrases)
+    pieces = list(pieces_of(text))
+    name = ""
+    if topic is not None and not any(piece.kept and topic.name in piece.text for piece in pieces):
+        name = f"{phrases.quote.format(topic.name)} "
     parts: list[str] = []
-    named = topic is not None and topic.name in text
-    for piece in pieces_of(text, clauses_in(text)):
-        clause = topic_of_clause(piece.text) if piece.kept else None
-        if clause is not None:
-            parts.append(_clause(piece.text, clause, words, phrases))
-            named = True
-        elif piece.kept:
+    for piece in pieces:
+        if piece.kept:
             parts.append(piece.text)
-            words.begin()
-        else:
-            parts.extend(_prose(piece.text, words))
-    if topic is not None and not named:
-        parts = [f"{phrases.quote.format(topic.name)} {''.join(parts)}"]
+            continue
+        at = 0
+        for match in _STRETCH.finditer(piece.text):
+            # The name stands before the first words, behind any label.
+            parts += [piece.text[at : match.start()], name, _replaced(match.group(), words, phrases)]
+            at, name = match.end(), ""
+        parts.append(piece.text[at:])
     return "".join(parts if phrases.spaced else _apart(parts))
 
 
-def _clause(text: str, topic: Topic, words: _StockWords, phrases: Phrases) -> str:
-    """A clause of the catalogue as stock words with the topic's name."""
-    name = phrases.quote.format(topic.name)
-    rest = words.take(text[len(name) :])
-    return f"{rest} {name}" if rest else name
+def _stock_words(phrases: Phrases) -> Iterator[str]:
+    """The stock words of a language, or the characters where it has no spaces, without an end."""
+    words: list[str] = []
+    for sentence in phrases.stock:
+        words += sentence.split() if phrases.spaced else list(sentence)
+    return cycle([word for word in (word.strip(",、") for word in words) if word])
 
 
-def _prose(text: str, words: _StockWords) -> Iterator[str]:
-    for match in _SENTENCE.finditer(text):
-        edges = _EDGES.match(match.group())
-        assert edges is not None
-        yield edges["before"]
-        if _ENDS.search(edges["before"]):
-            words.begin()
-        yield words.take(edges["words"])
-        yield edges["after"]
-        if _ENDS.search(edges["after"]):
-            words.begin()
-
-
-class _StockWords:
-    """The stock words of a language, sentence after sentence, without an end."""
-
-    def __init__(self, phrases: Phrases) -> None:
-        self._spaced = phrases.spaced
-        self._sentences = cycle(phrases.stock)
-        self._left: list[str] = []
-        self._fresh = True
-
-    def begin(self) -> None:
-        """Go on with another sentence."""
-        self._left = []
-        self._fresh = True
-
-    def take(self, original: str) -> str:
-        """Stock words in place of an original, about as long."""
+def _replaced(original: str, words: Iterator[str], phrases: Phrases) -> str:
+    """Stock words in place of an original, about as long."""
+    if phrases.spaced:
         many = len(_WORDS_IN.findall(original))
-        if not many:
-            return original
-        if self._spaced:
-            many += round(len(_WIDE.findall(original)) * _WORDS_A_WIDE_CHARACTER)
-        else:
-            share = _UNSPACED_SHARE if _LATIN.search(original) else 1.0
-            many = max(2, round(len(original) * share))
-        taken: list[str] = []
-        while len(taken) < many:
-            if not self._left:
-                sentence = next(self._sentences)
-                # Runs on from the one before, so its first word begins nothing.
-                sentence = sentence if self._fresh else sentence[0].lower() + sentence[1:]
-                self._fresh = False
-                self._left = sentence.split() if self._spaced else list(sentence)
-            missing = many - len(taken)
-            taken += self._left[:missing]
-            self._left = self._left[missing:]
-        return (" " if self._spaced else "").join(taken).rstrip(",、")
+        many += round(len(_WIDE.findall(original)) * _WORDS_A_WIDE_CHARACTER)
+        return " ".join(islice(words, many))
+    share = _UNSPACED_SHARE if _LATIN.search(original) else 1.0
+    return "".join(islice(words, max(2, round(len(original) * share))))
 
 
 def _apart(parts: list[str]) -> Iterator[str]:

@@ -11,8 +11,8 @@ from evenkeel.simulate import ModelState, Simulation, SimulationSettings, servin
 
 @pytest.fixture(scope="module")
 def simulated_url():
-    """The base URL of a server with a sound model and a slow one."""
-    models = (ModelState("sound"), ModelState("slow", latency_s=30))
+    """The base URL of a server with a sound model."""
+    models = (ModelState("sound"),)
     with serving(Simulation(models, SimulationSettings(deterministic=True))) as url:
         yield url
 
