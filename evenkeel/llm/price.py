@@ -306,8 +306,6 @@ PICTURE_TOKENS: Final = 50_000
 # Types of parts that are pictures; their size in tokens does not follow from their bytes.
 _PICTURES: Final = frozenset({"image_url", "input_image", "image"})
 _OTHER_MEDIA: Final = frozenset({"input_audio", "audio_url", "video_url", "file", "input_file", "document"})
-# Members that hold them where parts have no type. Source: "Content" of the Gemini API.
-_INLINE: Final = frozenset({"inlineData", "inline_data"})
 # Shorter texts in such a part are names and addresses.
 _PAYLOAD_CHARS: Final = 512
 
@@ -343,21 +341,20 @@ def media_of(members: Mapping[str, Any]) -> Media:
             left += value
         elif isinstance(value, dict):
             kind = value.get("type")
-            kind = kind if isinstance(kind, str) else ""
-            if kind in _PICTURES:
+            inline = value.get("inlineData") or value.get("inline_data")
+            if isinstance(kind, str) and kind in _PICTURES:
                 size = _payload_bytes(value)
                 pictures += size > 0
                 picture_bytes += size
-            elif kind in _OTHER_MEDIA:
+            elif isinstance(kind, str) and kind in _OTHER_MEDIA:
                 other_bytes += _payload_bytes(value)
-            elif inline := [value[name] for name in _INLINE & value.keys() if isinstance(value[name], dict)]:
-                size = sum(map(_payload_bytes, inline))
-                is_picture = all(_mime_type(data).startswith("image/") for data in inline)
-                pictures += is_picture
-                picture_bytes += size if is_picture else 0
-                other_bytes += 0 if is_picture else size
-            else:
+            elif not isinstance(inline, dict):
                 left += value.values()
+            elif _mime_type(inline).startswith("image/"):
+                pictures += 1
+                picture_bytes += _payload_bytes(inline)
+            else:
+                other_bytes += _payload_bytes(inline)
     return Media(pictures, picture_bytes, other_bytes)
 
 

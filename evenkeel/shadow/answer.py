@@ -130,7 +130,7 @@ class Call:
     depth: int = 0
     """Opening braces of the arguments without their closing ones."""
     closed: bool = False
-    """Whether the last piece that is not blank ends with a brace."""
+    """True if the last piece that is not blank ends with a brace."""
 
     @property
     def whole(self) -> bool:
@@ -430,9 +430,11 @@ def _separated(data: Sequence[str]) -> list[str]:
     """Return the data of one event, or of several that no blank line parts, as some servers write them."""
     if not data:
         return []
-    whole = [line for line in data if line.lstrip()[:1] == "{" or line.strip() == _DONE]
-    # A pretty-printed object in several lines ends with one that does not open an object.
-    return whole if len(whole) == len(data) else ["\n".join(data)]
+    for line in data:
+        # A pretty-printed object in several lines has one that opens no object.
+        if line.lstrip()[:1] != "{" and line.strip() != _DONE:
+            return ["\n".join(data)]
+    return list(data)
 
 
 def read_answer(

@@ -421,12 +421,20 @@ def _candidate(challenge: Challenge, original: Original) -> Original | None:
 def candidate_view(challenge: Challenge, view: PromptView) -> PromptView | None:
     """Return a prompt with the candidate's model and system prompt in place of its own."""
     if challenge.prompt:
-        system = [segment for segment in view.segments if segment.role in {"system", "developer"}]
-        if not system:
+        message: int | None = None
+        texts: dict[int, str] = {}
+        for segment in view.segments:
+            if segment.role not in {"system", "developer"}:
+                continue
+            if message is None:
+                message = segment.message
+                texts[segment.index] = challenge.prompt
+            elif segment.message == message:
+                texts[segment.index] = ""
+            # Further system messages often hold what was looked up for this request, so they stay.
+        if not texts:
             return None
-        # Further system messages often hold what was looked up for this request, so they stay.
-        first = [segment.index for segment in system if segment.message == system[0].message]
-        view = view.with_texts(dict.fromkeys(first, "") | {first[0]: challenge.prompt})
+        view = view.with_texts(texts)
     # Some APIs name the model in the path and not in the body.
     if challenge.model and view.model is not None:
         view = view.with_members({"model": json.dumps(challenge.model)})
@@ -437,7 +445,10 @@ def _rewording(challenge: Challenge, original: Original) -> _Rewording | None:
     """Return a rewording by rule that applies; None for most exchanges, which get none."""
     if _draw(challenge, original, "reworded") >= _REWORDED_SHARE:
         return None
-    kinds = [kind for kind in original.route.perturbations if kind.wanted == AS_BEFORE]
+    kinds = []
+    for kind in original.route.perturbations:
+        if kind.wanted == AS_BEFORE:
+            kinds.append(kind)
     random.Random(_draw(challenge, original, "kind")).shuffle(kinds)
     severity = SEVERITIES[0]
     for kind in kinds:

@@ -88,7 +88,11 @@ def api_path(exchange: Exchange, prefixes: Mapping[str, str]) -> str:
 
 def api_headers(exchange: Exchange) -> tuple[tuple[str, str], ...]:
     """Return the headers that members of an exchange's request may need."""
-    return tuple(header for header in exchange.request_headers if header[0] in API_HEADERS)
+    headers = []
+    for name, value in exchange.request_headers:
+        if name in API_HEADERS:
+            headers.append((name, value))
+    return tuple(headers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,10 +92,12 @@ class Timesheet:
 
     def hold(self, exchange_id: str) -> int:
         """Note that the worker holds an exchange. Return its row."""
-        rows = range(_HELD_FROM, _BEAT_AT, _HELD.size)
-        row = next(at for at in rows if struct.unpack_from("<q", self._memory, at) == (0,))
-        _HELD.pack_into(self._memory, row, 1, exchange_id.encode()[:48])
-        return row
+        for row in range(_HELD_FROM, _BEAT_AT, _HELD.size):
+            (state,) = struct.unpack_from("<q", self._memory, row)
+            if state == 0:
+                _HELD.pack_into(self._memory, row, 1, exchange_id.encode()[:48])
+                return row
+        raise RuntimeError("a worker holds more exchanges than its sheet has rows")
 
     def let_go(self, row: int) -> None:
         """Note that the exchange of a row is no longer held."""
@@ -114,9 +116,13 @@ class Timesheet:
 
         A thread that computes for no exchange in particular has the id "".
         """
-        first, then = self._late(pid), self._late(pid)
+        before = self._late(pid)
+        over = []
         # Read twice: a row may have been written in between.
-        return [exchange_id for row, exchange_id in then.items() if first.get(row) == exchange_id]
+        for row, exchange_id in self._late(pid).items():
+            if before.get(row) == exchange_id:
+                over.append(exchange_id)
+        return over
 
     def _late(self, pid: int) -> dict[int, str]:
         late: dict[int, str] = {}

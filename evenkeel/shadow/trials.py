@@ -252,7 +252,10 @@ class TrialMaker:
         # The resend goes first, alone: providers have the prompt cached by the time that its variants come.
         first = [await replays.pop(0)()] if state.control is None else []
         replayed = [*first, *await asyncio.gather(*(replay() for replay in replays), return_exceptions=True)]
-        made = {index: outcome for index, outcome in enumerate(replayed) if isinstance(outcome, Outcome)}
+        made: dict[int, Outcome] = {}
+        for index, outcome in enumerate(replayed):
+            if isinstance(outcome, Outcome):
+                made[index] = outcome
         await self._judge(state, list(made.values()), booking)
         for index, outcome in made.items():
             is_control = outcome.trial.id == state.control_trial.id

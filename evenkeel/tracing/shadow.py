@@ -84,7 +84,11 @@ def sendable(attributes: Mapping[str, Value | list[str] | None]) -> dict[str, Se
 
     Model names and other texts come out of JSON, which can hold lone surrogates.
     """
-    return {name: _clean(value) for name, value in attributes.items() if value is not None}
+    sent: dict[str, Sent] = {}
+    for name, value in attributes.items():
+        if value is not None:
+            sent[name] = _clean(value)
+    return sent
 
 
 def mark_failed(span: Span, reason: str) -> None:

@@ -125,33 +125,37 @@ def iban_valid(iban: str) -> bool:
     return int("".join(str(int(letter, 36)) for letter in turned)) % 97 == 1
 
 
-# Lengths of account numbers by country, from the IBAN registry.
-_IBAN_LENGTHS: Final = {
-    country: length
-    for length, countries in (
-        (15, "NO"),
-        (16, "BE"),
-        (18, "DK FI FO GL NL SD"),
-        (19, "MK SI"),
-        (20, "AT BA EE KZ LT LU XK"),
-        (21, "CH HR LI LV"),
-        (22, "BG BH CR DE GB GE IE ME RS VA"),
-        (23, "AE GI IL IQ OM SO TL"),
-        (24, "AD CZ ES MD PK RO SA SE SK TN VG"),
-        (25, "LY PT ST"),
-        (26, "IS TR"),
-        (27, "BI DJ FR GR IT MC MR SM"),
-        (28, "AL AZ BY CY DO GT HU LB NI PL SV"),
-        (29, "BR EG PS QA UA"),
-        (30, "JO KW MU"),
-        (31, "MT SC"),
-    )
-    for country in countries.split()
+# Countries by the length of their account numbers, from the IBAN registry.
+_IBAN_COUNTRIES: Final = {
+    15: "NO",
+    16: "BE",
+    18: "DK FI FO GL NL SD",
+    19: "MK SI",
+    20: "AT BA EE KZ LT LU XK",
+    21: "CH HR LI LV",
+    22: "BG BH CR DE GB GE IE ME RS VA",
+    23: "AE GI IL IQ OM SO TL",
+    24: "AD CZ ES MD PK RO SA SE SK TN VG",
+    25: "LY PT ST",
+    26: "IS TR",
+    27: "BI DJ FR GR IT MC MR SM",
+    28: "AL AZ BY CY DO GT HU LB NI PL SV",
+    29: "BR EG PS QA UA",
+    30: "JO KW MU",
+    31: "MT SC",
 }
 
 
+def _iban_length(country: str) -> int:
+    """Return how long account numbers of a country are; 0 for a country without any."""
+    for length, countries in _IBAN_COUNTRIES.items():
+        if country in countries.split():
+            return length
+    return 0
+
+
 def _iban(text: str) -> int:
-    wanted = _IBAN_LENGTHS.get(text[:2].upper(), 0)
+    wanted = _iban_length(text[:2].upper())
     taken = ""
     for position, letter in enumerate(text, start=1):
         if letter.isalnum():
@@ -349,32 +353,13 @@ def _compiled(kind: str, written: str) -> Any:
         ) from error
 
 
-class RecognisedEntity(Protocol):
-    """A value that the analyser recognised."""
-
-    start: int
-    end: int
-    entity_type: str
-    """Name of the entity, such as "PERSON"."""
-    score: float
-    """Confidence in [0, 1]."""
-
-
-class Analyser(Protocol):
-    """Part of `presidio_analyzer.AnalyzerEngine` that is used here."""
-
-    def analyze(self, text: str, language: str, entities: list[str] | None) -> Sequence[RecognisedEntity]:
-        """Return the recognized entities. `entities` None means all kinds that the engine knows."""
-        ...
-
-
 class PresidioDetector:
     """Values that an analyser recognises with some certainty."""
 
     def __init__(
-        self, analyser: Analyser, *, language: str, entities: Sequence[str] = (), score: float = 0.5
+        self, analyser: Any, *, language: str, entities: Sequence[str] = (), score: float = 0.5
     ) -> None:
-        """Take an analyser.
+        """Take an analyser, `presidio_analyzer.AnalyzerEngine` or one like it.
 
         It looks for the kinds in `entities` (none = all it knows) with the least certainty `score`.
         """

@@ -256,9 +256,11 @@ class Placeholders:
         """The values of a text in order, none of which lies in a placeholder or cuts one in two."""
         spans: list[SensitiveSpan] = []
         for detector in self._detectors:
-            values = sorted(value for value in detector.find(text) if not _spoils(value, placeholders))
-            if values:
-                spans = _with_free(spans, values)
+            values = []
+            for value in detector.find(text):
+                if not _spoils(value, placeholders):
+                    values.append(value)
+            spans = _with_free(spans, sorted(values))
         return spans
 
     def _replaced(self, text: str, spans: Sequence[SensitiveSpan]) -> str:

@@ -222,21 +222,17 @@ class ReferenceAsker:
         for reference in references:
             if any(answer.model == renamed.model for answer in reference.answers):
                 switched.add(reference.requested_model)
-        stale = [
-            reference.id
-            for reference in references
-            if reference.requested_model in switched
-            and reference.changed_at < renamed.at
-            and any(answer.model != renamed.model for answer in reference.answers)
-        ]
-        for name in stale:
-            self._store.update(
-                name,
-                lambda reference: reference.renewed(
-                    lambda answer: answer.model == renamed.model, at=renamed.at, since=now
-                ),
-            )
-        return bool(stale)
+
+        def renew(stale: Reference) -> Reference:
+            return stale.renewed(lambda kept: kept.model == renamed.model, at=renamed.at, since=now)
+
+        changed = False
+        for reference in references:
+            is_mixed = any(answer.model != renamed.model for answer in reference.answers)
+            if reference.requested_model in switched and reference.changed_at < renamed.at and is_mixed:
+                self._store.update(reference.id, renew)
+                changed = True
+        return changed
 
     async def _ask_round(self, asked: AskedToday, due: Round) -> int:
         """Make the calls of a round. Return the number of calls made."""
@@ -330,10 +326,11 @@ class ReferenceAsker:
         if self._unlooked[route, model] < EVERY:
             return None
         del self._unlooked[route, model]
-        return pooled(
-            [reference for reference in self._store.of_route(route) if reference.requested_model == model],
-            self._level,
-        )
+        references = []
+        for reference in self._store.of_route(route):
+            if reference.requested_model == model:
+                references.append(reference)
+        return pooled(references, self._level)
 
     def _note_failure(self, failed: ReferenceAnswered, now: float) -> None:
         self._store.update(

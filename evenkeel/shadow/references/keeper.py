@@ -8,14 +8,12 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
-
 from evenkeel.core.text import named
 from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.original import api_headers, api_path
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, refusal
 from evenkeel.shadow.prompt.apis.embeddings import EMBEDDINGS
-from evenkeel.shadow.references.sketch import sketch_of
+from evenkeel.shadow.references.sketch import alike, sketch_of
 from evenkeel.stores.references import (
     LARGEST_CHARS,
     MOST_ANSWERS,
@@ -25,9 +23,7 @@ from evenkeel.stores.references import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
@@ -45,8 +41,8 @@ A_SET: Final = 24
 A_ROUTE: Final = 72
 # Fewest places of a model on a route that asks many.
 _FEWEST: Final = 6
-# Cosine of two sketches from which on prompts are so alike that both together say no more than one.
-_LIKE: Final = 0.9
+# Share of common words from which on prompts are so alike that both together say no more than one.
+_LIKE: Final = 0.75
 # References of a set that may be that alike, if the traffic has no others.
 _LIKE_ONES: Final = 8
 # Seconds after a reference was last asked, or kept, from which on another prompt may replace it.
@@ -89,8 +85,8 @@ class ReferenceKeeper:
         self._lock = threading.Lock()
         self._states: list[ReferenceState] = []
         self._read_at = -_READ_EVERY_S
-        # Sketches of the kept references as vectors of length one, by id.
-        self._sketches: dict[str, NDArray[np.float64]] = {}
+        # Sketches of the kept references by id.
+        self._sketches: dict[str, tuple[int, ...]] = {}
 
     def keep(self, original: Original, control: Verdict, resend: Answer | None) -> None:
         """Keep an exchange if it says something new. A store in trouble is logged and counted.
@@ -131,10 +127,9 @@ class ReferenceKeeper:
             if state.route == exchange.route and state.requested_model == requested:
                 own.append(state)
         sketch = sketch_of(view)
-        is_like_another = any(float(_normalised(sketch) @ self._sketch(state.id)) >= _LIKE for state in own)
         if (
             len(own) >= _EMBEDDINGS
-            or is_like_another
+            or self._likeness(sketch, own) >= _LIKE
             or len(body) > _LONGEST_EMBEDDED
             or refusal(view) is not None
         ):
@@ -162,7 +157,8 @@ class ReferenceKeeper:
         if now - self._read_at >= _READ_EVERY_S:
             self._states, self._read_at = self._store.states(), now
             there = {state.id for state in self._states}
-            self._sketches = {name: state for name, state in self._sketches.items() if name in there}
+            for reference_id in self._sketches.keys() - there:
+                del self._sketches[reference_id]
 
     def _consider(self, original: Original, resent_at: float, answer: Answer | None) -> None:
         now = self._clock()
@@ -199,7 +195,7 @@ class ReferenceKeeper:
 
     def _has_room(self, original: Original, now: float) -> bool:
         """Return whether there may be a place. The check is cheap, since usually there is none."""
-        of_route = [state for state in self._states if state.route == original.exchange.route]
+        of_route = self._of_route(original.exchange.route)
         own = _own(of_route, original)
         if any(state.id == original.exchange.id for state in own):
             return False
@@ -208,13 +204,12 @@ class ReferenceKeeper:
 
     def _place(self, original: Original, sketch: Sequence[int], now: float) -> _Place | None:
         """Return the place for an exchange; None if it adds too little to the references."""
-        of_route = [state for state in self._states if state.route == original.exchange.route]
+        of_route = self._of_route(original.exchange.route)
         own = _own(of_route, original)
-        mine = _normalised(sketch)
-        alike = max((float(mine @ self._sketch(state.id)) for state in own), default=0.0)
-        if alike >= 1 - 1e-9:
+        likeness = self._likeness(sketch, own)
+        if likeness == 1:
             return None
-        new = alike < _LIKE
+        new = likeness < _LIKE
         if len(own) < _most(of_route, own) and (new or len(own) < _LIKE_ONES):
             if len(of_route) < A_ROUTE:
                 return _Place(None)
@@ -224,13 +219,18 @@ class ReferenceKeeper:
             return _Place(min(leaving, key=lambda state: (state.taken_at, state.id)).id)
         return None
 
-    def _sketch(self, reference_id: str) -> NDArray[np.float64]:
-        vector = self._sketches.get(reference_id)
-        if vector is None:
-            reference = self._store.find(reference_id)
-            vector = _normalised(reference.sketch if reference else ())
-            self._sketches[reference_id] = vector
-        return vector
+    def _of_route(self, route: str) -> list[ReferenceState]:
+        return [state for state in self._states if state.route == route]
+
+    def _likeness(self, sketch: Sequence[int], others: Iterable[ReferenceState]) -> float:
+        """Return how like a prompt is to the most similar one of some references, 0 without any."""
+        highest = 0.0
+        for state in others:
+            if state.id not in self._sketches:
+                reference = self._store.find(state.id)
+                self._sketches[state.id] = reference.sketch if reference else ()
+            highest = max(highest, alike(sketch, self._sketches[state.id]))
+        return highest
 
 
 def _own(of_route: Sequence[ReferenceState], original: Original) -> list[ReferenceState]:
@@ -268,9 +268,3 @@ def _done(own: Sequence[ReferenceState], now: float) -> list[ReferenceState]:
 
 def _is_idle(state: ReferenceState, now: float) -> bool:
     return max(state.asked_at, state.taken_at) < now - _IDLE_S
-
-
-def _normalised(sketch: Sequence[int]) -> NDArray[np.float64]:
-    vector = np.array(sketch, dtype=np.float64)
-    length = float(np.linalg.norm(vector))
-    return vector / length if length else np.zeros(max(len(vector), 32))

@@ -97,9 +97,9 @@ def responded(
     What a burst leaves over fills the references anew, so that the next change is found too. The suspicions
     are those `concerning` the route.
     """
-    new = [suspicion for suspicion in suspicions if suspicion.at > asked.suspected_at]
-    if new and pace.burst_calls and asked.bursts < BURSTS_A_DAY:
-        latest = max(new, key=lambda suspicion: suspicion.at)
+    latest = max(suspicions, key=lambda suspicion: suspicion.at, default=None)
+    is_new = latest is not None and latest.at > asked.suspected_at
+    if latest is not None and is_new and pace.burst_calls and asked.bursts < BURSTS_A_DAY:
         asked = replace(
             asked,
             bursts=asked.bursts + 1,
@@ -108,14 +108,10 @@ def responded(
             burst_at=now,
             burst_left=pace.burst_calls,
         )
-    over = any(
-        change.route == asked.route
-        and change.requested_model == asked.burst_model
-        and change.at >= asked.suspected_at
-        for change in changes
-    )
-    if asked.burst_left and over:
-        asked = replace(asked, spare=asked.spare + asked.burst_left, burst_left=0)
+    for change in changes:
+        is_asked = (change.route, change.requested_model) == (asked.route, asked.burst_model)
+        if is_asked and change.at >= asked.suspected_at:
+            return replace(asked, spare=asked.spare + asked.burst_left, burst_left=0)
     return asked
 
 

@@ -95,9 +95,7 @@ def pooled(
     for `level`, the evidence at which a change is found. `alike` is symmetric, in [0, 1].
     """
     kept = list(references)
-    times = sorted(
-        answer.at for reference in kept for answer in reference.answers if answer.source == "asked"
-    )
+    times = _times_asked(kept)
     comparison: PooledComparison | None = None
     done: set[float] = set()
     for number, window in enumerate(WINDOWS):
@@ -121,10 +119,23 @@ def pooled(
     return comparison
 
 
+def _times_asked(references: Iterable[Reference]) -> list[float]:
+    times: list[float] = []
+    for reference in references:
+        for answer in reference.answers:
+            if answer.source == "asked":
+                times.append(answer.at)
+    return sorted(times)
+
+
 def _sides(reference: Reference, since: float, alike: Callable[[str, str], float]) -> _Sides | None:
     """Return the old and new answers. The original answer counts as neither, as it was asked differently."""
-    answers = tuple(answer for answer in reference.answers if answer.source != "original")
-    new = sum(answer.at >= since and answer.source == "asked" for answer in answers)
+    answers: list[KeptAnswer] = []
+    new = 0
+    for answer in reference.answers:
+        if answer.source != "original":
+            answers.append(answer)
+            new += answer.source == "asked" and answer.at >= since
     if new == 0 or new == len(answers) or len(answers) < 3:  # noqa: PLR2004 - two of one side, one of the other
         return None
     texts = [text_of(answer.answer) for answer in answers]
@@ -132,7 +143,7 @@ def _sides(reference: Reference, since: float, alike: Callable[[str, str], float
     for index in range(len(texts)):
         for other in range(index):
             matrix[index, other] = matrix[other, index] = alike(texts[other], texts[index])
-    return _Sides(reference, answers, new, matrix)
+    return _Sides(reference, tuple(answers), new, matrix)
 
 
 def _p_value(sides: Sequence[_Sides], level: float) -> float:
@@ -164,7 +175,9 @@ def _drawn(sides: Sequence[_Sides], draws: int, rng: np.random.Generator) -> NDA
 
 
 def _said(sides: Sequence[_Sides], p_value: float, since: float, after: float) -> PooledComparison:
-    new = [answer for side in sides for answer in side.answers[side.old :]]
+    new: list[KeptAnswer] = []
+    for side in sides:
+        new += side.answers[side.old :]
     by_version: dict[str, list[_Sides]] = defaultdict(list)
     for side in sides:
         by_version[side.reference.prompt_version].append(side)
@@ -172,9 +185,9 @@ def _said(sides: Sequence[_Sides], p_value: float, since: float, after: float) -
     versions.sort(key=lambda version: (version.likeness - version.own, version.prompt_version))
     moved = sorted(sides, key=lambda side: (side.between - side.within, side.reference.id))
     whole = _version("", sides)
-    fingerprints = Counter(
-        answer.answer.system_fingerprint for answer in new if answer.answer.system_fingerprint
-    )
+    models = Counter(answer.model for answer in new)
+    fingerprints = Counter(answer.answer.system_fingerprint or "" for answer in new)
+    del fingerprints[""]
     return PooledComparison(
         p_value=p_value,
         calls=len(new),
@@ -182,11 +195,15 @@ def _said(sides: Sequence[_Sides], p_value: float, since: float, after: float) -
         after=after,
         likeness=whole.likeness,
         own=whole.own,
-        models=tuple(name for name, _ in Counter(answer.model for answer in new).most_common(_EXAMPLES)),
-        fingerprints=tuple(name for name, _ in fingerprints.most_common(_EXAMPLES)),
+        models=_most_common(models),
+        fingerprints=_most_common(fingerprints),
         versions=tuple(versions[:_EXAMPLES]),
         references=tuple(side.reference.id for side in moved[:_EXAMPLES]),
     )
+
+
+def _most_common(counts: Counter[str]) -> tuple[str, ...]:
+    return tuple(name for name, _ in counts.most_common(_EXAMPLES))
 
 
 def _version(name: str, sides: Sequence[_Sides]) -> ComparedVersion:
