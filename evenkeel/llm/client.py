@@ -39,6 +39,8 @@ _CANARY_S: Final = 15.0
 _LONGEST_OWN_PAUSE_S: Final = 8.0
 # A pause so short is everybody's without a look at whose it is.
 _BRIEF_S: Final = 0.1
+# Bound of a prompt's tokens from which on a call is long; most prompts have a third or a quarter of it.
+_LONG: Final = 16_000
 # A model that reasons needs room before it writes the first word of its reply.
 _LEAST_LIMIT: Final = 4096
 # Calls in a row after which what cured an unexplained rejection is left out for good.
@@ -124,8 +126,9 @@ class Endpoint:
         self._timeout_s = model.timeout_s
         self._max_retries = model.max_retries
         self._slots = asyncio.Semaphore(model.concurrency)
-        # Calls that can wait may take minutes; they have half of the places, so that others find one.
-        self._flex_slots = asyncio.Semaphore(max(1, model.concurrency // 2))
+        # Long calls, and those that can wait, may take minutes; they have half of the places, so that others
+        # find one.
+        self._slow_slots = asyncio.Semaphore(max(1, model.concurrency // 2))
         # Calls that brought an answer.
         self._answered = 0
         self._asking_canary: asyncio.Future[Completion | Fault] | None = None
@@ -246,8 +249,8 @@ class Endpoint:
         try:
             for attempt in range(call.retries + 1):
                 async with AsyncExitStack() as places:
-                    if call.request.flex:
-                        await places.enter_async_context(self._flex_slots)
+                    if call.request.flex or call.request.bound > _LONG:
+                        await places.enter_async_context(self._slow_slots)
                     await places.enter_async_context(self._slots)
                     waited_s = await self._pauses.rest(patience_s)
                     if waited_s is None:
