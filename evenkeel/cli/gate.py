@@ -31,9 +31,12 @@ from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
 from evenkeel.metrics.tasks import task_named
 from evenkeel.monitor.detect.gate import GateRules
+from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.gate.edits import EditError, NewSystemPrompt, NewTemplate
+from evenkeel.release.gate.plan import document as plan_document
 from evenkeel.release.gate.reports import as_json, as_junit, document, headline
 from evenkeel.release.gate.run import GateOptions, Raters, run_gate
+from evenkeel.release.gate.scoring import RATED
 from evenkeel.release.gate.sides import Side
 from evenkeel.release.goldens.files import load_goldens, newest_versions
 from evenkeel.release.kit.arguments import InputError, check_writable, price, read_text, words, write_reports
@@ -66,6 +69,8 @@ log = logging.getLogger("evenkeel")
 COULD_NOT_MEASURE: Final = 2
 """Exit code of a gate without a result; 1 would read as a regression."""
 _EXIT_CODES: Final = {"pass": 0, "regression": 1, "could_not_measure": COULD_NOT_MEASURE, "undecided": 3}
+# Above it nearly every pair of answers differs, and no number of goldens shows anything.
+_MOST_NOISE: Final = 0.95
 # Columns of the table where the output is not a terminal.
 _PIPED_WIDTH: Final = 140
 
@@ -136,9 +141,20 @@ _PIPED_WIDTH: Final = 140
 @click.option("--markdown", type=FILE, metavar="FILE", help="Write a Markdown report for a pull request.")
 @click.option("--junit", type=FILE, metavar="FILE", help="Write JUnit XML.")
 @click.option("--json-file", "json", type=FILE, metavar="FILE", help="Write the whole result as JSON.")
+@click.option("--plan", is_flag=True, help="Make no calls; show how many goldens find which regression.")
+@click.option(
+    "--noise",
+    type=click.FloatRange(0, _MOST_NOISE),
+    default=0.05,
+    show_default=True,
+    metavar="SHARE",
+    help="With --plan: share of the answers that differ by chance, such as a route's noise floor.",
+)
 @json_option
 @yes_option
-def gate(files: tuple[Path, ...], *, as_json: bool, yes: bool, **options: Any) -> None:
+def gate(
+    files: tuple[Path, ...], *, plan: bool, noise: float, as_json: bool, yes: bool, **options: Any
+) -> None:
     """Check whether a candidate (model, endpoint or prompt) answers goldens worse than what you run today.
 
     FILES hold goldens (JSON lines): requests with an approved answer. Each goes to the candidate and to the
@@ -154,8 +170,21 @@ def gate(files: tuple[Path, ...], *, as_json: bool, yes: bool, **options: Any) -
       evenkeel gate goldens.jsonl --base-url https://api.openai.com/v1 --prompt system.txt
       evenkeel gate --config evenkeel.yaml --template now.txt --new-template next.txt --yes
       evenkeel gate goldens.jsonl --base-url … --model … --yes --markdown gate.md --junit gate.xml
+      evenkeel gate goldens.jsonl --plan --noise 0.04
     """
+    if plan:
+        _show_plan(files, noise, options)
+        return
     sys.exit(_run(files, options, json=as_json, confirmed=yes))
+
+
+def _show_plan(files: tuple[Path, ...], noise: float, options: Mapping[str, Any]) -> None:
+    """Print what a gate over the goldens of some files, or over any number of them, would find."""
+    goldens = newest_versions(golden for path in files for golden in load_goldens(path))
+    measures = len(words(options["gate_on"])) or len(RATED)
+    found = len(set(clusters(goldens).values()))
+    planned = plan_document(noise, _rules(options), measures=measures, goldens=len(goldens), clusters=found)
+    show(planned, consoles(_PIPED_WIDTH, json=False)[0])
 
 
 def _run(files: tuple[Path, ...], options: Mapping[str, Any], *, json: bool, confirmed: bool) -> int:
