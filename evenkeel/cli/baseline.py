@@ -145,7 +145,7 @@ def _nothing(named: Sequence[str], short: Sequence[CellReport], least: int) -> s
     where = ", ".join(named)
     if not short:
         return f"no scored trials of {where}; the console's first page lists every route"
-    most = max(report.windows["since_change"].trials if report.windows else 0 for report in short)
+    most = max(report.since_change.trials if report.since_change else 0 for report in short)
     return (
         f"nothing to approve for {where}: the cells need {least} trials since the route's last change, and "
         f"have {most} at most (alerts.min_trials)"

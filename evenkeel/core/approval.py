@@ -104,7 +104,7 @@ def approvable(
             or perturbation not in {None, key.perturbation}
         ):
             continue
-        window = report.windows.get("since_change")
+        window = report.since_change
         estimate = window.content_delta if window else None
         if estimate is None:
             short.append(report)

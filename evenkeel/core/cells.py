@@ -53,24 +53,12 @@ class Limit:
     """Source of the limit, for people: "settings", "calibrated on 120 goldens, 2026-11-20" …"""
 
 
-Window = Literal["1h", "24h", "500", "since_change"]
-"""Span of the trials behind an estimate; "all" is everything since the cell began.
-
-"1h" and "24h": of verdict time, the running slot (5 minutes, an hour) and the whole ones before it.
-"500": the last so many trials of a cell, or exchanges of a roll-up. "since_change": since the last
-change of model or prompt on the route. The interval of a sliding window holds for its start, at all
-times of looking together; it does not hold for all starts together.
-"""
-
-WINDOWS: Final[tuple[Window, ...]] = ("1h", "24h", "500", "since_change")
-
-
 @dataclass(frozen=True, slots=True)
 class WindowEstimates:
-    """A cell's estimates from one window; each is None below the minimum number of observations."""
+    """A cell's estimates from a part of its trials; each is None below the minimum number of observations."""
 
     trials: int
-    """Observed trials with a rating in the window."""
+    """Observed trials with a rating."""
     content_delta: Estimate | None
     robustness: Estimate | None
     excess: Estimate | None
@@ -328,8 +316,8 @@ class CellReport:
     retired: bool = False
     """True if the cell's model no longer answers on the route."""
     estimates: CellEstimates = CellEstimates()
-    windows: dict[Window, WindowEstimates] = field(default_factory=dict)
-    """Estimates from the sliding windows."""
+    since_change: WindowEstimates | None = None
+    """Estimates from the trials since the route's last change; None if that is not known."""
     noise_floor: Estimate | None = None
     """Content delta of the identical resend on the same route and model."""
     judge: JudgeEstimates = JudgeEstimates()
@@ -347,7 +335,7 @@ class CellReport:
     @property
     def current(self) -> WindowEstimates:
         """Return the estimates since the last change, or of all trials where too few came since."""
-        since, whole = self.windows.get("since_change"), self.estimates
+        since, whole = self.since_change, self.estimates
         return WindowEstimates(
             trials=since.trials if since else self.counts.trials,
             content_delta=(since and since.content_delta) or whole.content_delta,

@@ -18,19 +18,6 @@ Asked = Literal["fill", "round", "suspicion"]
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedVersion:
-    """The references of one prompt version in a comparison."""
-
-    prompt_version: str
-    asked: int
-    """Number of new answers."""
-    likeness: float
-    """Mean likeness of new answers to earlier ones, in [0, 1]."""
-    own: float
-    """Mean likeness of the earlier ones to each other, in [0, 1]."""
-
-
-@dataclass(frozen=True, slots=True)
 class PooledComparison:
     """Comparison of the last answers to all references of a requested model on a route with those before."""
 
@@ -50,8 +37,6 @@ class PooledComparison:
     """Names that the endpoint returned with the new answers, the most frequent first."""
     fingerprints: tuple[str, ...]
     """System fingerprints that the endpoint returned with the new answers, the most frequent first."""
-    versions: tuple[ComparedVersion, ...]
-    """Versions whose answers moved most, the most moved first, at most eight."""
     references: tuple[str, ...]
     """Ids of the references whose answers moved furthest, at most eight, the furthest first."""
 

@@ -296,7 +296,7 @@ def _judged(report: Any) -> Any:
         judge_noise=_estimate(0.06, 80),
         swap_consistency=_estimate(0.93, 120),
         decided={"equality": 400, "empty": 310, "judge": 290},
-        windows={"24h": lately},
+        since_change=lately,
         drift=drift,
     )
 

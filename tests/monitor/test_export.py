@@ -53,12 +53,9 @@ FULL = cell_report(
     blind=("content",),
     judge_noise=Estimate(0.03, 0.01, 0.2, 50),
     decided={"equality": 60, "judge": 40},
-    windows={
-        "1h": WindowEstimates(10, None, None, None),
-        "24h": WindowEstimates(
-            60, Estimate(0.2, 0.1, 0.3, 60), Estimate(0.8, 0.7, 0.9, 59), Estimate(0.1, 0.0, 0.2, 55)
-        ),
-    },
+    since_change=WindowEstimates(
+        60, Estimate(0.2, 0.1, 0.3, 60), Estimate(0.8, 0.7, 0.9, 59), Estimate(0.1, 0.0, 0.2, 55)
+    ),
 )
 ROLLED = RollupEstimates(
     exchanges=40,
@@ -181,7 +178,7 @@ def test_ratings_are_counted_over_all_rewordings_and_apart_for_controls():
 def test_a_perturbation_has_two_gauges():
     """Points above noise, and evidence as a share of what raises an alert: 4.5 of 4 is 112.5 %."""
     registry = registry_of(FULL, RESEND, YOUNG)
-    assert registry.get_sample_value("evenkeel_cell_above_noise_ratio", CELL) == 0.08
+    assert registry.get_sample_value("evenkeel_cell_above_noise_ratio", CELL) == 0.1
     assert registry.get_sample_value("evenkeel_cell_evidence_ratio", CELL) == 1.125
     young = {"route": "chat", "model": "m", "perturbation": "general.casing"}
     assert registry.get_sample_value("evenkeel_cell_above_noise_ratio", young) is None
@@ -324,10 +321,9 @@ def test_windows_say_what_they_look_back_on():
     cell = {**CELL, "scorer": "judge"}
     for name, value in (("robustness", 0.8), ("content_delta", 0.2), ("above_noise", 0.1)):
         found = f"evenkeel_window_{name}_ratio"
-        assert registry.get_sample_value(found, {**cell, "window": "24h"}) == value
-        assert registry.get_sample_value(found, {**cell, "window": "1h"}) is None
+        assert registry.get_sample_value(found, {**cell, "window": "since_change"}) == value
     pairs = "evenkeel_window_above_noise_observations"
-    assert registry.get_sample_value(pairs, {**cell, "window": "24h"}) == 55
+    assert registry.get_sample_value(pairs, {**cell, "window": "since_change"}) == 55
     change = {"route": "chat", "kind": "model"}
     assert registry.get_sample_value("evenkeel_changes_total", change) == 2
     assert registry.get_sample_value("evenkeel_last_change_timestamp_seconds", change) == 77.0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.core.cells import CellKey, ChangeMark
+from evenkeel.core.cells import CellKey, ChangeMark, WindowEstimates
 from evenkeel.core.verdict import (
     BASELINE,
     DECIDED_BY,
@@ -24,6 +24,7 @@ from evenkeel.stores.verdict_log import Logged, LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.planted_sightings import interleaved, sightings
 from tests.monitor.planted_verdicts import VERDICT
+from tests.monitor.stored_state import restarted, stored
 
 SETTINGS = MonitorSettings(
     threshold=0.1,
@@ -87,46 +88,10 @@ def said(state: MonitorState):
     return state.reports(), state.rollups(), state.changes(), state.silent()
 
 
-def test_a_cell_reports_its_windows():
-    """Ten trials of yesterday and ten of now that all shifted: the hour says 1, the day a half."""
-    now = 1e6
-    state = folded(
-        log_of(
-            *[altered(VERDICT, scored_at=now - 20 * 3600)] * 10,
-            *[altered(VERDICT, scored_at=now, **WORSE)] * 10,
-        )
-    )
-    (report,) = state.reports()
-    hour, day = report.windows["1h"], report.windows["24h"]
-    assert (hour.trials, day.trials, report.counts.trials) == (10, 20, 20)
-    assert (hour.content_delta.value, hour.content_delta.n) == (1.0, 10)
-    assert day.content_delta == report.estimates.content_delta
-    assert day.content_delta.value == 0.5
-    assert hour.excess.value == 1.0
-    assert hour.robustness.value == 0.0
-    assert day.robustness == report.estimates.robustness
-
-
-def test_a_window_with_too_few_trials_says_nothing():
-    """Below the minimum every estimate is None, though the cell as a whole has them."""
-    state = folded(log_of(*[VERDICT] * 20, *[altered(VERDICT, scored_at=1e6)] * 4, *[VERDICT] * 20))
-    (report,) = state.reports()
+def test_too_few_trials_since_a_change_say_nothing():
+    """Below the minimum every estimate is None."""
     (early,) = folded(log_of(*[VERDICT] * 4)).reports()
-    assert report.estimates.content_delta is not None
-    assert early.windows["500"].trials == 4
-    assert early.windows["500"].content_delta is None
-    assert early.windows["500"].robustness is None
-    assert early.windows["500"].excess is None
-
-
-def test_windows_move_on_with_the_log_though_a_cell_is_silent():
-    """Verdicts of another cell two hours later empty the hour of this one."""
-    other = altered(VERDICT, perturbation="general.casing", scored_at=7200.0)
-    state = folded(log_of(*[VERDICT] * 10))
-    assert state.reports()[0].windows["1h"].trials == 10
-    folded([LoggedVerdict(100 + number, altered(other, id=f"w{number}")) for number in range(9)], state)
-    report = next(report for report in state.reports() if report.key == CELL)
-    assert (report.windows["1h"].trials, report.windows["24h"].trials) == (0, 10)
+    assert early.since_change == WindowEstimates(4, None, None, None)
 
 
 def exchanges(first: int, last: int, **changed: object) -> list[Verdict]:
@@ -174,7 +139,7 @@ def test_since_the_change_begins_where_a_new_prompt_was_noticed():
         )
     )
     trials = {
-        report.key.route: report.windows["since_change"].trials
+        report.key.route: report.since_change.trials
         for report in state.reports()
         if report.key.perturbation != BASELINE
     }
@@ -227,16 +192,16 @@ def test_a_state_read_again_at_any_place_goes_on_equally(seed, cuts):
     for cut in sorted(cuts):
         folded(verdicts[done:cut], state)
         said(state)
-        state, done = MonitorState.from_bytes(state.to_bytes(), SETTINGS), max(done, cut)
+        state, done = restarted(state, SETTINGS), max(done, cut)
     folded(verdicts[done:], state)
-    assert state.to_bytes() == whole.to_bytes()
+    assert stored(state) == stored(whole)
     assert said(state) == said(whole)
 
 
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 3), times=st.lists(st.floats(-1e13, 1e13), min_size=1, max_size=9))
-def test_clocks_change_no_estimate_but_those_of_the_last_hours(seed, times):
-    """Whatever times verdicts claim, counts, intervals, alerts and the last 500 are the same."""
+def test_clocks_change_no_estimate(seed, times):
+    """Whatever times verdicts claim, counts, intervals and alerts are the same."""
     verdicts = traffic(150, seed)
     wild = [
         LoggedVerdict(logged.offset, altered(logged.verdict, scored_at=times[place % len(times)]))
@@ -244,14 +209,7 @@ def test_clocks_change_no_estimate_but_those_of_the_last_hours(seed, times):
     ]
 
     def timeless(state: MonitorState):
-        cells = [
-            (
-                altered(report, last_scored_at=None, retired=False, windows={}),
-                report.windows["500"],
-                report.windows["since_change"],
-            )
-            for report in state.reports()
-        ]
+        cells = [altered(report, last_scored_at=None, retired=False) for report in state.reports()]
         rollups = [(report.route, report.model, report.trials, report.windows) for report in state.rollups()]
         return cells, rollups, [route.counts for route in state.changes()]
 
@@ -271,8 +229,8 @@ def test_only_what_changed_is_stored_again():
     assert not second.whole
     assert list(second.parts) == ['["cell","chat","m","general.k3"]', '["route","chat"]']
     restored = MonitorState.restored(second.head, {**first.parts, **second.parts}, SETTINGS)
-    assert restored.to_bytes() == state.to_bytes()
     assert not restored.checkpoint().parts, "what was read needs no storing"
+    assert stored(restored) == stored(state)
     with pytest.raises(CheckpointError):
         MonitorState.restored(second.head, {**first.parts, "odd": b"{}"}, SETTINGS)
 

@@ -15,6 +15,7 @@ from tests.kit.records import altered
 from tests.monitor.changes.silent_evidence import references
 from tests.monitor.planted_sightings import MINUTE_S, NOON, answered, logged, sightings
 from tests.monitor.planted_verdicts import VERDICT
+from tests.monitor.stored_state import restarted, stored
 
 SETTINGS = MonitorSettings(min_trials=5, max_models_per_route=20)
 
@@ -162,7 +163,7 @@ def test_a_finding_begins_a_new_era():
         fold.state.apply(LoggedVerdict(fold.state.offset + 1, verdict))
 
     def trials():
-        return fold.state.reports()[0].windows["since_change"].trials
+        return fold.state.reports()[0].since_change.trials
 
     assert trials() == 10
     fold.find(NOON + 60)
@@ -197,8 +198,8 @@ def test_the_real_tests_find_a_change_once_and_a_restart_anywhere_goes_on_equall
     assert sorted(one.route for one in raised) == ["billing", "chat"]
     for place in (1, 150, 333, 420, 599):
         before, first = folded(log[:place])
-        again, rest = folded(log[place:], MonitorState.from_bytes(before.to_bytes(), SETTINGS))
-        assert again.to_bytes() == whole.to_bytes()
+        again, rest = folded(log[place:], restarted(before, SETTINGS))
+        assert stored(again) == stored(whole)
         assert first + rest == events
 
 

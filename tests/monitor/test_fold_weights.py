@@ -16,6 +16,7 @@ from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
+from tests.monitor.stored_state import restarted, stored
 
 SETTINGS = MonitorSettings(min_trials=1)
 GROUP = together_name("general", 5)
@@ -44,7 +45,7 @@ def report(state, key=SPELLING):
     return next(one for one in state.reports() if one.key == key)
 
 
-def test_a_cell_weighs_its_trials_in_every_figure_and_window():
+def test_a_cell_weighs_its_trials_in_every_figure():
     """Two drawn that held count whole; of eight whose group moved, four moved: ½ of 3 is 1/6."""
     log = [one for number in range(2) for one in exchange(number, {})]
     log += exchange(2, {"path_weight": 0.125, **MOVED})
@@ -55,13 +56,13 @@ def test_a_cell_weighs_its_trials_in_every_figure_and_window():
     histogram = {(0.0, 1.0): 2, (1.0, 0.125): 4, (0.0, 0.125): 4}
     expected = weighted_mean(histogram, alpha=SETTINGS.alpha, effect=12.0)
     assert expected.value == pytest.approx(1 / 6)
-    assert found.estimates.content_delta == found.windows["500"].content_delta == expected
+    assert found.estimates.content_delta == found.since_change.content_delta == expected
     assert found.estimates.excess.value == pytest.approx(1 / 6)
     assert (found.counts.trials, found.counts.effective, found.estimates.content_delta.n) == (10, 1, 10)
     assert found.counts.ratings == {0: 0, 1: 4, 2: 0, 3: 6}, "counts are of trials, whatever they weigh"
-    again = MonitorState.from_bytes(state.to_bytes(), SETTINGS)
+    again = restarted(state, SETTINGS)
     assert report(again) == found
-    assert again.to_bytes() == state.to_bytes()
+    assert stored(again) == stored(state)
 
 
 def test_exchanges_of_strata_weigh_in_cells_and_roll_ups():
@@ -76,7 +77,7 @@ def test_exchanges_of_strata_weigh_in_cells_and_roll_ups():
     assert content == whole.windows["since_change"].content_delta
     assert (content.value, content.n) == (0.5, 5)
     assert whole.windows["all"].noise_floor.n == 5
-    assert MonitorState.from_bytes(state.to_bytes(), SETTINGS).rollups() == state.rollups()
+    assert restarted(state, SETTINGS).rollups() == state.rollups()
 
 
 def test_detectors_and_roll_ups_look_at_drawn_trials_only():
@@ -160,4 +161,4 @@ def test_weights_from_a_hostile_log_stop_nothing(weight):
         0 <= report(state).estimates.content_delta.lower <= report(state).estimates.content_delta.value == 1
     )
     assert isfinite(report(state).detection.evidence_log10)
-    assert MonitorState.from_bytes(state.to_bytes(), SETTINGS).reports() == state.reports()
+    assert restarted(state, SETTINGS).reports() == state.reports()

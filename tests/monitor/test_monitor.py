@@ -22,6 +22,7 @@ from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.planted_sightings import interleaved, sightings
 from tests.monitor.planted_verdicts import VERDICT
+from tests.monitor.stored_state import restarted
 
 if TYPE_CHECKING:
     from evenkeel.stores.monitor_state import AlertEvent
@@ -324,7 +325,7 @@ def test_an_unreadable_checkpoint_is_folded_again_from_the_log(caplog):
     good = store.state
     for damaged in (b"{", b'{"version": 99}', b"[]", b'{"version": 1, "offset": 3}'):
         with pytest.raises(CheckpointError):
-            MonitorState.from_bytes(damaged, SETTINGS)
+            MonitorState.restored(damaged, {}, SETTINGS)
         store.state = damaged
         drain(monitor_of(verdicts, store))
         assert store.state == good
@@ -338,7 +339,7 @@ def test_new_settings_keep_the_counts_and_restart_the_evidence():
         state.apply(logged)
     (before,) = state.reports()
     assert before.detection.evidence_log10 > 0
-    (after,) = MonitorState.from_bytes(state.to_bytes(), altered(SETTINGS, threshold=0.3)).reports()
+    (after,) = restarted(state, altered(SETTINGS, threshold=0.3)).reports()
     assert (after.counts.trials, after.detection.threshold, after.detection.evidence_log10) == (3, 0.3, 0.0)
 
 

@@ -2,9 +2,8 @@
 
 `bounded_mean` (a mean of bounded observations: a rate, a paired difference, a similarity), `counts` (a cell's
 running counts, and the estimates that follow from them), `tool_counts` (changes in tool calls),
-`exchanges` (rates over several cells), `windows` (sliding ones) and `blocks` (how much dependent trials
-tell). Everything here is a function of counts, so an estimate can be recomputed from the verdict log by
-anyone.
+`exchanges` (rates over several cells) and `blocks` (how much dependent trials tell). Everything here is a
+function of counts, so an estimate can be recomputed from the verdict log by anyone.
 """
 
 from evenkeel.monitor.estimate.blocks import BLOCK, CellEffects, DesignEffect
@@ -19,7 +18,6 @@ from evenkeel.monitor.estimate.counts import (
 )
 from evenkeel.monitor.estimate.exchanges import UNFINISHED, ExchangeTally, rollup_estimates
 from evenkeel.monitor.estimate.tool_counts import ToolCounts
-from evenkeel.monitor.estimate.windows import Windows
 
 __all__ = [
     "BLOCK",
@@ -31,7 +29,6 @@ __all__ = [
     "ExchangeTally",
     "RatedOutcome",
     "ToolCounts",
-    "Windows",
     "bounded_mean",
     "outcome_of",
     "paired_excess",

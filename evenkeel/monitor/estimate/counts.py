@@ -1,7 +1,7 @@
 """Running counts of a cell, and every estimate that follows from them.
 
 One trial is one of 68 possible outcomes and has one of eight weights. Both together are a *word*: a letter,
-and the sign of the weight unless that is 1. How often each word occurred, in a cell or in one of its windows,
+and the sign of the weight unless that is 1. How often each word occurred in a cell, or since a change,
 is all that its rates need.
 """
 

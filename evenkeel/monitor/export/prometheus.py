@@ -177,8 +177,8 @@ def _detail(report: CellReport) -> Samples:
     for rate in CELL_RATES:
         add(samples, column, (*cell, "all", report.scorer), getattr(report.estimates, rate.field))
         if rate in WINDOWED:
-            for window, estimates in report.windows.items():
-                add(samples, column, (*cell, window, report.scorer), getattr(estimates, rate.field))
+            since = getattr(report.since_change, rate.field, None)
+            add(samples, column, (*cell, "since_change", report.scorer), since)
         column += 4
     verdicts, quality, invalid, pairs, failures, rated, effective, scored_at, alert, limit, blind, *drift = (
         samples[column:]

@@ -1,6 +1,6 @@
-"""State of one cell of the monitor: counts, windows, detectors, and its report.
+"""State of one cell of the monitor: counts, detectors, and its report.
 
-The report compares the cell's own figures with those of its control, of its judge and of the windows.
+The report compares the cell's own figures with those of its control and of its judge.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from evenkeel.core.cells import (
     Detection,
     DriftReport,
     SegmentReport,
-    Window,
     WindowEstimates,
 )
 from evenkeel.core.records import from_plain
@@ -27,7 +26,6 @@ from evenkeel.monitor.detect.drift import Stratum
 from evenkeel.monitor.estimate import (
     Counts,
     ToolCounts,
-    Windows,
     weight_of,
     weight_sign,
     weighted_mean,
@@ -35,8 +33,6 @@ from evenkeel.monitor.estimate import (
 from evenkeel.monitor.fold.measures import observations, segments_of
 
 if TYPE_CHECKING:
-    from collections import Counter
-
     from evenkeel.core.cells import CellEstimates, Estimate, JudgeEstimates, Limit
     from evenkeel.core.verdict import Scorer, Verdict
     from evenkeel.monitor.detect import AlertChange, AlertRules, DriftChange, DriftRules
@@ -54,36 +50,36 @@ def compact(raw: Any) -> str:
 
 
 class Cell:
-    """Cell with its counts, windows, detectors and cached estimates."""
+    """Cell with its counts, detectors and cached estimates."""
 
     __slots__ = (
         "_estimates",
-        "_letters",
-        "_windowed",
-        "_windowed_at",
+        "_since",
+        "_since_at",
         "alert",
         "changed",
         "counts",
         "drift",
         "drifted_in",
+        "era",
         "key",
         "revision",
         "scored_at",
         "scorer",
         "shown",
+        "since",
         "strayed",
         "tools",
-        "tools_era",
         "trend_at",
-        "windows",
     )
 
-    def __init__(
-        self, key: CellKey, counts: Counts, windows: Windows, alert: Alert | None, drift: DriftAlert
-    ) -> None:
+    def __init__(self, key: CellKey, counts: Counts, alert: Alert | None, drift: DriftAlert) -> None:
         self.key = key
         self.counts = counts
-        self.windows = windows
+        self.era = 0
+        """Number of the route's changes before the latest trial."""
+        self.since: dict[str, int] = {}
+        """Trials since the last of these changes, by the word of their outcome."""
         self.alert = alert
         """Alert on the measures; None for the identical resend, with which the others are compared."""
         self.drift = drift
@@ -94,7 +90,6 @@ class Cell:
         """Observations since the last one in those strata."""
         self.tools = ToolCounts()
         """Changes in tool calls since the latest change of the route."""
-        self.tools_era = 0
         self.scorer: Scorer = "metrics"
         self.scored_at: float | None = None
         self.trend_at: float | None = None
@@ -104,11 +99,11 @@ class Cell:
         self.shown: CellReport | None = None
         """Last report, kept as long as nothing in it changes."""
         self._estimates: CellEstimates | None = None
-        self._letters: dict[Window, Counter[str]] = {}
-        self._windowed: dict[Window, WindowEstimates] = {}
-        self._windowed_at: tuple[int, ...] = ()
+        # Estimates since the last change, with the revision and era that they are of.
+        self._since: WindowEstimates | None = None
+        self._since_at = (-1, -1)
 
-    def add(self, verdict: Verdict, outcome: RatedOutcome | str, now: float, era: int) -> AlertChange | None:
+    def add(self, verdict: Verdict, outcome: RatedOutcome | str, era: int) -> AlertChange | None:
         """Count a verdict, and pass it to the alert; return the change of the alert, if any."""
         weight = 1.0 if isinstance(outcome, str) else verdict.weight
         effect = self.counts.effects.bets
@@ -117,14 +112,15 @@ class Cell:
         self.touch()
         if isinstance(outcome, str):
             return None
-        if era != self.tools_era:
-            self.tools, self.tools_era = ToolCounts(), era
+        if era != self.era:
+            self.era, self.since, self.tools = era, {}, ToolCounts()
         self.tools.add(verdict)
         self.scorer = verdict.scoring.scorer
         # The latest in the log, not the largest: one clock that ran ahead must not hide that
         # scoring has stopped.
         self.scored_at = verdict.scored_at
-        self.windows.add(outcome.letter + weight_sign(weight), verdict.scored_at, now, era)
+        word = outcome.letter + weight_sign(weight)
+        self.since[word] = self.since.get(word, 0) + 1
         if verdict.selection.split_of:
             return None
         change = None
@@ -199,28 +195,18 @@ class Cell:
             self._estimates = self.counts.estimates(alpha=settings.alpha, min_trials=settings.min_trials)
         return self._estimates
 
-    def windowed(self, settings: MonitorSettings, now: float, era: int) -> dict[Window, WindowEstimates]:
-        """Return the estimates of every window: the same object as before unless one of them changed."""
-        version = (self.revision, *self.windows.place(now, era))
-        if version != self._windowed_at:
-            letters = self.windows.totals(now, era)
-            self._windowed_at = version
-            if letters != self._letters:
-                windowed = {}
-                for window, counted in letters.items():
-                    if self._letters.get(window) == counted:
-                        windowed[window] = self._windowed[window]
-                    else:
-                        windowed[window] = self._window_estimates(counted, settings)
-                self._windowed, self._letters = windowed, letters
-        return self._windowed
-
     def since_change(self, era: int) -> Counts:
-        """Return the counts since the last change of the route."""
-        return Counts(self.windows.since_change(era), effect=self.counts.effect)
+        """Return the counts since the last change of the route, the `era`-th."""
+        return Counts(dict(self.since) if era == self.era else {}, effect=self.counts.effect)
 
-    def _window_estimates(self, letters: Counter[str], settings: MonitorSettings) -> WindowEstimates:
-        counts = Counts(letters, effect=self.counts.effect)
+    def estimates_since_change(self, settings: MonitorSettings, era: int) -> WindowEstimates:
+        """Return the estimates since the last change: the same object as before unless something changed."""
+        if self._since is None or self._since_at != (self.revision, era):
+            self._since_at = (self.revision, era)
+            self._since = self._estimates_of(self.since_change(era), settings)
+        return self._since
+
+    def _estimates_of(self, counts: Counts, settings: MonitorSettings) -> WindowEstimates:
         alpha, min_trials = settings.alpha, settings.min_trials
         if counts.trials < max(min_trials, 1):
             return WindowEstimates(counts.trials, None, None, None)
@@ -266,13 +252,13 @@ class Cell:
         """Return the cell as JSON values; floats survive exactly."""
         return {
             "counts": msgspec.to_builtins(self.counts),
-            "windows": msgspec.to_builtins(self.windows),
+            "era": self.era,
+            "since": self.since,
             "alert": self.alert.to_json() if self.alert else None,
             "drift": self.drift.to_json(),
             "drifted_in": sorted(self.drifted_in),
             "strayed": self.strayed,
             "tools": msgspec.to_builtins(self.tools),
-            "tools_era": self.tools_era,
             "scorer": self.scorer,
             "scored_at": self.scored_at,
             "trend_at": self.trend_at,
@@ -286,14 +272,13 @@ class Cell:
         cell = cls(
             key,
             from_plain(raw["counts"], Counts, strict=False),
-            from_plain(raw["windows"], Windows, strict=False),
             alert,
             DriftAlert.from_json(raw["drift"], drift),
         )
         cell.drifted_in = frozenset(Stratum(*stratum) for stratum in raw["drifted_in"])
         cell.strayed = raw["strayed"]
         cell.tools = from_plain(raw["tools"], ToolCounts)
-        cell.tools_era = raw["tools_era"]
+        cell.era, cell.since = raw["era"], raw["since"]
         cell.scorer, cell.scored_at, cell.trend_at = raw["scorer"], raw["scored_at"], raw["trend_at"]
         cell.revision = raw["revision"]
         cell.changed = False
@@ -322,7 +307,7 @@ def cell_report(
     *,
     noise_floor: Estimate | None,
     judged: JudgeEstimates,
-    windows: dict[Window, WindowEstimates],
+    since_change: WindowEstimates,
     retired: bool,
 ) -> CellReport:
     """Return the report of a cell; the same object as last time if nothing in it has changed.
@@ -332,14 +317,14 @@ def cell_report(
         settings: Say how many observations an estimate needs, and what is allowed.
         noise_floor: Content delta of the identical resend.
         judged: The judge of its route and model.
-        windows: Its figures by window.
+        since_change: Its figures since the last change.
         retired: Whether its model does not answer any more.
     """
     alert, shown = cell.alert, cell.shown
     if (
         shown is not None
         and shown.revision == cell.revision
-        and shown.windows is windows
+        and shown.since_change is since_change
         and shown.noise_floor is noise_floor
         and shown.judge is judged
         and shown.retired is retired
@@ -365,7 +350,7 @@ def cell_report(
             excess=estimates.excess if alert else None,
             loss=estimates.loss if alert else None,
         ),
-        windows=windows,
+        since_change=since_change,
         noise_floor=noise_floor,
         judge=judged,
         detection=_detection(cell, settings, noise_floor, estimates),

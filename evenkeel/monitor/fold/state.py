@@ -1,7 +1,6 @@
 """State of the whole monitor, and its checkpoint format.
 
-A checkpoint is a small head and parts, of which only those that changed are written again. "The last hour"
-is counted back from the time of the verdict log.
+A checkpoint is a small head and parts, of which only those that changed are written again.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.detect import Alert, Baseline, DriftAlert
-from evenkeel.monitor.estimate import CellEffects, Counts, Windows, outcome_of
+from evenkeel.monitor.estimate import CellEffects, Counts, outcome_of
 from evenkeel.monitor.fold.cell import Cell, cell_report, compact
 from evenkeel.monitor.fold.events import (
     FoldOutcome,
@@ -70,7 +69,7 @@ class LogClock:
     """Clock of the log: the median time of the last nine verdicts.
 
     The fold may not look at a clock, or a replay would end differently. The newest verdict's time
-    would let one worker whose clock is wrong move every window; the largest so far would never come back.
+    would let one worker whose clock is wrong end what lasts a day; the largest so far would never come back.
     The median follows the log within four verdicts, over idle nights too, and in both directions.
     """
 
@@ -95,7 +94,7 @@ class LogClock:
         return list(self._times)
 
 
-VERSION: Final = 17
+VERSION: Final = 18
 """Version of the checkpoint format; no other version is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """Exceptions raised by reading something that is not a checkpoint."""
@@ -225,7 +224,7 @@ class MonitorState:
         if drawn:
             self._judges.add(verdict.route, model, verdict)
         effect = cell.counts.effects.content.bets
-        change = cell.add(verdict, outcome, now, history.era)
+        change = cell.add(verdict, outcome, history.era)
         if change:
             self._note_alerts(cell)
             events.append(alert_event(cell, change, logged, self.settings))
@@ -387,7 +386,7 @@ class MonitorState:
         if cell is None:
             rules, drift = self._rules_of(route, perturbation)
             alert = None if perturbation == BASELINE else Alert(rules)
-            cell = Cell(CellKey(*key), Counts(), Windows(), alert, DriftAlert(drift))
+            cell = Cell(CellKey(*key), Counts(), alert, DriftAlert(drift))
             former = self._former_cell(route, perturbation)
             if former is not None:
                 cell.counts.effects = CellEffects.after(former.counts.effects)
@@ -514,13 +513,17 @@ class MonitorState:
             rules,
             noise_floor=control_estimates.content_delta if control_estimates else None,
             judged=self._judges.estimates(route, model, alpha=rules.alpha, min_trials=rules.min_trials),
-            windows=cell.windowed(rules, self._clock.now, self._era(route)),
+            since_change=cell.estimates_since_change(rules, self._era(route)),
             retired=retired,
         )
 
-    def checkpoint(self) -> Checkpoint:
-        """Return the parts to store now; they count as stored from then on."""
-        whole, self._stored = not self._stored, True
+    def checkpoint(self, *, whole: bool = False) -> Checkpoint:
+        """Return the parts to store now; they count as stored from then on.
+
+        Args:
+            whole: Whether to return all parts, whatever the store has.
+        """
+        whole, self._stored = whole or not self._stored, True
         parts: dict[str, bytes] = {}
         incidents: list[IncidentRow] = []
         for key, cell in self._cells.items():
@@ -560,26 +563,6 @@ class MonitorState:
                 "judges": self._judges.counts,
             }
         )
-
-    def to_bytes(self) -> bytes:
-        """Return the whole state as bytes; `from_bytes` restores an equal one."""
-        parts: dict[str, Any] = {cell_name(key): cell.to_json() for key, cell in self._cells.items()}
-        parts |= {route_name(route): watch for route, watch in self._routes.items()}
-        parts |= {rollup_name(*group): rollup for group, rollup in self._rollups.groups.items()}
-        parts |= {tests_name(*key): tests for key, tests in self._silent.tests.items()}
-        parts |= {
-            incident_name(incident.id): msgspec.to_builtins(incident) for incident in self._incidents.all()
-        }
-        return compact({"head": json.loads(self._head()), "parts": dict(sorted(parts.items()))}).encode()
-
-    @classmethod
-    def from_bytes(cls, data: bytes, settings: MonitorSettings) -> MonitorState:
-        """Read what `to_bytes` wrote; see `restored`."""
-        try:
-            raw = json.loads(data)
-            return cls._read(raw["head"], raw["parts"], settings)
-        except UNREADABLE as error:
-            raise CheckpointError(f"checkpoint cannot be read: {error!r}") from error
 
     @classmethod
     def restored(cls, head: bytes, parts: Mapping[str, bytes], settings: MonitorSettings) -> MonitorState:

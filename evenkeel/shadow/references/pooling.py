@@ -9,13 +9,13 @@ shrinks with every call, also where answers to one prompt differ almost as much 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from evenkeel.core.sightings import ComparedVersion, PooledComparison
+from evenkeel.core.sightings import PooledComparison
 from evenkeel.shadow.references.ranking import alike, text_of
 
 if TYPE_CHECKING:
@@ -178,13 +178,7 @@ def _said(sides: Sequence[_Sides], p_value: float, since: float, after: float) -
     new: list[KeptAnswer] = []
     for side in sides:
         new += side.answers[side.old :]
-    by_version: dict[str, list[_Sides]] = defaultdict(list)
-    for side in sides:
-        by_version[side.reference.prompt_version].append(side)
-    versions = [_version(name, own) for name, own in by_version.items()]
-    versions.sort(key=lambda version: (version.likeness - version.own, version.prompt_version))
     moved = sorted(sides, key=lambda side: (side.between - side.within, side.reference.id))
-    whole = _version("", sides)
     models = Counter(answer.model for answer in new)
     fingerprints = Counter(answer.answer.system_fingerprint or "" for answer in new)
     del fingerprints[""]
@@ -193,23 +187,13 @@ def _said(sides: Sequence[_Sides], p_value: float, since: float, after: float) -
         calls=len(new),
         since=since,
         after=after,
-        likeness=whole.likeness,
-        own=whole.own,
+        likeness=float(np.mean([side.between for side in sides])),
+        own=float(np.mean([side.within for side in sides])),
         models=_most_common(models),
         fingerprints=_most_common(fingerprints),
-        versions=tuple(versions[:_EXAMPLES]),
         references=tuple(side.reference.id for side in moved[:_EXAMPLES]),
     )
 
 
 def _most_common(counts: Counter[str]) -> tuple[str, ...]:
     return tuple(name for name, _ in counts.most_common(_EXAMPLES))
-
-
-def _version(name: str, sides: Sequence[_Sides]) -> ComparedVersion:
-    return ComparedVersion(
-        name,
-        sum(side.new for side in sides),
-        float(np.mean([side.between for side in sides])),
-        float(np.mean([side.within for side in sides])),
-    )

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from msgspec import to_builtins
 
-from evenkeel.core.sightings import ComparedVersion, PooledComparison, ReferenceAnswered
+from evenkeel.core.sightings import PooledComparison, ReferenceAnswered
 from evenkeel.monitor.detect.references import BETS, ReferenceTest, alarm_level
 
 
@@ -114,9 +114,7 @@ def test_the_beginning_is_as_uncertain_as_the_calls_before_it():
 
 
 def compared(p_value):
-    return PooledComparison(
-        p_value, 48, 100.0, 90.0, 0.5, 0.6, ("m-2",), ("fp",), (ComparedVersion("p1", 48, 0.5, 0.6),), ("r7",)
-    )
+    return PooledComparison(p_value, 48, 100.0, 90.0, 0.5, 0.6, ("m-2",), ("fp",), ("r7",))
 
 
 def test_a_comparison_of_all_references_decides_too():

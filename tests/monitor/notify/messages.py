@@ -33,6 +33,7 @@ from tests.monitor.notify.scene import Store
 from tests.monitor.notify.services import KEY, SECRET, TOKEN, Services
 from tests.monitor.planted_sightings import answered
 from tests.monitor.planted_verdicts import VERDICT
+from tests.monitor.stored_state import restarted
 
 FOLDER = Path(__file__).with_name("messages")
 SETTINGS = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=500, min_trials=10)
@@ -88,7 +89,7 @@ class Play:
 
     def restart(self):
         """Stop the monitor and start it again from its checkpoint."""
-        self.state = MonitorState.from_bytes(self.state.to_bytes(), SETTINGS)
+        self.state = restarted(self.state, SETTINGS)
         self.notifier = self._started()
 
     def read_before(self, offset, limit, narrow):

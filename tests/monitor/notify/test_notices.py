@@ -50,15 +50,15 @@ def test_an_estimate_since_the_change_is_said_with_its_interval():
         CellKey("support", "helpdesk-2", "general.spelling"),
         scorer="judge",
         trials=90,
-        windows={"since_change": since},
+        since_change=since,
     )
     names = ("general.tone", "general.casing", "format.yaml")
-    others = [altered(cell, key=altered(cell.key, perturbation=name), windows={}) for name in names]
+    others = [altered(cell, key=altered(cell.key, perturbation=name), since_change=None) for name in names]
     (incident,) = incidents_of([SPELLING, TONE])
     said = f"42 points above noise [29, 57] (limit 10, {label('general.spelling')}, 60 trials), "
     assert Writer(reports=lambda: [cell, *others]).facts(incident) == (f"{said}2 of 4 rewordings so far.",)
-    within = {"since_change": WindowEstimates(900, None, None, Estimate(0.02, -0.05, 0.09, 900))}
-    hold = [with_figures(one, windows=within, threshold=0.1) for one in others]
+    within = WindowEstimates(900, None, None, Estimate(0.02, -0.05, 0.09, 900))
+    hold = [with_figures(one, since_change=within, threshold=0.1) for one in others]
     assert Writer(reports=lambda: [cell, *hold]).facts(incident) == (f"{said}2 of 4 rewordings.",)
 
 
