@@ -8,11 +8,11 @@ Litestar application.
 Pages are grouped as in the navigation. Now: `now` with the table of `overview`, and `incidents`. Routes:
 `routes` with its `cells` and `trends`. Trials: `trials` (found by `trial_search`), `trial`, `labels`.
 Releases: `changes`, `references`, `goldens`, `runs`, `challengers`. System: `judge`, `calibration`,
-`pipeline`, `spend`, `documents`, `actions`, and `setup` with `first_hour` for the time before there are
+`pipeline`, `spend`, `documents`, and `setup` with `first_hour` for the time before there are
 numbers. `situation` holds what pages agree on: the incidents, and which cells belong to one. `chart` lays
 out pictures, `links` has addresses.
 
-Goldens and labels can be changed here, and incidents decided; `access` decides who may, and `actions` shows
+Goldens and labels can be changed here, and incidents decided; `access` decides who may, and `setup` shows
 the audit log.
 """
 

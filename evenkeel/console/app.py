@@ -11,7 +11,6 @@ from litestar.config.compression import CompressionConfig
 from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
 
 from evenkeel.console.access import allowed, csrf_config
-from evenkeel.console.actions import action_handler
 from evenkeel.console.api import api_handlers, json_response
 from evenkeel.console.calibration import calibration_handlers
 from evenkeel.console.challengers import challenger_handlers
@@ -28,7 +27,7 @@ from evenkeel.console.references import reference_handler
 from evenkeel.console.rendering import Assets, PathText, Place, Renderer
 from evenkeel.console.routes import route_handlers
 from evenkeel.console.runs import run_handlers
-from evenkeel.console.setup import setup_handler
+from evenkeel.console.setup import setup_handlers
 from evenkeel.console.situation import Situation
 from evenkeel.console.spend import spend_handlers
 from evenkeel.console.trial import trial_handlers
@@ -83,7 +82,6 @@ def create_app(sources: ConsoleSources) -> Litestar:
     goldens = sources.goldens
     challengers = sources.challengers
     labels = sources.labels
-    actions = sources.actions
     reports = sources.change_reports
     references = sources.references
     renderer = Renderer(
@@ -111,8 +109,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *calibration_handlers(sources, renderer),
             *pipeline_handlers(sources, renderer),
             *spend_handlers(sources, renderer),
-            *((action_handler(actions),) if actions else ()),
-            setup_handler(sources, renderer),
+            *setup_handlers(sources, renderer),
             document_handler(renderer),
             *(golden_handlers(sources, goldens, renderer) if goldens else ()),
             *(golden_api_handlers(sources, goldens) if goldens else ()),

@@ -43,51 +43,6 @@ class ChallengePanel(NamedTuple):
     labelled: int
     """Pairs that people have labelled."""
 
-    @property
-    def headline(self) -> str:
-        """Return the decision in one sentence."""
-        return words.headline(self.state.challenge, self.state.figures)
-
-    @property
-    def details(self) -> list[str]:
-        """Return what else a reader of the decision needs."""
-        return words.details(self.state.challenge, self.state.figures)
-
-    @property
-    def answer(self) -> str:
-        """Return the words for the decision."""
-        return words.ANSWERS[self.state.figures.decision.answer]
-
-    @property
-    def rows(self) -> list[words.ChallengeRow]:
-        """Return the table of figures."""
-        return words.rows(self.state.challenge, self.state.figures)
-
-    @property
-    def limits(self) -> str:
-        """Return what the limits in the table mean."""
-        return words.limits(self.state.challenge)
-
-    @property
-    def sides(self) -> list[tuple[str, ...]]:
-        """Return the answers of both sides, row by row."""
-        return words.sides(self.state.figures)
-
-    @property
-    def segments(self) -> list[tuple[str, str, str, str]]:
-        """Return the segments, the worst first."""
-        return words.segment_rows(self.state.challenge, self.state.figures)
-
-    @property
-    def judge(self) -> list[str]:
-        """Return what is known about the judge."""
-        return words.judge_lines(self.state.figures)
-
-    @property
-    def name(self) -> str:
-        """Return the candidate's name."""
-        return words.name_of(self.state.challenge)
-
 
 class BlindPair(NamedTuple):
     """A pair for a person to judge: two answers in an order that says nothing."""
@@ -114,7 +69,7 @@ def challenger_handlers(
         return renderer.response(
             "challengers.html",
             panels=[_panel(board, state) for state in board.states()[:_SHOWN]],
-            condition=words.CONDITION,
+            words=words,
             token=form_token(request),
             visitor=visitor_of(request),
         )

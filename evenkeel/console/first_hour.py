@@ -51,16 +51,18 @@ def first_hour(sources: ConsoleSources) -> list[RouteProgress]:
     if any(known(report) for report in reports):
         return []
     need = max(1, (sources.thresholds or MonitorSettings()).min_trials)
+    measuring = sources.measuring()
     flows = {flow.route: flow for flow in sources.pipeline().routes}
     progress = []
     for setup in sources.setup:
         own = [report for report in reports if report.key.route == setup.route]
         trials = (sum(report.counts.pairs.values()) for report in own if report.key.perturbation != BASELINE)
         have = min(need, max(trials, default=0))
+        # How many requests are missing is beside the point where none of them could be measured.
+        held_up = any(setup.route in (cause.routes or (setup.route,)) for cause in measuring.causes)
+        outlook = "waits until measuring goes on" if held_up else _outlook(setup, own, have, need)
         problem, step = _unsampled(setup, flows.get(setup.route))
-        progress.append(
-            RouteProgress(setup.route, have, need, _outlook(setup, own, have, need), problem, step)
-        )
+        progress.append(RouteProgress(setup.route, have, need, outlook, problem, step))
     return sorted(progress, key=lambda one: -one.have)
 
 
@@ -74,7 +76,7 @@ def _outlook(setup: RouteSetup, reports: Sequence[CellReport], have: int, need: 
     yielded = min(1.0, have / replayed) if replayed >= _ENOUGH else planned
     per_request = yielded * setup.sampling_rate
     if not per_request:
-        return "no estimate: nothing comes in"
+        return "no estimate: no trial could be rated yet"
     text = f"about {figures.rounded(ceil((need - have) / per_request)):,} more requests"
     if replayed < _ENOUGH and planned < 1:
         text += f" if all {setup.rewordings} rewordings apply, fewer if some do not"

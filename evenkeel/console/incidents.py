@@ -141,8 +141,8 @@ def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellRepo
             IncidentCheck("Clients", f"{affected}{figures.clients(worst.raised.clients)}", not alone)
         )
     lines.append(_judge_check(sources, cell))
-    behind = stuck(sources.pipeline())
-    lines.append(IncidentCheck("Scoring", behind or "up to date", not behind))
+    behind = stuck(sources.pipeline(), sources.measuring())
+    lines.append(IncidentCheck("Scoring", behind or "nothing waits", not behind))
     return lines
 
 

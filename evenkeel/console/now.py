@@ -50,8 +50,8 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
         if now - (incident.closed_at or 0.0) < _LATELY_S:
             over.append(incident)
     state = state_of(reports, measuring, going)
-    # A queue that waits for the judge or a worker is the consequence of a cause that the page names already.
-    behind = "" if measuring.cause("worker", "judge", "judge_key") else stuck(view)
+    # What holds measuring up heads the page already.
+    behind = "" if measuring.causes else stuck(view, measuring)
     routes_seen = {report.key.route for report in reports}
     live = [report for report in reports if not report.retired]
     cells = [report for report in live if report.key.perturbation != BASELINE]

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport, Estimate, Standing
     from evenkeel.stores.monitor_state import MonitorStore
 
-PAIRS_IN_COLUMNS: Final = 4
-"""Language pairs that can have a column each; more than these share one, which shows the worst of them."""
 SPARKS: Final = 150
 """Cells that are drawn with their course, row by row from the top; it would be most of a long page."""
 _SPARK_POINTS: Final = 120
@@ -37,10 +35,10 @@ _LEGEND: Final[dict[Standing, str]] = {
 
 
 class OverviewColumn(NamedTuple):
-    """A perturbation, or a category that shows the worst of its perturbations."""
+    """A perturbation."""
 
     label: str
-    perturbations: tuple[str, ...]
+    perturbation: str
     first_of_group: bool
 
 
@@ -52,7 +50,7 @@ class OverviewCell:
     label: str
     href: str
     alert: bool
-    """True if the cell, or any of its language pairs, belongs to an open incident."""
+    """True if the cell belongs to an open incident."""
     spark: Spark | None = None
 
     @property
@@ -126,7 +124,7 @@ def overview(
     """
     live = [report for report in reports if not report.retired]
     columns = _columns(sorted({report.key.perturbation for report in live}, key=rewordings.position))
-    groups = groupby(columns, key=lambda column: rewordings.category(column.perturbations[0]).name)
+    groups = groupby(columns, key=lambda column: rewordings.category(column.perturbation).name)
     models: dict[tuple[str, str], dict[str, CellReport]] = {}
     for report in live:
         models.setdefault(report.key.parts[:2], {})[report.key.perturbation] = report
@@ -204,14 +202,12 @@ def course(store: MonitorStore, report: CellReport, now: float) -> Spark | None:
 
 def _columns(names: Sequence[str]) -> tuple[OverviewColumn, ...]:
     columns: list[OverviewColumn] = []
-    for category, members in groupby(names, key=lambda name: rewordings.category(name).name):
-        kinds = tuple(members)
-        if rewordings.category(category).asks_for == "languages" and len(kinds) > PAIRS_IN_COLUMNS:
-            columns.append(OverviewColumn("worst pair", kinds, first_of_group=bool(columns)))
-            continue
-        for index, kind in enumerate(kinds):
-            first = bool(columns) and index == 0
-            columns.append(OverviewColumn(rewordings.column_label(kind), (kind,), first_of_group=first))
+    before = ""
+    for name in names:
+        category = rewordings.category(name).name
+        first_of_group = bool(columns) and category != before
+        columns.append(OverviewColumn(rewordings.column_label(name), name, first_of_group))
+        before = category
     return tuple(columns)
 
 
@@ -222,27 +218,17 @@ def _cell(
     store: MonitorStore | None,
     now: float,
 ) -> OverviewCell | None:
-    """Return the cell of a column, or the worst of several language pairs; None where none was tried."""
-    reports = [cells[name] for name in column.perturbations if name in cells]
-    if not reports:
+    """Return the cell of a column; None where the rewording was never tried."""
+    report = cells.get(column.perturbation)
+    if report is None:
         return None
-    # A column of several language pairs shows the worst, which is the one to look at.
-    worst = min(reports, key=_rank)
-    several = len(column.perturbations) > 1
     return OverviewCell(
-        worst,
-        rewordings.pair_label(worst.key.perturbation) if several else column.label,
-        f"{links.route_link(worst.key.route)}#cells" if several else links.cell_link(worst.key),
-        any(report.key.parts in in_incidents for report in reports),
-        course(store, worst, now) if store is not None else None,
+        report,
+        column.label,
+        links.cell_link(report.key),
+        report.key.parts in in_incidents,
+        course(store, report, now) if store is not None else None,
     )
-
-
-def _rank(report: CellReport) -> tuple[int, float, str]:
-    """Return the sort key of a report: over its limit first, then by points above noise."""
-    excess = report.current.excess
-    rank = ("over", "unknown", "within", "unmeasured").index(report.standing)
-    return rank, -excess.value if excess else 2.0, report.key.perturbation
 
 
 def _detail(report: CellReport, *, alert: bool) -> list[str]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import ConsoleSources, PipelineView
     from evenkeel.console.spend import Meter
     from evenkeel.core.cells import CellReport
+    from evenkeel.monitor.measuring import Measuring
     from evenkeel.stores.counters import RouteFlow, UntriedPerturbation
 
 
@@ -153,8 +154,11 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
     )
 
 
-def stuck(pipeline: PipelineView) -> str:
-    """Describe the problem with the queue, "" if there is none."""
+def stuck(pipeline: PipelineView, measuring: Measuring) -> str:
+    """Describe what keeps exchanges waiting, or trials from a rating; "" if nothing does."""
+    # A queue that waits for the judge or a worker follows from a cause that is known already.
+    if measuring.causes:
+        return " ".join(measuring.sentences())
     if pipeline.oldest_s <= STUCK_AFTER_S:
         return ""
     return (
@@ -165,7 +169,7 @@ def stuck(pipeline: PipelineView) -> str:
 
 def _lag(view: PipelineView) -> str:
     if not view.waiting and not view.leased:
-        return "empty, scoring is up to date"
+        return "empty"
     return (
         f"{view.waiting:,} waiting, {view.leased:,} in progress, "
         f"the oldest for {figures.duration(view.oldest_s)}"
@@ -254,7 +258,7 @@ def pipeline_page(sources: ConsoleSources) -> Page:
         dead=letters,
         dead_more=max(0, view.dead - len(letters)),
         dead_known=sources.dead_letters is not None,
-        stuck=stuck(view),
+        stuck=stuck(view, sources.measuring()),
     )
 
 

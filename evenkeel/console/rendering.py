@@ -280,6 +280,7 @@ _FILTERS: Final = (
     figures.points,
     figures.points_interval,
     figures.points_text,
+    figures.reasons,
     figures.usd,
     cell_id,
     wording.standing_words,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -76,6 +77,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         announcement=" ".join(line.said for line in incident_lines(going, sources.writer)),
         route=route,
         flow=flow,
+        unrated=_unrated(own),
         not_replayed=not_replayed([flow], own) if flow else [],
         models=_models(own, sensitivities(sources.log, route)),
         spark=lambda report: course(sources.monitor_store, report, now),
@@ -117,6 +119,15 @@ def route_handlers(
 
     # The path type also takes names that hold a slash.
     return live_handlers("/routes/{route:path}", "_route.html", page, renderer)
+
+
+def _unrated(own: Sequence[CellReport]) -> dict[str, int]:
+    """Return why exchanges have no rating, by reason: what became of their controls."""
+    reasons: Counter[str] = Counter()
+    for report in own:
+        if report.key.perturbation == BASELINE:
+            reasons.update(report.counts.failures)
+    return dict(reasons)
 
 
 def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferences | None:

@@ -4,26 +4,63 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from litestar import Response, get
+from litestar.params import QueryParameter
 
+from evenkeel.console import links
 from evenkeel.console.access import visitor_of
-from evenkeel.console.actions import DONE, action_href
+from evenkeel.console.api import json_response
 from evenkeel.console.first_hour import first_hour
 from evenkeel.console.rendering import AnyRequest  # noqa: TC001 - litestar reads the annotations
+from evenkeel.stores.audit_log import MOST_READ
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, SettingsSection
+    from evenkeel.stores.audit_log import Action, What
 
 _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not listened on
 # Entries of the audit log on the page; the download has all of them.
 _ACTIONS: Final = 50
+
+
+Limit = Annotated[int, QueryParameter(ge=1, le=MOST_READ)]
+
+DONE: Final[dict[What, str]] = {
+    "golden_approved": "approved the golden",
+    "golden_retired": "retired the golden",
+    "golden_unretired": "reinstated the golden",
+    "goldens_imported": "imported goldens from",
+    "label_given": "labelled the trial",
+    "label_withdrawn": "took back a label of the trial",
+    "baseline_approved": "approved baselines of the route",
+    "references_forgotten": "deleted the reference prompts of the route",
+    "incident_decided": "decided about the incident",
+    "challenger_started": "started a challenger on",
+    "challenger_stopped": "stopped the challenger of",
+    "challenger_labelled": "labelled a pair of the challenger of",
+}
+_ADDRESS: Final[dict[str, Callable[[str], str]]] = {
+    "golden": links.golden_link,
+    "label": links.verdict_link,
+    "baseline": links.route_link,
+    "references": links.route_link,
+    "incident": links.incident_link,
+}
+
+
+def action_href(action: Action) -> str:
+    """Return the address of the page that an action was about, "" if there is none."""
+    address = _ADDRESS.get(action.what.partition("_")[0])
+    return address(action.subject) if address else ""
 
 
 class Snippet(NamedTuple):
@@ -86,8 +123,8 @@ def _latest_model(sources: ConsoleSources) -> str:
     return max(reports, key=lambda report: report.last_scored_at or 0.0).key.model if reports else ""
 
 
-def setup_handler(sources: ConsoleSources, renderer: Renderer) -> HTTPRouteHandler:
-    """Handler of GET `/setup`."""
+def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
+    """Handlers of GET `/setup`, and of `/api/actions` if there is an audit log."""
 
     @get("/setup", sync_to_thread=True, needs="viewer")
     def page(request: AnyRequest) -> Response[bytes]:
@@ -108,4 +145,13 @@ def setup_handler(sources: ConsoleSources, renderer: Renderer) -> HTTPRouteHandl
             action_href=action_href,
         )
 
-    return page
+    log = sources.actions
+    if log is None:
+        return [page]
+
+    @get("/api/actions", sync_to_thread=True, needs="admin")
+    def actions(limit: Limit = 100) -> Response[bytes]:
+        """Return the newest actions, newest first."""
+        return json_response({"actions": [asdict(action) for action in log.latest(limit)]})
+
+    return [page, actions]

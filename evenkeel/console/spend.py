@@ -52,7 +52,10 @@ def spent_today(sources: ConsoleSources) -> Mapping[tuple[str, SpendKind], Spend
 
 def total_meters(view: PipelineView) -> tuple[Meter, ...]:
     """Compare the day's totals with the common budgets."""
-    return meters(Spend(view.tokens_today, view.usd_today), Budget(view.budget_tokens, view.budget_usd))
+    totals = meters(Spend(view.tokens_today, view.usd_today), Budget(view.budget_tokens, view.budget_usd))
+    if all(meter.share is None for meter in totals):
+        return (*totals, Meter("no limit set", None))
+    return totals
 
 
 def spend_lines(sources: ConsoleSources) -> tuple[list[SpendLine], list[SpendLine]]:
@@ -86,7 +89,7 @@ def meters(spent: Spend, budget: Budget, *, limited: bool = False) -> tuple[Mete
 
 def _meter(text: str, amount: float, limit: float | None, limit_text: str) -> Meter:
     if limit is None:
-        return Meter(f"{text} today, no limit set", None)
+        return Meter(f"{text} today", None)
     if amount > limit:
         return Meter(f"{text} today, over the limit of {limit_text}", 1.0)
     # A limit of 0 is used up from the start.

@@ -173,7 +173,7 @@ def test_whether_it_is_real_is_answered_in_words(make_scene, make_cell):
     assert found["Noise floor"].said.startswith("4")
     assert found["Clients"].said == "2 affected. 15 of 20 trials come from client a, 5 from 1 other client"
     assert found["Judge"].said == "The judge rejected its key (401). Set judge.api_key_env."
-    assert (found["Judge"].good, found["Scoring"].said) == (False, "up to date")
+    assert (found["Judge"].good, found["Scoring"].good) == (False, False)
     found = {one.name: one for one in checks(scene.sources(), incident, cells)}
     assert found["Judge"].said == "none is set: similarity only, contradictions cannot be seen"
 

@@ -12,7 +12,7 @@ from evenkeel.console import JudgeSetup
 from evenkeel.console.chart import ChartSample, spark
 from evenkeel.console.incidents import incident_lines, next_step
 from evenkeel.console.now import blind_notices, state_of
-from evenkeel.console.overview import PAIRS_IN_COLUMNS, counted, overview
+from evenkeel.console.overview import counted, overview
 from evenkeel.console.wording import standing_words, trials_left, unmeasured_because
 from evenkeel.core import figures
 from evenkeel.core.cells import CellKey, ChangeMark, Estimate, Limit
@@ -84,18 +84,6 @@ def test_colours_follow_what_a_cell_says_and_never_its_value():
     loud, low = Estimate(0.6, 0.05, 0.9, 40), Estimate(0.12, 0.11, 0.13, 9000)
     (row,) = overview([cell(excess=loud), cell("general.tone", low)], MemoryMonitorStore(), NOW).rows
     assert [found.tone for found in row.cells if found] == ["is-unknown", "is-over"]
-
-
-def test_many_language_pairs_share_a_column_that_shows_the_worst():
-    """It leads to the route's page; an alert of any of them is shown."""
-    calm = Estimate(0.02, -0.01, 0.05, 300)
-    pairs = [cell(f"crosslingual.en_to_{name}", calm) for name in ("de", "fr", "it", "ja")]
-    assert len(overview(pairs, MemoryMonitorStore(), NOW).columns) == PAIRS_IN_COLUMNS
-    worst = cell("crosslingual.en_to_sv", Estimate(0.2, 0.15, 0.3, 300), alert=True)
-    (row,) = overview([*pairs, worst], MemoryMonitorStore(), NOW, {worst.key.parts}).rows
-    (found,) = row.cells
-    assert (found.report, found.alert, found.label) == (worst, True, "en → sv")
-    assert found.href == "/routes/shop#cells"
 
 
 def test_routes_with_an_incident_come_first_and_retired_models_are_named():

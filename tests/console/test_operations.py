@@ -55,7 +55,7 @@ def test_the_page_of_a_route_has_its_cells_changes_and_cost(client):
         "spelling ▲ incident",
         "over its limit 42 [34, 50]",
         "shifts more often than its baseline of 4 %",
-        "$0.20 today, no limit set",
+        "$0.20 today",
         "another model",
         "Before and after the last change",
         "46 % [41, 51] of 200 higher",
