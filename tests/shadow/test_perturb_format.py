@@ -253,9 +253,9 @@ def test_a_request_is_added_in_the_language_of_the_prompt():
 
 def test_choices_stay_choices():
     """They are no examples of what may stand there; what follows the structure stands on its own line."""
-    asked = 'Answer in JSON: {"urgency": "low | medium | high", "team": "it/hr/sales"} Nothing else.'
+    asked = 'Answer in JSON: {"urgency": "low | medium | high", "team": "it/hr/sales"}. Nothing else.'
     outline = "urgency: low | medium | high\nteam: it/hr/sales\nNothing else."
-    assert asks(YAML, asked) == f"Answer in YAML: \n{outline}"
+    assert asks(YAML, asked) == f"Answer in YAML:\n{outline}"
 
 
 def test_a_json_schema_in_the_words_is_read_as_one():

@@ -13,9 +13,7 @@ from evenkeel.core.pair import AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.format.constraints import constraint_of, forces_tools
 from evenkeel.shadow.perturbations.format.instructions import (
-    LONGEST_LINE,
     NAME_OF,
-    Skeleton,
     Speech,
     asked_format,
     forbids,
@@ -200,11 +198,15 @@ class Form:
             pieces: list[str] = []
             done = 0
             for skeleton in skeletons(segment.text, named):
-                pieces.append(speech.renamed(segment.text[done : skeleton.start], stated, self.format))
-                pieces.append(_shown_outline(segment.text, skeleton))
+                lead = speech.renamed(segment.text[done : skeleton.start], stated, self.format)
+                pieces += [_on_a_line(lead), skeleton.outline or ""]
                 has_outline = True
                 done = skeleton.end
-            rest = segment.text[done:].lstrip(" ") if done else segment.text
+            rest = segment.text[done:]
+            if done:
+                # What ended the sentence with the structure ends nothing on a line of its own.
+                rest = rest.lstrip(" .,;")
+                rest = f"\n{rest}" if rest and rest[0] not in "\r\n" else rest
             pieces.append(speech.renamed(rest, stated, self.format))
             texts[segment.index] = "".join(pieces)
         return texts, has_outline
@@ -218,14 +220,10 @@ class Form:
         return "\n".join(lines)
 
 
-def _shown_outline(text: str, skeleton: Skeleton) -> str:
-    """Return the outline that stands for a skeleton, on lines of its own."""
-    if skeleton.outline is None:
-        return text[skeleton.start : skeleton.end]
-    before = text[max(0, skeleton.start - LONGEST_LINE) : skeleton.start].rstrip(" \t")
-    above = "" if not before or before.endswith("\n") else "\n"
-    below = "" if text[skeleton.end : skeleton.end + 1] in ("", "\n", "\r") else "\n"
-    return f"{above}{skeleton.outline}{below}"
+def _on_a_line(lead: str) -> str:
+    """Return what stands before an outline, which begins on a line of its own."""
+    bare = lead.rstrip(" \t")
+    return f"{bare}\n" if bare and not bare.endswith("\n") else bare
 
 
 def _language(view: PromptView, asking: Sequence[Segment]) -> str:
