@@ -372,19 +372,19 @@ def asked_of_rewriter(tried: PerturbationPreview) -> str:
     return f"would rewrite {texts} ({', '.join(asks)}){also}"
 
 
-def _listed(title: str, lines: Sequence[tuple[PerturbationPreview, str]], console: Console) -> None:
+def _listed(heading: str, lines: Sequence[tuple[PerturbationPreview, str]], console: Console) -> None:
     if not lines:
         return
     _say(console)
-    _say(console, Text(title, style="bold"))
+    _say(console, Text(heading, style="bold"))
     alike: dict[tuple[str, str], list[str]] = {}
     for tried, why in lines:
         alike.setdefault((tried.kind.rewording.category.name, why), []).append(tried.kind.name)
     # Perturbations of a category with the same reason share a line: there are 80 language pairs.
-    named = {
-        names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more like it": why
-        for (_, why), names in alike.items()
-    }
+    named: dict[str, str] = {}
+    for (_, why), names in alike.items():
+        title = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more like it"
+        named[title] = why
     width = max(map(len, named))
     for name, why in named.items():
         _say(console, f"  {name:<{width}}  ", Text(why, style="dim"))
@@ -400,9 +400,9 @@ def record(view: PromptView, tried: Sequence[PerturbationPreview]) -> dict[str, 
 
     Lone surrogates, which a body may hold, stay: write it with escapes.
     """
-    return {
-        "api": view.api.name,
-        "segments": [
+    segments: list[dict[str, Any]] = []
+    for segment in view.segments:
+        segments.append(
             {
                 "index": segment.index,
                 "role": segment.role,
@@ -411,10 +411,9 @@ def record(view: PromptView, tried: Sequence[PerturbationPreview]) -> dict[str, 
                 "source": segment.source,
                 "text": segment.text,
             }
-            for segment in view.segments
-        ],
-        "perturbations": [_outcome(view, preview) for preview in tried],
-    }
+        )
+    outcomes = [_outcome(view, preview) for preview in tried]
+    return {"api": view.api.name, "segments": segments, "perturbations": outcomes}
 
 
 def _outcome(view: PromptView, tried: PerturbationPreview) -> dict[str, Any]:
@@ -433,9 +432,9 @@ def _outcome(view: PromptView, tried: PerturbationPreview) -> dict[str, Any]:
             outcome |= {"reason": reason, "detail": detail}
         case Draft(tasks):
             outcome["reason"] = "no_rewriter"
-            outcome["tasks"] = [
-                {"kind": task.kind, "target": task.target, "text": task.text} for task in tasks
-            ]
+            outcome["tasks"] = []
+            for task in tasks:
+                outcome["tasks"].append({"kind": task.kind, "target": task.target, "text": task.text})
         case variant:
             outcome["diff"] = [line.plain for line in diff_of(view, variant)]
             outcome["body"] = variant.body().decode()

@@ -100,8 +100,10 @@ def _is_about_wording(view: PromptView, inputs: Sequence[Segment]) -> bool:
     words, mends = _about_wording()
     if any(words.search(segment.text) for segment in inputs):
         return True
-    instructions = [segment for segment in view.segments if segment.source == "instructions"]
-    return any(mends.search(segment.text) for segment in instructions)
+    for segment in view.segments:
+        if segment.source == "instructions" and mends.search(segment.text):
+            return True
+    return False
 
 
 @cache

@@ -91,7 +91,8 @@ _LIMITS: Final = small_words("limits")
 
 def _pairs(text: str) -> dict[str, str]:
     """Return a table from lines such as "receive recieve, until untill"."""
-    return dict(entry.split() for entry in text.replace("\n", ",").split(",") if entry.strip())
+    words = text.replace(",", " ").split()
+    return dict(zip(words[::2], words[1::2], strict=True))
 
 
 def _neighbours(rows: list[str]) -> dict[str, str]:
@@ -112,7 +113,10 @@ def _neighbours(rows: list[str]) -> dict[str, str]:
 
 
 def _variants(both_ways: Mapping[str, str], one_way: Mapping[str, str]) -> dict[str, str]:
-    back = {new: old for old, new in both_ways.items() if len(new) >= _ENOUGH_KANA}
+    back: dict[str, str] = {}
+    for old, new in both_ways.items():
+        if len(new) >= _ENOUGH_KANA:
+            back[new] = old
     return {**back, **both_ways, **one_way}
 
 

@@ -231,8 +231,10 @@ def _ends_in_data(text: str) -> bool:
 
 def _begins_a_paragraph(view: PromptView, segment: Segment) -> bool:
     """Return whether nothing stands before a segment in its message, or a blank line does."""
-    same_slot = [other for other in view.segments[: segment.index] if other.slot == segment.slot]
-    before = "".join(other.text for other in same_slot)
+    before = ""
+    for other in view.segments[: segment.index]:
+        if other.slot == segment.slot:
+            before += other.text
     blank = before + segment.text[: len(segment.text) - len(segment.text.lstrip())]
     return not blank.strip() or _BLANK_LINE.search(blank) is not None
 

@@ -139,7 +139,10 @@ class ToolDescription(_WithoutDegrees):
         tools = copy.deepcopy(_tools(view))
         if not tools:
             return _NO_TOOLS
-        described = [owner for owner in self.owners(tools) if _is_sentence(owner.get("description"))]
+        described: list[dict[str, Any]] = []
+        for owner in self.owners(tools):
+            if _is_sentence(owner.get("description")):
+                described.append(owner)
         if not described:
             return _SAME
         chosen = rng.choice(described)

@@ -232,12 +232,10 @@ class _Scanner:
         self._numbered = Counter(match[1].lower() for match in NUMBERED_HEADING.finditer(text))
         labels = Counter(match[1].lower() for match in PAIR_LABEL.finditer(text))
         # One pair may be the open question; two are a demonstration and the question.
-        self._pairs = {
-            label: index
-            for pair in PAIRS
-            if all(labels[block] for block in pair) and sum(labels[block] for block in pair) > len(pair)
-            for index, label in enumerate(pair)
-        }
+        self._pairs: dict[str, int] = {}
+        for first, second in PAIRS:
+            if labels[first] and labels[second] and labels[first] + labels[second] > len((first, second)):
+                self._pairs |= {first: 0, second: 1}
 
     def blocks(self) -> tuple[TypedText, ...]:
         """Return the typed blocks of the text, in order."""

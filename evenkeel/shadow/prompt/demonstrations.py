@@ -69,7 +69,10 @@ def _unanswered(text: str, labels: list[re.Match[str]], end: int) -> Demonstrati
     names = [label["name"].strip().lower() for label in labels]
     if len(names) < _PAIR_AND_INPUT or names[-1] not in names[:-1]:
         return None
-    behind = {following for name, following in pairwise(names) if name == names[-1]}
+    behind: set[str] = set()
+    for name, following in pairwise(names):
+        if name == names[-1]:
+            behind.add(following)
     if names[-1] in behind or len(behind) > 1 or "\n\n" in text[labels[-1].end() : end].strip():
         return None
     return _content(text, labels[-1].end(), end)

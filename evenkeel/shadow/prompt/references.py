@@ -17,11 +17,11 @@ _TABLES: Final = tomllib.loads(files(__package__).joinpath("references.toml").re
 @cache
 def _pattern(group: str) -> str:
     """The words of a group in all languages; those of scripts without blanks need no edges."""
-    spaced = []
+    spaced: list[str] = []
+    spaceless: list[str] = []
     for table in _TABLES.values():
-        if not table.get("spaceless"):
-            spaced.extend(table[group])
-    spaceless = [word for table in _TABLES.values() if table.get("spaceless") for word in table[group]]
+        words = spaceless if table.get("spaceless") else spaced
+        words.extend(table[group])
     return rf"(?:(?<!\w)(?:{'|'.join(spaced)})(?!\w)|{'|'.join(spaceless)})"
 
 
@@ -53,9 +53,9 @@ def points_ahead(text: str) -> bool:
 def announces_input(text: str) -> bool:
     """Return whether a text points ahead at what a user gives: "the following question"."""
     for match in _compiled("ahead").finditer(text):
-        for near in (text[max(0, match.start() - _NEAR) : match.end() + _NEAR],):
-            if _compiled("given").search(near) or _compiled("label").search(near):
-                return True
+        near = text[max(0, match.start() - _NEAR) : match.end() + _NEAR]
+        if _compiled("given").search(near) or _compiled("label").search(near):
+            return True
     return False
 
 

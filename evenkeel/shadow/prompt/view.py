@@ -145,12 +145,17 @@ class PromptView:
 
         Of what users typed only the last message counts: it is the one that is being answered.
         """
-        typed = []
+        words: list[Segment] = []
+        last = -1
         for segment in self.segments:
             if segment.source in self.inputs and segment.text.strip():
-                typed.append(segment)
-        last = max((segment.message for segment in typed if segment.source == "typed"), default=None)
-        return tuple(segment for segment in typed if segment.source != "typed" or segment.message == last)
+                words.append(segment)
+                last = segment.message if segment.source == "typed" else last
+        answered: list[Segment] = []
+        for segment in words:
+            if segment.source != "typed" or segment.message == last:
+                answered.append(segment)
+        return tuple(answered)
 
     @property
     def last_user_slot(self) -> tuple[int, int | None] | None:
@@ -220,7 +225,11 @@ class PromptView:
     def members_left_out(self) -> list[tuple[str, Any]]:
         """Return the keys that a replay leaves out, with their decoded values as the client wrote them."""
         gone = self.left_out
-        return [(member.key, member.value.decoded) for member in self._body.members if member.key in gone]
+        members: list[tuple[str, Any]] = []
+        for member in self._body.members:
+            if member.key in gone:
+                members.append((member.key, member.value.decoded))
+        return members
 
     def get(self, key: str) -> Any:
         """Return the current decoded value of a top-level member, None if it is absent."""

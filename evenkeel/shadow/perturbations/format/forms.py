@@ -386,9 +386,7 @@ def _telling(tag: str, words: str) -> re.Pattern[str]:
     return re.compile(spaced, re.IGNORECASE)
 
 
-_TELLS: Final[dict[str, re.Pattern[str]]] = {
-    tag: _telling(tag, speech.tells) for tag, speech in SPEECHES.items()
-}
+_TELLS: Final = {tag: _telling(tag, speech.tells) for tag, speech in SPEECHES.items()}
 
 
 def _form(name: Format) -> Form:

@@ -87,8 +87,11 @@ def named_format(text: str) -> Format | None:
 
 def named_formats(text: str) -> tuple[Format, ...]:
     """Return every format that a text names for its answer, in order, repeated ones included."""
-    wanted = [mention for mention in _mentions(_FENCES.sub("", text)) if not mention.against]
-    return tuple(mention.format for mention in wanted)
+    wanted: list[Format] = []
+    for mention in _mentions(_FENCES.sub("", text)):
+        if not mention.against:
+            wanted.append(mention.format)
+    return tuple(wanted)
 
 
 class _Mention(NamedTuple):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.shadow.perturbations.positional.layout import Layout, Part
+    from evenkeel.shadow.perturbations.positional.listing import NumberedSlot
     from evenkeel.shadow.perturbations.protocol import Outcome
     from evenkeel.shadow.prompt import PromptView
 
@@ -55,11 +56,11 @@ class Positional:
         """
         del severity
         by_rule_layouts = by_rule(view)
-        lines = (
-            [listed_layout for slot in slots_of(view) if (listed_layout := numbered(*slot))]
-            if self.by == "rewriter"
-            else []
-        )
+        lines: list[NumberedSlot] = []
+        for slot, segments in slots_of(view) if self.by == "rewriter" else ():
+            numbered_slot = numbered(slot, segments)
+            if numbered_slot is not None:
+                lines.append(numbered_slot)
         if not lines:
             return self.moved(view, by_rule_layouts, rng)
 

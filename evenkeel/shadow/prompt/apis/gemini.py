@@ -100,7 +100,9 @@ class GeminiApi(Api):
         for member in members:
             config = fields(member.value.decoded) if member.key in _CONFIG else {}
             if any(config.get(key) not in (None, 1) for key in _CANDIDATES):
-                alone = {key: value for key, value in config.items() if key not in _CANDIDATES}
+                alone = dict(config)
+                for key in _CANDIDATES:
+                    alone.pop(key, None)
                 changes[member.key] = json.dumps(alone)
         return changes
 

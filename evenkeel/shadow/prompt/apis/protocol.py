@@ -110,8 +110,9 @@ class Api(ABC):
         kind = tool.get("type")
         if not isinstance(kind, str):
             return False
-        dated = tuple(tool_type for tool_type in self.client_tools if tool_type.endswith("_"))
-        return kind in self.client_tools or kind.startswith(dated)
+        if kind in self.client_tools:
+            return True
+        return any(dated.endswith("_") and kind.startswith(dated) for dated in self.client_tools)
 
     def offered(self, get: Get) -> list[Any]:
         """Return the lists of tools that a request offers; in a bad request they may be anything else."""

@@ -75,13 +75,13 @@ def merge(skeleton: Skeleton, text: str, *, trusted: bool = False) -> Skeleton:
 def _unrepeated(fragments: Skeleton, text: str) -> Skeleton:
     """Return a skeleton without short fragments that the text repeats, such as speakers' labels."""
     own = "\n".join(fragments)
-    return tuple(
-        fragment
-        for number, fragment in enumerate(fragments)
-        if number in {0, len(fragments) - 1}
-        or word_count(fragment) > _WEAK_WORDS
-        or text.count(fragment.strip()) <= own.count(fragment.strip())
-    )
+    first, *inner, last = fragments
+    kept: list[str] = []
+    for fragment in inner:
+        core = fragment.strip()
+        if word_count(fragment) > _WEAK_WORDS or text.count(core) <= own.count(core):
+            kept.append(fragment)
+    return (first, *kept, last)
 
 
 def _shared(left: Sequence[str], right: Sequence[str]) -> list[_Run]:
@@ -142,9 +142,9 @@ def _token_runs(
         a_end, b_end, tail = a_end - 1, b_end - 1, tail + 1
     runs = [_Run(a - head, b - head, head)]
     if (a_end - a) * (b_end - b) <= _LARGEST_TABLE:
-        equal = [step for step in LCSseq.opcodes(left[a:a_end], right[b:b_end]) if step.tag == "equal"]
-        for step in equal:
-            runs.append(_Run(a + step.src_start, b + step.dest_start, step.src_end - step.src_start))
+        for step in LCSseq.opcodes(left[a:a_end], right[b:b_end]):
+            if step.tag == "equal":
+                runs.append(_Run(a + step.src_start, b + step.dest_start, step.src_end - step.src_start))
     return [*runs, _Run(a_end, b_end, tail)]
 
 
@@ -167,12 +167,13 @@ def _significant(
     beside = []
     for number, pair in enumerate(pairwise(runs)):
         beside.append(strong[number + 1] or strong[number] if _same_line(*pair, left, right) else False)
-    return [
-        run
-        for number, run in enumerate(runs)
-        if strong[number]
-        or (any(beside[max(number - 1, 0) : number + 1]) and any(map(is_word, left[run.left :][: run.size])))
-    ]
+    kept: list[_Run] = []
+    for number, run in enumerate(runs):
+        has_word = any(map(is_word, left[run.left : run.left + run.size]))
+        is_beside_strong = any(beside[max(number - 1, 0) : number + 1])
+        if strong[number] or (is_beside_strong and has_word):
+            kept.append(run)
+    return kept
 
 
 def _is_strong(run: Sequence[str], strong_words: int) -> bool:

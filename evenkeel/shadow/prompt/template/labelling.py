@@ -33,11 +33,11 @@ def candidates(slots: Sequence[SlotText]) -> list[int]:
     What was said before the last user message is the conversation, whoever said it.
     """
     last = max((slot.message for slot in slots if slot.role == "user"), default=-1)
-    return [
-        index
-        for index, slot in enumerate(slots)
-        if slot.role in _SYSTEM or (slot.role == "user" and slot.message == last)
-    ][:_MOST_SLOTS]
+    indices: list[int] = []
+    for index, slot in enumerate(slots):
+        if slot.role in _SYSTEM or (slot.role == "user" and slot.message == last):
+            indices.append(index)
+    return indices[:_MOST_SLOTS]
 
 
 def typed_by_role(slot: SlotText) -> tuple[Block, ...]:
@@ -113,12 +113,15 @@ def _last_words(blocks: Sequence[Block]) -> tuple[Block, ...]:
     own = [index for index in texts if _is_labelled(pieces[index].text)] or texts[-1:]
     if len(texts) > 1 and own == texts[-1:] and not asks(pieces[own[0]].text):
         own = texts[:1] if asks(pieces[texts[0]].text) else []
-    return tuple(
-        replace(piece, kind="input")
-        if index in own
-        else replace(piece, type="instructions" if piece.type == "text" else piece.type)
-        for index, piece in enumerate(pieces)
-    )
+    blocks_told: list[Block] = []
+    for index, piece in enumerate(pieces):
+        if index in own:
+            blocks_told.append(replace(piece, kind="input"))
+        elif piece.type == "text":
+            blocks_told.append(replace(piece, type="instructions"))
+        else:
+            blocks_told.append(piece)
+    return tuple(blocks_told)
 
 
 def _parts_of(text: str) -> Iterator[str]:

@@ -101,10 +101,11 @@ class LearnedTemplate:
     def of_repeats(cls, shape: Shape, texts: Texts, number: int, times: int) -> LearnedTemplate:
         """Return the template of a request that came again and again: its system messages."""
         template = cls.of(shape, texts, number)
-        template.skeletons = tuple(
-            skeleton if role in SYSTEM else NOTHING_FIXED
-            for role, skeleton in zip(shape, template.skeletons, strict=True)
-        )
+        # What a user sends again and again is no template, however often it comes.
+        skeletons: list[Skeleton] = []
+        for role, skeleton in zip(shape, template.skeletons, strict=True):
+            skeletons.append(skeleton if role in SYSTEM else NOTHING_FIXED)
+        template.skeletons = tuple(skeletons)
         template.seen = template.unchanged = times
         return template
 
@@ -140,10 +141,9 @@ class LearnedTemplate:
         """
         if self.fingerprint is not None:
             return True
-        of_system = any(
-            role in SYSTEM and fixed_words(skeleton)
-            for role, skeleton in zip(self.shape, self.skeletons, strict=True)
-        )
+        of_system = False
+        for role, skeleton in zip(self.shape, self.skeletons, strict=True):
+            of_system = of_system or (role in SYSTEM and fixed_words(skeleton) > 0)
         if not of_system and self.support < _DIFFERENT:
             return False
         needed = _SHARES[of_system or self.fixed_words >= _LONG_TEMPLATE]
@@ -226,10 +226,10 @@ class LearnedTemplate:
         left = tuple(map(common, self.skeletons, columns))
         if words_fixed(left) < SHARED_AT_LEAST * self.fixed_words:
             return None
-        skeletons = tuple(
-            with_new_words(before, after, column, self.values.keys())
-            for before, after, column in zip(self.skeletons, left, columns, strict=True)
-        )
+        added: list[Skeleton] = []
+        for before, after, column in zip(self.skeletons, left, columns, strict=True):
+            added.append(with_new_words(before, after, column, self.values.keys()))
+        skeletons = tuple(added)
         new = words_fixed(skeletons) >= words_fixed(left) + fewest_words
         removed = replaces and (
             sum(map(len, skeletons)) < sum(map(len, left))
@@ -303,18 +303,22 @@ def words_fixed(skeletons: Sequence[Skeleton]) -> int:
 
 def units_in(texts: Texts) -> frozenset[tuple[int, str]]:
     """Return sentences, labels and ends of a request, each with the number of its text."""
-    return frozenset((number, unit) for number, text in enumerate(texts) for unit in _units_of(text))
+    units: set[tuple[int, str]] = set()
+    for number, text in enumerate(texts):
+        for unit in _units_of(text):
+            units.add((number, unit))
+    return frozenset(units)
 
 
 @lru_cache(maxsize=128)
 def landmarks(skeletons: tuple[Skeleton, ...]) -> frozenset[tuple[int, str]]:
     """Return sentences, labels and ends of a template, by which requests are recognised."""
-    return frozenset(
-        (number, unit)
-        for number, skeleton in enumerate(skeletons)
-        for fragment in skeleton
-        for unit in _units_of(fragment)
-    )
+    units: set[tuple[int, str]] = set()
+    for number, skeleton in enumerate(skeletons):
+        for fragment in skeleton:
+            for unit in _units_of(fragment):
+                units.add((number, unit))
+    return frozenset(units)
 
 
 def _units_of(text: str) -> Iterator[str]:

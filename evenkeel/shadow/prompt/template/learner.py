@@ -102,10 +102,10 @@ class TemplateLearner:
             if template_match is None:
                 return {}
             _, placed = template_match
-        return {
-            index: _spans(slots[index].text, spans)
-            for index, spans in zip(candidates(slots), placed, strict=True)
-        }
+        stretches: dict[int, Sequence[Span]] = {}
+        for index, spans in zip(candidates(slots), placed, strict=True):
+            stretches[index] = _spans(slots[index].text, spans)
+        return stretches
 
 
 _SPOKEN: Final = frozenset({"system", "developer", "user"})

@@ -7,6 +7,7 @@ wait, until two that are alike begin a new template.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.shadow.prompt.template.learned import (
@@ -82,21 +83,26 @@ class RouteTemplates:
 
     def find(self, shape: Shape, texts: Texts) -> tuple[LearnedTemplate, Sequence[Sequence[Span]]] | None:
         """Return the template of a request and the spans of its fragments; None while it is unknown."""
-        templates_known = [template for template in self.templates if template.is_known(self.requests)]
-        template = _best_fitting(shape, texts, templates_known)
-        if template is not None:
-            spans = template.placed(texts)
-        else:
-            near = _nearest(shape, texts, units_in(texts), templates_known) if templates_known else None
-            if near is None:
-                return None
-            template = near[0]
-            spans = place_all(near[1], texts)
-        return None if spans is None else (template, spans)
+        templates_known: list[LearnedTemplate] = []
+        for template in self.templates:
+            if template.is_known(self.requests):
+                templates_known.append(template)
+        fitting = _best_fitting(shape, texts, templates_known)
+        if fitting is not None:
+            spans = fitting.placed(texts)
+            return None if spans is None else (fitting, spans)
+        near = _nearest(shape, texts, units_in(texts), templates_known) if templates_known else None
+        if near is None:
+            return None
+        spans = place_all(near[1], texts)
+        return None if spans is None else (near[0], spans)
 
     def state(self) -> dict[str, Any]:
         """Return the templates that have a fingerprint as JSON-able values."""
-        named = [template.state() for template in self.templates if template.fingerprint is not None]
+        named: list[dict[str, Any]] = []
+        for template in self.templates:
+            if template.fingerprint is not None:
+                named.append(template.state())
         return {"requests": self.requests, "templates": named}
 
     @classmethod
@@ -128,8 +134,9 @@ class RouteTemplates:
         if waited and partner is not None and _shared_words(partner, request) >= _ALIKE_FROM_WORDS:
             template = LearnedTemplate.of(partner.shape, partner.texts, partner.number)
             merged = template.merged(request.texts)
-            has_label = any(":" in fragment for skeleton in merged for fragment in skeleton)
-            if words_fixed(merged) >= _ALIKE_FROM_WORDS or has_label:
+            # A label alone ("Ticket:") may be all that two requests share.
+            fragments = "".join(chain.from_iterable(merged))
+            if words_fixed(merged) >= _ALIKE_FROM_WORDS or ":" in fragments:
                 template.refine(merged)
                 template.fit(request.texts, request.number)
                 self._begin(template)
@@ -169,11 +176,11 @@ class RouteTemplates:
             self.templates.remove(template)
             return
         template.name()
-        self.templates = [
-            other
-            for other in self.templates
-            if other.fingerprint is not None or not _is_special_case(other, template)
-        ]
+        remaining: list[LearnedTemplate] = []
+        for other in self.templates:
+            if other.fingerprint is not None or not _is_special_case(other, template):
+                remaining.append(other)
+        self.templates = remaining
 
 
 def _best_fitting(shape: Shape, texts: Texts, templates: Sequence[LearnedTemplate]) -> LearnedTemplate | None:
@@ -187,9 +194,10 @@ def _best_fitting(shape: Shape, texts: Texts, templates: Sequence[LearnedTemplat
         named = template.fingerprint is not None
         return named, template.fixed_characters if named else template.support
 
-    fitting = [
-        template for template in templates if template.shape == shape and template.placed(texts) is not None
-    ]
+    fitting: list[LearnedTemplate] = []
+    for template in templates:
+        if template.shape == shape and template.placed(texts) is not None:
+            fitting.append(template)
     return max(fitting, key=preference, default=None)
 
 
