@@ -1,6 +1,6 @@
 """Settings that change while evenkeel runs.
 
-`difference` says what differs between two settings and what of it needs a restart. `Reloader` reads them
+`changed` names what differs between two settings, and `is_live` what needs no restart. `Reloader` reads them
 again, refuses what is not good as a whole, and remembers how that went. `Follower` asks it to, on SIGHUP and
 when the file has changed. What then happens is up to the process (`evenkeel.runtime.launcher`): a data plane
 takes the new routes for new requests, everything else finishes what it holds and starts again.
@@ -11,10 +11,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import json
 import logging
 import os
-import re
 import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +21,7 @@ from evenkeel import logs
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from evenkeel.settings import Settings
@@ -47,18 +45,6 @@ _LIVE: Final = frozenset(
         "telemetry.trace_url",
     )
 )
-_UNSET: Final = "not set"
-_HIDDEN: Final = "(hidden)"
-_SHOWN_CHARACTERS: Final = 120
-# Values of these may be credentials in themselves: a header rule may be about a key, and many addresses of
-# webhooks need no other.
-_SECRET: Final = re.compile(r"routes\.[^.]+\.match\.headers(\..*)?|alerts\.webhook")
-# Credentials within an address.
-_USER: Final = re.compile(r"(?<=://)[^/@\s\"]+@")
-# Query of an address, in which keys may stand.
-_QUERY: Final = re.compile(r"(://[^?\s\"]*)\?[^\s\"]*")
-
-
 # Seconds between two checks of the file.
 _POLL_S: Final = 2.0
 log = logging.getLogger("evenkeel.settings")
@@ -66,77 +52,34 @@ log = logging.getLogger("evenkeel.settings")
 _AS_STARTED: Final = ("listen", "access", "data_dir")
 
 
-@dataclass(frozen=True, slots=True)
-class SettingChange:
-    """A setting that differs. Its values can be shown: they never contain a credential."""
+def changed(before: Settings, after: Settings) -> list[str]:
+    """Return the paths of the settings that differ, such as `alerts.threshold` and `routes.triage`.
 
-    path: str
-    """Path such as `routes.triage.sampling_rate`; routes go by their names."""
-    before: str
-    after: str
-
-    @property
-    def live(self) -> bool:
-        """Tell whether the setting can change without a restart."""
-        return any(self.path == name or self.path.startswith(f"{name}.") for name in _LIVE)
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.before} → {self.after}"
-
-
-def difference(before: Settings, after: Settings) -> tuple[SettingChange, ...]:
-    """Return every setting that differs, in the order of its path.
-
-    A route that is new or gone is one change, as is another order of the routes that stay. What is null or an
-    empty mapping is "not set". Long values are cut.
+    A route that differs in anything is one path; another order of the routes is the path `routes`.
     """
-    old, new = _leaves(before), _leaves(after)
-    changes = []
-    for path in sorted(old.keys() | new.keys()):
-        if old.get(path) != new.get(path):
-            changes.append(SettingChange(path, _shown(path, old.get(path)), _shown(path, new.get(path))))
-    return tuple(_whole_routes(changes, before, after))
+    old, new = _values(before), _values(after)
+    return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
 
 
-def _leaves(settings: Settings) -> dict[str, Any]:
-    fields = settings.model_dump(mode="json")
-    fields["routes"] = {route["name"]: route for route in fields["routes"]}
-    return dict(_flat("", fields))
+def is_live(path: str) -> bool:
+    """Tell whether a setting can change without a restart."""
+    return path in _LIVE or path.partition(".")[0] in _LIVE
 
 
-def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for name, below in value.items():
-            yield from _flat(f"{path}.{name}".lstrip("."), below)
-    elif value is not None:
-        yield path, value
-
-
-def _shown(path: str, value: Any) -> str:
-    if value is None:
-        return _UNSET
-    if _SECRET.fullmatch(path):
-        return _HIDDEN
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = _QUERY.sub(r"\1?…", _USER.sub("…@", text))
-    text = " ".join(text.split())
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
-
-
-def _whole_routes(changes: list[SettingChange], before: Settings, after: Settings) -> Iterator[SettingChange]:
-    old = [route.name for route in before.routes]
-    new = [route.name for route in after.routes]
-    one_sided = set(old) ^ set(new)
-    for change in changes:
-        route = next((name for name in one_sided if change.path.startswith(f"routes.{name}.")), None)
-        if route is None:
-            yield change
-        elif change.path == f"routes.{route}.upstream":
-            yield SettingChange(f"routes.{route}", change.before, change.after)
-    stayed_old = [name for name in old if name not in one_sided]
-    stayed_new = [name for name in new if name not in one_sided]
-    if stayed_old != stayed_new:
-        yield SettingChange("routes", ", ".join(stayed_old), ", ".join(stayed_new))
+def _values(settings: Settings) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, section in settings.model_dump(mode="json").items():
+        if name == "routes":
+            # Of routes that match alike the first one wins, so their order counts.
+            values["routes"] = [route["name"] for route in section]
+            for route in section:
+                values[f"routes.{route['name']}"] = route
+        elif isinstance(section, dict):
+            for setting, value in section.items():
+                values[f"{name}.{setting}"] = value
+        else:
+            values[name] = section
+    return values
 
 
 class WatchedFile:
@@ -247,7 +190,8 @@ class Reloader:
         self.problem = ""
         """Error in the settings last read; "" without one."""
         self._written = written
-        self._contents = _contents(written)
+        # This file is read at the start of what uses it, so a change of its content counts too.
+        self._limits = _content(written.alerts.limits)
         self._clock = clock
         self._reloaded_at = clock()
 
@@ -258,20 +202,17 @@ class Reloader:
         """
         try:
             settings = self.source.read()
-            contents = _contents(settings)
-            changes = difference(self._written, settings)
-            changes += tuple(
-                SettingChange(name, str(path), f"{path} (its new content)")
-                for name, path in _files(settings).items()
-                if contents[name] != self._contents[name] and path == _files(self._written)[name]
-            )
+            limits = _content(settings.alerts.limits)
+            paths = changed(self._written, settings)
+            if limits != self._limits and "alerts.limits" not in paths:
+                paths.append("alerts.limits (the content of the file)")
         except SettingsError as error:
             self._refuse(str(error))
             return None
         except Exception as error:  # noqa: BLE001 - the boundary of what a person may have written
             self._refuse(f"{self._where()}: {type(error).__name__}: {error}")
             return None
-        fixed = [change.path for change in changes if not change.live]
+        fixed = [path for path in paths if not is_live(path)]
         if fixed:
             self._refuse(
                 f"{self._where()}: restart needed for {', '.join(fixed)}; restart evenkeel, or take that "
@@ -280,12 +221,12 @@ class Reloader:
             return None
         self.problem = ""
         self._reloaded_at = self._clock()
-        if not changes:
+        if not paths:
             log.info("settings read again from %s: nothing has changed", self._where())
             return None
-        for change in changes:
-            log.info("settings changed: %s", change)
-        self._written, self._contents = settings, contents
+        # Without their values, which may be credentials.
+        log.info("settings changed: %s", ", ".join(paths))
+        self._written, self._limits = settings, limits
         kept = {name: getattr(self.running, name) for name in _AS_STARTED}
         self.running = settings.model_copy(update=kept)
         logs.configure(settings.telemetry.log_level, settings.telemetry.log_format)
@@ -307,15 +248,6 @@ class Reloader:
 
     def _where(self) -> str:
         return str(self.source.path) if self.source.path else "the environment"
-
-
-def _files(settings: Settings) -> dict[str, Path | None]:
-    """Return the files that are named by settings and read with them, by setting."""
-    return {"alerts.limits": settings.alerts.limits}
-
-
-def _contents(settings: Settings) -> dict[str, str]:
-    return {name: _content(path) for name, path in _files(settings).items()}
 
 
 def _content(path: Path | None) -> str:

@@ -114,8 +114,8 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
         # The console's pages show what is in effect, not what it was started with.
         wait_for(lambda: content_limit() == 25)
         text = running.log.read_text()
-        assert "settings changed: alerts.threshold: 0.1 → 0.25" in text
-        assert "settings changed: routes.new: not set → http://" in text
+        assert "settings changed: alerts.threshold, " in text
+        assert "routes.new" in text
         assert "worker has finished; starting it with the new settings" in text
 
         write("new", "newer", text="]")
