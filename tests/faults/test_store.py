@@ -195,8 +195,8 @@ def test_a_store_that_is_lost(upstream, tmp_path, what):
             files = []
         for path in files:
             if what == "overwritten":
-                # The index of the log is mapped into memory: truncated within a transaction it ends the
-                # process, which its supervisor starts again. Between transactions the store notices.
+                # The index of the log is mapped into memory: truncated it ends the process, which its
+                # supervisor starts again. This proxy has none.
                 if not path.name.endswith("-shm"):
                     path.write_bytes(b"This is not a database. " * 1000)
             else:
