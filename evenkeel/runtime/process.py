@@ -195,7 +195,7 @@ def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
     if admin.login is not None:
         networks = tuple(ip_network(network) for network in admin.login.addresses)
         roles = {person.name: person.role for person in admin.people}
-        login = LoginProxy(admin.login.header, networks, roles, "viewer")
+        login = LoginProxy(admin.login.header, networks, roles, admin.login.role)
     token, metrics_token = admin.token, None
     if admin.makes_tokens:
         token, metrics_token = _made(folder, ADMIN_TOKEN), _made(folder, METRICS_TOKEN)

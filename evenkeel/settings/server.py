@@ -116,16 +116,15 @@ class Token(_Holder):
 
 
 class Login(Section):
-    """A proxy in front of the admin port that has people sign in, and says in a header who they are.
-
-    Whoever is not among the people is a viewer.
-    """
+    """A proxy in front of the admin port that has people sign in, and says in a header who they are."""
 
     header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,60}$")] = "x-forwarded-user"
     """Header with the name. The proxy must replace one that a client sends."""
     addresses: list[Network] = []
     """Addresses, or networks, of the proxy: nobody else is believed. May be empty with
     `access.tls.client_ca_file`; then everybody who has a certificate is."""
+    role: Role = "viewer"
+    """Role of everybody who is not among the people."""
 
 
 # All addresses, and the one at which this machine reaches itself.
