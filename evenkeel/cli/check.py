@@ -51,7 +51,7 @@ from evenkeel.release.kit.renderings import html, markdown, show
 from evenkeel.release.kit.terminal import consoles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console
 
@@ -161,9 +161,14 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
         _confirm(request, options["budget_usd"], err, confirmed=yes or options["ci"])
         outcome = _run(request, err)
     show(document(outcome), out)
-    reports = _reports(outcome, options)
-    write_reports(reports)
-    for target in reports:
+    targets = write_reports(
+        [
+            (options["html"], lambda: html(document(outcome))),
+            (options["markdown"], lambda: markdown(document(outcome), level=2)),
+            (_junit(options), lambda: as_junit(outcome)),
+        ]
+    )
+    for target in targets:
         err.print(f"wrote {target}", soft_wrap=True)
     _keep(outcome, options, err)
     if as_json:
@@ -209,16 +214,6 @@ def _run(request: CheckRequest, err: Console) -> CheckOutcome:
         raise CommandFailedError(f"the journal {request.journal} cannot be written ({error})") from error
     except KeyboardInterrupt as error:
         raise CommandFailedError(f"stopped; every answer so far is in {request.journal}: {AGAIN}") from error
-
-
-def _reports(outcome: CheckOutcome, options: Mapping[str, Any]) -> dict[Path, Callable[[], str | bytes]]:
-    """Return what each file that is wanted holds."""
-    wanted: list[tuple[Path | None, Callable[[], str | bytes]]] = [
-        (options["html"], lambda: html(document(outcome))),
-        (options["markdown"], lambda: markdown(document(outcome), level=2)),
-        (_junit(options), lambda: as_junit(outcome)),
-    ]
-    return {target: rendered for target, rendered in wanted if target is not None}
 
 
 def _junit(options: Mapping[str, Any]) -> Path | None:

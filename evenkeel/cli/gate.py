@@ -53,7 +53,7 @@ from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.cache import rulings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from evenkeel.llm.price import Prices
     from evenkeel.release.gate.edits import Edit
@@ -199,7 +199,13 @@ def _run(files: tuple[Path, ...], options: Mapping[str, Any], *, json: bool, con
         confirm = confirmation(confirmed=confirmed, in_pipelines=True)
         outcome = run_gate(options_of(files, options), err=err, confirm=confirm)
         show(document(outcome), out)
-        write_reports(_reports(outcome, options))
+        write_reports(
+            [
+                (options["markdown"], lambda: markdown(document(outcome), level=2)),
+                (options["junit"], lambda: as_junit(outcome)),
+                (options["json"], lambda: as_json(outcome)),
+            ]
+        )
         _keep(outcome, options)
     except NotConfirmedError as error:
         raise InputError("no calls were made; add --yes to run without confirmation") from error
@@ -215,16 +221,6 @@ def _run(files: tuple[Path, ...], options: Mapping[str, Any], *, json: bool, con
     if json:
         click.echo(as_json(outcome), nl=False)
     return _EXIT_CODES[outcome.report.verdict.value]
-
-
-def _reports(outcome: GateOutcome, options: Mapping[str, Any]) -> dict[Path, Callable[[], str | bytes]]:
-    """Return what each file that is wanted holds."""
-    wanted: list[tuple[Path | None, Callable[[], str | bytes]]] = [
-        (options["markdown"], lambda: markdown(document(outcome), level=2)),
-        (options["junit"], lambda: as_junit(outcome)),
-        (options["json"], lambda: as_json(outcome)),
-    ]
-    return {target: rendered for target, rendered in wanted if target is not None}
 
 
 def _keep(outcome: GateOutcome, options: Mapping[str, Any]) -> None:
@@ -336,13 +332,16 @@ def _goldens(
     """Return the goldens of files, else of the store, and their origin."""
     if files:
         # Files may hold several versions of a golden; the newest counts, also to retire it.
-        versions = (golden for path in files for golden in load_goldens(path))
+        versions: list[Golden] = []
+        for path in files:
+            versions += load_goldens(path)
         goldens = tuple(golden for golden in newest_versions(versions) if golden.retired_at is None)
         source = ", ".join(path.name for path in files)
     else:
         with opened(settings) as stores:
             goldens, source = stores.goldens.select(), stores.place
-    goldens = tuple(golden for golden in goldens if route is None or golden.route == route)
+    if route is not None:
+        goldens = tuple(golden for golden in goldens if golden.route == route)
     if not goldens:
         of = f' of the route "{route}"' if route else ""
         raise InputError(

@@ -121,7 +121,10 @@ class JudgePanel:
         if routes:
             self._store.prune(now, list(routes))
         for judge, names in routes.items():
-            self._fill(judge, [verdict for name in names for verdict in latest[name]])
+            judged = []
+            for name in names:
+                judged += latest[name]
+            self._fill(judge, judged)
 
     def _judged(self, verdict: Verdict) -> bool:
         """Return whether the judge gave a verdict its rating."""
@@ -176,11 +179,9 @@ class JudgePanel:
         suspected_at = await asyncio.to_thread(self._doubted, routes, days, now)
         if suspected_at is None and now < days.rated_at + _DAY_S:
             return 0
-        pairs = [
-            pair
-            for pair in await asyncio.to_thread(self._store.pairs, judge)
-            if len(pair.ratings) >= YARDSTICK
-        ]
+        stored = await asyncio.to_thread(self._store.pairs, judge)
+        # A pair without a full yardstick has nothing that a new rating could be compared with.
+        pairs = [pair for pair in stored if len(pair.ratings) >= YARDSTICK]
         days = replace(days, rated_at=now, suspected_at=suspected_at or days.suspected_at)
         await asyncio.to_thread(self._store.put_days, days)
         ratings = await self._rate(pairs)

@@ -151,7 +151,9 @@ def running(
     ports = {"simulation": free_port(8102), "proxy": free_port(8100), "admin": free_port(8101)}
     urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
     addresses = Addresses(**urls, data=folder / "data")
-    models = [part for name in simulated_models for part in ("--model", name)]
+    models: list[str] = []
+    for name in simulated_models:
+        models += ["--model", name]
     complete = {
         **settings,
         "listen": {"port": ports["proxy"]},
@@ -310,11 +312,10 @@ class DemoOutcome:
             problems_found.append("no incident after the swap")
         if len(self.incidents) > 1:
             problems_found.append(f"{len(self.incidents)} incidents for one swap")
-        problems_found += [
-            f"the incident is {incident['state']} ({incident['ending'] or 'not over'}) after the rollback"
-            for incident in self.incidents
-            if incident["ending"] != "reversed"
-        ]
+        for incident in self.incidents:
+            if incident["ending"] != "reversed":
+                state, ending = incident["state"], incident["ending"] or "not over"
+                problems_found.append(f"the incident is {state} ({ending}) after the rollback")
         phases = [message["phase"] for message in self.messages]
         if self.incidents and (phases[:1], phases[-1:]) != (["opened"], ["resolved"]):
             problems_found.append(f"the messages were {', '.join(phases) or 'none'}")
@@ -388,17 +389,18 @@ class _Story:
         await self._set("helpdesk-1", _ROLLED_BACK_STATE)
         out.print("   SIMULATED rollback: helpdesk-2 → helpdesk-1")
         await self._resolved()
-        early = [incident for incident in await self._incidents() if _SWAPPED not in incident["routes"]]
+        elsewhere: list[dict[str, Any]] = []
+        swapped: list[dict[str, Any]] = []
+        for incident in await self._incidents():
+            (swapped if _SWAPPED in incident["routes"] else elsewhere).append(incident)
         cells = await self._cells()
         outcome = DemoOutcome(
             compare(cells, truths),
             sent=sum(application.sent for application in self._applications),
             failed_requests=sum(application.failed for application in self._applications),
             scored=_scored(cells),
-            early_incidents=len(before) + len(early),
-            incidents=tuple(
-                incident for incident in await self._incidents() if _SWAPPED in incident["routes"]
-            )[len(before) :],
+            early_incidents=len(before) + len(elsewhere),
+            incidents=tuple(swapped[len(before) :]),
             messages=tuple(self._messages),
             swapped_at=swapped_at,
         )

@@ -173,13 +173,12 @@ def wanted_language(text: str) -> Phrases:
     Counting function words is coarse, but typing errors and capitals don't move it.
     """
     lowered = text.lower()
-    named = [
-        # The last to end, and of those the longest: "Canadian French" is not French.
-        (match.end(), len(name), name)
-        for name in _LANGUAGE_NAMES
-        if name in lowered
-        for match in _whole(name).finditer(lowered)
-    ]
+    named: list[tuple[int, int, str]] = []
+    for name in _LANGUAGE_NAMES:
+        if name in lowered:
+            for match in _whole(name).finditer(lowered):
+                named.append((match.end(), len(name), name))
+    # The last to end, and of those the longest: "Canadian French" is not French.
     return _LANGUAGE_NAMES[max(named)[2]] if named else written_language(text)
 
 
@@ -192,7 +191,9 @@ def written_language(text: str) -> Phrases:
         assert japanese is not None
         return japanese
     often = Counter(words)
-    counts = [(sum(often[word] for word in language.function_words), language) for language in LANGUAGES]
+    counts = []
+    for language in LANGUAGES:
+        counts.append((sum(often[word] for word in language.function_words), language))
     english = counts[0][0]
     # The first of equals, so French goes before its Canadian form.
     most, language = max(counts, key=lambda count: count[0])

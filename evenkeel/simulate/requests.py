@@ -166,9 +166,11 @@ def read_text(content: object, where: str) -> str:
         return content
     if not isinstance(content, list):
         raise WireError(400, f"{where} must be a string or a list of parts.", param=where)
-    return "\n".join(
-        part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
-    )
+    texts = []
+    for part in content:
+        if isinstance(part, dict) and isinstance(part.get("text"), str):
+            texts.append(part["text"])
+    return "\n".join(texts)
 
 
 def read_tools(raw: object, functions: list[Any] | None = None) -> tuple[dict[str, Any], ...]:

@@ -120,8 +120,10 @@ def _stock_words(phrases: Phrases) -> Iterator[str]:
     """The stock words of a language, or the characters where it has no spaces, without an end."""
     words: list[str] = []
     for sentence in phrases.stock:
-        words += sentence.split() if phrases.spaced else list(sentence)
-    return cycle([word for word in (word.strip(",、") for word in words) if word])
+        # Marks stand where the original has them, so the stock words bring none.
+        plain = sentence.replace(",", "").replace("、", "")
+        words += plain.split() if phrases.spaced else list(plain)
+    return cycle(words)
 
 
 def _replaced(original: str, words: Iterator[str], phrases: Phrases) -> str:
@@ -199,14 +201,10 @@ _TASK: Final = re.compile(r"^Task: (paraphrase|tone|translation|contrast|blocks)
 def blocks(text: str) -> str:
     """List the paragraphs of numbered lines as the blocks of a template, by their first words and values."""
     lines = [line.partition("| ")[2] for line in text.split("\n")]
-    starts = [
-        0,
-        *(
-            number
-            for number in range(1, len(lines))
-            if lines[number].strip() and not lines[number - 1].strip()
-        ),
-    ]
+    starts = [0]
+    for number in range(1, len(lines)):
+        if lines[number].strip() and not lines[number - 1].strip():
+            starts.append(number)
     items: list[dict[str, object]] = []
     for number, start in enumerate(starts):
         end = starts[number + 1] if number + 1 < len(starts) else len(lines)

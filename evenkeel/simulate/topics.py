@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tomllib
 from importlib.resources import files
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 
 class IncidentSide(NamedTuple):
@@ -31,8 +31,11 @@ class Topic(NamedTuple):
 
 
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("topics.toml").read_text("utf-8"))
-TOPICS: Final = tuple(
-    Topic(table["name"], IncidentSide(*table["first"]), IncidentSide(*table["second"]))
-    for table in _TABLES["topic"]
-)
+
+
+def _topic(table: dict[str, Any]) -> Topic:
+    return Topic(table["name"], IncidentSide(*table["first"]), IncidentSide(*table["second"]))
+
+
+TOPICS: Final = tuple(map(_topic, _TABLES["topic"]))
 """All topics, in no particular order."""

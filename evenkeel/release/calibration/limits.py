@@ -107,17 +107,18 @@ def place_limits(
         f"calibrated on {number(quiet.trials)} quiet trials, {today}, "
         f"≤ 1 false alert in {number(round(trials_between_false_alerts))} trials"
     )
-    limits = tuple(
-        RouteLimit(
-            route=route,
-            measure=measure,
-            value=placed.limits[measure],
-            source=source,
-            trials_between_false_alerts=trials_between_false_alerts,
+    limits = []
+    for measure, value in placed.limits.items():
+        limits.append(
+            RouteLimit(
+                route=route,
+                measure=measure,
+                value=value,
+                source=source,
+                trials_between_false_alerts=trials_between_false_alerts,
+            )
         )
-        for measure in placed.limits
-    )
-    return PlacedLimits(route, limits, tuple(placed.notes))
+    return PlacedLimits(route, tuple(limits), tuple(placed.notes))
 
 
 def place_all(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from evenkeel.monitor.fold import MonitorSettings
+    from evenkeel.stores.monitor_state import AlertEvent
     from evenkeel.stores.verdict_log import Entry
 
 Watched = Literal["content", "similarity", "quality", "invalid", "drift"]
@@ -143,9 +144,7 @@ def quiet_routes(
         if not isinstance(entry, Verdict):
             continue
         for event in events:
-            names = up.setdefault(event.route, set())
-            name = f"{event.model} {event.perturbation} {event.what}"
-            (names.add if event.kind == "raised" else names.discard)(name)
+            _note(up.setdefault(event.route, set()), event)
             if since is None:
                 quiet[event.route] = QuietTraffic()
         if offset % _LOOKED_AFTER == 0:
@@ -156,10 +155,20 @@ def quiet_routes(
                     quiet[route.route] = QuietTraffic()
         if since is None or entry.scored_at >= since:
             quiet.setdefault(entry.route, QuietTraffic()).add(entry)
-    return {
-        route: RouteQuiet(traffic, alert=since is None and bool(up.get(route)))
-        for route, traffic in sorted(quiet.items())
-    }
+    routes = {}
+    for name, traffic in sorted(quiet.items()):
+        # Whoever states since when traffic is quiet overrules an alert that is up.
+        routes[name] = RouteQuiet(traffic, alert=since is None and bool(up.get(name)))
+    return routes
+
+
+def _note(alerts: set[str], event: AlertEvent) -> None:
+    """Note that an alert of a route was raised, or is over."""
+    name = f"{event.model} {event.perturbation} {event.what}"
+    if event.kind == "raised":
+        alerts.add(name)
+    else:
+        alerts.discard(name)
 
 
 class QuietLimits(NamedTuple):

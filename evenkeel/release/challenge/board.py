@@ -70,9 +70,9 @@ class ChallengeBoard:
             key=lambda challenge: (challenge.stopped_at is not None, -challenge.started_at),
         )
         states = [ChallengeState(challenge, self._figures(challenge)) for challenge in every]
-        self._remembered = {
-            challenge: state for challenge, state in self._remembered.items() if challenge in every
-        }
+        # Those that were deleted, or got other settings, are not looked up again.
+        for challenge in self._remembered.keys() - set(every):
+            del self._remembered[challenge]
         return states
 
     def forget_old_texts(self) -> None:

@@ -21,8 +21,11 @@ _NOT_THE_MODELS: Final = frozenset(("unauthorized", "rate_limited", "budget", "p
 
 def hindrances(pair: ChallengePair) -> tuple[str, ...]:
     """Return why evenkeel could not ask both models, such as "candidate unauthorized"; () if it could."""
-    failures = (("incumbent", pair.again.failure), ("candidate", pair.candidate.failure))
-    return tuple(f"{side} {reason}" for side, reason in failures if reason in _NOT_THE_MODELS)
+    reasons = []
+    for side, reason in (("incumbent", pair.again.failure), ("candidate", pair.candidate.failure)):
+        if reason in _NOT_THE_MODELS:
+            reasons.append(f"{side} {reason}")
+    return tuple(reasons)
 
 
 def is_unusable(answer: ChallengeAnswer) -> bool:
@@ -86,7 +89,6 @@ def tool_difference(pair: ChallengePair) -> float | None:
 def candidate_excess(pair: ChallengePair) -> float | None:
     """Return 1 if a rewording moved the candidate's answer and a resend did not, −1 the other way round."""
     made = pair.rewording
-    made = pair.rewording
     if made is None or made.candidate_moved is None or made.candidate_resend_moved is None:
         return None
     return float(made.candidate_moved) - float(made.candidate_resend_moved)
@@ -94,7 +96,6 @@ def candidate_excess(pair: ChallengePair) -> float | None:
 
 def incumbent_excess(pair: ChallengePair) -> float | None:
     """Return the same of the incumbent."""
-    made = pair.rewording
     made = pair.rewording
     if made is None or made.incumbent_moved is None or made.incumbent_resend_moved is None:
         return None

@@ -219,9 +219,7 @@ def challenge_figures(
         unusable=unusable,
         tool_choice=interval(_known(tool_difference, pairs), scale=1.0, alpha=both),
         slower=_share(_slower(pairs)),
-        longer=_share(
-            pair.candidate.characters > pair.again.characters for pair in pairs if _both_answered(pair)
-        ),
+        longer=_share(_longer(pairs)),
         served_side=served_side,
         again_side=again_side,
         candidate_side=candidate_side,
@@ -302,6 +300,18 @@ def _slower(pairs: Iterable[ChallengePair]) -> Iterable[bool]:
             yield candidate > incumbent
 
 
+def _longer(pairs: Iterable[ChallengePair]) -> Iterable[bool]:
+    for pair in pairs:
+        if _both_answered(pair):
+            yield pair.candidate.characters > pair.again.characters
+
+
+def _order_changed(pairs: Iterable[ChallengePair]) -> Iterable[bool]:
+    for pair in pairs:
+        if pair.both_orders is not None:
+            yield pair.both_orders[0] != pair.both_orders[1]
+
+
 def _side(answers: Sequence[ChallengeAnswer]) -> SideFigures:
     made = [answer for answer in answers if not answer.failure]
     prices = [answer.dollars for answer in made if answer.dollars is not None]
@@ -349,9 +359,7 @@ def _judge_figures(
         if preference is not None and label is not None:
             labelled.append(float(preference - label))
     return JudgeFigures(
-        order_changed=_share(
-            pair.both_orders[0] != pair.both_orders[1] for pair in pairs if pair.both_orders is not None
-        ),
+        order_changed=_share(_order_changed(pairs)),
         prefers_longer=prefers_longer,
         prefers_a_length=shown and other_length,
         favours=(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import Estimate
     from evenkeel.core.challenge import Challenge
     from evenkeel.release.challenge.figures import ChallengeFigures
+    from evenkeel.release.challenge.verdict import SegmentFigures
 
 
 def challenge_json(challenge: Challenge, figures: ChallengeFigures) -> dict[str, Any]:
@@ -46,15 +47,16 @@ def challenge_json(challenge: Challenge, figures: ChallengeFigures) -> dict[str,
         "settled_about": figures.settled_at,
         "saved_usd_a_request": figures.saved_dollars,
         "saved_usd_a_request_of_the_rest": figures.spared_saved_dollars,
-        "segments": [
-            {
-                "segment": segment.title,
-                "share": round(segment.share, 4),
-                "worse": _estimate(segment.worse),
-                "rest": _estimate(segment.rest),
-            }
-            for segment in figures.segments
-        ],
+        "segments": [_segment(segment) for segment in figures.segments],
+    }
+
+
+def _segment(segment: SegmentFigures) -> dict[str, Any]:
+    return {
+        "segment": segment.title,
+        "share": round(segment.share, 4),
+        "worse": _estimate(segment.worse),
+        "rest": _estimate(segment.rest),
     }
 
 
@@ -62,7 +64,9 @@ def _estimate(estimate: Estimate | None) -> dict[str, float] | None:
     """Return an estimate in points."""
     if estimate is None:
         return None
-    value, lower, upper = (
-        round(100 * ratio, 2) for ratio in (estimate.value, estimate.lower, estimate.upper)
-    )
-    return {"points": value, "lower": lower, "upper": upper, "n": estimate.n}
+    return {
+        "points": round(100 * estimate.value, 2),
+        "lower": round(100 * estimate.lower, 2),
+        "upper": round(100 * estimate.upper, 2),
+        "n": estimate.n,
+    }

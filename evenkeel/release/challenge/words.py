@@ -110,9 +110,8 @@ def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
     if saved is not None and figures.again_side.dollars:
         share = saved / figures.again_side.dollars
         word = "less" if saved >= 0 else "more"
-        before, now = (
-            usd(1000 * (side.dollars or 0.0)) for side in (figures.again_side, figures.candidate_side)
-        )
+        before = usd(1000 * figures.again_side.dollars)
+        now = usd(1000 * (figures.candidate_side.dollars or 0.0))
         month = _a_month(saved, figures, 1.0)
         whole = f", {month} for all of today's traffic" if month else ""
         lines.append(

@@ -224,11 +224,12 @@ def fragile_words(trials: Iterable[CheckTrial], most: int = 8) -> list[PromptWor
         trials: Of all categories; those that touch many words at once are left out.
         most: Words returned.
     """
-    telling = [
-        trial
-        for trial in trials
-        if trial.moved is not None and trial.category != CONTRAST and 0 < trial.touched <= _MOST_TOUCHED
-    ]
+    telling = []
+    for trial in trials:
+        # A change of many words at once says nothing about any single one of them.
+        few_words = 0 < trial.touched <= _MOST_TOUCHED
+        if few_words and trial.moved is not None and trial.category != CONTRAST:
+            telling.append(trial)
     if not telling:
         return []
     usual = sum(bool(trial.moved) for trial in telling) / len(telling)

@@ -91,7 +91,10 @@ def headline(outcome: CheckOutcome) -> str:
     text = f"{'. '.join(parts)}."
     if outcome.switch is not None:
         text = f"{_switch(outcome, *outcome.options.models.values())} {text}"
-    blind = [name for arm, name in outcome.options.models.items() if ignores_the_question(outcome, arm)]
+    blind = []
+    for arm, name in outcome.options.models.items():
+        if ignores_the_question(outcome, arm):
+            blind.append(name)
     if blind:
         text += f" {listing(blind)} hardly reacts to another question: robustness says little here."
     return text
@@ -220,14 +223,12 @@ def standing_text(figures: CategoryFigures) -> str:
 
 
 def _picture(outcome: CheckOutcome, arm: str) -> Picture:
-    points = [
-        Point(
-            _label(each.category), each.points.value, each.points.lower, each.points.upper,
-            "plain", both(each.points, FigureForm.SIGNED_POINTS, 1),
-        )
-        for each in outcome.arms[arm]
-        if each.points is not None
-    ]  # fmt: skip
+    points = []
+    for each in outcome.arms[arm]:
+        if each.points is not None:
+            text = both(each.points, FigureForm.SIGNED_POINTS, 1)
+            value, lower, upper = each.points.value, each.points.lower, each.points.upper
+            points.append(Point(_label(each.category), value, lower, upper, "plain", text))
     chart = dot_plot("Points above noise", points, low=-0.5, high=1, ticks=_TICKS, in_points=True)
     return Picture(chart)
 
@@ -316,9 +317,11 @@ def _sensitivity(outcome: CheckOutcome) -> Iterator[str]:
 
 def worst_trials(trials: tuple[CheckTrial, ...]) -> list[CheckTrial]:
     """Return the trials whose answers moved most: lowest rating, then least similarity; one a kind first."""
-    moved = [
-        trial for trial in trials if trial.moved and trial.category != CONTRAST and not trial.control_moved
-    ]
+    moved = []
+    for trial in trials:
+        # Where the resend moved as well, nobody can say that the rewording did it.
+        if trial.moved and not trial.control_moved and trial.category != CONTRAST:
+            moved.append(trial)
     moved.sort(key=lambda trial: (trial.rating or 0, trial.similarity or 0.0, trial.round, trial.kind))
     chosen: list[CheckTrial] = []
     for distinct in (True, False):

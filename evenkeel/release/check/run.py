@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 # Rounds under way together; after each wave the settled categories are left out.
 _WAVE: Final = 6
+_SETTLED: Final = frozenset(("within", "over"))
 # Rounds with a contrast: enough to tell a constant answer from one that follows the question.
 _CONTRAST_ROUNDS: Final = 30
 
@@ -79,9 +80,8 @@ class CheckOutcome:
     @property
     def settled(self) -> bool:
         """Return whether every category that applies is within or over its limit, and one does."""
-        return not self.nothing_measured and all(
-            figures.standing in ("within", "over") for figures in self._measured
-        )
+        open_categories = [figures for figures in self._measured if figures.standing not in _SETTLED]
+        return not self.nothing_measured and not open_categories
 
     @property
     def is_over(self) -> bool:
@@ -159,11 +159,11 @@ class _Book:
 
     def switch(self) -> SwitchDecision:
         """Return whether the second arm may take the place of the first."""
-        categories = [
-            category
-            for category in self._options.categories
-            if any(self.of(arm, category) for arm in self._options.models)
-        ]
+        categories = []
+        for category in self._options.categories:
+            # A category that does not apply to the prompt has no trials, and so no say.
+            if self.of(FIRST, category) or self.of(SECOND, category):
+                categories.append(category)
         # One measure is enough for "must not", so its error rate is split over all of them (Bonferroni).
         # "May switch" needs every measure, so its rate is not split.
         alpha = ERROR_RATE / (1 + len(categories))

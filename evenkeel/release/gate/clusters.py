@@ -37,11 +37,13 @@ def clusters(goldens: Sequence[Golden]) -> dict[str, str]:
             by_golden[golden.id] = f"cluster {golden.cluster}"
             continue
         golden_words = _words(golden)
-        leader = next((name for name, theirs in leaders if nearly_equal(golden_words, theirs)), None)
-        if leader is None:
-            leader = golden.id
-            leaders.append((leader, golden_words))
-        by_golden[golden.id] = leader
+        for leader, leader_words in leaders:
+            if nearly_equal(golden_words, leader_words):
+                by_golden[golden.id] = leader
+                break
+        else:
+            by_golden[golden.id] = golden.id
+            leaders.append((golden.id, golden_words))
     return by_golden
 
 
@@ -61,8 +63,10 @@ def _words(golden: Golden) -> frozenset[str]:
     view = view_of(golden)
     if isinstance(view, Failure):
         return frozenset({golden.id})
-    text = next((message.text for message in reversed(view.messages) if message.role == "user"), view.text)
-    return word_set(text)
+    for message in reversed(view.messages):
+        if message.role == "user":
+            return word_set(message.text)
+    return word_set(view.text)
 
 
 def word_set(text: str) -> frozenset[str]:

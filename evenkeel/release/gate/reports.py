@@ -87,9 +87,7 @@ def headline(report: GateReport) -> str:
         return f"{word}: {report.reason}."
     if not report.settled:
         which = [finding for finding in deciding if finding.state == "not_settled"]
-        listed = "; ".join(
-            f"{finding.measure.name} {excess(finding)}, {settled(finding)}" for finding in which
-        )
+        listed = "; ".join(f"{each.measure.name} {excess(each)}, {settled(each)}" for each in which)
         if report.verdict is GateVerdict.PASS:
             return f"{word} only because what is undecided passes (--undecided). Not settled: {listed}."
         goldens = count(report.measured, "golden")
@@ -251,20 +249,21 @@ def _measures(report: GateReport) -> Table:
         Column("Reference", FigureForm.PERCENT), Column("Excess"), Column("Goldens", FigureForm.NUMBER),
         Column("Clusters", FigureForm.NUMBER), Column("Settled", wide=True),
     )  # fmt: skip
-    rows = tuple(
-        (
-            finding.measure.name,
-            role(finding),
-            finding.candidate,
-            finding.reference,
-            excess(finding),
-            finding.n,
-            finding.clusters,
-            settled(finding),
+    rows = []
+    for finding in report.findings:
+        rows.append(
+            (
+                finding.measure.name,
+                role(finding),
+                finding.candidate,
+                finding.reference,
+                excess(finding),
+                finding.n,
+                finding.clusters,
+                settled(finding),
+            )
         )
-        for finding in report.findings
-    )
-    return Table(columns, rows)
+    return Table(columns, tuple(rows))
 
 
 def _details(fallen: FallenGolden) -> FoldedSection:
@@ -311,21 +310,22 @@ def as_json(outcome: GateOutcome) -> str:
         "headline": headline(outcome.report),
         **plain(outcome),
         "saved_calls": outcome.saved_calls,
-        "fallen": [
-            {
-                "golden": fallen.golden.id,
-                "version": fallen.golden.version,
-                "differences": dict(fallen.differences),
-                "rating": fallen.rating,
-                "explanation": fallen.explanation,
-                "steps": fallen.steps or None,
-                "approved": fallen.golden.answer,
-                "answer": fallen.answer,
-            }
-            for fallen in outcome.fallen
-        ],
+        "fallen": [_fallen(fallen) for fallen in outcome.fallen],
     }
     return json_text(result)
+
+
+def _fallen(fallen: FallenGolden) -> dict[str, Any]:
+    return {
+        "golden": fallen.golden.id,
+        "version": fallen.golden.version,
+        "differences": dict(fallen.differences),
+        "rating": fallen.rating,
+        "explanation": fallen.explanation,
+        "steps": fallen.steps or None,
+        "approved": fallen.golden.answer,
+        "answer": fallen.answer,
+    }
 
 
 def as_junit(outcome: GateOutcome) -> str:

@@ -277,10 +277,9 @@ class Run:
 
     async def _look(self, task: SideTask) -> GoldenLook:
         planned_calls = draws(task, self.repeats)
-        calls = [
-            asyncio.create_task(self.asker.ask(drawn(task.requests[side], number)))
-            for side, number in planned_calls
-        ]
+        calls = []
+        for side, repeat in planned_calls:
+            calls.append(asyncio.create_task(self.asker.ask(drawn(task.requests[side], repeat))))
         try:
             answers = await asyncio.gather(*calls)
         finally:
@@ -315,7 +314,7 @@ class Run:
 
 def draws(task: SideTask, repeats: int) -> list[tuple[SideName, int]]:
     """Return each call for a golden: the side and the number of the call."""
-    return [(side, number) for side in task.requests for number in range(repeats)]
+    return list(product(task.requests, range(repeats)))
 
 
 def _looked(

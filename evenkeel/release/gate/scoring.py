@@ -95,10 +95,8 @@ class GateScoring:
         for name in deciding:
             if name not in names:
                 raise ValueError(f'"{name}" is not measured here; there are {", ".join(names)}')
-        left_out = [name for name in names if deciding and name not in deciding]
-        return tuple(
-            GateMeasure(
-                name=name, decides=name not in left_out, why_not="not chosen" if name in left_out else ""
-            )
-            for name in names
-        )
+        measures = []
+        for name in names:
+            decides = not deciding or name in deciding
+            measures.append(GateMeasure(name=name, decides=decides, why_not="" if decides else "not chosen"))
+        return tuple(measures)

@@ -164,17 +164,14 @@ def check_different(asked: Sequence[SideTask], sides: Sequence[Side]) -> None:
     """
     if len(sides) == 1 or not asked:
         return
-    alike = all(
-        task.requests["candidate"].body == task.requests["reference"].body
-        and task.requests["candidate"].target == task.requests["reference"].target
-        for task in asked
+    for task in asked:
+        candidate, reference = task.requests["candidate"], task.requests["reference"]
+        if candidate.body != reference.body or candidate.target != reference.target:
+            return
+    raise InputError(
+        "candidate and reference are the same: name what is new with --model, --base-url, --prompt or "
+        "--template and --new-template, or what it is compared with by --reference-url or --reference-model"
     )
-    if alike:
-        raise InputError(
-            "candidate and reference are the same: name what is new with --model, --base-url, --prompt or "
-            "--template and --new-template, or what it is compared with by --reference-url or "
-            "--reference-model"
-        )
 
 
 def described(side: Side) -> str:

@@ -128,7 +128,8 @@ def chosen(
     """Up to `count` of the candidates: at random, or of prompts that are not nearly equal."""
     if not spread_out:
         return rng.sample(choices, min(count, len(choices)))
-    return [choices[index] for index in spread([candidate.prompt for candidate in choices], count, rng)]
+    prompts = [candidate.prompt for candidate in choices]
+    return [choices[index] for index in spread(prompts, count, rng)]
 
 
 def _said(golden: Golden) -> tuple[object, ...]:

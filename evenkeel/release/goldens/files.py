@@ -89,9 +89,10 @@ def written_answer(answer: Answer) -> Any:
     """A JSON value that `read_approved` reads as this answer: its text if there is nothing else."""
     content: dict[str, Any] = {"text": answer.text}
     if answer.tool_calls:
-        content["tool_calls"] = [
-            {"name": call.name, "arguments": call.arguments} for call in answer.tool_calls
-        ]
+        calls = []
+        for call in answer.tool_calls:
+            calls.append({"name": call.name, "arguments": call.arguments})
+        content["tool_calls"] = calls
     for name in _FIELDS[2:]:
         if getattr(answer, name) is not None:
             content[name] = getattr(answer, name)

@@ -86,10 +86,6 @@ class GoldenReplayer:
     clock: Callable[[], float]
     """Unix time in seconds."""
 
-    def has_goldens(self, route: str) -> bool:
-        """Tell whether there is anything to ask. Blocks on storage."""
-        return route in self.routes and bool(self._goldens(route))
-
     async def run(self, route: str, change: str) -> GoldenRun | None:
         """Run over the route's goldens; None if there are none.
 
@@ -105,8 +101,13 @@ class GoldenReplayer:
         edited = self._edited(route, goldens, today)
         todo = [edited.get(task.golden.id, task) for task in prepared]
         slots = asyncio.Semaphore(_AT_ONCE)
-        asked = [task for task in todo if isinstance(task, SideTask)]
-        left_out = Counter(task.failure.reason for task in todo if not isinstance(task, SideTask))
+        asked: list[SideTask] = []
+        left_out: Counter[str] = Counter()
+        for task in todo:
+            if isinstance(task, SideTask):
+                asked.append(task)
+            else:
+                left_out[task.failure.reason] += 1
         results = await asyncio.gather(*(self._ask(task, route, slots) for task in asked))
         models = Counter(model for _, model in results if model)
         at = self.clock()
@@ -168,7 +169,11 @@ class GoldenReplayer:
         stale = [golden for golden in goldens if golden.prompt_version != today.prompt_version]
         side = self._side(route, today, NewSystemPrompt(today.system))
         # One that has no system message to replace is asked as it is: its prompt is all input.
-        return {task.golden.id: task for task in tasks(stale, [side]) if isinstance(task, SideTask)}
+        edited = {}
+        for task in tasks(stale, [side]):
+            if isinstance(task, SideTask):
+                edited[task.golden.id] = task
+        return edited
 
     async def _ask(
         self, task: SideTask, route: str, slots: asyncio.Semaphore
@@ -183,9 +188,8 @@ class GoldenReplayer:
             refused = await asyncio.to_thread(self.costs.reserve, estimate.plus(scoring), route, urgent=True)
             if refused is not None:
                 return GoldenResult(key, failure=refused), None
-            asking, judging = (
-                Allowance(self.costs, route, held, urgent=True) for held in (estimate, scoring)
-            )
+            asking = Allowance(self.costs, route, estimate, urgent=True)
+            judging = Allowance(self.costs, route, scoring, urgent=True)
             judged = NOTHING
             before = SCORING_BUDGET.set(judging)
             try:

@@ -28,32 +28,28 @@ _SHORT = 60
 
 def show_list(goldens: Sequence[Golden], console: Console) -> None:
     """Print one line a golden."""
-    rows = (
-        (
-            golden.id, f"v{golden.version}", golden.route, golden.task,
-            "retired" if golden.retired_at is not None else _day(golden.approved_at), golden.approved_by,
-            golden.model, _last(prompt_text(golden.request)), answer_text(golden.answer),
-        )
-        for golden in goldens
-    )  # fmt: skip
+    rows = []
+    for golden in goldens:
+        state = "retired" if golden.retired_at is not None else _day(golden.approved_at)
+        prompt, answer = _last(prompt_text(golden.request)), answer_text(golden.answer)
+        rows.append(
+            (
+                golden.id, f"v{golden.version}", golden.route, golden.task, state, golden.approved_by,
+                golden.model, prompt, answer,
+            )
+        )  # fmt: skip
     columns = ("id", "version", "route", "task", "approved", "by", "model", "prompt", "answer")
     _show_table(console, columns, rows)
 
 
 def show_candidates(choices: Sequence[GoldenCandidate], console: Console) -> None:
     """Print one line an exchange."""
-    rows = (
-        (
-            candidate.exchange.id,
-            candidate.exchange.route,
-            candidate.exchange.task,
-            _day(candidate.exchange.received_at),
-            candidate.exchange.model,
-            _last(candidate.prompt),
-            answer_text(candidate.exchange.answer),
-        )
-        for candidate in choices
-    )
+    rows = []
+    for candidate in choices:
+        exchange = candidate.exchange
+        prompt, answer = _last(candidate.prompt), answer_text(exchange.answer)
+        day = _day(exchange.received_at)
+        rows.append((exchange.id, exchange.route, exchange.task, day, exchange.model, prompt, answer))
     columns = ("exchange", "route", "task", "received", "model", "prompt", "answer")
     _show_table(console, columns, rows)
 

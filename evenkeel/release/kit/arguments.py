@@ -12,7 +12,7 @@ from evenkeel.core.errors import UserError
 from evenkeel.llm.price import ModelPrice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 
@@ -64,17 +64,22 @@ def check_writable(targets: Iterable[Path | None]) -> None:
             raise InputError(f"{target}: is a folder; name a file")
 
 
-def write_reports(reports: Mapping[Path, Callable[[], str | bytes]]) -> None:
-    """Write each report to its file.
+def write_reports(reports: Iterable[tuple[Path | None, Callable[[], str | bytes]]]) -> list[Path]:
+    """Write each report whose file is named, and return these files.
 
     Raises: InputError for one that cannot be written.
     """
-    for target, rendered in reports.items():
+    targets = []
+    for target, rendered in reports:
+        if target is None:
+            continue
         content = rendered()
         try:
             target.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
         except OSError as error:
             raise InputError(f"{target}: cannot be written: {error.strerror}") from error
+        targets.append(target)
+    return targets
 
 
 def words(text: str | None) -> tuple[str, ...]:

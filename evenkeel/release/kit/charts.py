@@ -82,14 +82,12 @@ def dot_plot(
         in_points: whether ratios are labelled in points of 100.
     """
     scale = Scale(low, high, LEFT, RIGHT)
-    rows = tuple(
-        Point(
-            geometry.shortened(point.label, LABEL_CHARS), scale.maybe(point.value), scale.maybe(point.lower),
-            scale.maybe(point.upper), point.kind, point.text,
-        )
-        for point in points
-    )  # fmt: skip
+    rows = []
+    for point in points:
+        label = geometry.shortened(point.label, LABEL_CHARS)
+        value, lower, upper = scale.maybe(point.value), scale.maybe(point.lower), scale.maybe(point.upper)
+        rows.append(Point(label, value, lower, upper, point.kind, point.text))
     axis = TOP + ROW * len(points)
     labels = (lambda value: geometry.plain_number(round(100 * value, 6))) if in_points else None
     zero = scale.at(0.0) if low < 0 < high else None
-    return DotPlot(title, axis + BOTTOM, axis, rows, scale.ticks(ticks, labels), zero)
+    return DotPlot(title, axis + BOTTOM, axis, tuple(rows), scale.ticks(ticks, labels), zero)

@@ -133,10 +133,11 @@ class Table:
 
     def cells(self) -> list[tuple[TableCell, ...]]:
         """The rows as they are written."""
-        return [
-            tuple(column.cell(value) for column, value in zip(self.columns, row, strict=True))
-            for row in self.rows
-        ]
+        written_rows = []
+        for row in self.rows:
+            cells = [column.cell(value) for column, value in zip(self.columns, row, strict=True)]
+            written_rows.append(tuple(cells))
+        return written_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,18 +265,18 @@ def turned(table: Table) -> Table:
     names = [first.cell(row[0]).text for row in table.rows]
     form = others[0] if others else first
     columns = (Column(table.across), *(replace(form, name=name) for name in names))
-    rows: tuple[tuple[Value, ...], ...] = tuple(
-        (column.name, *(column.cell(row[column_index]) for row in table.rows))
-        for column_index, column in enumerate(others, start=1)
-    )
-    return replace(table, columns=columns, rows=rows)
+    rows: list[tuple[Value, ...]] = []
+    for column_index, column in enumerate(others, start=1):
+        cells = [column.cell(row[column_index]) for row in table.rows]
+        rows.append((column.name, *cells))
+    return replace(table, columns=columns, rows=tuple(rows))
 
 
 def part(table: Table, chosen: Sequence[int]) -> Table:
     """The table with some of its columns, the first one always among them."""
     columns = (0, *chosen)
-    return replace(
-        table,
-        columns=tuple(table.columns[column] for column in columns),
-        rows=tuple(tuple(row[column] for column in columns) for row in table.rows),
-    )
+    rows = []
+    for row in table.rows:
+        rows.append(tuple(row[column] for column in columns))
+    heads = tuple(table.columns[column] for column in columns)
+    return replace(table, columns=heads, rows=tuple(rows))
