@@ -537,6 +537,7 @@ def _connection(settings: Redis) -> RedisStore:
             sentinels=tuple(map(host, settings.sentinels)),
             sentinel_master=settings.sentinel_master or "",
             sentinel_password=settings.sentinel_password,
+            cluster=settings.cluster,
             prefix=settings.prefix,
             replicas=settings.replicas,
         )

@@ -18,6 +18,7 @@ from evenkeel.core import network
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
 from evenkeel.settings.credentials import UpstreamKeys, keys_by_route
+from evenkeel.settings.gone import GONE
 from evenkeel.settings.judge import JUDGE_KEY, default_judge, judge_of
 from evenkeel.settings.replay import BudgetSettings, ReplaySettings, RewriterSettings
 from evenkeel.settings.routes import PREFIX_PATTERN, Route, route_table
@@ -349,7 +350,10 @@ def _given(fault: ErrorDetails) -> str:
 
 
 def _unknown(location: tuple[int | str, ...]) -> str:
-    """Say that a setting does not exist, and which one with a similar name does, here or elsewhere."""
+    """Say that a setting is gone, or which one with a similar name there is, here or elsewhere."""
+    remedy = GONE.get(".".join(part for part in location if isinstance(part, str)))
+    if remedy is not None:
+        return f"is gone: {remedy}"
     *section, unknown = ("[]" if isinstance(part, int) else part for part in location)
     paths = dict.fromkeys(_places(Settings))
     for own in (tuple(section), tuple(section[:-1])):  # the keys of a mapping are no part of a place

@@ -38,12 +38,14 @@ class Redis(Section):
     """
 
     url: RedisUrl
-    """`redis://USER@HOST:PORT/DB`, `rediss://` for TLS, `unix://PATH`; USER is an ACL user. With
-    Sentinels the host does not count. A Redis Cluster cannot be used."""
+    """`redis://USER@HOST:PORT/DB`, `rediss://` for TLS, `unix://PATH`; USER is an ACL user. Of a Cluster
+    any node; with Sentinels the host does not count."""
     sentinels: list[Address] = []
     """Sentinels, as `host:port`, that know where the primary is."""
     sentinel_master: str | None = None
     """Name of the group that they watch."""
+    cluster: bool = False
+    """Set for a Redis Cluster."""
     prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,40}$")] = "evenkeel"
     """Begins every key, so that several installations can share a Redis."""
     replicas: Annotated[int, Field(ge=0, le=10)] = 0
@@ -57,6 +59,8 @@ class Redis(Section):
         check_extra("redis", "redis")
         if bool(self.sentinels) != bool(self.sentinel_master):
             raise ValueError("sentinels and sentinel_master go together: set both or none")
+        if self.cluster and (self.sentinels or self.replicas):
+            raise ValueError("a Cluster looks after itself: set cluster, or sentinels and replicas")
         return self
 
     @property

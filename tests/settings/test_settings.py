@@ -19,6 +19,8 @@ from evenkeel.runtime.notes import notes
 from evenkeel.runtime.preflight import missing_keys
 from evenkeel.runtime.stores import RedisStores
 from evenkeel.settings import Settings, SettingsError, load, route_table
+from evenkeel.settings.gone import GONE
+from evenkeel.settings.settings import _places
 from evenkeel.stores.redis.connection import Host
 
 UPSTREAM = {"upstream": "http://127.0.0.1:9/v1"}
@@ -103,8 +105,11 @@ RUDE = "{description: How kind it is, scale: {3: kind}}"
         ("routes: [", r"evenkeel\.yaml: line \d is not YAML"),
         ("- routes:", r"must be a mapping"),
         ("listen: {port: 1} # routes:", r"no upstream to forward to; name one with --upstream"),
-        ("embeddings: false", r"embeddings: unknown setting; docs/reference/settings\.md"),
-        ("routes: [{upstream: 'http://a', prefix: /a}]", r"prefix: .*mean 'routes\[\]\.match\.prefix'"),
+        ("embeddings: false", r"embeddings: is gone: similarity reads words"),
+        ("shadow: {concurrency: 2}", r"shadow: is gone: write `replays`"),
+        ("routes: [{upstream: 'http://a', prefix: /a}]", r"prefix: is gone: write `match\.prefix`"),
+        ("judge: {model: m, group: 2}", r"judge\.group: is gone: it has a fixed value now; remove it"),
+        ("zebra: red", r"zebra: unknown setting; docs/reference/settings\.md"),
         # What is chosen by name, and the calibration, is looked up before the start.
         (f"{ROUTE}\n  - {SPELLING}", r"routes\[1\]\.trials\.perturbations: .*did you mean general\.spelling"),
         ("routes: [{upstream: 'http://a', task: case_sumary}]", r"routes\[0\]\.task: .*case_summary"),
@@ -254,6 +259,7 @@ def test_everything_that_leads_to_a_redis(monkeypatch):
         ({"url": "redis://:hunter2@a"}, "carries a password"),
         ({"url": "redis://a?password=hunter2"}, "carries a password"),
         ({"url": "redis://a", "sentinels": ["a:1"]}, "sentinels and sentinel_master go together"),
+        ({"url": "redis://a", "cluster": True, "replicas": 1}, "a Cluster looks after itself"),
         ({"url": "redis://a", "prefix": "a{b}"}, r"redis\.prefix"),
         ({"url": "redis://a", "sentinels": ["a"], "sentinel_master": "m"}, r"redis\.sentinels\[0\]"),
     ],
@@ -367,3 +373,9 @@ def test_a_setting_says_which_extra_it_needs(monkeypatch, module, extra, values)
     )
     with pytest.raises(ValueError, match=re.escape(f"pip install 'evenkeel-proxy[{extra}]'")):
         Settings.model_validate({"routes": [{"upstream": "https://api.example"}], **values})
+
+
+def test_nothing_that_is_gone_is_a_setting():
+    """Advice about a setting that exists would never be read."""
+    existing = {".".join(part for part in path if part != "[]") for path in _places(Settings)}
+    assert not existing & set(GONE)

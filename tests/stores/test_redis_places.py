@@ -1,4 +1,4 @@
-"""Every kind of Redis that settings can name: password, ACL user, TLS, Unix socket, Sentinel."""
+"""Every kind of Redis that settings can name: password, ACL user, TLS, Unix socket, Sentinel, Cluster."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def use(place):
     lease = RedisLease(store, "notify", "one")
     assert lease.hold()
     lease.leave()
-    keys = store.client.keys("*")
+    keys = store.client.keys("*", target_nodes="primaries") if place.cluster else store.client.keys("*")
     assert all(key.startswith(f"{place.prefix}:{{".encode()) for key in keys)
     store.close()
 
@@ -130,6 +130,19 @@ def test_tls_with_certificates_of_both_sides(start, tmp_path, monkeypatch):
     monkeypatch.setenv("EVENKEEL_CLIENT_CERT", str(certificate))
     monkeypatch.setenv("EVENKEEL_CLIENT_KEY", str(key))
     use(place)
+
+
+def test_a_cluster(start):
+    """All keys that one script touches lie on one node, whichever that is: each script runs there."""
+    # By default the bus takes the port plus 10,000, which may be more than there are.
+    server = start("--cluster-enabled", "yes", "--cluster-port", str(free_port()))
+    with redis.Redis(port=server.port) as admin:
+        admin.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        deadline = time.monotonic() + 240
+        while b"cluster_state:ok" not in admin.execute_command("CLUSTER", "INFO"):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    use(RedisPlace(url=server.url, cluster=True))
 
 
 def test_sentinels_lead_to_the_primary_of_the_moment(start, tmp_path):

@@ -14,12 +14,15 @@ from urllib.parse import parse_qsl, urlsplit
 
 import redis
 from redis.backoff import ExponentialWithJitterBackoff
+from redis.cluster import RedisCluster
 from redis.exceptions import (
     BusyLoadingError,
+    ClusterDownError,
     NoPermissionError,
     NoScriptError,
     ReadOnlyError,
     RedisError,
+    TryAgainError,
 )
 from redis.exceptions import ConnectionError as Unreachable
 from redis.exceptions import TimeoutError as TooSlow
@@ -60,6 +63,8 @@ PASSING = (
     TooSlow,
     BusyLoadingError,
     ReadOnlyError,
+    ClusterDownError,
+    TryAgainError,
     NotReplicatedError,
 )
 """Errors of a Redis that is restarting, failing over or cut off: the call may be sent again."""
@@ -89,14 +94,14 @@ class RedisStore:
 
     @property
     def client(self) -> Any:
-        """Client of the library."""
+        """Client of the library; blocks on first use with a Cluster."""
         if self._client is None:
             with self._lock:
                 self._client = self._client or _connect(self.place)
         return self._client
 
     def key(self, tag: str, name: str) -> str:
-        """Return the full name of a key. What one script touches has one tag."""
+        """Return the full name of a key. What one script touches has one tag, on one node of a Cluster."""
         return f"{self.place.prefix}:{{{tag}}}:{name}"
 
     def keys(self, tag: str, *names: str) -> list[str]:
@@ -106,8 +111,9 @@ class RedisStore:
     def check(self) -> None:
         """Raise StoreError, in one line, unless the server answers, is recent enough and evicts no keys."""
         try:
-            version = str(self.client.info("server")["redis_version"])
-            policy = self.client.config_get("maxmemory-policy").get("maxmemory-policy")
+            anywhere = {"target_nodes": self.client.get_random_node()} if self.place.cluster else {}
+            version = str(self.client.info("server", **anywhere)["redis_version"])
+            policy = self.client.config_get("maxmemory-policy", **anywhere).get("maxmemory-policy")
         except NoPermissionError:
             return  # an ACL user that may not ask; the commands that are needed will tell
         except RedisError as error:
@@ -194,6 +200,8 @@ def _connect(place: RedisPlace) -> Any:
         "socket_connect_timeout": place.timeout_s,
     }
     retry = Retry(ExponentialWithJitterBackoff(cap=_LONGEST_PAUSE_S, base=_FIRST_PAUSE_S), _RETRIES)
+    if place.cluster:
+        return RedisCluster.from_url(place.url, **common, **_tls(place), retry=retry)
     common |= {
         "retry": retry,
         "retry_on_error": [BusyLoadingError, ReadOnlyError],
@@ -248,18 +256,19 @@ class Host(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisPlace:
-    """Address and credentials of a Redis: a server, or a group watched by Sentinels."""
+    """Address and credentials of a Redis: a server, a group watched by Sentinels, or a Cluster."""
 
     url: str = "redis://127.0.0.1:6379/0"
     """Address: `redis://`, `rediss://` (TLS) or `unix://`, with an ACL user but without a password.
 
-    With Sentinels the host is not used.
+    Of a Cluster any node; with Sentinels the host is not used.
     """
     password: str | None = field(default=None, repr=False)
     sentinels: tuple[Host, ...] = ()
     sentinel_master: str = ""
     """Name of the watched group."""
     sentinel_password: str | None = field(default=None, repr=False)
+    cluster: bool = False
     prefix: str = "evenkeel"
     """Prefix of every key, so that several installations can share one Redis."""
     replicas: int = 0
