@@ -58,16 +58,7 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
 
     @get("/api/alerts", sync_to_thread=True, needs="viewer")
     def alerts(limit: Limit = 100) -> Response[bytes]:
-        now = sources.clock()
-        reports = sources.reports()
-        raised = [_reported(report, now) for report in reports if report.detection.alert]
-        drifting = [
-            _reported(report, now)
-            for report in reports
-            if report.detection.drift and report.detection.drift.state != "level"
-        ]
-        events = [event_json(event) for event in sources.monitor_store.events(limit)]
-        return json_response({"active": raised, "drifting": drifting, "events": events, **scoring})
+        return json_response({**_alerts(sources, limit), **scoring})
 
     @get("/api/alerts/{event:str}", sync_to_thread=True, needs="viewer")
     def alert(event: PathText) -> Response[bytes]:
@@ -94,6 +85,19 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
         return json_response(asdict(sources.pipeline()))
 
     return [cells, rollups, changes, alerts, alert, verdicts, pipeline]
+
+
+def _alerts(sources: ConsoleSources, limit: int) -> dict[str, Any]:
+    """Return the cells with an alert, those that drift, and the newest events."""
+    now = sources.clock()
+    raised, drifting = [], []
+    for report in sources.reports():
+        if report.detection.alert:
+            raised.append(_reported(report, now))
+        if report.detection.drift and report.detection.drift.state != "level":
+            drifting.append(_reported(report, now))
+    events = [event_json(event) for event in sources.monitor_store.events(limit)]
+    return {"active": raised, "drifting": drifting, "events": events}
 
 
 def scored_by(sources: ConsoleSources) -> dict[str, str]:

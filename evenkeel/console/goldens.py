@@ -67,13 +67,20 @@ def golden_list(
         "route": {"all": None} | {name: name for name in routes},
         "task": {"all": None} | {name: name for name in tasks},
     }
+    filters: dict[str, list[FilterLink]] = {}
+    for name, options in choices.items():
+        # A link for each value of a filter; the other filters stay as they are chosen.
+        filters[name] = []
+        for label, value in options.items():
+            href = links.goldens_link(**{**chosen, name: value})
+            filters[name].append(FilterLink(label, href, chosen[name] == value))
     further = links.goldens_link(**chosen, page=str(number + 1)) if len(goldens_listed) > start + ROWS else ""
     return Page(
         "Goldens · evenkeel",
         rows=goldens_listed[start : start + ROWS],
         start=start,
         count=len(goldens_listed),
-        filters={name: _filter_links(name, options, chosen) for name, options in choices.items()},
+        filters=filters,
         narrowed=any(chosen.values()),
         start_href=links.goldens_link(**chosen) if start else "",
         next_href=further,
@@ -81,17 +88,6 @@ def golden_list(
         answer=lambda golden: one_line(answer_text(golden.answer), _ANSWER_CHARS),
         rating=partial(last_rating, sources.goldens.last_runs() if sources.goldens else {}),
     )
-
-
-def _filter_links(
-    name: str, options: Mapping[str, str | None], chosen: Mapping[str, str | None]
-) -> list[FilterLink]:
-    """Return a link for each value of a filter; the other filters stay as they are chosen."""
-    filter_links = []
-    for label, value in options.items():
-        href = links.goldens_link(**{**chosen, name: value})
-        filter_links.append(FilterLink(label, href, chosen[name] == value))
-    return filter_links
 
 
 class GoldenRating(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from litestar import Response, Router, get, post
@@ -272,6 +273,46 @@ def _shown(log: VerdictLog, verdicts: Sequence[Verdict]) -> list[TrialView]:
     return views
 
 
+def incident_list(sources: ConsoleSources, situation: Situation, request: AnyRequest) -> Page:
+    """Build the page of incidents and changes: open ones, then those that are over, newest first."""
+    writer = sources.writer
+    going = situation.going()
+    incidents = situation.board.all()
+    calmer, past = [], []
+    for incident in incidents:
+        if incident.state == "resolved":
+            past.append(incident)
+        elif incident not in going:  # answers became steadier, which pages nobody
+            calmer.append(incident)
+    older = older_than(past, request.query_params.get("before", ""))
+    changes = (sources.change_reports() if sources.change_reports else ())[:_SHOWN]
+    effects = {}
+    for change in changes:
+        effects[change.id] = effect_words(change, incident_of(change, incidents))
+    return Page(
+        "Incidents · evenkeel",
+        announcement=" ".join(headline(incident) for incident in going),
+        going=incident_lines(going, writer),
+        acknowledged=sum(incident.state == "acknowledged" for incident in going),
+        calmer=incident_lines(calmer, writer),
+        past=incident_lines(older[:_SHOWN], writer),
+        more=len(older[_SHOWN:]),
+        false_alarms=sum(incident.ending == "false_alarm" for incident in past),
+        count=len(past),
+        changes=changes,
+        effects=effects,
+        changes_known=sources.change_reports is not None,
+    )
+
+
+def _narrowed(incidents: Iterable[Incident], state: str | None, route: str | None) -> list[Incident]:
+    chosen = []
+    for incident in incidents:
+        if state in {None, "", incident.state} and (not route or route in incident.routes):
+            chosen.append(incident)
+    return chosen
+
+
 def incident_handlers(
     sources: ConsoleSources, situation: Situation, renderer: Renderer
 ) -> list[ControllerRouterHandler]:
@@ -283,33 +324,6 @@ def incident_handlers(
         if incident_found is None:
             raise NotFoundException(detail="There is no incident of this id, or it is no longer kept.")
         return incident_found
-
-    def listing(request: AnyRequest) -> Page:
-        going = situation.going()
-        incidents = board.all()
-        # Neither resolved nor going: answers became steadier, which pages nobody.
-        calmer = [
-            incident for incident in board.all() if incident.state != "resolved" and incident not in going
-        ]
-        past = [incident for incident in board.all() if incident.state == "resolved"]
-        older = older_than(past, request.query_params.get("before", ""))
-        changes = sources.change_reports() if sources.change_reports else ()
-        return Page(
-            "Incidents · evenkeel",
-            announcement=" ".join(headline(incident) for incident in going),
-            going=incident_lines(going, writer),
-            acknowledged=sum(incident.state == "acknowledged" for incident in going),
-            calmer=incident_lines(calmer, writer),
-            past=incident_lines(older[:_SHOWN], writer),
-            more=len(older[_SHOWN:]),
-            false_alarms=sum(incident.ending == "false_alarm" for incident in past),
-            count=len(past),
-            changes=changes[:_SHOWN],
-            effects={
-                change.id: effect_words(change, incident_of(change, incidents)) for change in changes[:_SHOWN]
-            },
-            changes_known=sources.change_reports is not None,
-        )
 
     def view(request: AnyRequest) -> Page:
         return incident_page(sources, situation, known(request.path_params["incident"]), request)
@@ -327,18 +341,15 @@ def incident_handlers(
         `count` is the number of incidents, `next` the value of `before` for the following ones.
         """
         state, route = (request.query_params.get(name) for name in ("state", "route"))
-        incidents = [
-            incident
-            for incident in board.all()
-            if state in {None, "", incident.state} and (not route or route in incident.routes)
-        ]
+        incidents = _narrowed(board.all(), state, route)
         older = older_than(incidents, request.query_params.get("before", ""))
         shown = older[:limit]
+        plain = []
+        for incident in shown:
+            plain.append({**incident_json(incident), "headline": said_of(incident)})
         return json_response(
             {
-                "incidents": [
-                    {**incident_json(incident), "headline": said_of(incident)} for incident in shown
-                ],
+                "incidents": plain,
                 "count": len(incidents),
                 **scored_by(sources),
                 "next": shown[-1].id if len(older) > limit else None,
@@ -371,7 +382,7 @@ def incident_handlers(
         return json_response({"incident": decision.incident, "decided": decision.decided, "by": decision.by})
 
     pages = [
-        *live_handlers("/incidents", "_incidents.html", listing, renderer),
+        *live_handlers("/incidents", "_incidents.html", partial(incident_list, sources, situation), renderer),
         *live_handlers("/incidents/{incident:str}", "_incident.html", view, renderer),
         decided,
     ]

@@ -91,9 +91,8 @@ def state_of(reports: Sequence[CellReport], measuring: Measuring, going: Sequenc
     # An incident comes before what holds measuring up: somebody has to act on it in either case.
     if going:
         return "incident"
-    if measuring.state == "learning" and not any(
-        report.counts.trials or report.counts.failures for report in reports
-    ):
+    tried = any(report.counts.trials or report.counts.failures for report in reports)
+    if measuring.state == "learning" and not tried:
         return "empty"
     return measuring.state
 

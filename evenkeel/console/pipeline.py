@@ -43,6 +43,9 @@ _REASONS: Final = {
     "unpriced": "not replayed: their model has no known price",
     "no_input": "the prompt has no user text",
     "nothing_to_change": "nothing in the input can be reworded in this way",
+    "about_manner": "the input asks about tone or manner",
+    "no_tools": "the request offers no tools",
+    "no_results": "no tool has answered in this conversation",
     "about_wording": "the input asks about letters, spelling or the order of words",
     "too_few": "fewer than two of them apply to the prompt, so there is nothing to try together",
     "undone": "together they leave the prompt as it was",
@@ -71,22 +74,22 @@ class UntriedLine:
 
 def untried_lines(untried: Sequence[UntriedPerturbation]) -> tuple[UntriedLine, ...]:
     """Group by route, category and reason; what can never run comes first, then the most frequent."""
-    groups: dict[tuple[str, str, str, bool], list[UntriedPerturbation]] = {}
+    groups: dict[tuple[str, str, str], list[UntriedPerturbation]] = {}
     for perturbation in untried:
-        key = (
-            perturbation.route,
-            rewordings.category(perturbation.perturbation).name,
-            perturbation.reason,
-            perturbation.count is None,
-        )
-        groups.setdefault(key, []).append(perturbation)
-    ordered = sorted(groups.items(), key=lambda item: (not item[0][3], -_total(item[1]), item[0]))
+        category = rewordings.category(perturbation.perturbation).name
+        groups.setdefault((perturbation.route, category, perturbation.reason), []).append(perturbation)
     lines = []
-    for (route, category, reason, always), perturbations in ordered:
+    for (route, category, reason), members in groups.items():
+        names = sorted({member.perturbation for member in members}, key=rewordings.position)
+        kinds = ", ".join(map(rewordings.label, names))
+        if len(names) > _NAMED:
+            kinds = f"{len(names)} rewordings of {category}"
         # What the settings rule out was never counted: no trial of it was ever begun.
-        count = "always" if always else f"{_total(perturbations):,}"
-        lines.append(UntriedLine(route, _kinds(category, perturbations), reason_in_words(reason), count))
-    return tuple(lines)
+        always = any(member.count is None for member in members)
+        count = sum(member.count or 0 for member in members)
+        line = UntriedLine(route, kinds, reason_in_words(reason), "always" if always else f"{count:,}")
+        lines.append((not always, -count, route, category, line))
+    return tuple(line for *_, line in sorted(lines, key=lambda entry: entry[:4]))
 
 
 def reason_in_words(reason: str) -> str:
@@ -95,16 +98,6 @@ def reason_in_words(reason: str) -> str:
         fault = reason.removeprefix("rewriter_").replace("_", " ")
         return f"what the rewriter wrote was not accepted, or it wrote nothing ({fault})"
     return _REASONS.get(reason, reason.replace("_", " "))
-
-
-def _total(lines: Sequence[UntriedPerturbation]) -> int:
-    return sum(perturbation.count or 0 for perturbation in lines)
-
-
-def _kinds(category: str, lines: Sequence[UntriedPerturbation]) -> str:
-    names = sorted({perturbation.perturbation for perturbation in lines}, key=rewordings.position)
-    labels = [rewordings.label(name) for name in names]
-    return ", ".join(labels) if len(names) <= _NAMED else f"{len(names)} rewordings of {category}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +225,7 @@ STEPS: Final = {
     "budget_pace": "Raise the budget, or lower sampling_rate.",
     "budget_reserve": "Raise the budget, or lower sampling_rate.",
     "budget_share": "Raise the budget, or lower sampling_rate.",
-    "unpriced": "Set the price of the model under prices.",
+    "unpriced": "Set the price of the model under budget.prices.",
     "status": "See the endpoint's errors.",
     "websocket_failed": "See the endpoint's errors.",
     "websocket_unread": "Offer no WebSocket extension but permessage-deflate.",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from litestar.exceptions import NotFoundException
 
 from evenkeel.console import links
-from evenkeel.console.cells import cell_groups, quality_changed
 from evenkeel.console.changes import effect_words, incident_of
 from evenkeel.console.incidents import incident_lines
 from evenkeel.console.now import blind_notices, retirement_notices
@@ -17,11 +16,12 @@ from evenkeel.console.overview import by_model, counted, course
 from evenkeel.console.pipeline import not_replayed
 from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
-from evenkeel.console.sensitivity import sensitivities
 from evenkeel.console.spend import route_meters
 from evenkeel.console.wording import doubts
+from evenkeel.core import figures, rewordings
 from evenkeel.core.together import by_themselves
-from evenkeel.core.verdict import BASELINE
+from evenkeel.core.verdict import BASELINE, CONTRAST
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +33,13 @@ if TYPE_CHECKING:
     from evenkeel.console.situation import Situation
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport, Estimate
+    from evenkeel.stores.verdict_log import VerdictLog
 
+_CONTRASTS: Final = (f"{CONTRAST}.number", f"{CONTRAST}.meaning")
+# Contrasts of a kind that are looked at, the newest.
+_LATEST: Final = 200
+# Probability that the interval of their share misses the truth.
+_ERROR_RATE: Final = 0.05
 # Latest incidents of a route that are mentioned.
 _INCIDENTS: Final = 5
 
@@ -79,10 +85,10 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         flow=flow,
         unrated=_unrated(own),
         not_replayed=not_replayed([flow], own) if flow else [],
-        models=_models(own, sensitivities(sources.log, route)),
+        models=_models(own, _sensitivities(sources.log, route)),
         spark=lambda report: course(sources.monitor_store, report, now),
         in_incidents=situation.in_incidents(),
-        quality_changed=quality_changed,
+        quality_changed=_quality_changed,
         doubts=doubts,
         going=incident_lines(going, sources.writer),
         past=incident_lines(
@@ -149,8 +155,45 @@ def _models(own: Sequence[CellReport], sensitivity: Mapping[str, Estimate]) -> l
                 retired=retired,
                 last_at=last_at,
                 control=next((report for report in reports if report.key.perturbation == BASELINE), None),
-                groups=cell_groups(reports),
+                groups=_cell_groups(reports),
                 sensitivity=sensitivity.get(model),
             )
         )
     return parts
+
+
+def _cell_groups(reports: Sequence[CellReport]) -> list[tuple[str, list[CellReport]]]:
+    """Group the cells of a model by category, in the order of the first page."""
+    groups: dict[str, list[CellReport]] = {}
+    for report in sorted(reports, key=lambda report: rewordings.position(report.key.perturbation)):
+        groups.setdefault(rewordings.category(report.key.perturbation).name, []).append(report)
+    return list(groups.items())
+
+
+def _quality_changed(report: CellReport) -> str:
+    """Describe the share of shifted answers that changed in quality, and in which direction."""
+    if report.estimates.quality_delta is None:
+        return figures.MISSING
+    text = f"{figures.percent(report.estimates.quality_delta.value)} of {report.estimates.quality_delta.n}"
+    worse, better = report.estimates.quality_worse, report.estimates.quality_better
+    if worse and better:
+        text += f": {figures.percent(worse.value)} worse, {figures.percent(better.value)} better"
+    return text
+
+
+def _sensitivities(log: VerdictLog, route: str) -> dict[str, Estimate]:
+    """Return the share of a route's latest contrasts whose answer moved, by model; {} without any.
+
+    A contrast asks another question: an answer that stays hardly depends on the question.
+    """
+    moved: dict[str, Counter[float]] = {}
+    for kind in _CONTRASTS:
+        for verdict in log.latest(_LATEST, route=route, perturbation=kind):
+            if verdict.shifted is not None:
+                moved.setdefault(verdict.model, Counter())[float(verdict.shifted)] += 1
+    estimates = {}
+    for model, outcomes in moved.items():
+        estimate = bounded_mean(outcomes, low=0.0, alpha=_ERROR_RATE)
+        if estimate is not None:
+            estimates[model] = estimate
+    return estimates
