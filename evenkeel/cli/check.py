@@ -183,12 +183,13 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
 
 def _confirm(request: CheckRequest, budget_usd: float | None, err: Console, *, confirmed: bool) -> None:
     """Say the cost, and ask if it may be above a dollar and nobody has agreed to it."""
-    plan = request.plan()
-    question = f"{plan}"
+    estimate = request.estimate()
+    question = f"{estimate}"
     if budget_usd is not None:
         question += f"; stops at {usd(budget_usd)}"
-    ahead = plan.usd if budget_usd is None else min(plan.usd, budget_usd)
-    unknown = not plan.priced and budget_usd is None and not _is_simulated(request)
+    cost = estimate.spend.usd
+    ahead = cost if budget_usd is None else min(cost, budget_usd)
+    unknown = not cost and budget_usd is None and not _is_simulated(request)
     err.print(f"{question}.", soft_wrap=True)
     if confirmed or (ahead <= _ASK_ABOVE_USD and not unknown):
         return

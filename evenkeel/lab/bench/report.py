@@ -87,18 +87,12 @@ def measured(outcome: BenchOutcome) -> str:
 def _overall(tables: BenchTables) -> ReportSection:
     points = []
     for row in tables.models:
-        points.append(
-            Point(
-                row.model,
-                figure.value,
-                figure.lower,
-                figure.upper,
-                "plain",
-                both(figure, FigureForm.POINTS, _DIGITS),
-            )
-            if (figure := row.overall.robustness) is not None
-            else Point(row.model, None, None, None, "plain", "not measured")
-        )
+        figure = row.overall.robustness
+        if figure is None:
+            points.append(Point(row.model, None, None, None, "not measured"))
+        else:
+            text = both(figure, FigureForm.POINTS, _DIGITS)
+            points.append(Point(row.model, figure.value, figure.lower, figure.upper, text))
     return ReportSection(
         "Robustness of the models",
         (Picture(_plot(points)),),

@@ -228,7 +228,7 @@ def _picture(outcome: CheckOutcome, arm: str) -> Picture:
         if each.points is not None:
             text = both(each.points, FigureForm.SIGNED_POINTS, 1)
             value, lower, upper = each.points.value, each.points.lower, each.points.upper
-            points.append(Point(_label(each.category), value, lower, upper, "plain", text))
+            points.append(Point(_label(each.category), value, lower, upper, text))
     chart = dot_plot("Points above noise", points, low=-0.5, high=1, ticks=_TICKS, in_points=True)
     return Picture(chart)
 

@@ -13,7 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
+from evenkeel.core.budget import Spend
 from evenkeel.core.endpoint import Upstream
+from evenkeel.core.figures import number, rounded
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
@@ -21,13 +23,12 @@ from evenkeel.llm.client import Endpoint, Model
 from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
-from evenkeel.release.check.plan import plan_check
 from evenkeel.release.check.rounds import RoundMaker, VariantMaker
 from evenkeel.release.check.run import CheckOptions, run_check
 from evenkeel.release.check.trial import FIRST
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised, call_key
-from evenkeel.release.kit.cost import Costs, PayeeBudget
+from evenkeel.release.kit.cost import CostEstimate, Costs, PayeeBudget
 from evenkeel.release.kit.journal import Answers, open_database
 from evenkeel.shadow.perturbations import by_name, catalogue
 from evenkeel.shadow.perturbations.contrast import question_of
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Failure, Judgement
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.metrics.tasks import Task
-    from evenkeel.release.check.plan import CheckPlan
     from evenkeel.release.check.run import CheckOutcome
     from evenkeel.shadow.perturbations import Perturbation, RewriteTask
     from evenkeel.shadow.prompt import Api, PromptView
@@ -53,6 +53,13 @@ CATEGORIES: Final = ("general", "positional", "format", "multilingual")
 """Categories of a check unless others are named."""
 # Rulings and rewritings that a journal keeps, which is all of them.
 _KEPT: Final = 10_000_000
+# Length of an answer that is assumed; models that reason write several times as much.
+_ANSWER_TOKENS: Final = 250
+# Usual length of the judge's instructions, and of its ruling about an answer.
+_JUDGE_PROMPT_TOKENS: Final = 900
+_RULING_TOKENS: Final = 60
+# Part of the most rounds that a category takes on average before it is settled.
+_UNSETTLED_SHARE: Final = 0.6
 # Failures in a row of a model that has answered before, after which it is not asked again.
 _PATIENCE: Final = 20
 
@@ -113,9 +120,28 @@ class CheckRequest:
     concurrency: int = 16
     timeout_s: float = 120.0
 
-    def plan(self) -> CheckPlan:
-        """Return the estimated cost."""
-        return plan_check(self.options, self.prompts[FIRST], self.prices)
+    def estimate(self) -> CostEstimate:
+        """Return about what the check may cost; 0 dollars if any of its models has no known price."""
+        views, prices, options = self.prompts[FIRST], self.prices, self.options
+        prompt = sum(estimate_tokens(view.text) for view in views) // max(1, len(views))
+        # Twice as it is, one variant of each category, and another question whose answer has to move.
+        answers = 2 + len(options.categories) + 1
+        rounds = options.rounds * _UNSETTLED_SHARE
+        tokens, dollars = 0.0, 0.0
+        for model in options.models.values():
+            tokens += rounds * answers * (prompt + _ANSWER_TOKENS)
+            dollars += rounds * answers * prices.usd(model, prompt, _ANSWER_TOKENS)
+            if options.judge:
+                question = _JUDGE_PROMPT_TOKENS + answers * _ANSWER_TOKENS
+                ruled = answers * _RULING_TOKENS
+                tokens += rounds * (question + ruled)
+                dollars += rounds * prices.usd(options.judge, question, ruled)
+        asked = {*options.models.values(), *([options.judge] if options.judge else [])}
+        if not all(map(prices.knows, asked)):
+            dollars = 0.0
+        calls = options.rounds * answers * len(options.models)
+        spend = Spend(rounded(round(tokens)), dollars)
+        return CostEstimate(f"up to {number(calls)} calls", spend, ceiling=False)
 
 
 def kinds_by_category(patterns: Sequence[str], *, rewriter: bool) -> dict[str, list[Perturbation]]:

@@ -41,8 +41,6 @@ class Point(NamedTuple):
     """None: nothing to draw, the text says why."""
     lower: float | None
     upper: float | None
-    kind: str
-    """CSS class."""
     text: str
     """The same in words, shown at the right."""
 
@@ -86,7 +84,7 @@ def dot_plot(
     for point in points:
         label = geometry.shortened(point.label, LABEL_CHARS)
         value, lower, upper = scale.maybe(point.value), scale.maybe(point.lower), scale.maybe(point.upper)
-        rows.append(Point(label, value, lower, upper, point.kind, point.text))
+        rows.append(Point(label, value, lower, upper, point.text))
     axis = TOP + ROW * len(points)
     labels = (lambda value: geometry.plain_number(round(100 * value, 6))) if in_points else None
     zero = scale.at(0.0) if low < 0 < high else None
