@@ -9,6 +9,7 @@ from pydantic_core import PydanticUndefined
 
 from docs.generate import one_line
 from evenkeel.settings import Settings
+from evenkeel.settings.types import meanings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ def _section(path: str, model: type[BaseModel]) -> list[str]:
         nested = _nested(field.annotation)
         place = f"{path}.{name}".lstrip(".")
         if nested is None:
-            lines.append(f"| `{name}` | {_default(field)} | {one_line(field.description or '')} |\n")
+            lines.append(f"| `{name}` | {_default(field)} | {one_line(meanings(model).get(name, ''))} |\n")
         else:
             lines.append(f"| `{name}` | {_default(field)} | see [{place}](#{_anchor(place)}) |\n")
             below += _section(place, nested)

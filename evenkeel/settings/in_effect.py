@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from evenkeel.console import SettingLine, SettingsSection
-from evenkeel.settings.types import without_credentials
+from evenkeel.settings.types import meanings, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,7 @@ def _sections(shown: str, place: str, section: BaseModel) -> Iterator[SettingsSe
         for own, subsection in inside:
             below.append((f"{shown}.{own}".lstrip("."), within, subsection))
         if not inside:
-            lines.append(_line(name, within, value, field))
+            lines.append(_line(name, within, value, field, meanings(type(section)).get(name, "")))
     # Inherited: settings that were read from a file are of a subclass.
     meaning = _one_line((inspect.getdoc(type(section)) or "").split("\n\n")[0])
     yield SettingsSection(shown, meaning, _anchor(place), tuple(lines))
@@ -77,14 +77,14 @@ def _inside(name: str, value: object) -> Iterator[tuple[str, BaseModel]]:
                 yield f"{name}.{key}", item
 
 
-def _line(name: str, place: str, value: Any, field: FieldInfo) -> SettingLine:
+def _line(name: str, place: str, value: Any, field: FieldInfo, meaning: str) -> SettingLine:
     credential = name.endswith(_VARIABLES) or place in _NAMES_OF_VARIABLES | _SECRET_PATHS
     default = field.default if field.default_factory is None else None
     return SettingLine(
         name=name,
         value=_credential(place, value) if credential else _shown(place, value),
         default=default is not PydanticUndefined and value == default,
-        meaning=_one_line(field.description or ""),
+        meaning=_one_line(meaning),
         credential=credential,
     )
 

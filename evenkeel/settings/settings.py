@@ -42,7 +42,6 @@ class Settings(BaseSettings):
         frozen=True,
         env_prefix="EVENKEEL_",
         env_nested_delimiter="__",
-        use_attribute_docstrings=True,
     )
 
     listen: Listen = Listen()
