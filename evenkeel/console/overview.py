@@ -12,6 +12,7 @@ from evenkeel.console import links
 from evenkeel.console.chart import ChartSample, spark
 from evenkeel.console.wording import doubts, standing_words, trials_left, unmeasured_because
 from evenkeel.core import figures, rewordings
+from evenkeel.core.cells import STANDINGS
 from evenkeel.core.labels import scorer_words
 from evenkeel.core.verdict import BASELINE
 
@@ -19,19 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from evenkeel.console.chart import Spark
-    from evenkeel.core.cells import CellReport, Estimate, Standing
+    from evenkeel.core.cells import CellReport, Estimate
     from evenkeel.stores.monitor_state import MonitorStore
 
 SPARKS: Final = 150
 """Cells that are drawn with their course, row by row from the top; it would be most of a long page."""
 _SPARK_POINTS: Final = 120
 _DAY_S: Final = 86_400.0
-_LEGEND: Final[dict[Standing, str]] = {
-    "within": "within its limit",
-    "over": "over its limit",
-    "unknown": "not known yet",
-    "unmeasured": "unmeasured",
-}
 
 
 class OverviewColumn(NamedTuple):
@@ -255,5 +250,5 @@ def _detail(report: CellReport, *, alert: bool) -> list[str]:
     return lines
 
 
-LEGEND: Final = tuple((f"is-{standing}", words) for standing, words in _LEGEND.items())
+LEGEND: Final = tuple((f"is-{standing}", words) for standing, words in STANDINGS.items())
 """Meaning of the colours, by class."""

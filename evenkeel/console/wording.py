@@ -85,13 +85,8 @@ def unmeasured_because(report: CellReport) -> str:
 
 def standing_words(report: CellReport) -> str:
     """Say whether a cell is within its limit; never read off its value, always off its interval."""
-    match report.standing:
-        case "within":
-            return "within its limit"
-        case "over":
-            return "over its limit"
-        case "unknown":
-            return "not known yet"
+    if report.standing != "unmeasured":
+        return report.standing_words
     return f"unmeasured ({unmeasured_because(report)})"
 
 

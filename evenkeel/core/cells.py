@@ -68,6 +68,14 @@ Standing = Literal["within", "over", "unknown", "unmeasured"]
 """Standing of a cell on content: its points above noise are within the limit, over it, not known yet, or
 not measured (no judge, no rated resend, or resends that move too often for any excess to show)."""
 
+STANDINGS: Final[dict[Standing, str]] = {
+    "within": "within its limit",
+    "over": "over its limit",
+    "unknown": "not known yet",
+    "unmeasured": "unmeasured",
+}
+"""Words for people."""
+
 # Further trials beyond which there is no telling how many a cell needs.
 _MOST_TRIALS: Final = 20_000
 # Numbers of further trials are told in steps of so many: they are estimates.
@@ -363,6 +371,14 @@ class CellReport:
         if excess is None:
             return "unknown" if sum(self.counts.pairs.values()) else "unmeasured"
         return "within" if excess.upper <= limit else "unknown"
+
+    @property
+    def standing_words(self) -> str:
+        """Words for its standing. The interval may hold the limit again while an alert is up."""
+        excess = self.current.excess
+        if self.standing == "over" and (excess is None or excess.lower <= self._content_limit):
+            return "over its limit when its alert was raised"
+        return STANDINGS[self.standing]
 
     @property
     def more_trials(self) -> int | None:

@@ -301,9 +301,9 @@ class MeasuringWatch:
             if reason and losses[reason] >= number and now - (route.since or now) >= seconds:
                 held.setdefault(reason, []).append(name)
         for reason, routes in held.items():
-            begun = [since for name in routes if (since := self._routes[name].since) is not None]
+            begun = min(self._routes[name].since or now for name in routes)
             sentence, step = self._words(reason)
-            yield HoldUp(reason, sentence, step, min(begun, default=now), tuple(routes))
+            yield HoldUp(reason, sentence, step, begun, tuple(routes))
 
     def _thinned(self, held: set[str], now: float) -> Iterable[HoldUp]:
         """Yield the reasons for which a part of the exchanges is lost, but for those that hold a route up."""

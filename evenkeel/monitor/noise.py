@@ -86,14 +86,6 @@ class JudgeCounts(Struct):
                 setattr(self, name, getattr(self, name) + 1)
         return True
 
-    def merge(self, other: JudgeCounts) -> None:
-        """Add the counts of a later stretch of traffic."""
-        for stage, count in other.decided.items():
-            self.decided[stage] = self.decided.get(stage, 0) + count
-        for _, same, differs in _REPEATED:
-            for name in (same, differs):
-                setattr(self, name, getattr(self, name) + getattr(other, name))
-
     def estimates(self, *, alpha: float, min_trials: int) -> JudgeEstimates:
         """Return all estimates; None where one has fewer than `min_trials` observations."""
 

@@ -53,7 +53,7 @@ def test_the_page_says_what_happened_and_what_to_do(served):
     page = client.get("/incidents/cafe").text
     for text in (
         HEADLINE,
-        "42 points above noise (limit 10, spelling, 20 trials)",
+        "42 points above noise when the alert was raised (limit 10, spelling, 20 trials)",
         "Owner: @support-ml",
         "helm rollback support",
     ):
@@ -80,7 +80,9 @@ def test_the_same_as_json(served):
     assert [one["id"] for one in client.get("/api/incidents?route=billing").json()["incidents"]] == ["beef"]
     one = client.get("/api/incidents/cafe").json()["incident"]
     assert one["headline"] == FIRST
-    assert one["facts"] == ["42 points above noise (limit 10, spelling, 20 trials), 1 of 1 rewordings."]
+    assert one["facts"] == [
+        "42 points above noise when the alert was raised (limit 10, spelling, 20 trials), 1 of 1 rewordings."
+    ]
     assert client.get("/api/incidents/none").status_code == 404
 
 

@@ -74,7 +74,7 @@ def test_the_top_of_now_says_what_happened_and_what_to_do(make_scene, console_cl
     page = Page(console_client(make_scene("alert")).get("/").text).words()
     headline = "case-summaries: answers became fragile at 12 Aug 2026 13:55 UTC, after steady-2026-05 → "
     assert f"{headline}swift-2026-08." in page
-    assert "42 points above noise (limit 10, " in page
+    assert "42 points above noise when the alert was raised (limit 10, " in page
     assert "2 of 2 rewordings. 31 of 40 trials come from client 3f9a" in page
     assert "Next: If the answers are worse, go back to steady-2026-05." in page
     assert "The judge rejected its key" in page

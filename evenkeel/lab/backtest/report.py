@@ -147,18 +147,10 @@ def _state(report: CellReport) -> str:
     return ", ".join(words_used) or ("quiet" if report.detection.drift else drift)
 
 
-_STANDINGS: Final = {
-    "within": "within its limit",
-    "over": "over its limit",
-    "unknown": "not known yet",
-    "unmeasured": "not measured",
-}
-
-
 def _standing(report: CellReport) -> str:
     """Say what is known of a cell's limit, and whether it has left its baseline."""
     drift = report.detection.drift
-    words = [] if report.key.perturbation == BASELINE else [_STANDINGS[report.standing]]
+    words = [] if report.key.perturbation == BASELINE else [report.standing_words]
     if drift is not None and drift.state in {"risen", "fallen"}:
         words.append(f"{drift.state} since the baseline")
     return ", ".join(words) or "–"

@@ -135,7 +135,8 @@ def likely_cause(
     noticed = _overlapping(marks, falls) if falls else list(marks)
     causes = _shown(noticed + around, experiments)
     if any(mark.kind == kinds.PROMPT for mark in noticed + around):
-        traffic = {trait: words for trait, words in traffic.items() if trait not in _EDITS}
+        # An edit makes every prompt longer or shorter: that is no other traffic.
+        traffic = {trait: traffic[trait] for trait in traffic.keys() - _EDITS}
     changed = _changed(noticed + around, falls, causes, traffic)
     moved = bool(falls) or differs or bool(causes)
     possible = _possible(experiments, changed.keys()) if moved and not causes else {}
@@ -250,7 +251,11 @@ def _ruled_out(
 
 def _overlapping(marks: Sequence[ChangeMark], falls: Sequence[ChangeMark]) -> list[ChangeMark]:
     """Return the marks that may have come while answers moved."""
-    return [mark for mark in marks if any(_overlap(mark, fall) for fall in falls)]
+    overlapping = []
+    for mark in marks:
+        if any(_overlap(mark, fall) for fall in falls):
+            overlapping.append(mark)
+    return overlapping
 
 
 def _overlap(mark: ChangeMark, fall: ChangeMark) -> bool:

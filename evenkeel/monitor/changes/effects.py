@@ -233,7 +233,10 @@ def judged_words(scores: AnswerScores) -> str:
     for leaning in leanings(scores):
         if leaning.effect in names:
             names[leaning.effect].append(label(leaning.tally.metric))
-    ways = [f"{effect} in {listing(metrics)}" for effect, metrics in names.items() if metrics]
+    ways = []
+    for effect, metrics in names.items():
+        if metrics:
+            ways.append(f"{effect} in {listing(metrics)}")
     return f"The judge calls the new answers {listing(ways)}." if ways else ""
 
 

@@ -218,8 +218,10 @@ class RouteWatch(Struct, dict=True):
         if record is None:
             record = self._open_silent(change, silent)
         else:
-            blocks = [*self.closed, self.running]
-            run = sum(tally.exchanges for tally in blocks if (tally.began_at or 0.0) >= silent.since)
+            run = 0
+            for tally in (*self.closed, self.running):
+                if tally.began_at is not None and tally.began_at >= silent.since:
+                    run += tally.exchanges
             record.marks.append(replace(change, run=run))
             record.silent = silent
         self.marks = [*self.marks, record.marks[-1]][-_MARKS_KEPT:]

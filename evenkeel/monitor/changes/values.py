@@ -110,9 +110,9 @@ class ValueWatch(Struct):
             self._learn(value)
             self.quiet[value] = None
         elif len(self.since) > LATEST:
-            self.since = {
-                value: first_seen for value, first_seen in self.since.items() if value in self.latest
-            }
+            # Values that clients make up are forgotten once they are no longer among the latest.
+            for old in self.since.keys() - set(self.latest):
+                del self.since[old]
         return None
 
     def _slow(self, value: str, *, guessed: bool) -> Switch | None:

@@ -370,9 +370,8 @@ def blind_measures(
 
 def _is_blind(rules: AlertRules, measure: Measure, mean: float) -> bool:
     bets = bets_against(rules.limits[measure].value, "above", measure.low, 1.0)
-    growth = max(
-        mean * log(hit) + (1 - mean) * log(miss)
-        for hit, miss in zip(bets.factors(1), bets.factors(0), strict=True)
-    )
+    growth = 0.0
+    for hit, miss in zip(bets.factors(1), bets.factors(0), strict=True):
+        growth = max(growth, mean * log(hit) + (1 - mean) * log(miss))
     wealth = rules.weights[measure] / len(bets.stakes)
     return growth * MOST_TRIALS < log(rules.mean_trials_between_false_alarms / wealth)

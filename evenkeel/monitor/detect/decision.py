@@ -103,17 +103,17 @@ def decide(measures: Sequence[SwitchMeasure]) -> SwitchDecision:
             the candidate is. The ends of their intervals must hold at any time of looking.
     """
     means = {measure.name: measure.mean for measure in measures}
-    harmful = tuple(
-        measure.name
-        for measure in measures
-        if measure.mean is not None and measure.mean.lower >= measure.tolerated
-    )
+    harmful: list[str] = []
+    unknown: list[str] = []
+    for measure in measures:
+        if measure.mean is not None and measure.mean.lower >= measure.tolerated:
+            harmful.append(measure.name)
+        if measure.mean is None or measure.mean.upper >= measure.margin:
+            unknown.append(measure.name)
+    # One harm forbids, whatever the other measures say or leave open.
     if harmful:
-        return SwitchDecision("must_not", harmful, means)
-    unknown = tuple(
-        measure.name for measure in measures if measure.mean is None or measure.mean.upper >= measure.margin
-    )
-    return SwitchDecision("not_yet" if unknown else "may_switch", unknown, means)
+        return SwitchDecision("must_not", tuple(harmful), means)
+    return SwitchDecision("not_yet" if unknown else "may_switch", tuple(unknown), means)
 
 
 def _scaled(estimate: Estimate, factor: float) -> Estimate:

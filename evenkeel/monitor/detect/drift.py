@@ -37,7 +37,7 @@ until the alert is over. An e-detector then looks for a rate within the toleranc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import StrEnum
 from math import log10
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -538,10 +538,7 @@ class DriftAlert:
             "suspicion": self.suspicion,
             "strata": [[*stratum, tally.trials, tally.hits] for stratum, tally in self._strata.items()],
             "judges": [[judge, tally.trials, tally.hits] for judge, tally in self._judges.items()],
-            "approved": [
-                [stratum, baseline.mean, baseline.n, baseline.provisional]
-                for stratum, baseline in self._approved.items()
-            ],
+            "approved": [[stratum, *astuple(baseline)] for stratum, baseline in self._approved.items()],
             "limit": to_builtins(self._limit),
             "runs": [run.to_json() for run in (self._rise, self._fall, self._back)],
         }
@@ -553,14 +550,12 @@ class DriftAlert:
         Baselines and an alert that is up outlive another tolerance, evidence does not.
         """
         alert = cls(rules)
-        alert._strata = {
-            Stratum(judge, version): _Tally(*counts) for judge, version, *counts in raw["strata"]
-        }
-        alert._judges = {judge: _Tally(*counts) for judge, *counts in raw["judges"]}
-        alert._approved = {
-            None if stratum is None else Stratum(*stratum): Baseline(*baseline)
-            for stratum, *baseline in raw["approved"]
-        }
+        for judge, version, *counts in raw["strata"]:
+            alert._strata[Stratum(judge, version)] = _Tally(*counts)
+        for judge, *counts in raw["judges"]:
+            alert._judges[judge] = _Tally(*counts)
+        for stratum, *baseline in raw["approved"]:
+            alert._approved[None if stratum is None else Stratum(*stratum)] = Baseline(*baseline)
         alert._side = raw["side"]
         alert._recurring = raw["recurring"]
         if alert._side is not None:

@@ -453,9 +453,10 @@ def least_clusters(rules: GateRules) -> int:
     clusters_needed = needed({0.0: 1.0}, -rules.limit, rules.beta * rules.sequential)
     assert clusters_needed is not None, "evidence of no difference at all grows with every cluster"
     level = rules.beta * rules.last_look
-    return next(
-        (n for n in range(1, clusters_needed) if p_value({0.0: n}, -rules.limit) <= level), clusters_needed
-    )
+    for n in range(1, clusters_needed):
+        if p_value({0.0: n}, -rules.limit) <= level:
+            return n
+    return clusters_needed
 
 
 def least_for_regression(rules: GateRules, measures: int) -> int:
@@ -468,6 +469,7 @@ def least_for_regression(rules: GateRules, measures: int) -> int:
     clusters_needed = needed({1.0: 1.0}, rules.tolerance, rules.alpha * rules.sequential / measures)
     assert clusters_needed is not None, "evidence of the largest difference grows with every cluster"
     level = rules.alpha * rules.last_look / measures
-    return next(
-        (n for n in range(1, clusters_needed) if p_value({1.0: n}, rules.tolerance) <= level), clusters_needed
-    )
+    for n in range(1, clusters_needed):
+        if p_value({1.0: n}, rules.tolerance) <= level:
+            return n
+    return clusters_needed

@@ -204,10 +204,8 @@ class ReferenceTest(Struct):
             self.run.add(answered, step)
         self.recent = [*self.recent[1 - _LOOKED_BACK :], (answered.at, step)]
         entering = 1 / len(BETS)
-        self.wealth = [
-            (entering + wealth) * _bet(k, rank, answered.compared)
-            for k, wealth in zip(BETS, self.wealth, strict=True)
-        ]
+        for number, k in enumerate(BETS):
+            self.wealth[number] = (entering + self.wealth[number]) * _bet(k, rank, answered.compared)
         # A step up of the evidence is one of the run: it never decides on an empty one.
         enough = sum(self.wealth) >= self.level / RANKS_SHARE and self.run.all.asked > 0
         return self._evidence(answered) if enough else None

@@ -346,11 +346,6 @@ class Counts(Struct):
         if verdict.control.similarity is not None:
             self.control_similarity.add(verdict.control.similarity, sign)
 
-    def merge(self, other: Counts) -> None:
-        """Add the outcomes of another cell, without what else is known of them."""
-        for word, count in other.words.items():
-            self.words[word] = self.words.get(word, 0) + count
-
     def _block(self, outcome: RatedOutcome, loss: float | None, verdict: Verdict) -> None:
         """Take a trial into the blocks that show how much trials depend on each other."""
         effects, session = self.effects, verdict.origin.session

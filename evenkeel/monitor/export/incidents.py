@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-    from evenkeel.core.cells import CellKey, CellReport, ChangeMark
+    from evenkeel.core.cells import CellKey, CellReport, ChangeMark, Estimate
     from evenkeel.monitor.incidents import Incident
     from evenkeel.monitor.notify import Contact
 
@@ -148,27 +148,29 @@ def _measure(
     moved = by_themselves(
         (cells[name] for name in cells if name.parts in up), lambda report: report.key.perturbation
     )
-    estimated = [(report.current.excess, report) for report in moved if report.current.excess]
-    if estimated:
-        estimate, furthest = max(estimated, key=lambda one: one[0].value)
-        for metric, figure in zip(
-            (value, lower, upper, n),
-            (estimate.value, estimate.lower, estimate.upper, estimate.n),
-            strict=True,
-        ):
-            metric.add_metric(key, figure)
+    furthest: CellReport | None = None
+    estimate: Estimate | None = None
+    for report in moved:
+        excess = report.current.excess
+        if excess is not None and (estimate is None or excess.value > estimate.value):
+            furthest, estimate = report, excess
+    if furthest is not None and estimate is not None:
+        value.add_metric(key, estimate.value)
+        lower.add_metric(key, estimate.lower)
+        upper.add_metric(key, estimate.upper)
+        n.add_metric(key, estimate.n)
         limit.add_metric(key, furthest.detection.threshold)
     if moved and together_count(moved[0].key.perturbation) == 1:
         cells_moved = {share.key.parts[:2] for share in moved}
-        tried = sum(
-            name.parts[:2] in cells_moved
-            and name.perturbation != BASELINE
-            and together_count(name.perturbation) == 1
-            for name in cells
-        )
+        tried = 0
+        for name in cells:
+            is_single = name.perturbation != BASELINE and together_count(name.perturbation) == 1
+            tried += is_single and name.parts[:2] in cells_moved
         rewordings.add_metric([*key, "affected"], len(moved))
         rewordings.add_metric([*key, "tried"], tried)
-    event = next((part.raised for part in incident.up if part.raised.measure == "references"), None)
-    if event is not None and event.value is not None and event.limit is not None:
-        references.add_metric([*key, "now"], event.value)
-        references.add_metric([*key, "before"], event.limit)
+    for part in incident.up:
+        event = part.raised
+        if event.measure == "references" and event.value is not None and event.limit is not None:
+            references.add_metric([*key, "now"], event.value)
+            references.add_metric([*key, "before"], event.limit)
+            break

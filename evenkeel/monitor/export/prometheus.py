@@ -14,6 +14,7 @@ import tomllib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from importlib.resources import files
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -69,10 +70,10 @@ class Rate(NamedTuple):
 _LISTED: Final = tomllib.loads(files(__package__).joinpath("families.toml").read_text("utf-8"))
 # Fields of reports whose name differs from that of the series.
 _FIELDS: Final = {"above_noise": "excess"}
-_RATES: Final = {
-    rate["name"]: Rate(**{"field": _FIELDS.get(rate["name"], rate["name"]), **rate})
-    for rate in _LISTED["rate"]
-}
+_RATES: Final[dict[str, Rate]] = {}
+for _rate in _LISTED["rate"]:
+    _field = _rate.get("field", _FIELDS.get(_rate["name"], _rate["name"]))
+    _RATES[_rate["name"]] = Rate(_rate["name"], _field, _rate["what"], _rate["observed"])
 
 
 def _rates(*names: str) -> tuple[Rate, ...]:
@@ -95,10 +96,12 @@ IN_WINDOW = "; of one cell, over a window of its trials"
 
 def listed(block: str) -> tuple[Family, ...]:
     """Return the families of a block in `families.toml` that are no estimates."""
-    return tuple(
-        Family(family["name"], family["kind"], family["help"], tuple(family["labels"]))
-        for family in _LISTED[block]
-    )
+    listed_families = []
+    for family in _LISTED[block]:
+        listed_families.append(
+            Family(family["name"], family["kind"], family["help"], tuple(family["labels"]))
+        )
+    return tuple(listed_families)
 
 
 def families(
@@ -289,12 +292,11 @@ def _limits(report: CellReport) -> Samples:
 def _every_limit(report: CellReport) -> Samples:
     route_and_model = (report.key.route, report.key.model)
     # One word: what else a source says would be a series for each calibration.
-    return [
-        [
-            Sample((*route_and_model, measure, limit.source.partition(" ")[0]), limit.value)
-            for measure, limit in report.detection.limits.items()
-        ]
-    ]
+    samples = []
+    for measure, limit in report.detection.limits.items():
+        source = limit.source.partition(" ")[0]
+        samples.append(Sample((*route_and_model, measure, source), limit.value))
+    return [samples]
 
 
 LIMITS = SeriesBlock(listed("limit"), _limits)
@@ -330,11 +332,12 @@ def recent(reports: Sequence[CellReport]) -> list[CellReport]:
         if at is not None:
             rated[route_and_model] = max(at, rated.get(route_and_model, at))
             latest[route_and_model[0]] = max(at, latest.get(route_and_model[0], at))
-    return [
-        report
-        for report in reports
-        if rated.get(report.key.parts[:2], float("inf")) >= latest.get(report.key.route, 0.0) - RECENT_S
-    ]
+    recent_reports = []
+    for report in reports:
+        rated_at = rated.get(report.key.parts[:2], inf)
+        if rated_at >= latest.get(report.key.route, 0.0) - RECENT_S:
+            recent_reports.append(report)
+    return recent_reports
 
 
 def by_place(reports: Sequence[CellReport]) -> list[tuple[CellReport, ...]]:

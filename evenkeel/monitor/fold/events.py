@@ -256,12 +256,14 @@ def followed(cause: IncidentCause, logged: LoggedVerdict) -> AlertEvent:
 def not_rolled_back(incident: Incident, logged: LoggedVerdict) -> AlertEvent:
     """Return the event of an incident that goes on, because its change was not rolled back as reported."""
     verdict = logged.verdict
-    still = ", ".join(value for turn in incident.turns for value in turn.after)
+    values: list[str] = []
+    for turn in incident.turns:
+        values += turn.after
     return replace(
         _incident_event(incident, verdict.scored_at, logged.offset),
         id=_named("incident", "reopened", incident.id, verdict.id),
         kind="reopened",
-        facts=AlertFacts(still=still),
+        facts=AlertFacts(still=", ".join(values)),
     )
 
 

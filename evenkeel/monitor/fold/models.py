@@ -126,7 +126,9 @@ class RouteModels(Struct):
     def _wait(self, model: str, at: float) -> str | None:
         since = self.exchanges - LATEST
         if len(self.waiting) > LATEST:
-            self.waiting = {name: offsets for name, offsets in self.waiting.items() if offsets[-1] > since}
+            for name in list(self.waiting):
+                if self.waiting[name][-1] <= since:
+                    del self.waiting[name]
         numbers = [number for number in self.waiting.get(model, ()) if number > since]
         numbers.append(self.exchanges)
         self.waiting[model] = numbers

@@ -325,7 +325,7 @@ class MonitorState:
         if self._alarmed:
             for cell in self._without_traffic(route):
                 events += self._left(cell, "retired", logged)
-        gone, again = self._incidents.exchange(verdict)
+        gone, again = self._incidents.exchange(verdict, logged.offset)
         for incident in gone:
             events += self._reversed(incident, logged)
         events += [not_rolled_back(incident, logged) for incident in again]

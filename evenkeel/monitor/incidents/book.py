@@ -87,7 +87,11 @@ class IncidentBook:
 
     def _forget(self, route: str) -> None:
         here = self._known.get(route, [])
-        over = [incident for incident in here if incident.closed_at is not None and not _any_up(incident)]
+        over = []
+        for incident in here:
+            # An alert that is still up would find no incident to end in.
+            if incident.closed_at is not None and not _any_up(incident):
+                over.append(incident)
         for incident in over[: max(0, len(over) - KEPT)]:
             here.remove(incident)
             self.changed.pop(incident.id, None)
@@ -120,16 +124,15 @@ class IncidentBook:
         watch = self._routes.get(event.route)
         change, marks = watch.latest_change(event.at, EXPLAINS_S, SLACK_S) if watch else ("", ())
         here = self._here(event.route)
-        incident = next((incident for incident in here if change and incident.change == change), None)
-        if incident is not None and incident.ending in _GONE_BACK:
-            incident, change, marks = None, "", ()
-        if incident is not None:
-            return incident
+        for incident in here:
+            if change and incident.change == change:
+                if incident.ending not in _GONE_BACK:
+                    return incident
+                # What was reversed explains nothing that comes after it.
+                change, marks = "", ()
         going = self._at_work(event.route)
         if any(mark.kind != kinds.RATINGS for mark in marks) and going is None:
-            early = next(
-                (incident for incident in here if incident.closed_at is None and not incident.stated), None
-            )
+            early = _unexplained(incident for incident in here if incident.closed_at is None)
             if early is None or not _may_explain(marks, early):
                 return self._open(change, event, change, marks)
             early.learn(change, marks)
@@ -147,19 +150,17 @@ class IncidentBook:
         change, marks = self._routes[route].latest_change(at, EXPLAINS_S, SLACK_S)
         if all(mark.kind == kinds.RATINGS for mark in marks):
             return None
-        here = [
-            incident
-            for incident in self._here(route)
-            if incident.closed_at is None and _may_explain(marks, incident)
-        ]
-        incident = next((incident for incident in here if incident.change == change), None) or next(
-            (incident for incident in here if not incident.stated), None
-        )
-        if incident is None:
+        here = []
+        for incident in self._here(route):
+            if incident.closed_at is None and _may_explain(marks, incident):
+                here.append(incident)
+        explained = next((incident for incident in here if incident.change == change), _unexplained(here))
+        if explained is None:
             return None
-        kept = incident.marks if incident.stated else ()
-        more = tuple(mark for mark in marks if all(mark.kind != noticed.kind for noticed in kept))
-        return IncidentCause(incident, change, (*kept, *more)[:MOST_MARKS]) if more else None
+        known = explained.marks if explained.stated else ()
+        kinds_known = {mark.kind for mark in known}
+        more = [mark for mark in marks if mark.kind not in kinds_known]
+        return IncidentCause(explained, change, (*known, *more)[:MOST_MARKS]) if more else None
 
     def follow(self, route: str, at: float) -> IncidentCause | None:
         """Find the incident that was open when a change of its route came.
@@ -175,33 +176,31 @@ class IncidentBook:
         for mark in marks:
             if mark.kind in kinds.STATED and (mark.kind, mark.before, mark.after) not in values:
                 more.append(mark)
-        return (
-            IncidentCause(incident, incident.change, (*incident.later, *more)[-MOST_MARKS:]) if more else None
-        )
+        if not more:
+            return None
+        return IncidentCause(incident, incident.change, (*incident.later, *more)[-MOST_MARKS:])
 
     def _at_work(self, route: str) -> Incident | None:
         """Return the open incident of a route whose change is in the traffic."""
-        here = self._here(route)
-        return next(
-            (incident for incident in here if incident.closed_at is None and incident.up and incident.stated),
-            None,
-        )
+        for incident in self._here(route):
+            if incident.closed_at is None and incident.up and incident.stated:
+                return incident
+        return None
 
     def _here(self, route: str) -> list[Incident]:
         """Return the incidents of a route, the latest first."""
         return self._known.get(route, [])[::-1]
 
-    def exchange(self, verdict: Verdict) -> tuple[list[Incident], list[Incident]]:
-        """Take the next exchange of a route.
+    def exchange(self, verdict: Verdict, offset: int) -> tuple[list[Incident], list[Incident]]:
+        """Take the next exchange of a route, at this place in the log.
 
         Returns: the incidents whose change is reversed with it, and those that were not rolled back though
         somebody said so; mostly none.
         """
         decided: dict[str | None, list[Incident]] = {}
         for incident in self._known.get(verdict.route, ()):
-            before = incident.counters
-            decided.setdefault(incident.observe(verdict), []).append(incident)
-            if incident.counters != before:
+            if incident.is_followed:
+                decided.setdefault(incident.observe(verdict, offset), []).append(incident)
                 self.changed[incident.id] = incident
         return decided.get("reversed", []), decided.get("not_rolled_back", [])
 
@@ -223,9 +222,14 @@ _GONE_BACK: Final = frozenset(("reversed", "retired"))
 def _may_explain(marks: tuple[ChangeMark, ...], incident: Incident) -> bool:
     """Return whether a change may explain an incident: not if it came much later or left its model."""
     left = {mark.before for mark in marks if mark.kind == kinds.MODEL}
-    return incident.opened_at >= marks[0].at - _EARLY_S and not any(
-        part.raised.model in left for part in incident.up
-    )
+    if incident.opened_at < marks[0].at - _EARLY_S:
+        return False
+    return all(part.raised.model not in left for part in incident.up)
+
+
+def _unexplained(incidents: Iterable[Incident]) -> Incident | None:
+    """Return the first incident without a change that may be why; None if there is none."""
+    return next((incident for incident in incidents if not incident.stated), None)
 
 
 def _any_up(incident: Incident) -> bool:

@@ -75,7 +75,11 @@ class Case:
 
 def _joined(marks: Iterable[tuple[ChangeMark, ...]]) -> tuple[ChangeMark, ...]:
     """Return the marks of several incidents, each once."""
-    return tuple({(mark.kind, mark.before, mark.after): mark for those in marks for mark in those}.values())
+    joined = {}
+    for those in marks:
+        for mark in those:
+            joined[mark.kind, mark.before, mark.after] = mark
+    return tuple(joined.values())
 
 
 def cause_of(incident: Incident) -> frozenset[tuple[str, str]]:
@@ -84,9 +88,12 @@ def cause_of(incident: Incident) -> frozenset[tuple[str, str]]:
         pairs_changed = frozenset((mark.before, mark.after) for mark in incident.marks if mark.kind in those)
         if pairs_changed:
             return pairs_changed
-    asked = frozenset(part.raised.model for part in incident.parts if part.raised.measure == "references")
-    # Requests that name no model may ask for another one on each route.
-    return frozenset((_SILENT, model) for model in asked if model)
+    asked = set()
+    for part in incident.parts:
+        # Requests that name no model may ask for another one on each route.
+        if part.raised.measure == "references" and part.raised.model:
+            asked.add((_SILENT, part.raised.model))
+    return frozenset(asked)
 
 
 def cases_of(incidents: Iterable[Incident]) -> dict[str, Case]:
@@ -104,8 +111,12 @@ def cases_of(incidents: Iterable[Incident]) -> dict[str, Case]:
             grouped.append(group)
             latest[cause] = group
         group.append(incident)
-    cases = [Case(tuple(group)) for group in grouped]
-    return {incident.id: case for case in cases for incident in case.members}
+    cases = {}
+    for group in grouped:
+        case = Case(tuple(group))
+        for incident in group:
+            cases[incident.id] = case
+    return cases
 
 
 def _joins(incident: Incident, group: list[Incident], cause: frozenset[tuple[str, str]]) -> bool:

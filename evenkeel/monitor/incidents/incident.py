@@ -16,7 +16,7 @@ from evenkeel.core.cells import ChangeMark  # noqa: TC001 - msgspec reads the an
 from evenkeel.core.incidents import Decided  # noqa: TC001 - likewise
 from evenkeel.core.records import from_plain
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.changes.stay import StayTurn, is_new, is_old, turns_of
+from evenkeel.monitor.changes.stay import Stay, StayTurn, is_new, turns_of
 from evenkeel.stores.monitor_state import AlertEvent  # noqa: TC001 - likewise
 
 if TYPE_CHECKING:
@@ -90,8 +90,6 @@ class Part:
         return _EFFECTS.get(self.raised.measure, "fragile")
 
 
-QUIET: Final = 40
-"""Exchanges without the new value, half of them with the old one, after which a change is reversed."""
 AGAIN: Final = 100
 """Exchanges with the new value that show that a change was not rolled back, though somebody said so."""
 MOST_MARKS: Final = 8
@@ -136,10 +134,8 @@ class Incident:
     """Number of times it went on after it was over."""
     learned: bool = False
     """True if its change was noticed only after it was opened."""
-    quiet: int = 0
-    """Exchanges since the last one with the new value of its change."""
-    back: int = 0
-    """Exchanges among these that had the old value."""
+    stay: Stay = field(default_factory=Stay)
+    """Whether the values of its change are still in the traffic."""
     again: int = 0
     """Exchanges with the new value since somebody said that it was rolled back."""
 
@@ -198,33 +194,31 @@ class Incident:
     def _close(self, at: float, ending: str) -> None:
         self.closed_at, self.ending = at, ending
         self.calm_at = at if self.calm_at is None else self.calm_at
-        self.quiet = self.back = self.again = 0
+        self.stay, self.again = Stay(), 0
 
     def _reopen(self) -> None:
         self.closed_at, self.ending, self.decided, self.decided_by = None, "", None, ""
         self.again = 0
         self.reopened += 1
 
-    def observe(self, verdict: Verdict) -> Literal["reversed", "not_rolled_back"] | None:
-        """Take the next exchange of its route; return what it decides, mostly nothing."""
-        if self.closed_at is not None and self.ending != "rolled_back":
-            return None
-        turns = self.turns
-        if not turns:
-            return None
-        if is_new(turns, verdict):
-            self.quiet = self.back = 0
-            self.again += self.closed_at is not None
-            return "not_rolled_back" if self.again >= AGAIN else None
-        self.quiet += 1
-        self.back += is_old(turns, verdict)
-        gone = self.closed_at is None and self.quiet >= QUIET and 2 * self.back >= QUIET
-        return "reversed" if gone else None
-
     @property
-    def counters(self) -> tuple[int, int, int]:
-        """The counts that `observe` changes."""
-        return self.quiet, self.back, self.again
+    def is_followed(self) -> bool:
+        """True if exchanges decide about it: it is open, or somebody said that its change was rolled back."""
+        return bool(self.turns) and (self.closed_at is None or self.ending == "rolled_back")
+
+    def observe(self, verdict: Verdict, offset: int) -> Literal["reversed", "not_rolled_back"] | None:
+        """Take the next exchange of its route; return what it decides, mostly nothing."""
+        turns = self.turns
+        if self.closed_at is not None:
+            self.again += is_new(turns, verdict)
+            return "not_rolled_back" if self.again >= AGAIN else None
+        self.stay.observe(turns, verdict, offset)
+        end = self.stay.end
+        if end is None:
+            return None
+        # A third value in its place is no reversal; the one from before may follow it.
+        self.stay = Stay()
+        return "reversed" if end.how == "reversed" else None
 
     @property
     def turns(self) -> tuple[StayTurn, ...]:
@@ -270,11 +264,14 @@ class Incident:
     @property
     def from_the_start(self) -> bool:
         """True if nothing shows that answers were ever better: no change, and too few trials before it."""
-        gravest = [part for part in self.up or self.parts if part.effect == self.effect]
-        return not self.stated and all(
-            part.raised.what == "excess" and part.raised.trials - part.raised.run_trials < _FEW
-            for part in gravest
-        )
+        if self.stated:
+            return False
+        for part in self.up or self.parts:
+            if part.effect == self.effect:
+                before = part.raised.trials - part.raised.run_trials
+                if part.raised.what != "excess" or before >= _FEW:
+                    return False
+        return True
 
     @property
     def in_vain(self) -> tuple[ChangeMark, ...]:

@@ -175,7 +175,9 @@ class Channel:
             cases: cases of the events by the id of an incident.
         """
         now = self._clock()
-        waiting_ids = {event.id for waiting in self._waiting.values() for event in waiting.events}
+        waiting_ids: set[str] = set()
+        for waiting in self._waiting.values():
+            waiting_ids.update(event.id for event in waiting.events)
         for event in events:
             if event.id not in waiting_ids:
                 case = cases.get(event.incident)
@@ -268,7 +270,8 @@ class Channel:
             text.append(_HELD)
         title = "[evenkeel] robustness is not being measured"
         if all(cause.routes for cause in causes):
-            title += f" on {figures.listing(sorted({route for cause in causes for route in cause.routes}))}"
+            routes = set[str]().union(*(cause.routes for cause in causes))
+            title += f" on {figures.listing(sorted(routes))}"
         if self._tell(NoticeMessage(title, "\n\n".join((*text, *self._writer.home)), good=False)):
             self._told = {cause.reason for cause in causes}
             self._note("opened")

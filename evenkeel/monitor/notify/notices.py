@@ -344,7 +344,7 @@ class Writer:
             *_context(incident),
             *self._unjudged(incident),
         ]
-        return tuple(f"{sentence[0].upper()}{sentence[1:]}." for sentence in facts_listed)
+        return _capitalized(facts_listed)
 
     def _rewordings(self, incident: Incident) -> list[str]:
         parts = [part for part in incident.present if part.raised.what == "excess"]
@@ -362,8 +362,12 @@ class Writer:
 
     def _tools(self, incident: Incident) -> list[str]:
         """Describe the change in tool calls that the incident's rewordings cause most."""
-        reports = [self._report(part) for part in incident.present if part.raised.what == "excess"]
-        change = largest_change([report.tools for report in reports if report and report.tools])
+        tools = []
+        for part in incident.present:
+            report = self._report(part) if part.raised.what == "excess" else None
+            if report is not None and report.tools:
+                tools.append(report.tools)
+        change = largest_change(tools)
         return [change] if change else []
 
     def _affected(self, parts: Sequence[Part], *, is_known: bool) -> str:
@@ -415,21 +419,21 @@ class Writer:
 
     def _drift(self, of: Literal["resends", "rewordings"], parts: Sequence[Part]) -> list[str]:
         """Describe the share of changed answers where it is largest, in rewordings or identical resends."""
-        those = [part for part in parts if (part.raised.perturbation == BASELINE) == (of == "resends")]
+        those = []
+        for part in parts:
+            if (part.raised.perturbation == BASELINE) == (of == "resends"):
+                those.append(part)
         if not those:
             return []
         those = by_themselves(those, lambda part: part.raised.perturbation)
         worst = max(those, key=lambda part: part.raised.value or 0.0)
-        event, report = worst.raised, self._report(worst)
-        drift = report.detection.drift if report else None
-        before = f", {drift.baseline:.0%} before" if drift else ""
-        share = f"{event.value or 0.0:.0%} of the last {event.run_trials}"
+        event = worst.raised
+        before = "" if event.facts.baseline is None else f", {event.facts.baseline:.0%} before"
+        share = f"{event.value or 0.0:.0%} of the {event.run_trials} trials up to the alert"
         if of == "resends":
             return [f"answers to identical resends changed in {share}{before}"]
         name = named(event.perturbation)
-        return [
-            f"answers changed in {share} trials of {name}{before}, {self._affected(those, is_known=False)}"
-        ]
+        return [f"answers to {name} changed in {share}{before}, {self._affected(those, is_known=False)}"]
 
     def _last(self, incident: Incident) -> tuple[str, ...]:
         sentences = [f"It was opened at {figures.date_and_time(incident.opened_at)}"]
@@ -440,9 +444,12 @@ class Writer:
         note = (incident.note.rstrip("."),) if incident.decided and incident.note else ()
         had = past_effect(incident)
         came = (_came_later(incident),) if incident.later else ()
-        return tuple(
-            f"{sentence[0].upper()}{sentence[1:]}." for sentence in (", ".join(sentences), had, *came, *note)
-        )
+        return _capitalized([", ".join(sentences), had, *came, *note])
+
+
+def _capitalized(sentences: Sequence[str]) -> tuple[str, ...]:
+    """Return clauses as sentences."""
+    return tuple(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
 
 
 def _by_route(values: Mapping[str, str]) -> str:
@@ -587,7 +594,7 @@ def _measured(part: Part, report: CellReport | None) -> str:
     noise = f"{100 * above.value:.0f} points above noise {ends}"
     behind = (named(event.perturbation), figures.count(above.n, "trial"))
     if event.measure != "content":
-        return f"{_alerted(part, ())}; {noise} ({', '.join(behind)})"
+        return f"{_alerted(part, ())}; now {noise} ({', '.join(behind)})"
     return f"{noise} ({', '.join((*_limit(part), *behind))})"
 
 
@@ -610,23 +617,21 @@ def _limit(part: Part) -> tuple[str, ...]:
 
 def _alerted(part: Part, more: tuple[str, ...]) -> str:
     points = 100 * (part.raised.value or 0.0)
-    fields_of_alert = {
+    figures_by_measure = {
         "content": f"{points:.0f} points above noise",
         "segment": f"{points:.0f} points above noise for {part.raised.facts.segment}",
         "similarity": f"answers to reworded questions {points:.0f} points less similar than repeats",
         "quality": f"quality worse in {points:.0f} points more answers than in resends",
-        "invalid": f"{points:.0f}% of the answers are invalid",
+        "invalid": f"{points:.0f}% of the answers invalid",
     }
     bounds = ", ".join((*_limit(part), *more))
-    return fields_of_alert.get(part.raised.measure, f"{points:.0f} points") + (
-        f" ({bounds})" if bounds else ""
-    )
+    figure = figures_by_measure.get(part.raised.measure, f"{points:.0f} points")
+    return f"{figure} when the alert was raised{f' ({bounds})' if bounds else ''}"
 
 
 def _referenced(incident: Incident) -> list[str]:
-    event = next((part.raised for part in incident.up if part.raised.measure == "references"), None)
-    if event is None:
-        return []
-    if event.value is None or event.limit is None:
-        return ["reference prompts are answered differently"]
-    return [f"reference prompts: {event.value:.0%} different, {event.limit:.0%} before"]
+    for part in incident.up:
+        event = part.raised
+        if event.measure == "references" and event.value is not None and event.limit is not None:
+            return [f"reference prompts: {event.value:.0%} different, {event.limit:.0%} before"]
+    return []

@@ -273,10 +273,9 @@ class Teams(_Poster):
         if notice.shown:
             listed = (f"- [{_unlinked(example.said)}]({example.url})" for example in notice.shown)
             body.append({"type": "TextBlock", "text": "\n".join([EXAMPLES, "", *listed]), "wrap": True})
-        actions = [
-            {"type": "Action.OpenUrl", "title": name, "url": url}
-            for name, url in notice.links[:_MOST_ACTIONS]
-        ]
+        actions = []
+        for name, url in notice.links[:_MOST_ACTIONS]:
+            actions.append({"type": "Action.OpenUrl", "title": name, "url": url})
         return "" if self._card(body, actions) else None
 
     def show(self, notice: Notice, receipt: str) -> bool:

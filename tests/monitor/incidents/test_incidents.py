@@ -205,7 +205,7 @@ def test_a_fix_that_does_not_help_is_part_of_the_incident(log):
     assert [mark.after for mark in incident.stated] == ["m2"]
     assert {part.raised.model for part in incident.up} == {"m2", "m3"}
     assert incident.to_json()["later"][0]["before"] == "m2"
-    log.answers(40, "m1")
+    log.answers(50, "m1")
     (incident,) = log.incidents()
     assert (incident.state, incident.ending, incident.up) == ("resolved", "reversed", [])
     assert "Changed again at" in " ".join(Writer().notice(incident, "resolved", 2).facts)
@@ -219,7 +219,7 @@ def test_a_fix_within_sixty_exchanges_is_told_as_well(log):
     (incident,) = log.incidents()
     assert [mark.after for mark in incident.stated] == ["m2"]
     assert [mark.after for mark in incident.later] == ["m3"]
-    log.answers(40, "m1")
+    log.answers(50, "m1")
     assert log.incidents()[0].ending == "reversed"
 
 
@@ -370,3 +370,14 @@ def test_the_oldest_incidents_that_are_over_are_forgotten(log):
     assert {name for name in parts if name.startswith('["incident"')} == {
         f'["incident","{name}"]' for name in ids
     }
+
+
+def test_a_canary_that_is_rare_is_not_taken_for_reversed(log):
+    """One exchange in ten has m2: forty without it are nothing unusual."""
+    swapped(log)
+    log.answers(30, "m2", broken=KINDS)
+    for _ in range(12):
+        log.answers(9, "m1")
+        log.answers(1, "m2", broken=KINDS)
+    log.answers(45, "m1")
+    assert log.incidents()[0].ending == ""

@@ -70,14 +70,14 @@ def test_a_group_is_said_only_until_a_rewording_is_found():
     writer = Writer(reports=lambda: cells)
     (alone,) = incidents_of([group])
     said = (
-        "70 points above noise (limit 34, 4 general rewordings together, 20 trials), "
-        "1 of 2 groups of rewordings so far."
+        "70 points above noise when the alert was raised (limit 34, 4 general rewordings together, 20 "
+        "trials), 1 of 2 groups of rewordings so far."
     )
     assert writer.facts(alone) == (said,)
     (found,) = incidents_of([group, SPELLING])
     name = label("general.spelling")
-    said = f"42 points above noise (limit 10, {name}, 20 trials), 1 of 2 rewordings so far."
-    assert writer.facts(found) == (said,)
+    said = f"42 points above noise when the alert was raised (limit 10, {name}, 20 trials), "
+    assert writer.facts(found) == (f"{said}1 of 2 rewordings so far.",)
 
 
 def test_a_name_is_said_once():
