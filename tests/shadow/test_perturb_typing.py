@@ -70,27 +70,6 @@ def test_any_text_keeps_its_protected_spans_and_changes(text, perturbation, seve
         assert len(result.input_text.split()) >= 1
 
 
-# A change of these needs a higher version of the kind, or the log could not tell variants apart.
-@pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
-def test_only_input_changes(perturbation) -> None:
-    """All but the last user message stays byte for byte, earlier ones of the user included."""
-    others = [
-        {"role": "system", "content": "Please summarise the case, briefly. Be kind."},
-        {"role": "user", "content": "Another customer said hello, and left again."},
-        {"role": "assistant", "content": "The customer greeted us, then left."},
-        {"role": "tool", "tool_call_id": "1", "content": "weather: it is raining, again."},
-    ]
-    view = view_of(CASE, *others)
-    for seed in range(10):
-        changed = perturbation.apply(view, 1.0, random.Random(seed))
-        assert [one.text for one in changed.segments[:-1]] == [one["content"] for one in others]
-        assert all(
-            one.text != old.text
-            for one, old in zip(changed.segments, view.segments, strict=True)
-            if one.message == len(others)
-        )
-
-
 @pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
 def test_without_input_a_kind_does_not_apply(perturbation) -> None:
     """A prompt without any text of a user is not applicable, with the reason."""

@@ -131,6 +131,17 @@ def _about_wording() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(words, re.IGNORECASE), re.compile(mends, re.IGNORECASE)
 
 
+def prose_of(text: str) -> str:
+    """Return a text without its protected spans, on one line."""
+    pieces: list[str] = []
+    at = 0
+    for span in protected_spans(text):
+        pieces.append(text[at : span.start])
+        at = span.end
+    pieces.append(text[at:])
+    return " ".join(" ".join(pieces).split())
+
+
 def may_be_completed(text: str) -> bool:
     """Return whether what is added to a text would belong to something else than to the user's own words.
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.protected_spans import protected_spans
+from evenkeel.shadow.perturbations.places import prose_of
 from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
 
 if TYPE_CHECKING:
@@ -109,10 +110,5 @@ def _bare(piece: str) -> tuple[str, str, str]:
 
 def has_prose(text: str) -> bool:
     """Return whether the unprotected text has at least two words or two ideographs that can be reworded."""
-    at = 0
-    bare: list[str] = []
-    for span in protected_spans(text):
-        bare.append(text[at : span.start])
-        at = span.end
-    prose = " ".join((*bare, text[at:]))
+    prose = prose_of(text)
     return len(_WORD.findall(prose)) > 1 or len(_KANA_OR_IDEOGRAPH.findall(prose)) > 1

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AS_BEFORE
-from evenkeel.core.protected_spans import protected_spans
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.places import change_places, opens_a_sentence, small_words
+from evenkeel.shadow.perturbations.places import change_places, opens_a_sentence, prose_of, small_words
 from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
 
 if TYPE_CHECKING:
@@ -40,6 +39,8 @@ _UNMISTAKABLE: Final = 6
 _TRIES: Final = 4
 # Characters of prose that are enough to tell the language.
 _LANGUAGE_SAMPLE: Final = 150
+# Characters at the beginning of a text in which that much prose is looked for.
+_LONGEST_BEGINNING: Final = 4_000
 
 
 # Shift of each row of letters to the right of the top one, in keys.
@@ -164,7 +165,11 @@ class Spelling:
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant with a share of its words misspelt, as `Perturbation.apply`."""
-        languages = {segment.text: language_of(_prose(segment.text)) for segment in view.typed}
+        languages: dict[str, str | None] = {}
+        for segment in view.typed:
+            # Code and data could pass for some language.
+            prose = prose_of(segment.text[:_LONGEST_BEGINNING])
+            languages[segment.text] = language_of(prose[:_LANGUAGE_SAMPLE])
 
         def find(text: str) -> Iterator[re.Match[str]]:
             if languages[text] == "ja":
@@ -178,23 +183,6 @@ class Spelling:
             return _rewrite(match[0], _slips_for(language), real_words(language), rng)
 
         return change_places(view, severity, rng, find=find, rewrite=rewrite)
-
-
-def _prose(text: str) -> str:
-    """Return the beginning of the unprotected text, since code and data could pass for some language."""
-    if len(text) <= _LANGUAGE_SAMPLE:
-        return text
-    pieces: list[str] = []
-    done = length = 0
-    for span in protected_spans(text):
-        pieces.append(text[done : min(span.start, done + _LANGUAGE_SAMPLE)])
-        length += len(pieces[-1])
-        done = span.end
-        if length >= _LANGUAGE_SAMPLE:
-            break
-    else:
-        pieces.append(text[done : done + _LANGUAGE_SAMPLE])
-    return "".join(pieces)[:_LANGUAGE_SAMPLE]
 
 
 @cache

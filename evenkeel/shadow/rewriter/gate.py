@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
 from evenkeel.core.languages import base_tag, english_name, identifiable, language_of
 from evenkeel.core.protected_spans import protected_spans
+from evenkeel.shadow.perturbations.places import prose_of
 from evenkeel.shadow.perturbations.positional.listing import blocks_of
 
 if TYPE_CHECKING:
@@ -252,17 +253,6 @@ _ALIKE: Final = (
     frozenset({"zh", "yue", "wuu"}),
     frozenset({"tl", "fil"}),
 )
-
-
-def prose_of(text: str) -> str:
-    """Return the text without its protected spans, on one line."""
-    pieces: list[str] = []
-    at = 0
-    for span in protected_spans(text):
-        pieces.append(text[at : span.start])
-        at = span.end
-    pieces.append(text[at:])
-    return " ".join(" ".join(pieces).split())
 
 
 def weight(text: str) -> float:
