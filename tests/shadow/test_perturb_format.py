@@ -258,6 +258,24 @@ def test_choices_stay_choices():
     assert asks(YAML, asked) == f"Answer in YAML:\n{outline}"
 
 
+def test_a_structure_in_a_sentence_is_found_behind_its_noun():
+    """Without a colon before it; a type with brackets is one hint."""
+    asked = 'Answer with a JSON object like {"mood": "calm", "parts": list[str]}.'
+    assert asks(YAML, asked) == "Answer with a YAML document like\nmood: calm\nparts: list[str]"
+
+
+def test_a_wish_that_was_not_seen_is_not_contradicted():
+    """A sentence that still asks for the old format leaves no variant."""
+    text = (
+        "You must output valid JSON. Do not include any text outside of the JSON.\n\nText: The tram is late."
+    )
+    view = PromptView.parse(
+        json.dumps({"messages": [{"role": "user", "content": text}]}).encode(),
+        TemplateLearner().classifier(""),
+    )
+    assert {applied(kind, view).reason for kind in (YAML, XML, FREE)} == {"unclear_format"}
+
+
 def test_a_json_schema_in_the_words_is_read_as_one():
     """Its fields are what is asked for, not its own members."""
     schema = {"type": "object", "properties": {"answer": {"type": "string", "description": "one letter"}}}

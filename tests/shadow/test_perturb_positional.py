@@ -95,6 +95,15 @@ def test_documents_that_go_on_from_one_another_stay_in_order() -> None:
     assert reason(Reordering(), view_of(("user", f"{documents}\n\n{ASKED}"))) == "nothing_to_reorder"
 
 
+def test_a_document_that_comes_next_stays_behind_what_comes_first() -> None:
+    """Its first word says so."""
+    text = (
+        'Greet the customer.\n\nThen use this message:\n\n"""My lamp is dark."""\n\nWrite a reply.\n\n' + FORM
+    )
+    made = variants(Context(), view_of(("user", text)))
+    assert all(text.index("Greet") < text.index("Then use") for text in made)
+
+
 def test_documents_below_headings_of_their_own_stay_together() -> None:
     """What stands behind the last of them is no part of its section."""
     articles = "Knowledge base:\n\n### Article 1\nLamps burn.\n\n### Article 2\nCables melt."

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.protected_spans import ProtectedSpan, protected_spans
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, NOTHING_TO_CHANGE, NotApplicable
+from evenkeel.shadow.prompt.blocks import BLANK_LINES
 from evenkeel.shadow.prompt.references import asks, orders, points
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
     text = "".join(segment.text for segment in own)
     if text.rstrip().endswith((":", "\uff1a", '"""')):
         return NotApplicable("open_end", "the prompt ends in words that the answer is to complete")
-    *before, last = _BLANK_LINE.split(text.strip())
+    *before, last = BLANK_LINES.split(text.strip())
     is_template_known = any(segment.kind == "template" for segment in own)
     swallowed = (
         not is_template_known
@@ -219,9 +220,6 @@ def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
     added = replace(edge, kind="template", type="output_instructions", text=addition)
     index = edge.index if swallowed else edge.index + 1
     return view.recut([*view.segments[:index], added, *view.segments[index:]])
-
-
-_BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n\s*")
 
 
 def _choose(

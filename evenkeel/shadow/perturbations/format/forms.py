@@ -175,13 +175,17 @@ class Form:
             *(changed.segments[index].text for index in asking),
             *(line for line in reminding if asked_format(line) is not None),
         ))  # fmt: skip
-        # An example anywhere ("The output {"a": 1} is well-formed") would speak against the new format.
-        old_structure = False
+        old_wish = False
         for segment in changed.segments:
-            if stated == "json" and segment.kind != "history" and segment.type not in ("document", "code"):
-                old_structure = old_structure or _STRUCTURE.search(segment.text) is not None
+            if segment.kind == "history" or segment.type in ("document", "code"):
+                continue
+            # An example anywhere ("The output {"a": 1} is well-formed") would speak against the new format.
+            old_wish = old_wish or (stated == "json" and _STRUCTURE.search(segment.text) is not None)
+            # So would a sentence that was not known to say how to answer: "You must output valid JSON."
+            if stated is not None and segment.slot == changed.last_user_slot:
+                old_wish = old_wish or _asked_in(segment.text) == stated
         parts = self.format == "free" and stated is not None and _PARTS.search(words)
-        if set(named_formats(words)) - {self.format} or old_structure or parts:
+        if set(named_formats(words)) - {self.format} or old_wish or parts:
             return NotApplicable("unclear_format", "the prompt speaks of more than one format")
         if forbids(words, self.format):
             return NotApplicable("format_forbidden", f"the prompt forbids {NAME_OF[self.format]}")

@@ -35,7 +35,7 @@ NAME_OF: Final[Mapping[Format, str]] = {
     "html": "HTML",
     "markdown": "Markdown",
 }
-"""What people call each format."""
+"""Names of the formats for people."""
 _NAME_END: Final = "(?![A-Za-z0-9_À-ÿ])"
 # Not inside file names, addresses, identifiers or media types
 _EDGES: Final = (
@@ -201,7 +201,11 @@ _TAGS: Final[Mapping[str, Format]] = {
 _HTML_TAG: Final = re.compile(
     r"<(?:html|body|div|h[1-6]|p|ul|ol|li|table|section|article|dl)\b", re.IGNORECASE
 )
-_JSON_START: Final = re.compile(r"(?:^[ \t]*|[::][ \t]+)(?=[{\[][\s{\"'}\[<]|\{\w+[ ]?:)", re.MULTILINE)
+_JSON_START: Final = re.compile(
+    r"(?:^[ \t]*|[:\uff1a][ \t]+|\b(?:like|as|format|schema|form|structure|object)[ \t]+)"
+    r"(?=[{\[][\s{\"'}\[<]|\{\w+[ ]?:)",
+    re.MULTILINE,
+)
 _XML_START: Final = re.compile(r"^[ \t]*<([A-Za-z_][\w.:-]*)(?:\s[^<>]*)?>", re.MULTILINE)
 _XML_MORE: Final = re.compile(r"\s*<([A-Za-z_][\w.:-]*)(?:\s[^<>]*)?>")
 _LINED: Final[Mapping[Format, tuple[re.Pattern[str], re.Pattern[str]]]] = {
@@ -228,7 +232,7 @@ class Skeleton:
     start: int
     end: int
     outline: str | None
-    """What the skeleton asks for, in the syntax of no format; None if it could not be read."""
+    """Names and hints of the skeleton, in the syntax of no format; None if it could not be read."""
     format: Format | None
     """Format of the skeleton; None if it is not recognizable."""
 

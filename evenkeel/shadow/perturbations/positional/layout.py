@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
-from evenkeel.shadow.prompt.blocks import cut
+from evenkeel.shadow.prompt.blocks import CLOSED, cut
 from evenkeel.shadow.prompt.demonstrations import open_input
 from evenkeel.shadow.prompt.references import (
     announces_input,
@@ -47,7 +47,6 @@ _HEAD_OF_ROW: Final = re.compile(
 )
 # Beginnings of what the words before it announce: a form, code, a table.
 _STRUCTURE: Final = ("{", "[", "<", "`", "|", "~")
-_CLOSED: Final = re.compile(r"(?:</[\w-]+>|\"{3}|'{3}|`{3})\s*\Z")
 _BLANK: Final = re.compile(r"\n[ \t\r]*\n\s*\Z")
 _PARAGRAPH: Final = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|\Z))++\s*+|\s++")
 _TAG: Final = re.compile(
@@ -60,6 +59,7 @@ _EVENT: Final = re.compile(
     r"|étape|passo|stap|e-?mail)\s?\#?\d|[\W_]*(?:\d{4}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d{2}|\d{4}年|\d{1,2}月)",
     re.IGNORECASE,
 )
+_FIRST_WORD: Final = re.compile(r"\s*[^\W\d_]+")
 _ITEM: Final = re.compile(r"[ \t]*[-*+•–][ \t]+(?=\S)")
 
 
@@ -158,7 +158,7 @@ class Layout:
             return False
         if other and self.units[other - 1].part == part:
             return False  # it stood behind one already
-        return not (_CLOSED.search(self.written(first)) or _LABELLED.match(self.written(other)))
+        return not (CLOSED.search(self.written(first)) or _LABELLED.match(self.written(other)))
 
     def written(self, number: int) -> str:
         """Return the text of a unit without the blanks behind it."""
@@ -305,9 +305,13 @@ def _bound(text: str, units: Sequence[Unit]) -> list[Unit]:
     for number, unit in enumerate(units):
         before = units[number - 1] if number else None
         if before is not None and before.part in ("context", "examples") and before.part != unit.part:
-            is_open = not _CLOSED.search(text[before.start : before.end])
+            is_open = not CLOSED.search(text[before.start : before.end])
             if is_open and not _LABELLED.match(text, unit.start):
                 bound_units[number] = replace(unit, joined=True)
+        word = _FIRST_WORD.match(text, unit.start)
+        if number and word is not None and refers(word[0]):
+            # "Then use this message:" comes after what it goes on from.
+            bound_units[number] = replace(bound_units[number], needs=frozenset(range(number)))
         if unit.part in ("context", "examples"):
             continue
         written = text[unit.start : unit.end].strip()
@@ -487,7 +491,7 @@ def _freed(text: str, units: Sequence[Unit]) -> list[Unit]:
                 continue
             # What follows the last one without a mark of its own may be no part of it.
             followed = last < len(units) and units[last].joined
-            open_end = followed or ("\n\n" in written[-1].strip() and not _CLOSED.search(written[-1]))
+            open_end = followed or ("\n\n" in written[-1].strip() and not CLOSED.search(written[-1]))
             for number in range(first, last - open_end):
                 freed[number] = replace(units[number], free=True)
     return freed
