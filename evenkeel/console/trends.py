@@ -16,9 +16,8 @@ from evenkeel.core import figures, rewordings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.console.chart import Chart, ChartSample
+    from evenkeel.console.chart import Chart
     from evenkeel.core.cells import CellReport
-    from evenkeel.core.geometry import Range
     from evenkeel.monitor.incidents import Incident, Part
     from evenkeel.stores.monitor_state import MonitorStore
 
@@ -63,69 +62,49 @@ def incident_trend(
 
     Returns: None while there is nothing to draw.
     """
+    route = worst.raised.route if worst else incident.routes[0]
     here = []
     for report in reports:
-        key = report.key
-        if worst is None:
-            belongs = key.route == incident.routes[0]
-        else:
-            belongs = (key.route, key.perturbation) == (worst.raised.route, worst.raised.perturbation)
-        if belongs and report.current.excess is not None:
+        if report.key.route == route and report.current.excess is not None:
             here.append(report)
-    if not here:
+    if worst is not None:
+        kind = worst.raised.perturbation
+    else:
+        # Drift of a cell may be all that was raised: the cell furthest above noise is drawn.
+        kind = max(here, key=_excess).key.perturbation if here else ""
+    members = [report for report in here if report.key.perturbation == kind]
+    if not members:
         return None
-    kind = min(here, key=_urgency).key.perturbation
-    members = sorted(
-        (report for report in here if report.key.perturbation == kind),
-        key=lambda one: one.last_scored_at or 0.0,
-    )[-MAX_MODELS:]
+    members = sorted(members, key=lambda report: report.last_scored_at or 0.0)[-MAX_MODELS:]
+    current, limit = members[-1], members[-1].detection.threshold
     series = [samples(store, report, POINTS_READ) for report in members]
-    # Marks of one change carry the same time: one line for all of them.
-    changed = dict.fromkeys(mark.at for mark in (*incident.marks[:1], *incident.later))
-    marks = [ChartMark(at, f"change {figures.moment(at, now)}", "change") for at in changed]
-    marks.append(
-        ChartMark(incident.opened_at, f"▲ opened {figures.moment(incident.opened_at, now)}", "raised")
-    )
-    if incident.closed_at is not None:
-        marks.append(
-            ChartMark(incident.closed_at, f"✓ resolved {figures.moment(incident.closed_at, now)}", "resolved")
-        )
-    values = value_range(series, members[-1].detection.threshold)
-    return _trend(members, series, marks, values, now)
-
-
-def _trend(
-    members: Sequence[CellReport],
-    series: Sequence[Sequence[ChartSample]],
-    marks: Sequence[ChartMark],
-    values: Range,
-    now: float,
-) -> Trend:
-    """Lay out one chart; the last member is the current model."""
-    current = members[-1]
+    marks = _marks(incident, now)
+    moments = "; ".join(mark.label for mark in sorted(marks))
     return Trend(
         report=current,
         earlier=tuple(_earlier(report) for report in members[:-1]),
         alert=any(report.detection.alert for report in members),
-        chart=chart(series, marks, threshold=current.detection.threshold, values=values, now=now),
-        description=_description(current, marks),
+        chart=chart(series, marks, threshold=limit, values=value_range(series, limit), now=now),
+        description=f"Points above noise for {rewordings.phrase(kind)} on {route}, {current.key.model}: "
+        f"now {figures.points_text(current.current.excess, 0)}, limit {figures.limit(limit)}. {moments} UTC.",
     )
+
+
+def _marks(incident: Incident, now: float) -> list[ChartMark]:
+    # Marks of one change carry the same time: one line for all of them.
+    changed = dict.fromkeys(mark.at for mark in (*incident.marks[:1], *incident.later))
+    marks = [ChartMark(at, f"change {figures.moment(at, now)}", "change") for at in changed]
+    opened = f"▲ opened {figures.moment(incident.opened_at, now)}"
+    marks.append(ChartMark(incident.opened_at, opened, "raised"))
+    if incident.closed_at is not None:
+        resolved = f"✓ resolved {figures.moment(incident.closed_at, now)}"
+        marks.append(ChartMark(incident.closed_at, resolved, "resolved"))
+    return marks
 
 
 def _earlier(report: CellReport) -> str:
     return f"{report.key.model} (before)" if report.retired else report.key.model
 
 
-def _urgency(report: CellReport) -> tuple[bool, float]:
-    return not report.detection.alert, -(report.current.excess.value if report.current.excess else -1.0)
-
-
-def _description(current: CellReport, marks: Sequence[ChartMark]) -> str:
-    assert current.current.excess is not None
-    text = (
-        f"Points above noise for {rewordings.phrase(current.key.perturbation)} on {current.key.route}, "
-        f"{current.key.model}: now {figures.points_text(current.current.excess, 0)}, "
-        f"limit {figures.limit(current.detection.threshold)}."
-    )
-    moments = "; ".join(mark.label for mark in sorted(marks))
-    return f"{text} {moments} UTC." if moments else text
+def _excess(report: CellReport) -> float:
+    return report.current.excess.value if report.current.excess else -1.0
