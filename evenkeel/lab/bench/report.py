@@ -30,7 +30,7 @@ from evenkeel.release.kit.document import (
 from evenkeel.release.kit.renderings import json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from evenkeel.lab.bench.run import BenchOutcome
     from evenkeel.lab.bench.scores import BenchTables, Figure, GroupScores, ModelRow
@@ -143,11 +143,17 @@ def _single(row: ModelRow) -> Mapping[str, GroupScores]:
 
 def _heat(tables: BenchTables, of: Group, *, across: str, legend: bool) -> Table:
     names = tables.columns(of)
-    rows = tuple(
-        (row.model, *(_cell(row.model, name, of(row).get(name)) for name in names)) for row in tables.models
-    )
-    columns = (Column("Model"), *(Column(_plain(name), FigureForm.POINTS, _DIGITS) for name in names))
-    return Table(columns, rows, across=across, heat=True, legend=legend)
+    rows: list[tuple[Value, ...]] = []
+    for row in tables.models:
+        cells = [_cell(row.model, name, of(row).get(name)) for name in names]
+        rows.append((row.model, *cells))
+    columns = _columns("Model", map(_plain, names))
+    return Table(columns, tuple(rows), across=across, heat=True, legend=legend)
+
+
+def _columns(first: str, names: Iterable[str]) -> tuple[Column, ...]:
+    """Return a column of words, and columns of points of 100."""
+    return (Column(first), *(Column(name, FigureForm.POINTS, _DIGITS) for name in names))
 
 
 def _plain(name: str) -> str:
@@ -193,29 +199,30 @@ def _figure(figure: Figure | None) -> TableCell:
 def matrices(tables: BenchTables) -> ReportSection:
     """Robustness by language of the input and of the answer, for each model that has such pairs."""
     names = [name.removeprefix(_PAIR) for name in tables.columns(_pairs)]
-    ordered = dict.fromkeys(part for name in names for part in name.split(_TO))
-    inputs, answers = ({name.split(_TO)[end] for name in names} for end in (0, -1))
-    columns = tuple(name for name in ordered if name in answers)
-    matrices_found = []
+    ordered: dict[str, None] = {}
+    inputs: set[str] = set()
+    answers: set[str] = set()
+    for name in names:
+        source, _, target = name.partition(_TO)
+        ordered |= {source: None, target: None}
+        inputs.add(source)
+        answers.add(target)
+    targets = [language for language in ordered if language in answers]
+    tables_of_models = []
     for row in tables.models:
         pairs = _pairs(row)
-        if pairs:
-            rows: tuple[tuple[Value, ...], ...] = tuple(
-                (
-                    language,
-                    *(
-                        _cell(row.model, name, pairs.get(name))
-                        for name in (f"{_PAIR}{language}{_TO}{answer}" for answer in columns)
-                    ),
-                )
-                for language in ordered
-                if language in inputs
-            )
-            heads = (Column("Input"), *(Column(name, FigureForm.POINTS, _DIGITS) for name in columns))
-            matrices_found.append(Table(heads, rows, title=row.model, heat=True, on=_HTML))
+        if not pairs:
+            continue
+        rows: list[tuple[Value, ...]] = []
+        for source in ordered:
+            if source in inputs:
+                kinds = [f"{_PAIR}{source}{_TO}{target}" for target in targets]
+                rows.append((source, *(_cell(row.model, kind, pairs.get(kind)) for kind in kinds)))
+        heads = _columns("Input", targets)
+        tables_of_models.append(Table(heads, tuple(rows), title=row.model, heat=True, on=_HTML))
     return ReportSection(
         "Crosslingual robustness by pair of languages",
-        tuple(matrices_found),
+        tuple(tables_of_models),
         key="pairs",
         about="Down: language of the input. Across: language of the answer.",
     )
@@ -233,21 +240,21 @@ def _deltas(tables: BenchTables) -> ReportSection:
         "Sensitivity",
         "Expected entities (F1)",
     )
-    rows = tuple(
-        (
-            row.model,
-            _figure(row.overall.content_delta),
-            _figure(row.overall.quality_delta),
-            _figure(row.perturbed.robustness),
-            _figure(row.sensitivity),
-            row.entities,
+    rows = []
+    for row in tables.models:
+        rows.append(
+            (
+                row.model,
+                _figure(row.overall.content_delta),
+                _figure(row.overall.quality_delta),
+                _figure(row.perturbed.robustness),
+                _figure(row.sensitivity),
+                row.entities,
+            )
         )
-        for row in tables.models
-    )
-    columns = (Column("Model"), *(Column(name, FigureForm.POINTS, _DIGITS) for name in names))
     return ReportSection(
         "Deltas",
-        (Table(columns, rows, across="figure"),),
+        (Table(_columns("Model", names), tuple(rows), across="figure"),),
         key="deltas",
         about="How often the content changed, and how often a quality changed with it; lower is better. "
         "Sensitivity: how often the answer to another question was another one; higher is better. "
@@ -257,14 +264,13 @@ def _deltas(tables: BenchTables) -> ReportSection:
 
 def _likeness(tables: BenchTables) -> ReportSection:
     names = tables.columns(lambda row: row.likeness)
-    rows = tuple((row.model, *(row.likeness.get(name) for name in names)) for row in tables.models)
-    columns = (
-        Column("Model"),
-        *(Column(metric(name).about.label, FigureForm.POINTS, _DIGITS) for name in names),
-    )
+    rows: list[tuple[Value, ...]] = []
+    for row in tables.models:
+        rows.append((row.model, *map(row.likeness.get, names)))
+    columns = _columns("Model", [metric(name).about.label for name in names])
     return ReportSection(
         "Reference metrics",
-        (Table(columns, rows, across="metric"),) if names else (),
+        (Table(columns, tuple(rows), across="metric"),) if names else (),
         key="likeness",
         about="Likeness of the perturbed answers to the original ones, points of 100, mean over the five "
         "categories. It measures wording, not content, and decides nothing.",
@@ -273,17 +279,16 @@ def _likeness(tables: BenchTables) -> ReportSection:
 
 def _quality_by_language(tables: BenchTables) -> ReportSection:
     tags = tables.columns(lambda row: row.languages)
-    rows: tuple[tuple[Value, ...], ...] = tuple(
-        (
-            row.model,
-            *(_figure(row.languages[tag].quality_delta if tag in row.languages else None) for tag in tags),
-        )
-        for row in tables.models
-    )
-    columns = (Column("Model"), *(Column(tag, FigureForm.POINTS, _DIGITS) for tag in tags))
+    rows: list[tuple[Value, ...]] = []
+    for row in tables.models:
+        cells: list[Value] = []
+        for tag in tags:
+            scores = row.languages.get(tag)
+            cells.append(_figure(scores.quality_delta if scores else None))
+        rows.append((row.model, *cells))
     return ReportSection(
         "Quality delta by language",
-        (Table(columns, rows, across="language"),) if tags else (),
+        (Table(_columns("Model", tags), tuple(rows), across="language"),) if tags else (),
         key="quality-languages",
         about="Of the answers whose content changed, those whose quality changed with it; lower is better.",
     )
@@ -291,7 +296,7 @@ def _quality_by_language(tables: BenchTables) -> ReportSection:
 
 def _difficulty(tables: BenchTables) -> ReportSection:
     names = ("Mean", "Drop from baseline", "Mean std")
-    columns = (Column("Category"), *(Column(name, FigureForm.POINTS, _DIGITS) for name in names))
+    columns = _columns("Category", names)
     rows = tuple((row.category, row.mean, row.drop, row.mean_std) for row in tables.difficulty)
     return ReportSection(
         "Difficulty of the categories, over all models", (Table(columns, rows),), key="difficulty"
@@ -331,6 +336,9 @@ def _failures(outcome: BenchOutcome) -> Iterator[str]:
 def as_json(outcome: BenchOutcome) -> str:
     """Everything as JSON, shares in [0, 1]."""
     protocol = outcome.options.protocol
+    spent = {}
+    for payee, account in outcome.costs.accounts.items():
+        spent[payee] = {name: getattr(account, name) for name in _ACCOUNT}
     return json_text(
         {
             "schema": SCHEMA,
@@ -345,10 +353,7 @@ def as_json(outcome: BenchOutcome) -> str:
             "scored_by": outcome.scored_by,
             "rewritten_by": outcome.rewritten_by,
             "duration_s": outcome.duration_s,
-            "spent": {
-                payee: {name: getattr(account, name) for name in _ACCOUNT}
-                for payee, account in outcome.costs.accounts.items()
-            },
+            "spent": spent,
             "estimate_usd": outcome.estimate_usd,
             "notes": outcome.notes,
             "unusable": dict(outcome.unusable),
@@ -359,20 +364,8 @@ def as_json(outcome: BenchOutcome) -> str:
 
 
 def _model(row: ModelRow) -> dict[str, Any]:
-    figures_of_row = asdict(row)
-    return {
-        **{
-            name: figures_of_row.pop(name)
-            for name in ("model", "overall", "perturbed", "likeness", "categories", "tasks", "languages")
-        },
-        "crosslingual_inputs": figures_of_row["inputs"],
-        "crosslingual_answers": figures_of_row["answers"],
-        "formats": figures_of_row["formats"],
-        "kinds": figures_of_row["kinds"],
-        "sensitivity": figures_of_row["sensitivity"],
-        "entities_f1": figures_of_row["entities"],
-        "failures": figures_of_row["failures"],
-    }
+    renamed = {"inputs": "crosslingual_inputs", "answers": "crosslingual_answers", "entities": "entities_f1"}
+    return {renamed.get(name, name): value for name, value in asdict(row).items()}
 
 
 def as_lines(outcome: BenchOutcome) -> str:

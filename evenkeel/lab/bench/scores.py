@@ -81,7 +81,7 @@ def interval(groups: Sequence[Mapping[str, IssueCount]]) -> tuple[float, float] 
 
     Returns: (lower, upper) in [0, 1]; None without trials.
     """
-    filled = [group for group in groups if any(part.trials for part in group.values())]
+    filled = [group for group in groups if _trials([group])]
     if not filled:
         return None
     off: dict[str, float] = defaultdict(float)
@@ -93,7 +93,7 @@ def interval(groups: Sequence[Mapping[str, IssueCount]]) -> tuple[float, float] 
         for issue, part in group.items():
             off[issue] += (part.successes - share * part.trials) / trials / len(filled)
     share, issues = fmean(shares), len(off)
-    every = sum(part.trials for group in filled for part in group.values())
+    every = _trials(filled)
     variance = issues / (issues - 1) * sum(distance**2 for distance in off.values()) if issues > 1 else 0.0
     effective = float(issues)
     if variance > 0 and 0 < share < 1:
@@ -119,16 +119,15 @@ def scores(groups: Iterable[Sequence[BenchTrial]]) -> GroupScores:
             filled.append(group)
     if not filled:
         return GroupScores(None, None, None)
-    rated_groups = [[trial for trial in group if trial.shifted is not None] for group in filled]
-    rated = [_parts(group, lambda one: one.shifted is True) for group in rated_groups]
-    scored = [
-        _parts([trial for trial in group if trial.changed is not None], lambda one: one.changed is True)
-        for group in filled
-    ]
-    least = [_parts(group, lambda one: one.changed is True) for group in rated_groups]
-    most = [
-        _parts(group, lambda one: bool(one.shifted) and one.changed is not False) for group in rated_groups
-    ]
+    rated, scored, least, most = [], [], [], []
+    invalid = []
+    for group in filled:
+        with_rating = [trial for trial in group if trial.shifted is not None]
+        rated.append(_parts(with_rating, lambda one: one.shifted is True))
+        scored.append(_parts([trial for trial in group if trial.changed is not None], _is_changed))
+        least.append(_parts(with_rating, _is_changed))
+        most.append(_parts(with_rating, lambda one: bool(one.shifted) and one.changed is not False))
+        invalid.append(sum(bool(trial.invalid) for trial in with_rating) / len(with_rating))
     low, high = interval(least), interval(most)
     assert low is not None
     assert high is not None
@@ -137,8 +136,12 @@ def scores(groups: Iterable[Sequence[BenchTrial]]) -> GroupScores:
         _figure(runs, _robustness, (1 - high[1], 1 - low[0]), _trials(rated)),
         _figure(runs, lambda counts: counts.content_delta_value, interval(rated), _trials(rated)),
         _figure(runs, lambda counts: counts.quality_delta_value, interval(scored), _trials(scored)),
-        fmean(sum(bool(trial.invalid) for trial in group) / len(group) for group in rated_groups),
+        fmean(invalid),
     )
+
+
+def _is_changed(trial: BenchTrial) -> bool:
+    return trial.changed is True
 
 
 def _parts(trials: Iterable[BenchTrial], succeeds: Callable[[BenchTrial], bool]) -> dict[str, IssueCount]:
@@ -150,7 +153,7 @@ def _parts(trials: Iterable[BenchTrial], succeeds: Callable[[BenchTrial], bool])
 
 
 def _trials(groups: Iterable[Mapping[str, IssueCount]]) -> int:
-    return sum(part.trials for group in groups for part in group.values())
+    return sum(sum(part.trials for part in group.values()) for group in groups)
 
 
 def _counts(trials: Iterable[BenchTrial]) -> Counts:
@@ -175,7 +178,10 @@ def _runs(groups: Sequence[Sequence[BenchTrial]]) -> list[list[Counts]]:
     for number, group in enumerate(groups):
         for trial in group:
             by_run.setdefault(trial.run, [[] for _ in groups])[number].append(trial)
-    return [[_counts(trials) for trials in by_run[run]] for run in sorted(by_run)]
+    runs = []
+    for run in sorted(by_run):
+        runs.append([_counts(trials) for trials in by_run[run]])
+    return runs
 
 
 def _figure(
@@ -307,9 +313,7 @@ def _row(model: str, every: Sequence[BenchTrial], entities: Sequence[float]) -> 
         perturbed=scores(rest.values()),
         likeness=_likeness(rest.values()),
         categories=_scored(ordered),
-        tasks={
-            name: scores(_grouped(group, lambda one: one.category).values()) for name, group in tasks.items()
-        },
+        tasks={name: _over_categories(group) for name, group in tasks.items()},
         languages=_scored(_grouped(asking("language"), _detail)),
         inputs=_scored(_grouped(asking("languages"), lambda one: _pair(one).source)),
         answers=_scored(_grouped(asking("languages"), lambda one: _pair(one).target)),
@@ -319,6 +323,11 @@ def _row(model: str, every: Sequence[BenchTrial], entities: Sequence[float]) -> 
         entities=fmean(entities) if entities else None,
         failures=dict(sorted(Counter(trial.failure for trial in every if trial.failure).items())),
     )
+
+
+def _over_categories(trials: Iterable[BenchTrial]) -> GroupScores:
+    """The scores of trials of several categories, each weighing the same."""
+    return scores(_grouped(trials, lambda one: one.category).values())
 
 
 def _likeness(groups: Iterable[Sequence[BenchTrial]]) -> dict[str, float]:
@@ -360,25 +369,17 @@ def _detail(trial: BenchTrial) -> str:
 
 
 def _difficulty(rows: Sequence[ModelRow]) -> tuple[CategoryRow, ...]:
-    figures_by_name: dict[str, list[Figure]] = {}
-    for name in sorted({name for row in rows for name in row.categories}, key=rewordings.position):
-        figures = []
-        for row in rows:
-            if (part_figure := row.categories.get(name)) is not None and (
-                figure := part_figure.robustness
-            ) is not None:
-                figures.append(figure)
-        if figures:
-            figures_by_name[name] = figures
-    means = {name: fmean(figure.value for figure in figures) for name, figures in figures_by_name.items()}
+    figures: dict[str, list[Figure]] = {}
+    for row in rows:
+        for name, scores_of_category in row.categories.items():
+            if scores_of_category.robustness is not None:
+                figures.setdefault(name, []).append(scores_of_category.robustness)
+    means = {}
+    for name, own in figures.items():
+        means[name] = fmean(figure.value for figure in own)
     base = means.get(BASELINE)
-    made = [
-        CategoryRow(
-            name,
-            means[name],
-            means[name] - base if base is not None and name != BASELINE else None,
-            mean_std(figures),
-        )
-        for name, figures in figures_by_name.items()
-    ]
+    made = []
+    for name in sorted(figures, key=rewordings.position):
+        drop = means[name] - base if base is not None and name != BASELINE else None
+        made.append(CategoryRow(name, means[name], drop, mean_std(figures[name])))
     return tuple(sorted(made, key=lambda row: (row.category != BASELINE, -row.mean)))

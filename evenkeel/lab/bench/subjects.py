@@ -31,10 +31,9 @@ class IssueSubjects:
 
     def __init__(self, items: Sequence[Issue]) -> None:
         """Take the issues."""
-        self._subjects = [
-            Subject(TOPICS[number % len(TOPICS)], tuple(item.entities.items()))
-            for number, item in enumerate(items)
-        ]
+        self._subjects = []
+        for number, item in enumerate(items):
+            self._subjects.append(Subject(TOPICS[number % len(TOPICS)], tuple(item.entities.items())))
         owners: dict[str, set[int]] = {}
         for number, item in enumerate(items):
             documents = (f"{document.title} {document.text}" for document in item.documents)
@@ -42,15 +41,16 @@ class IssueSubjects:
             texts = (item.case, item.chat, item.question, item.message, *documents, *slots)
             for word in _words(" ".join(texts)):
                 owners.setdefault(word, set()).add(number)
-        self._owners = {
-            word: owner_numbers
-            for word, owner_numbers in owners.items()
-            if len(owner_numbers) <= _MOST_OWNERS
-        }
+        self._owners: dict[str, set[int]] = {}
+        for word, numbers in owners.items():
+            if len(numbers) <= _MOST_OWNERS:
+                self._owners[word] = numbers
 
     def find(self, text: str) -> Subject | None:
         """Return the subject of a text; None if no issue has clearly more of its rare words."""
-        votes = Counter(number for word in _words(text) for number in self._owners.get(word, ()))
+        votes: Counter[int] = Counter()
+        for word in _words(text):
+            votes.update(self._owners.get(word, ()))
         ranked = votes.most_common(2)
         if not ranked or ranked[0][1] < _LEAST_WORDS:
             return None

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import Pair
@@ -196,10 +197,9 @@ class Rounds:
         """
         original = await self._models.ask(model, case.original, f"{run} original")
         if isinstance(original, Failure):
-            failed = (
-                BenchTrial(*_at(model, case, variant, run), failure=original.reason)
-                for variant in case.variants
-            )
+            failed = []
+            for variant in case.variants:
+                failed.append(BenchTrial(*_at(model, case, variant, run), failure=original.reason))
             return TaskRound(tuple(failed))
         wants_free = any(variant.to_free for variant in case.variants)
         free = await self._free(model, case, original, run) if wants_free else original
@@ -384,7 +384,7 @@ async def measure(
             seed=protocol.seed,
             rewrite=rewrite,
         )
-        asked = [(model, run) for model in protocol.models for run in range(protocol.runs)]
+        asked = list(product(protocol.models, range(protocol.runs)))
         made: dict[tuple[str, int], TaskRound] = {}
 
         async def one(of: tuple[ModelUnderTest, int]) -> None:
@@ -396,9 +396,7 @@ async def measure(
         in_order = [(model, made[model.name, run]) for model, run in asked]
         collected[item.id, task.value] = (in_order, dict(case.left_out))
 
-    await work_through(
-        [(item, task) for item in items for task in protocol.tasks], work, concurrency=_CASES_AT_ONCE
-    )
+    await work_through(product(items, protocol.tasks), work, concurrency=_CASES_AT_ONCE)
     return _collected(items, protocol, collected)
 
 

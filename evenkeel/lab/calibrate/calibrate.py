@@ -96,20 +96,17 @@ def calibrate(
     clusters = table.cluster_numbers
     drawn = multiplicities(len(table.goldens), resamples, rng, clusters)
     resampled = means(table.scores, drawn)
-    by_metric_and_mode = {
-        (facts.name, mode): value
-        for column, facts in enumerate(table.metrics)
-        for mode in table.modes
-        if (value := _sensitivity(table, mode, column, resampled)) is not None
-    }
     ways = {(way.metric, way.mode): way for way in trajectories(table, drawn)}
-    by_metric = {}
-    for facts in table.metrics:
-        by_metric[facts.name] = {
-            mode: by_metric_and_mode[facts.name, mode].value
-            for mode in table.modes
-            if (facts.name, mode) in by_metric_and_mode
-        }
+    figures: dict[str, dict[FailureMode, BootstrapFigure]] = {}
+    by_metric: dict[str, dict[FailureMode, float]] = {}
+    for column, facts in enumerate(table.metrics):
+        figures[facts.name], by_metric[facts.name] = {}, {}
+        for mode in table.modes:
+            # A metric that was measured at too few severities of a mode has no figure for it.
+            figure = _sensitivity(table, mode, column, resampled)
+            if figure is not None:
+                figures[facts.name][mode] = figure
+                by_metric[facts.name][mode] = figure.value
 
     def role(names: Sequence[str], mode: FailureMode) -> Role | None:
         """The first of some metrics whose sensitivity to a mode is known."""
@@ -136,11 +133,6 @@ def calibrate(
 
     results: list[MetricResult] = []
     for facts in table.metrics:
-        by_mode = {}
-        for mode in table.modes:
-            # A metric that was measured at too few severities of a mode has no figure for it.
-            if (facts.name, mode) in by_metric_and_mode:
-                by_mode[mode] = by_metric_and_mode[facts.name, mode]
         residuals = _residuals(ways, facts.name, table)
         results.append(
             MetricResult(
@@ -149,7 +141,7 @@ def calibrate(
                 facts.family,
                 facts.cost_usd,
                 facts.time_ms,
-                by_mode,
+                figures[facts.name],
                 residuals,
             )
         )

@@ -133,10 +133,10 @@ def without(original: Workflow, gone: set[int]) -> Workflow:
             before[later] |= before[index]
     kept = [index for index in range(len(original.steps)) if index not in gone]
     rank_of = {index: rank for rank, index in enumerate(kept)}
-    return workflow(
-        (original.steps[index] for index in kept),
-        (Edge(rank_of[index], rank_of[later]) for index in kept for later in after[index]),
-    )
+    edges = []
+    for index in kept:
+        edges += [Edge(rank_of[index], rank_of[later]) for later in after[index]]
+    return workflow((original.steps[index] for index in kept), edges)
 
 
 def _compressed(original: Workflow, touched: int, rng: random.Random) -> Workflow:
@@ -302,9 +302,10 @@ def _with_calls(
     # Calls are told apart by their number, as many may have the same name.
     own = {f"call {number}": call for number, call in enumerate(answer.tool_calls)}
     degraded = of_steps.apply(sequence(own), severity, rng)
-    calls = (
-        own.get(step) or ToolCall("_".join(_LETTERS.findall(step.lower())), "{}") for step in degraded.chain
-    )
+    calls = []
+    for step in degraded.chain:
+        # A step that is none of the answer's calls is a foreign one, named by its words.
+        calls.append(own.get(step) or ToolCall("_".join(_LETTERS.findall(step.lower())), "{}"))
     return replace(answer, tool_calls=tuple(calls))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from math import ceil, floor
 from typing import TYPE_CHECKING, Final
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
         ModeResult,
     )
     from evenkeel.lab.calibrate.score_table import ScoreTable
-    from evenkeel.lab.calibrate.sensitivity import Trajectory
+    from evenkeel.lab.calibrate.sensitivity import Trajectory, TrajectoryPoint
     from evenkeel.lab.charts import Plot
     from evenkeel.release.kit.document import Block, Rendering, Value
 
@@ -91,7 +92,7 @@ def _watchers(calibration: Calibration) -> ReportSection:
     placement = calibration.placement
     return ReportSection(
         "Who watches which failure mode",
-        (Table(columns, tuple(row for mode in calibration.modes for row in _roles(mode))),),
+        (Table(columns, tuple(chain.from_iterable(map(_roles, calibration.modes)))),),
         about=f"A candidate is flagged below the threshold. False alerts are shares of candidates degraded "
         f"by {percent(placement.mild)} that are flagged, misses of candidates degraded by "
         f"{percent(placement.moderate)} that are not, both on goldens that the threshold was not set on. "
@@ -183,27 +184,17 @@ def curves(title: str, ways: Sequence[Trajectory], series: Sequence[int]) -> Plo
         ways: one for each metric.
         series: their colours.
     """
-    points = [point for way in ways for point in way.points]
-    scores = [end for point in points for end in (point.mean.lower, point.mean.upper, point.expected)]
+    scores: list[float] = []
+    expected_at: dict[float, float] = {}
+    drawn = []
+    for way, colour in zip(ways, series, strict=True):
+        for point in way.points:
+            scores += [point.mean.lower, point.mean.upper, point.expected]
+            expected_at[point.severity] = point.expected
+        drawn.append(Curve(f"s{colour}", tuple(_mark(way.metric, point) for point in way.points), way.metric))
     low = min(0.0, floor(min(scores, default=0.0) * 4) / 4)
     high = max(1.0, ceil(max(scores, default=1.0) * 4) / 4)
-    expected = sorted({point.severity: point.expected for point in points}.items())
-    drawn = [
-        Curve(
-            f"s{colour}",
-            tuple(
-                Mark(
-                    point.severity, point.mean.value, point.mean.lower, point.mean.upper,
-                    f"{way.metric} at {point.severity:.0%}: {point.mean.value:.3f} "
-                    f"[{point.mean.lower:.3f}, {point.mean.upper:.3f}], expected {point.expected:.2f}, "
-                    f"n = {point.mean.n}",
-                )
-                for point in way.points
-            ),
-            way.metric,
-        )
-        for way, colour in zip(ways, series, strict=True)
-    ]  # fmt: skip
+    expected = sorted(expected_at.items())
     dashed = Curve("expected", tuple(Mark(*each) for each in expected), dotted=False)
     return plot(
         title,
@@ -218,21 +209,27 @@ def curves(title: str, ways: Sequence[Trajectory], series: Sequence[int]) -> Plo
     )
 
 
-def _sensitivities(calibration: Calibration, table: ScoreTable) -> ReportSection:
-    rows: tuple[tuple[Value, ...], ...] = tuple(
-        (
-            metric.name,
-            *(
-                sensitivity_cell(metric.sensitivity.get(mode), f"{metric.name}, {mode.value} steps")
-                for mode in table.modes
-            ),
-        )
-        for metric in calibration.metrics
+def _mark(metric: str, point: TrajectoryPoint) -> Mark:
+    mean = point.mean
+    text = (
+        f"{metric} at {point.severity:.0%}: {mean.value:.3f} [{mean.lower:.3f}, {mean.upper:.3f}], "
+        f"expected {point.expected:.2f}, n = {mean.n}"
     )
+    return Mark(point.severity, mean.value, mean.lower, mean.upper, text)
+
+
+def _sensitivities(calibration: Calibration, table: ScoreTable) -> ReportSection:
+    rows: list[tuple[Value, ...]] = []
+    for metric in calibration.metrics:
+        cells = []
+        for mode in table.modes:
+            about = f"{metric.name}, {mode.value} steps"
+            cells.append(sensitivity_cell(metric.sensitivity.get(mode), about))
+        rows.append((metric.name, *cells))
     columns = (Column("Metric"), *(Column(mode.value, FigureForm.NUMBER, 2) for mode in table.modes))
     return ReportSection(
         "Sensitivity",
-        (Table(columns, rows, heat=True),),
+        (Table(columns, tuple(rows), heat=True),),
         about="Fall in mean score per unit of severity: 1 = falls as much as the golden is degraded, 0 = "
         "does not react.",
         on=_HTML,
@@ -262,17 +259,14 @@ def _metrics(calibration: Calibration, table: ScoreTable) -> ReportSection:
         Column("USD per 1,000", FigureForm.NUMBER, 2), Column("ms each", FigureForm.NUMBER, 2),
         *(Column(f"Distance, {mode.value}", FigureForm.NUMBER, 3) for mode in modes),
     )  # fmt: skip
-    rows: tuple[tuple[Value, ...], ...] = tuple(
-        (
-            metric.name, metric.family, metric.version, 1000 * metric.cost_usd, metric.time_ms,
-            *(metric.residual.get(mode) for mode in modes),
-        )
-        for metric in calibration.metrics
-    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    for result in calibration.metrics:
+        costs = (1000 * result.cost_usd, result.time_ms)
+        rows.append((result.name, result.family, result.version, *costs, *map(result.residual.get, modes)))
     summed: dict[tuple[str, str], int] = {}
     for _, metric, reason, count in table.failures:
         summed[metric, reason] = summed.get((metric, reason), 0) + count
-    blocks: list[Block] = [Table(columns, rows)]
+    blocks: list[Block] = [Table(columns, tuple(rows))]
     if summed:
         missing = sorted(summed.items())
         lines = (f"{metric}: {reason}, {count} times" for (metric, reason), count in missing)

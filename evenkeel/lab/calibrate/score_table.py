@@ -140,15 +140,14 @@ def score_table(rows: Iterable[CandidateScores], metrics: Sequence[MetricFacts])
                 failed[condition, name, score] += 1
             else:
                 scores[*row_and_column, column[name]] = score
-    counted = tuple(
-        (*key, count)
-        for key, count in sorted(
-            failed.items(), key=lambda item: (conditions.index(item[0][0]), *item[0][1:])
-        )
-    )
+    counted = []
+    for key in sorted(failed, key=lambda key: (conditions.index(key[0]), *key[1:])):
+        counted.append((*key, failed[key]))
     of_golden = {row.golden: row.cluster for row in kept if row.cluster}
     clusters = tuple(of_golden.get(golden, f"golden:{golden}") for golden in goldens) if of_golden else ()
-    return ScoreTable(tuple(metrics), tuple(goldens), tuple(conditions), scores, expected, counted, clusters)
+    return ScoreTable(
+        tuple(metrics), tuple(goldens), tuple(conditions), scores, expected, tuple(counted), clusters
+    )
 
 
 SCHEMA: Final = 1

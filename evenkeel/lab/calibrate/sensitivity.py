@@ -122,16 +122,10 @@ def trajectories(table: ScoreTable, drawn: NDArray[np.float64]) -> tuple[Traject
             unmeasured=int((~np.isnan(table.expected[:, condition])).sum()) - n,
         )  # fmt: skip
 
-    return tuple(
-        Trajectory(
-            facts.name,
-            mode,
-            tuple(
-                trajectory
-                for column_number in table.places(mode)
-                if (trajectory := point(column_number, column)) is not None
-            ),
-        )
-        for mode in table.modes
-        for column, facts in enumerate(table.metrics)
-    )
+    ways = []
+    for mode in table.modes:
+        for column, facts in enumerate(table.metrics):
+            points = [point(condition, column) for condition in table.places(mode)]
+            measured_points = tuple(each for each in points if each is not None)
+            ways.append(Trajectory(facts.name, mode, measured_points))
+    return tuple(ways)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Literal
 
 from evenkeel.core.verdict import Failure
@@ -144,11 +145,9 @@ def _alpha(weights: Mapping[Unit, int], level: Level) -> float | Failure:
             ranks[value] = passed + totals[value] / 2
         passed += totals[value]
     observed = sum(share * (ranks[value] - ranks[other]) ** 2 for (value, other), share in together.items())
-    expected = sum(
-        totals[value] * totals[other] * (ranks[value] - ranks[other]) ** 2
-        for index, value in enumerate(values)
-        for other in values[index + 1 :]
-    )
+    expected = 0.0
+    for value, other in combinations(values, 2):
+        expected += totals[value] * totals[other] * (ranks[value] - ranks[other]) ** 2
     return 1 - (passed - 1) * observed / expected
 
 
@@ -168,10 +167,10 @@ def resamples(
     for index in range(items):
         groups.setdefault(index if clusters is None else clusters[index], []).append(index)
     drawn_from = list(groups.values())
-    return [
-        [index for group in rng.choices(drawn_from, k=len(drawn_from)) for index in group]
-        for _ in range(times if items else 0)
-    ]
+    samples = []
+    for _ in range(times if items else 0):
+        samples.append(list(chain.from_iterable(rng.choices(drawn_from, k=len(drawn_from)))))
+    return samples
 
 
 def cluster_share(clusters: Sequence[tuple[int, int]], *, times: int, rng: Random) -> Share:

@@ -220,17 +220,16 @@ def audit(
     for item in items:
         if asked is None or (item.id, item.metric) in asked:
             by_metric.setdefault(item.metric, []).append(item)
-    failures = Counter(
-        (slot.strategy, slot.condition, judged.reason)
-        for slot, judged in judgements.items()
-        if isinstance(judged, Failure)
-    )
-    metrics = tuple(
-        _Metric(metric, rated, judgements, times, Random(f"{seed}:{metric}")).report(analysers)
-        for metric, rated in by_metric.items()
-    )
+    failures: Counter[tuple[str, AttackCondition, str]] = Counter()
+    for slot, judged in judgements.items():
+        if isinstance(judged, Failure):
+            failures[slot.strategy, slot.condition, judged.reason] += 1
+    metrics = []
+    for metric, rated in by_metric.items():
+        measured = _Metric(metric, rated, judgements, times, Random(f"{seed}:{metric}"))
+        metrics.append(measured.report(analysers))
     counted = tuple(FailureCount(*key, count) for key, count in sorted(failures.items()))
-    return AuditReport(judge, seed, metrics, len(judgements), counted)
+    return AuditReport(judge, seed, tuple(metrics), len(judgements), counted)
 
 
 class _Metric:

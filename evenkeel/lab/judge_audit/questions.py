@@ -73,11 +73,11 @@ def rubrics(path: Path | None = None) -> Mapping[str, Rubric]:
 
 
 def _read(path: Path) -> dict[str, Rubric]:
-    parsed = (
-        _rubric(f'{path.name}, metric "{name}"', metric_key(str(name)), value)
-        for name, value in _mapping(path).items()
-    )
-    return {rubric.metric: rubric for rubric in parsed}
+    rubric_by_metric = {}
+    for name, value in _mapping(path).items():
+        metric = metric_key(str(name))
+        rubric_by_metric[metric] = _rubric(f'{path.name}, metric "{name}"', metric, value)
+    return rubric_by_metric
 
 
 def _mapping(path: Path) -> dict[Any, Any]:
@@ -220,13 +220,15 @@ class RatingPlan:
         self._rubrics = rubrics
         self._examples = examples
         self._by_key = {(item.id, item.metric): item for item in items}
-        self.slots = tuple(
-            RatingSlot(item.id, item.metric, strategy, condition)
-            for item in items
-            for strategy in design.strategies
-            if strategy is not Strategy.FEW_SHOT or item.metric in examples
-            for condition in _conditions(design, strategy)
-        )
+        slots = []
+        for item in items:
+            for strategy in design.strategies:
+                # Where people rated everything alike there are no two examples to show.
+                if strategy is Strategy.FEW_SHOT and item.metric not in examples:
+                    continue
+                for condition in _conditions(design, strategy):
+                    slots.append(RatingSlot(item.id, item.metric, strategy, condition))
+        self.slots = tuple(slots)
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -314,7 +316,9 @@ def choose(ratings: Ratings, design: Design, *, max_items: int | None, seed: int
                 examples[metric] = choice
             else:
                 notes.append(f"{metric}: people rated everything alike, so few-shot has no two examples.")
-    shown = {(each.id, each.metric) for pair in examples.values() for each in (pair.best, pair.worst)}
+    shown: set[tuple[str, str]] = set()
+    for pair in examples.values():
+        shown |= {(pair.best.id, pair.best.metric), (pair.worst.id, pair.worst.metric)}
     if shown:
         notes.append(f"{len(shown)} rated texts serve as few-shot examples and are not rated by the judge.")
     left = [item for item in rated if (item.id, item.metric) not in shown]

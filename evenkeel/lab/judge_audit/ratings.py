@@ -169,20 +169,15 @@ def read_ratings(
             if rater in entry.by_rater:
                 raise row.error(source, f'"{rater}" rated item "{key[0]}" for {key[1]} before')
             entry.by_rater[rater] = rating
-    raters = tuple(dict.fromkeys(rater for entry in gathered.values() for rater in entry.by_rater))
-    items = tuple(
-        Item(
-            item,
-            metric,
-            entry.scale,
-            entry.texts.get("text", ""),
-            entry.texts.get("context", ""),
-            tuple(entry.by_rater.get(rater) for rater in raters),
-            _cluster(entry, grouped_by),
-        )
-        for (item, metric), entry in gathered.items()
-    )
-    return Ratings(items, raters, unused)
+    raters: dict[str, None] = {}
+    for entry in gathered.values():
+        raters |= dict.fromkeys(entry.by_rater)
+    items = []
+    for (item, metric), entry in gathered.items():
+        text, context = entry.texts.get("text", ""), entry.texts.get("context", "")
+        given = tuple(map(entry.by_rater.get, raters))
+        items.append(Item(item, metric, entry.scale, text, context, given, _cluster(entry, grouped_by)))
+    return Ratings(tuple(items), tuple(raters), unused)
 
 
 def _refuse_misspelt(row: InputRow, unused: Sequence[str], columns: Sequence[str]) -> None:

@@ -103,82 +103,73 @@ def _headline(report: AuditReport) -> str:
 def _tables(report: AuditReport) -> Iterator[ReportSection]:
     """Agreement, resistance and tone, a row for each metric and strategy."""
     judged = any(metric.strategies for metric in report.metrics)
+    moves = [move for move in Move if move is not Move.UNCHANGED]
+    agreement: Rows = []
+    with_people: Rows = []
+    attacked: Rows = []
+    tones: Rows = []
+    for metric in report.metrics:
+        own = (metric.metric, metric.scale, metric.level, metric.items, metric.raters, metric.people)
+        agreement.append((*own, metric.across_strategies) if judged else own)
+        for each in metric.strategies:
+            head = (metric.metric, _strategy(each.strategy))
+            for label, alphas in (("plain", each.plain), ("attacked", each.attacked)):
+                if alphas:
+                    figures = (alphas.rated, alphas.all_raters, alphas.with_mode, alphas.with_median)
+                    with_people.append((*head, label, *figures))
+            if each.resistance:
+                shares = (_share(each.resistance.unchanged), _share(each.resistance.swayed))
+                counts = [each.resistance.moves[move] for move in moves]
+                attacked.append((*head, *shares, *counts, _share(each.same_again)))
+            for shift in each.tone:
+                if isinstance(shift, Failure):
+                    tones.append((*head, shift.metric, 0, shift))
+                else:
+                    tones.append((*head, shift.analyser, shift.n, _tone(shift)))
     names = ("metric", "scale", "level", "items", "raters", "people among themselves")
     yield _section(
         "Agreement",
         "Krippendorff's alpha with its 95 % interval; for interval ratings where some have decimals.",
         (*names, "judge across strategies") if judged else names,
-        [
-            (
-                metric.metric, metric.scale, metric.level, metric.items, metric.raters, metric.people,
-                *((metric.across_strategies,) if judged else ()),
-            )
-            for metric in report.metrics
-        ],
+        agreement,
         words=3,
-    )  # fmt: skip
+    )
     yield _section(
         "Judge and people",
         "Alpha of the judge with people.",
         ("metric", "strategy", "asked", "rated", "with all of them", "with their mode", "with their median"),
-        [
-            (
-                metric.metric, _strategy(each.strategy), label, blocks.rated, blocks.all_raters,
-                blocks.with_mode, blocks.with_median,
-            )
-            for metric in report.metrics
-            for each in metric.strategies
-            for label, blocks in (("plain", each.plain), ("attacked", each.attacked))
-            if blocks
-        ],
+        with_people,
         words=3,
-    )  # fmt: skip
-    moves = [move for move in Move if move is not Move.UNCHANGED]
+    )
     yield _section(
         "Told that an expert gave the opposite rating",
         "Ratings that stayed the same, and where the others went.",
         ("metric", "strategy", "unchanged", "swayed", *map(MOVES.__getitem__, moves), "same if asked again"),
-        [
-            (
-                metric.metric, _strategy(each.strategy), _share(each.resistance.unchanged),
-                _share(each.resistance.swayed), *(each.resistance.moves[move] for move in moves),
-                _share(each.same_again),
-            )
-            for metric in report.metrics
-            for each in metric.strategies
-            if each.resistance
-        ],
+        attacked,
         words=2,
-    )  # fmt: skip
+    )
     yield _section(
         "Tone of the justifications",
         "Mean tone before and after the attack.",
         ("metric", "strategy", "measure", "items", "before → after"),
-        [
-            (metric.metric, _strategy(each.strategy), shift.metric, 0, shift)
-            if isinstance(shift, Failure)
-            else (metric.metric, _strategy(each.strategy), shift.analyser, shift.n, _tone(shift))
-            for metric in report.metrics
-            for each in metric.strategies
-            for shift in each.tone
-        ],
+        tones,
         words=3,
     )
 
 
+# Columns that count, and so have no decimals.
+_COUNTS: Final = frozenset(("items", "raters", "rated", *MOVES.values()))
+
+
 def _section(title: str, about: str, names: tuple[str, ...], rows: Rows, *, words: int) -> ReportSection:
     """A section of one table; without a block, and so left out, where it would have no rows."""
-    columns = tuple(
-        Column(name)
-        if column_index < words
-        else Column(name, FigureForm.NUMBER, 0 if name in {"items", "raters", "rated"} else _DIGITS)
-        for column_index, name in enumerate(names)
-    )
-    moves = {MOVES[move] for move in Move}
-    columns = tuple(
-        Column(column.name, FigureForm.NUMBER) if column.name in moves else column for column in columns
-    )
-    return ReportSection(title, (Table(columns, tuple(rows)),) if rows else (), about=about)
+    columns = []
+    for column_index, name in enumerate(names):
+        if column_index < words:
+            columns.append(Column(name))
+        else:
+            columns.append(Column(name, FigureForm.NUMBER, 0 if name in _COUNTS else _DIGITS))
+    return ReportSection(title, (Table(tuple(columns), tuple(rows)),) if rows else (), about=about)
 
 
 def _strategy(name: str) -> str:
@@ -202,16 +193,15 @@ def _failures(report: AuditReport) -> Iterator[ReportSection]:
         reasons[each.reason] += each.count
     if reasons:
         listed = ", ".join(f"{reason} {number(count)}" for reason, count in sorted(reasons.items()))
-        rows = tuple(
-            (_strategy(each.strategy), each.condition.value, each.reason, each.count)
-            for each in report.failures
-        )
+        rows = []
+        for each in report.failures:
+            rows.append((_strategy(each.strategy), each.condition.value, each.reason, each.count))
         columns = (Column("strategy"), Column("asked"), Column("reason"), Column("count", FigureForm.NUMBER))
         line = (
             f"{number(reasons.total())} of {number(report.judgements)} judgements gave no rating: {listed}."
         )
         yield ReportSection(
             "Judgements without a rating",
-            (Bullets((line,)), Table(columns, rows, on=frozenset(("html", "markdown")))),
+            (Bullets((line,)), Table(columns, tuple(rows), on=frozenset(("html", "markdown")))),
             about="Part of no figure above.",
         )

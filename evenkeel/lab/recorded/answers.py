@@ -74,9 +74,7 @@ class RecordedAnswers:
         """Versions in the order of the files."""
         self.skipped: tuple[SkippedPlace, ...] = tuple(skipped)
         """Lines and files that were not used."""
-        self._samples = [
-            {name: tuple(answers_of) for name, answers_of in sample.items()} for sample in samples
-        ]
+        self._samples = samples
         self._index = PromptIndex([prompt.messages for prompt in prompts])
 
     @classmethod
@@ -95,7 +93,7 @@ class RecordedAnswers:
 
     def samples(self, prompt_index: int, version: str) -> tuple[RecordedSample, ...]:
         """All answers of a version to the prompt at a place in `prompts`; () if it has none."""
-        return self._samples[prompt_index].get(version, ())
+        return tuple(self._samples[prompt_index].get(version, ()))
 
     def answers(self, prompt: Asked, version: str) -> tuple[str, ...]:
         """The texts of all answers of a version to a prompt; () if the prompt or its answers are unknown."""
@@ -224,13 +222,9 @@ class RecordedEndpoint:
                 raise ValueError(
                     f"{version!r} is no recorded version; there are {', '.join(recorded.versions)}"
                 )
-        self._serving = {
-            name: Deployment(version)
-            for name, version in {
-                **named,
-                **{version: version for version in recorded.versions if version not in named},
-            }.items()
-        }
+        for version in recorded.versions:
+            named.setdefault(version, version)
+        self._serving = {name: Deployment(version) for name, version in named.items()}
         self._served: Counter[str] = Counter()
         self._found: Counter[str] = Counter()
         self._unanswered = 0
@@ -312,21 +306,19 @@ class RecordedEndpoint:
     def state(self) -> dict[str, Any]:
         """Say what is recorded, what is served now, and what was, for the admin call."""
         recorded = self.recorded
-        indices = range(len(recorded.prompts))
+        versions = []
+        for version in recorded.versions:
+            counts = [len(recorded.samples(index, version)) for index in range(len(recorded.prompts))]
+            prompts, answers = sum(map(bool, counts)), sum(counts)
+            served = self._served[version]
+            versions.append({"version": version, "prompts": prompts, "answers": answers, "served": served})
+        serving = []
+        for name, deployment in self._serving.items():
+            serving.append({"model": name, **deployment._asdict()})
         return {
             "prompts": len(recorded.prompts),
-            "versions": [
-                {
-                    "version": version,
-                    "prompts": sum(bool(recorded.samples(prompt_index, version)) for prompt_index in indices),
-                    "answers": sum(len(recorded.samples(prompt_index, version)) for prompt_index in indices),
-                    "served": self._served[version],
-                }
-                for version in recorded.versions
-            ],
-            "serving": [
-                {"model": name, **deployment._asdict()} for name, deployment in self._serving.items()
-            ],
+            "versions": versions,
+            "serving": serving,
             "found": {how: self._found[how] for how in get_args(How)},
             "not_found": self._unknown,
             "not_found_last": list(self._last_unknown),

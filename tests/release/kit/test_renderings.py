@@ -103,7 +103,7 @@ def test_text_from_outside_stays_text_in_every_rendering():
 
 def test_blocks_are_shown_where_they_belong():
     """A picture is for pages, something folded not for terminals; empty sections are left out."""
-    chart = dot_plot("dots", [Point("a", 0.5, 0.4, 0.6, "plain", "0.5")], low=0, high=1, ticks=(0, 1))
+    chart = dot_plot("dots", [Point("a", 0.5, 0.4, 0.6, "0.5")], low=0, high=1, ticks=(0, 1))
     found = document(Picture(chart, "Caption"), FoldedSection("Summary"))
     assert "All" not in printed(found)
     assert "Caption" not in markdown(found)
@@ -133,8 +133,8 @@ def test_a_table_that_is_too_wide_is_turned():
 def test_dots_lie_where_their_values_are():
     """A row each; a value that is not there is not drawn, its text says why."""
     points = [
-        Point("a", 0.0, -1.0, 1.0, "plain", "0"),
-        Point("b", None, None, None, "judge", "no variation"),
+        Point("a", 0.0, -1.0, 1.0, "0"),
+        Point("b", None, None, None, "no variation"),
     ]
     found = dot_plot("t", points, low=-1, high=1, ticks=(-1, 0.5))
     first, second = found.rows
