@@ -59,7 +59,7 @@ _STEPS: Final = {
     "budget": "Raise budget.usd_per_day or budget.tokens_per_day, or wait until midnight UTC.",
     "budget_pace": "Nothing is wrong: replays resume as the day goes on. Raise the budget or lower "
     "sampling_rate to measure more evenly.",
-    "store_full": "Lower sampling_rate, raise storage.queue, or give the worker more processor time.",
+    "store_full": "Lower sampling_rate, or give the worker more processor time.",
     "store_error": "Check the disk of the data folder, or Redis; the log of the data plane names the error.",
     "model_changed": "Another model answers replays than answers users; see Replays in the documentation.",
 }
