@@ -19,10 +19,13 @@ _PAIRS: Final = (
     ("<unused94>thought", "<unused95>"),  # MedGemma
     ("<|channel>", "<channel|>"),  # Gemma 4
 )
-_FORMS: Final = tuple(
-    (re.compile(rf"\s*{re.escape(start)}", re.IGNORECASE), re.compile(re.escape(end), re.IGNORECASE))
-    for start, end in _PAIRS
-)
+
+
+def _form(start: str, end: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    return re.compile(rf"\s*{re.escape(start)}", re.IGNORECASE), re.compile(re.escape(end), re.IGNORECASE)
+
+
+_FORMS: Final = tuple(_form(start, end) for start, end in _PAIRS)
 # Quotation marks around a tag that the answer talks about.
 _QUOTES: Final = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb"
 # End of a thought that began in the prompt, where some chat templates put the opening tag. A tag in quotes is

@@ -90,9 +90,10 @@ def notification_keys(settings: Settings) -> dict[str, str]:
     """
     alert = settings.alerts
     named = (alert.webhook_secret_env, alert.slack_token_env, alert.teams_url_env, alert.pagerduty_key_env)
-    values = {variable: os.environ.get(variable, "") for variable in named if variable is not None}
-    for variable, value in values.items():
-        if not value:
+    values: dict[str, str] = {}
+    for variable in filter(None, named):
+        values[variable] = os.environ.get(variable, "")
+        if not values[variable]:
             raise ValueError(f"the variable {variable} is empty; it must hold a key or address of a service")
     return values
 

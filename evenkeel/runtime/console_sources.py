@@ -20,7 +20,7 @@ from evenkeel.runtime.replays import route_plans, unavailable
 from evenkeel.runtime.stores import budgets
 from evenkeel.settings.in_effect import settings_in_effect
 from evenkeel.settings.types import without_credentials
-from evenkeel.stores.counters import RouteFlow, UntriedPerturbation, merge, route_flows, untried
+from evenkeel.stores.counters import RouteFlow, UntriedPerturbation, gauges, merge, route_flows, untried
 
 if TYPE_CHECKING:
     from evenkeel.console import ConsoleSources
@@ -121,7 +121,7 @@ class Pipeline:
         """Return the current gauges."""
         lag = self._queue.lag()
         spent = self._ledger.today()
-        gauges = {
+        current = {
             "queue_waiting": lag.waiting,
             "queue_leased": lag.leased,
             "queue_dead": lag.dead,
@@ -133,8 +133,8 @@ class Pipeline:
         limits = {"tokens": budget.tokens_per_day, "usd": budget.usd_per_day}
         for unit, limit in limits.items():
             if limit is not None:
-                gauges[f"budget_{unit}_per_day"] = limit
-        rows: list[list[Any]] = [[name, {}, number] for name, number in gauges.items()]
+                current[f"budget_{unit}_per_day"] = limit
+        rows: list[list[Any]] = [[name, {}, number] for name, number in current.items()]
         for (route, kind), spend in self._ledger.by_route_and_kind().items():
             for unit, amount in spend._asdict().items():
                 rows.append([f"spend_today_by_purpose_{unit}", {"route": route, "purpose": kind}, amount])
@@ -180,8 +180,7 @@ class Pipeline:
         )
 
     def _reload_refused(self) -> bool:
-        gauges = [gauge for snapshot in self._counters.read() for gauge in snapshot.get("gauges", ())]
-        return any(name == "settings_reload_success" and number == 0 for name, _, number in gauges)
+        return 0 in gauges(self._counters.read(), "settings_reload_success")
 
     def _store_recreated(self) -> bool:
         counted = merge(self._counters.read())["counters"]

@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel import logs
@@ -265,8 +266,9 @@ async def serve(
     def take(settings: Settings) -> None:
         try:
             routes = route_table(settings.routes)
-            encrypted = any(upstream.tls for route in routes.routes for upstream in route.upstreams)
-            tls = network.trust() if encrypted else None
+            upstreams = chain.from_iterable(route.upstreams for route in routes.routes)
+            # Read here, because reading files would hold up the event loop.
+            tls = network.trust() if any(upstream.tls for upstream in upstreams) else None
             loop.call_soon_threadsafe(plane.reroute, routes, tls)
         except Exception:  # the boundary of a reload: if it fails, requests continue as before
             log.exception("the new routes cannot be taken; the old ones stay in force")

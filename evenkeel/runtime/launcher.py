@@ -31,7 +31,7 @@ from evenkeel.runtime.stores import checkpoint_name, connect
 from evenkeel.runtime.supervisor import Briefing, Child, Supervisor, listen, listen_shared
 from evenkeel.settings import SettingsError
 from evenkeel.shadow.timesheet import Timesheet
-from evenkeel.stores.counters import merge
+from evenkeel.stores.counters import gauges, merge
 from evenkeel.stores.errors import DamagedStoreError, StoreError
 from evenkeel.stores.keys import ADMIN_TOKEN, LOGIN_CODE, METRICS_TOKEN, fresh, kept
 from evenkeel.stores.sqlite.counters import SqliteCounterStore
@@ -304,8 +304,7 @@ def _watch(stores: Stores) -> MeasuringWatch:
             snapshots = stores.counters.read()
         except Exception:  # noqa: BLE001 - named boundary: the watch itself says that the store is away
             return None
-        gauges = [gauge for snapshot in snapshots for gauge in snapshot.get("gauges", ())]
-        if all(value for name, _, value in gauges if name == "judge_up"):
+        if all(gauges(snapshots, "judge_up")):
             return None
         return JudgeTrouble("", "The judge cannot be used", "The log says why.")
 

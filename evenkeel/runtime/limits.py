@@ -32,11 +32,10 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
     Raises: ValueError if the file of calibrated limits can't be read.
     """
     alert = settings.alerts
-    stated: dict[Measure, Limit] = {
-        measure: Limit(getattr(alert, name), "settings")
-        for measure, name in _SETTING_OF.items()
-        if name in alert.model_fields_set
-    }
+    stated: dict[Measure, Limit] = {}
+    for measure, name in _SETTING_OF.items():
+        if name in alert.model_fields_set:
+            stated[measure] = Limit(getattr(alert, name), "settings")
     calibrated: dict[str, dict[Measure, Limit]] = {}
     tolerances: dict[str, Limit] = {}
     for setting in choices.limits(settings):
@@ -64,13 +63,11 @@ def limit_lines(settings: Settings) -> Iterator[str]:
     settings_of_monitor = monitor_settings(settings)
     shared: dict[str, list[str]] = {}
     for route in settings.routes:
-        limits = {}
+        limits: dict[str, Limit] = {}
         for measure, limit in settings_of_monitor.limits_of(route.name).items():
             limits[measure.value] = limit
-        listed = ", ".join(
-            f"{name} {limit.value:g} ({limit.source})"
-            for name, limit in (*limits.items(), ("drift", settings_of_monitor.tolerance_of(route.name)))
-        )
-        shared.setdefault(listed, []).append(route.name)
+        limits["drift"] = settings_of_monitor.tolerance_of(route.name)
+        parts = [f"{name} {limit.value:g} ({limit.source})" for name, limit in limits.items()]
+        shared.setdefault(", ".join(parts), []).append(route.name)
     for listed, routes in shared.items():
         yield f"limits of {', '.join(routes)}: {listed}"

@@ -89,10 +89,11 @@ class LateSink:
 
 def contacts(settings: Settings) -> dict[str, Contact]:
     """Return the contact of each route."""
-    return {
-        route.name: Contact(route.contact.owner, route.contact.runbook_url or "", route.contact.rollback)
-        for route in settings.routes
-    }
+    by_route: dict[str, Contact] = {}
+    for route in settings.routes:
+        contact = route.contact
+        by_route[route.name] = Contact(contact.owner, contact.runbook_url or "", contact.rollback)
+    return by_route
 
 
 def writer(settings: Settings, monitor: Monitor, log: VerdictLog) -> Writer:

@@ -97,10 +97,12 @@ def _needs_key(settings: Settings, model: JudgeSettings | RewriterSettings) -> b
     if model is not settings.judge:
         return True
     endpoint = Upstream.parse(without_credentials(model.base_url or ""))
-    keyless = any(
-        key.traffic is None and key.upstream.same_origin(endpoint) for key in chain(*settings.keys.values())
-    )
-    return not keyless or small_model(endpoint.origin) is not None
+    if small_model(endpoint.origin) is not None:
+        return True
+    for keys in chain(*settings.keys.values()):
+        if keys.traffic is None and keys.upstream.same_origin(endpoint):
+            return False
+    return True
 
 
 def _with_fallbacks(route: Route) -> tuple[Route | Fallback, ...]:

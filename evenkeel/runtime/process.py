@@ -184,13 +184,12 @@ def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
 
     people = []
     for person in admin.people:
-        if (token := person.token) is not None:
-            people.append((token, Visitor(person.name, person.role, "token")))
+        if (secret := person.token) is not None:
+            people.append((secret, Visitor(person.name, person.role, "token")))
     of_scope = {scope: role for role, scope in SCOPES.items()}
-    people += [
-        (token.token or "", Visitor(token.name, of_scope[token.scope], "token", program=True))
-        for token in admin.tokens
-    ]
+    for program in admin.tokens:
+        visitor = Visitor(program.name, of_scope[program.scope], "token", program=True)
+        people.append((program.token or "", visitor))
     login = None
     if admin.login is not None:
         networks = tuple(ip_network(network) for network in admin.login.addresses)

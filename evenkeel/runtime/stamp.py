@@ -73,7 +73,8 @@ def _scoring(settings: Settings) -> dict[str, Any]:
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-        for name, value in values.items()
-    }
+    texts: dict[str, str] = {}
+    for name, value in values.items():
+        is_text = isinstance(value, str)
+        texts[name] = value if is_text else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return texts

@@ -55,6 +55,7 @@ class ChallengeStore:
 
         Another one of the route is stopped, since a route has one at a time.
         """
+        # Two challengers would be compared with one incumbent on different requests.
         other = self.running(challenge.route)
         if other is not None and other.id != challenge.id:
             self.stop(other, challenge.started_at)

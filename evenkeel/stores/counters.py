@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 Snapshot: TypeAlias = dict[str, list[Any]]
+# Names under which the proxy, the worker and the planner count; the stage follows the prefix.
 _EXCHANGES: Final = "exchanges_"
 _REQUESTS: Final = "proxy_requests"
 _UNREAD: Final = "requests_unread"
@@ -50,6 +51,16 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
         "gauges": list(numbers["gauges"].values()),
         "histograms": list(histograms.values()),
     }
+
+
+def gauges(snapshots: Iterable[Snapshot], name: str) -> list[float]:
+    """Return the values of a gauge in all processes that have it."""
+    values: list[float] = []
+    for snapshot in snapshots:
+        for gauge, _, value in snapshot.get("gauges", ()):
+            if gauge == name:
+                values.append(value)
+    return values
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ def _state(verdict: Verdict) -> str:
     return "unsure" if verdict.unsure else "rated"
 
 
+# A further column is also a column of the table on SQLite: nothing else has to know it.
 COLUMNS: Final[Mapping[str, Callable[[Verdict], Value]]] = {
     "route": lambda verdict: verdict.route,
     "model": lambda verdict: verdict.model,

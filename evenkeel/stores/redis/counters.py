@@ -61,6 +61,7 @@ class RedisCounterStore:
             if body is None:
                 return
             total = merge(json.loads(part) for part in (body, before) if part)
+            # A gauge is about now, and this process has none any more.
             total["gauges"] = []
             keys = (self._snapshots, self._times)
             if self._replace(keys, source, body, before or b"", json.dumps(total), retired):

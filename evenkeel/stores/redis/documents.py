@@ -40,6 +40,8 @@ class RedisDocuments:
 
     def change(self, collection: Collection[Any], work: Callable[[Change], Result]) -> Result:
         """Read and write in one transaction."""
+        # Redis cannot hold a transaction open while Python decides: what was decided counts only if nobody
+        # else wrote meanwhile, else it is decided again.
         while True:
             writing = _RedisWriting(self, self.revision(collection))
             result = work(writing)
@@ -206,6 +208,7 @@ class _RedisWriting:
 
     def add(self, collection: Collection[Item], item: Item) -> bool:
         """Store a document unless one of its name is there."""
+        # The commit fails if another process has added it since this look.
         if self._documents.find(collection, *collection.key_of(item)) is not None:
             return False
         self.put(collection, item)

@@ -105,6 +105,7 @@ class RedisMonitorStore:
             rows += (_cell(*cell), msgspec.json.encode(point))
         for incident in incidents:
             rows += incident
+        # A name of its own for each commit: offsets alone may be equal for two monitors of one name.
         this = secrets.token_bytes(8)
         self._read = None
         done = self._commit(
@@ -169,6 +170,7 @@ class RedisMonitorStore:
             together.lrem(self._sent_order, 0, name)
             together.rpush(self._sent_order, name)
             together.execute()
+        # Outside the transaction: dropping one too many or too few of the oldest does no harm.
         while self._store.client.llen(self._sent_order) > _SENT_KEPT:
             oldest = self._store.client.lpop(self._sent_order)
             if oldest is not None:

@@ -111,6 +111,7 @@ class RedisVerdictLog:
             entries.append(self._logged(entry_id, body))
         for notes in noted:
             entries += _notes(zip(notes[::2], notes[1::2], strict=True))
+        # Notes and verdicts share one sequence; without notes the verdicts are in order already.
         if any(noted):
             entries.sort(key=lambda entry: entry.offset)
         return entries[:limit]
@@ -122,6 +123,7 @@ class RedisVerdictLog:
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
         """Return the verdicts that `narrow` admits among the `limit` before `offset`, newest first."""
+        # There is no index by time: without this, a page on last week would read all of this week first.
         if narrow.until is not None:
             offset = self._place_after(narrow.until + _SLACK_S, offset)
         read = self._before(offset, limit)

@@ -80,6 +80,8 @@ class SqliteCostTracker(CostTracker):
         now = self._clock()
         bounds = self._bounds(route, urgent=urgent, paced=paced, watch=watch)
         others = self._others(route, urgent=urgent, paced=paced, watch=watch)
+        # The write lock is held from the look at the spend to the reservation, so that two callers cannot
+        # both find room for themselves. The other lock keeps threads of this process from waiting in SQLite.
         with self._lock, self._database.write() as connection:
             self._book_lost(connection, now)
             taken = self._taken(connection)
@@ -102,7 +104,9 @@ class SqliteCostTracker(CostTracker):
                 (self._clock(), *estimate, *own),
             )
             connection.execute(
-                "DELETE FROM spend_aside WHERE holder = ? AND route = ? AND tokens <= 0 AND usd < 1e-9", own
+                # Sums of floats seldom come back to zero.
+                "DELETE FROM spend_aside WHERE holder = ? AND route = ? AND tokens <= 0 AND usd < 1e-9",
+                own,
             )
             day = self._latest_day(connection)
             for kind, amount in spent.items():

@@ -82,6 +82,7 @@ class SqliteDocuments:
         name = f'"{collection.key[0]}"'
         rows = self._database.rows(
             f"SELECT DISTINCT {name} FROM {collection.name}"  # noqa: S608 - ours
+            # One JSON array, because SQLite bounds the number of marks in a statement.
             f" WHERE {name} IN (SELECT value FROM json_each(?)) AND {chosen}",
             [json.dumps(list(wanted)), *values],
         )
@@ -115,8 +116,10 @@ class _Writing:
     def put(self, collection: Collection[Item], item: Item) -> None:
         """Store a document, and drop those beyond what is kept."""
         if not collection.version:
+            # A new row takes the next turn, so that what was put last is the newest.
             self.drop(collection, *collection.key_of(item))
         changed = [*map(_quoted, collection.fields), "body"]
+        # With versions a conflict is a version that is put again: it keeps its turn.
         update = ", ".join(f"{name} = excluded.{name}" for name in changed)
         named = _columns((*collection.key, "version"))
         self._insert(collection, item, f"ON CONFLICT ({named}) DO UPDATE SET {update}")

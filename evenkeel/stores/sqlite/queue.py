@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange, Lease
     from evenkeel.stores.sqlite.database import Database
 
+# A worker in trouble must not fill the disk; these are hours of its work.
 _MAX_WAITING = 20_000
 _MAX_BYTES = 1 << 30
 _DEAD_KEPT = 1_000
 # Lengths of a lease that one may end from now: small steps of the clock end nobody's.
 _LEASES_AHEAD = 2
 _KEPT_S = 86_400.0
+# Looking for old bodies costs two queries, so not every put does it.
 _FORGET_EVERY_S = 60.0
 
 
@@ -81,6 +83,7 @@ class SqliteExchangeQueue:
         taken off what is returned.
         """
         self._forget_now_and_then()
+        # Before the write lock is taken: two proxies together may be over the bound by a batch.
         held, used = self._database.row("SELECT count(*), coalesce(sum(size), 0) FROM exchanges")
         now = self._clock()
         values: list[str | float | bytes] = []
@@ -92,6 +95,7 @@ class SqliteExchangeQueue:
                     continue
                 dropped += 1
                 used -= freed
+            # Packed outside the transaction, because compressing takes longer than writing.
             payload = sealed(exchange, self._database.seal)
             values += (exchange.id, now, len(payload), payload, exchange.client)
             used += len(payload)
@@ -205,6 +209,7 @@ class SqliteExchangeQueue:
 
     def acknowledge(self, ids: Collection[str]) -> None:
         """Remove finished exchanges."""
+        # `?1` is bound for all statements of `_for_each`; here it is only true.
         self._for_each("DELETE FROM exchanges WHERE ?1 AND id = ?2", ids, 1)
 
     def release(self, ids: Collection[str]) -> None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _VERDICTS_KEPT = 500_000
 _EVIDENCE_KEPT = 20_000
+# Trimming looks for the oldest rows; once in so many verdicts its cost does not show.
 _TRIM_EVERY = 500
 # Verdicts removed at once: more than arrive between two trims, so that a lowered limit is reached.
 _TRIMMED_AT_ONCE = 2_000
@@ -147,6 +148,7 @@ class SqliteVerdictLog:
     def _trim(self, connection: sqlite3.Connection, newest: int) -> int:
         """Remove a bounded number of verdicts, so that no other process waits long for the file."""
         last = newest - self._kept
+        # A monitor that is behind must find what it has not folded, but may not hold up the limit for ever.
         if self._folded is not None:
             last = max(min(last, self._folded()), last - self._kept)
         oldest = "SELECT offset FROM verdicts WHERE offset <= ? ORDER BY offset LIMIT ?"
@@ -155,6 +157,7 @@ class SqliteVerdictLog:
             (last, _TRIMMED_AT_ONCE),
         ).rowcount
         if removed:
+            # Offsets have no gaps but notes, so everything below the oldest verdict belongs to removed ones.
             connection.execute(
                 "DELETE FROM trials WHERE offset < (SELECT coalesce(min(offset), ?) FROM verdicts)",
                 (newest + 1,),
@@ -184,6 +187,7 @@ class SqliteVerdictLog:
             "SELECT offset, verdicts.body FROM evidence JOIN verdicts USING (offset) ORDER BY offset"
         )
         for offset, body in rows:
+            # The log is nearly in order of time, so the first young one ends the search.
             if self._verdict(body).scored_at >= before:
                 break
             last = offset
