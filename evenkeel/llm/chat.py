@@ -178,6 +178,7 @@ def _text_of(reply: Mapping[str, Any]) -> str | Fault:
         return Fault("bad_schema", "The completion has no message.")
     if message.get("refusal") or finish == "content_filter":
         return Fault("refused", "The model declined.")
+    # What is there may even be JSON, and still lack the half that mattered.
     if finish == "length":
         return Fault("truncated", "The reply was cut off at a limit of tokens.")
     content = message.get("content")

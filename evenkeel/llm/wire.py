@@ -179,6 +179,7 @@ class Wire:
 
     def _client(self, url: str, unix_path: str | None) -> httpx2.AsyncClient:
         """Return the client for a URL. Raises: NetworkError."""
+        # A socket on this machine is never behind a proxy.
         proxy = None if unix_path else network.proxy_of(url)
         client = self._clients.get((unix_path, proxy))
         if client is None:

@@ -156,6 +156,7 @@ class Reader:
                 return UnreadableExchange("answer_too_long", dead=False)
         except (UnreadablePrompt, UnreadableBody) as error:
             return UnreadableExchange(error.reason, dead=True)
+        # Only what can be tried teaches the template: odd requests would blur it.
         view, template = self._classified(exchange, view)
         view = view.changing(route.inputs)
         model = named(answer.model or view.model or "unknown")
@@ -188,6 +189,7 @@ class Reader:
     def _classified(self, exchange: Exchange, view: PromptView) -> tuple[PromptView, str | None]:
         stated = self.stated.get(exchange.route)
         if stated is not None:
+            # The operator knows better than any learner what users type.
             return view.classified(stated.classify), stated.fingerprint
         self.learner.observe(exchange.route, view.slots)
         version = self.learner.version(exchange.route, view.slots)

@@ -45,6 +45,7 @@ class Templates:
             return
         before = self._known
         learner = self._restored()
+        # An unchanged one stays: it has also learned from this worker's own exchanges since.
         if self._known != before:
             reader.learner = learner
 

@@ -106,6 +106,7 @@ class TrialLog:
         self._verdicts.append(verdict, evidence)
         if self._post_score is not None:
             self._post_score(original.exchange, verdict)
+        # A reference needs a second answer to the same request; the resend is one, and has been paid for.
         if verdict.is_control and self._keep_reference is not None:
             self._keep_reference(original, verdict, outcome.answer)
         return verdict
@@ -117,6 +118,7 @@ class TrialLog:
         failure = replay if isinstance(replay, Failure) else None
         quality_failures: tuple[Failure, ...] = ()
         if judgement and judgement.rating is None and not judgement.unsure:
+            # The replay worked, but nobody could rate it: that failure is the trial's.
             failure = judgement.failures[0]
         elif judgement:
             quality_failures = judgement.failures

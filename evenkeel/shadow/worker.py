@@ -104,6 +104,7 @@ class Worker:
         finally:
             if self._held:
                 await asyncio.wait(list(self._held.values()), timeout=grace_s)
+            # Their ids first: a cancelled task forgets its exchange.
             unfinished = list(self._held)
             for task in list(self._held.values()):
                 task.cancel()

@@ -276,13 +276,12 @@ class _CallSpan(CallReport):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Span's own `traceparent` header, so that spans of the endpoint appear below the call."""
+        # The span's own `traceparent`, so that spans of the endpoint appear below the call.
         carrier: dict[str, str] = {}
         PROPAGATOR.inject(carrier, set_span_in_context(self._span))
         return carrier
 
     def ended(self, result: CallResult) -> None:
-        """Add the result of the call to the span."""
         self.over = True
         if result.failure:
             mark_failed(self._span, result.failure)
@@ -331,11 +330,9 @@ class _ExchangeSpan(ExchangeReport):
 
     @property
     def trace_id(self) -> str:
-        """Return the trace id, 32 hex digits; "" if the span is not recorded."""
         return _trace_id(self._span)
 
     def read(self, original: Original) -> None:
-        """Add what was read from the exchange to the span."""
         attributes = {
             names.MODEL: original.model,
             names.TASK: original.task,
@@ -345,7 +342,6 @@ class _ExchangeSpan(ExchangeReport):
         self._span.set_attributes(sendable(attributes))
 
     def ended(self, outcome: ExchangeOutcome, reason: str = "") -> None:
-        """Add the outcome of the delivery to the span."""
         self._span.set_attributes(sendable({names.OUTCOME: outcome, names.REASON: reason or None}))
         if outcome == "dead":
             mark_failed(self._span, reason)
@@ -359,19 +355,15 @@ class _TrialSpan(TrialReport):
 
     @property
     def trace_id(self) -> str:
-        """Return the trace id, 32 hex digits; "" if the span is not recorded."""
         return _trace_id(self._span)
 
     def within(self) -> AbstractContextManager[object]:
-        """Make the trial's span the parent of all spans started in the block."""
         return _within(self._span)
 
     def skipped(self, reason: str) -> None:
-        """Mark the trial as skipped, with the reason."""
         self._span.set_attributes({names.OUTCOME: "skipped", names.REASON: reason})
 
     def logged(self, verdict: Verdict, judged: AnswerIds = NOTHING_JUDGED) -> None:
-        """Add a trial's verdict to the span, and its scores as events."""
         attributes = {
             names.OUTCOME: "failed" if verdict.failure else "unsure" if verdict.unsure else "rated",
             names.SCORER: verdict.scoring.scorer,

@@ -61,6 +61,7 @@ class ReferenceCaller:
         view = _view(reference)
         if isinstance(view, str):
             return NotCalled(view, for_good=True)
+        # By any of its names a model may have a price; the latest answer says what it is called now.
         models = (view.model, reference.requested_model, *(answer.model for answer in reference.answers[-1:]))
         if self._prices.refuses(*models):
             return NotCalled("unpriced", for_good=False)
