@@ -51,7 +51,7 @@ _WATCH_S = 1.0
 _ADVICE = {
     "unauthorized": "put a valid key into {key_env}",
     "connection": "check judge.base_url and the network",
-    "timeout": "check that the endpoint is up, or raise judge.timeout_s",
+    "timeout": "check that the endpoint is up",
     "rate_limited": "lower judge.concurrency, or ask the provider for a higher limit",
 }
 # Characters of a question with both texts; a longer question is not sent and fails as `too_long`.
