@@ -64,7 +64,7 @@ by_option = click.option(
 
 
 class CommandFailedError(UserError):
-    """Error that a command could not finish its work, although it was called correctly."""
+    """Failure of a command that was called correctly. Exits with 1, not with 2 as wrong usage does."""
 
     exit_code = 1
 
@@ -96,8 +96,8 @@ def model_options(service: str, help: str, *, default: bool = False) -> Decorato
     Args:
         service: "judge" or "rewriter".
         help: What the model is for; "" for a command that names it by another option.
-        default: True if endpoint and variable have the usual defaults. Otherwise their defaults are
-            None, so that a settings file can name others.
+        default: True to give endpoint and variable the defaults that the help names. With False an
+            omitted option is None, so the settings file decides.
     """
     url, variable = _OPENAI, f"EVENKEEL_{service.upper()}_API_KEY"
     named = [click.option(f"--{service}-model", metavar="NAME", help=help)] if help else []
@@ -117,7 +117,7 @@ def model_options(service: str, help: str, *, default: bool = False) -> Decorato
 def call_options(
     concurrency: int, timeout_s: float, *, most: int | None = 256, least_s: float | None = 0.1
 ) -> Decorator:
-    """Return the options of a command that calls models: calls at a time, and seconds for each."""
+    """Return --concurrency and --timeout, for a command that calls models."""
     return together(
         click.option(
             "--concurrency", type=click.IntRange(1, most), default=concurrency, help="Concurrent calls."
@@ -161,7 +161,7 @@ def _logging(context: click.Context, parameter: click.Parameter, value: str | No
     assert parameter.name is not None
     chosen = context.meta.setdefault("evenkeel.log", {})
     chosen[parameter.name] = value
-    # check-config ends by itself and is read by people, also in the log of a pipeline.
+    # People read the output of check-config even in a CI log, so it is never JSON by default.
     usual: logs.Format = "text" if context.command.name == "check-config" else "auto"
     logs.configure(chosen.get("log_level") or "info", chosen.get("log_format") or usual)
     return value
@@ -261,7 +261,7 @@ settings_options = together(
     log_options,
     click.option("--simulated", is_flag=True, default=None, hidden=True),
 )
-"""Options that stand for settings, all of them."""
+"""All options that override settings: those of `evenkeel up`."""
 proxy_options = together(
     _upstream_option,
     _config_option,
@@ -272,17 +272,17 @@ proxy_options = together(
     _sampling_options,
     log_options,
 )
-"""Options of the data plane alone."""
+"""Options of `evenkeel proxy`, the data plane alone."""
 worker_options = together(_config_option, _redis_option, _metrics_option, _scoring_options, log_options)
-"""Options of a worker, which learns of the upstreams by the settings file."""
+"""Options of a worker. It has no --upstream: the settings file names its upstreams."""
 monitor_options = together(_config_option, _redis_option, _console_option, log_options)
 """Options of a monitor."""
 
 
 def with_stores(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `store_options`, and call it with the stores that they name.
+    """Add `store_options` to a command and pass it the opened stores as its first argument.
 
-    Its first argument are the stores, open until it returns.
+    The stores are closed when the command returns.
     """
 
     @wraps(command)
@@ -298,7 +298,7 @@ def with_stores(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def note_judge(stores: Stores) -> None:
-    """Say on standard error that there is no judge, if the newest trial was rated without one."""
+    """Print a note on standard error if the newest trial was rated without a judge."""
     newest = stores.verdicts.latest(1)
     if newest and newest[0].scoring.scorer != "judge":
         click.echo(NO_JUDGE, err=True)
@@ -314,10 +314,10 @@ def settings_of(
     """Load the settings of a file, overlaid with the options and with `more`.
 
     Args:
-        config: the file, if there is one.
-        options: the options; a command has those that its role reads.
-        more: further values, by section.
-        injecting: True if the keys that routes send upstream must be set.
+        config: Settings file; None for defaults and options alone.
+        options: Values of the command's options, by name; absent ones and None override nothing.
+        more: Further values, by section.
+        injecting: True to fail if an upstream API key that a route injects is not set.
 
     Raises: SettingsError with a one-line message.
     """
@@ -345,7 +345,7 @@ def settings_of(
                 section = section.setdefault(part, {})
             section[path[-1]] = options[name]
     if options.get("no_judge"):
-        # Which of the two somebody meant cannot be told, and one of them costs money.
+        # The options contradict each other. Guessing could spend money that the user wanted to save.
         if "judge" in overrides:
             raise SettingsError("--no-judge cannot be combined with --judge, --judge-url, --judge-key-env")
         overrides["judge"] = None
@@ -376,8 +376,8 @@ def settings_source(
         config: File, as for `settings_of`.
         options: Options of the command.
         more: Further values, by section.
-        injecting: True if the keys that routes send upstream must be set.
-        checked: True if names in the settings (perturbations, tasks, limits) are looked up each time.
+        injecting: True to fail if an upstream API key that a route injects is not set.
+        checked: True to reject unknown names of perturbations, tasks and limits at every read.
     """
 
     def read() -> Settings:
@@ -400,9 +400,9 @@ def experiment_settings(
     """Load the settings of an experiment: those of --config, overlaid with the other options.
 
     Args:
-        options: The options: `config`, `embeddings`, `data_dir` if there is one, and for each service
-            `…_model`, `…_url` and `…_key_env`.
-        services: Sections of models that are called, such as "rewriter".
+        options: Values of `config`, `embeddings`, optionally `data_dir`, and for each service `…_model`,
+            `…_url` and `…_key_env`.
+        services: Settings sections of the models that the experiment calls: "judge", "rewriter".
         prices: Prices of models, by name.
 
     Raises: SettingsError with a one-line message.

@@ -1,7 +1,7 @@
-"""Entity slot filling: named values read from a text and compared slot by slot.
+"""Entity slot filling: named values read from two answers and compared slot by slot.
 
-A prompt's schema says which slots may be filled and which of them have a fixed choice of values. Keys and
-choices must match exactly, free text by its wording.
+The prompt's schema names the slots and the allowed values of some. Keys and allowed values must match
+exactly; free text must be worded alike.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 Schema = Mapping[str, frozenset[str]]
-"""Slot names with their choices; the empty set for free text."""
+"""Allowed values by slot name; the empty set for free text."""
 
 _SCHEMA_NAME_KEYS = ("name", "entity", "slot", "key", "field")
 _CHOICE_KEYS = ("choices", "enum", "options", "values", "allowed_values")
@@ -39,20 +39,19 @@ _LINE = re.compile(
     r" ?(?:\[([^\]\n]{0,500})\])? ?[:)]",
     re.IGNORECASE,
 )
-# Prompts are searched by a pattern; a longer one states its slots at its beginning or not at all.
+# Bounds the time of the search. A longer prompt that has a schema states it near its beginning.
 _MOST_CHARACTERS = 200_000
 
 
 @lru_cache(maxsize=256)
 def read_schema(context: str) -> Schema:
-    """Find the schema of entities in a prompt. Cached: a prompt is read once for all its variants.
+    """Find the entity schema in a prompt. Cached, since all variants share the prompt.
 
-    Understood are JSON and YAML, fenced or as the longest object in the text: a list of records
-    with a name, the `properties` of a JSON schema, or a mapping from names to records with a type,
-    a description or choices; and lines of the form `name (choice [a, b]: description)`.
+    Reads a fenced JSON or YAML block, or the longest JSON object in the text. It may be a list of records
+    with a name, the `properties` of a JSON schema, or a mapping from names to records with a type, a
+    description or choices. Otherwise reads lines of the form `name (choice [a, b]: description)`.
 
-    Returns: the slots by name; empty if nothing like a schema is found. A prompt's first 200,000
-        characters are read.
+    Returns: allowed values by slot name; empty without a schema in the first 200,000 characters.
     """
     text = context[:_MOST_CHARACTERS]
     for tree in _trees(text):
@@ -80,7 +79,7 @@ def _trees(text: str) -> Iterator[Tree]:
 
 
 def _schema(tree: Tree) -> dict[str, frozenset[str]]:
-    """Return the slots of a tree, or of the first branch of it that has any."""
+    """Return the slots at the top of a tree, else those of its first branch that has any."""
     if isinstance(tree, str):
         return {}
     if isinstance(tree, tuple):
@@ -121,31 +120,30 @@ _VALUE_KEYS = ("value", "entity_value", "values")
 
 
 class AnswerSlot(NamedTuple):
-    """Slot that is filled."""
+    """Slot that an answer fills, with its value."""
 
     key: str
     value: str
 
 
 class SlotMatch:
-    """F1 of slots that are filled alike."""
+    """F1 over the filled slots of two answers."""
 
     name: ClassVar[str] = "slot_match"
     version: ClassVar[int] = 2
     about: ClassVar[About] = About("entity")
 
     def score(self, pair: Pair) -> float | Failure:
-        """Share of the filled slots that both answers fill alike.
+        """F1 over filled slots: the share that both answers fill with the same value.
 
-        Keys must be equal, and so must the values of slots with a fixed choice; other values must
-        reach a ROUGE-L F1 of 0.7. The choices are those of the prompt's schema (see `read_schema`). Where
-        the variant asks for another format, keys are compared as all formats spell them (see `slot_key`).
-        A slot filled with null or nothing is not filled. Symmetric.
+        Two slots match if their keys are equal and their values agree. Values must be equal if the prompt's
+        schema (see `read_schema`) lists the allowed ones; other values must reach a ROUGE-L F1 of 0.7. If the
+        variant asks for another format, keys are normalised first (see `slot_key`). A slot with null or an
+        empty value counts as not filled. Symmetric.
 
-        Returns: ratio in [0, 1]; 1 = the same slots filled alike, also if neither answer fills
-            any; 0 = none in common, also if no slots can be read from the candidate. A `Failure`
-            "no_text" if neither answer has text or a tool call, "no_slots" if none can be read
-            from the reference, "too_large" or "too_deep".
+        Returns: ratio in [0, 1]; 1 = same slots, same values, or both answers fill none; 0 = no match, or
+            no slots can be read from the candidate. A `Failure` "no_text" if neither answer has text or a
+            tool call, "no_slots" if none can be read from the reference, "too_large" or "too_deep".
         Source: Entity Match, section 4.2 of the enterprise perturbation paper.
         """
         schema = {_key(pair, name): choices for name, choices in read_schema(pair.context).items()}
@@ -166,12 +164,12 @@ def slot_f1(
     candidate: Sequence[AnswerSlot],
     alike: Callable[[AnswerSlot, AnswerSlot], float],
 ) -> float:
-    """Return the F1 over slots, assigned one to one within their key for the greatest agreement.
+    """Return the F1 over slots. Slots of one key are paired one to one for the largest total agreement.
 
     Args:
         reference: The slots of one answer.
         candidate: Those of the other.
-        alike: How far two different slots of one key agree, in [0, 1]; equal ones agree.
+        alike: Agreement of two different slots of one key, in [0, 1]; not called for equal slots.
 
     Returns: ratio in [0, 1]; 1 if neither side has slots.
     """
@@ -190,7 +188,7 @@ def slot_f1(
 def _agreed(
     left: list[AnswerSlot], right: list[AnswerSlot], alike: Callable[[AnswerSlot, AnswerSlot], float]
 ) -> float:
-    """Return the sum over the best assignment; 0 if a field has too many values to compare."""
+    """Return the agreement of the best pairing; 0 if there are too many values to compare."""
     if not left or not right or len(left) * len(right) > MOST_CELLS:
         return 0.0
     table = []
@@ -209,9 +207,9 @@ def _by_key(slots: Sequence[AnswerSlot]) -> dict[str, list[AnswerSlot]]:
 def read_slots(text: str, wanted: Format | None = None) -> list[AnswerSlot] | UnreadableError | None:
     """Return the filled slots of an answer in any structured format.
 
-    Returns: slots in order, from records with a name and a value, or from the fields of a mapping
-        (nested ones by their own key); several values of a field are several slots. None if the
-        answer has no structure; an error "too_large" or "too_deep".
+    Returns: the slots in order, from records with a name and a value, or from the fields of a mapping. A
+        nested field is named by its innermost key; a field with several values gives several slots. None if
+        the answer has no structure; an error "too_large" or "too_deep".
     """
     structure = read_structure(text, wanted)
     if not isinstance(structure, Structure):
@@ -220,7 +218,7 @@ def read_slots(text: str, wanted: Format | None = None) -> list[AnswerSlot] | Un
 
 
 def slot_key(name: str) -> str:
-    """Return a slot's name as all formats spell it: the HTML heading "Host name" is host_name in JSON."""
+    """Normalise a slot's name across formats: the HTML heading "Host name" becomes host_name, as in JSON."""
     return "_".join(name.lower().replace("_", " ").replace("-", " ").split())
 
 
@@ -243,7 +241,7 @@ def _read(pair: Pair) -> tuple[list[AnswerSlot], list[AnswerSlot]] | UnreadableE
 
 
 def _keyed(pair: Pair, slots: list[AnswerSlot]) -> list[AnswerSlot]:
-    """Return slots with the keys that are compared."""
+    """Return the slots with keys normalised for the comparison of this pair."""
     return [AnswerSlot(_key(pair, slot.key), slot.value) for slot in slots]
 
 

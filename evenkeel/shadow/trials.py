@@ -1,6 +1,6 @@
-"""Trials of an exchange: all replays of a round are made, then all answers are judged in one call.
+"""Trials of an exchange, in rounds: send all replays of a round, then judge all their answers in one call.
 
-What a round may cost is set aside before its first call; what was not spent is released after its last.
+The estimated cost of a round is reserved before its first call; the unspent part is released after its last.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ NO_REWRITER: Final = NotApplicable("no_rewriter", "no rewriter is configured")
 # Trials in progress at once: enough to keep replays and judge busy, but few enough that the money set aside
 # for them is a small part of a budget.
 _AT_ONCE: Final = 16
-# Part of the scorer's ceiling that is set aside. The ceiling takes a token for each character and every
-# quality; most trials need less, and setting aside all of it would leave much of a small budget unused.
+# Share of the scorer's highest possible cost that is reserved. The maximum assumes a token per character and
+# that every quality is rated. Most trials cost less; reserving all of it would block much of a small budget.
 _USUAL_SHARE_OF_CEILING: Final = 1 / 3
 
 
@@ -57,16 +57,16 @@ class Booking:
     def __init__(
         self, costs: CostTracker, route: str, quotes: Sequence[Quote], scoring: Spend, *, urgent: bool
     ) -> None:
-        """Take over a reservation, of each quote once, and of `scoring` for the judge.
+        """Take over a reservation: the estimate of each quote, plus `scoring` for the judge.
 
-        With `urgent`, what calls take beyond it may come from the reserve.
+        `urgent` lets calls that exceed it draw on the budget's reserve.
         """
         self.quotes = quotes
         self.replays = [Allowance(costs, route, quote.estimate, urgent=urgent) for quote in quotes]
         self.judge = Allowance(costs, route, scoring, urgent=urgent)
         self._costs = costs
         self._route = route
-        # Cost that the judgements report, the encoder's tokens included.
+        # Cost according to the judgements, which include the encoder's tokens.
         self._reported = NOTHING
 
     @property
@@ -109,7 +109,7 @@ class TrialMaker:
         observer: ShadowObserver = NOBODY,
         challenger: Challenger | None = None,
     ) -> None:
-        """Wire it. `needs` returns what is still to be learnt about a route and model."""
+        """Wire it. `needs` returns how much is still to be learned about the cells of a route and model."""
         self.log = log
         self.observer = observer
         self._scorer = scorer
@@ -125,8 +125,8 @@ class TrialMaker:
     async def make(self, original: Original) -> int | Refused | Literal["unpriced", "settled"]:
         """Make the missing trials of an exchange.
 
-        Returns: how many verdicts the exchange has now; why it has none: the reason for which nothing may be
-            spent, or "settled" if there is little to learn and chance left it out.
+        Returns: the number of verdicts that the exchange has now. If it has none, the reason: the refusal of
+            the budget, "unpriced", or "settled" if the route is well measured and sampling left it out.
         """
         exchange = original.exchange
         state = ExchangeTrial(
@@ -150,7 +150,7 @@ class TrialMaker:
     def perturb(self, original: Original, trial: Trial) -> Perturbed:
         """Apply a trial's perturbation to the prompt, without any call.
 
-        A draft for which there is no rewriter is not applicable, so that another perturbation gets its turn.
+        Without a rewriter a draft counts as not applicable, so the planner tries another perturbation.
         """
         made = attempt(trial.perturbation, original.view, trial.severity, random.Random(trial.seed))
         return NO_REWRITER if isinstance(made, Draft) and self._rewriter is None else made
@@ -160,10 +160,10 @@ class TrialMaker:
     ) -> Refused | Literal["unpriced"] | None:
         """Make some trials of an exchange; none of them if the budget is too small for all.
 
-        An exchange is begun only if there is room for everything in its first round, and then it is finished:
-        a budget that is let go as the day goes would else be spent on resends, which alone show nothing.
+        The first round needs room in the budget released so far today; a later round may use the whole day's.
+        Otherwise a budget released over the day would be spent on controls, which alone measure nothing.
 
-        Returns: why none were made; None if they were.
+        Returns: the reason why none were made; None if they were.
         """
         if not planned:
             return None
@@ -171,7 +171,7 @@ class TrialMaker:
         async with self._places(len(planned)):
             with ExitStack() as trials:
                 reports = [trials.enter_context(self.observer.trial(trial)) for trial, _ in planned]
-                # In a thread as a whole: the first price of a process loads the list of them.
+                # In a thread, because the first quote of a process loads the price list.
                 booking = await asyncio.to_thread(self._book, state, planned)
                 if isinstance(booking, str):
                     for (trial, _), report in zip(planned, reports, strict=True):
@@ -186,7 +186,10 @@ class TrialMaker:
 
     @asynccontextmanager
     async def _places(self, count: int) -> AsyncIterator[None]:
-        """Hold slots for the trials of a round. Rounds take their slots one at a time."""
+        """Hold slots for the trials of a round.
+
+        Only one round acquires slots at a time, or two could wait forever for the slots that the other holds.
+        """
         taken = 0
         try:
             async with self._entrance:
@@ -216,7 +219,7 @@ class TrialMaker:
     def _book(
         self, state: ExchangeTrial, planned: Sequence[PlannedTrial]
     ) -> Booking | Refused | Literal["unpriced"]:
-        """Reserve what a round may cost; nothing if a budget refuses or a price is unknown."""
+        """Reserve the estimated cost of a round, or return why a budget or an unknown price forbids it."""
         original, route = state.original, state.original.exchange.route
         if self._replays.refuses(original):
             return "unpriced"
@@ -249,7 +252,7 @@ class TrialMaker:
             planned, booking.quotes, booking.replays, reports, strict=True
         ):
             replays.append(partial(self._replay, state, planned_trial, quote, budget, report))
-        # The resend goes first, alone: providers have the prompt cached by the time that its variants come.
+        # The control goes first, alone, so that the provider has cached the prompt before the variants come.
         first = [await replays.pop(0)()] if state.control is None else []
         replayed = [*first, *await asyncio.gather(*(replay() for replay in replays), return_exceptions=True)]
         made: dict[int, Outcome] = {}
@@ -297,7 +300,7 @@ class TrialMaker:
         return Outcome(trial, variant, replay, spent=budget.spent)
 
     async def _finish(self, outcome: Perturbed, state: ExchangeTrial) -> PromptView | NotApplicable:
-        """Have the rewriter write the texts that a draft needs, until there is a variant."""
+        """Ask the rewriter for the texts of a draft until the variant is complete."""
         route = state.original.exchange.route
         while isinstance(outcome, Draft):
             if self._rewriter is None:
@@ -316,7 +319,8 @@ class TrialMaker:
                 strict=True,
             ):
                 if task.kind == "blocks" and not isinstance(rewritten, str) and rewritten.reason != "budget":
-                    texts.append("")  # nobody lists the parts: what is plain counts
+                    # Without the rewriter's list of blocks, the prompt is split by rules alone.
+                    texts.append("")
                     continue
                 if not isinstance(rewritten, str):
                     reason = "budget" if rewritten.reason == "budget" else f"rewriter_{rewritten.reason}"
@@ -326,7 +330,7 @@ class TrialMaker:
         return outcome
 
     async def _judge(self, state: ExchangeTrial, outcomes: Sequence[Outcome], booking: Booking) -> None:
-        """Judge all answers against the original's, in one call."""
+        """Judge all answers against the original answer, in one call."""
         original = state.original
         answered = [outcome for outcome in outcomes if outcome.answer is not None]
         paying, waiting = SCORING_BUDGET.set(booking.judge), SCORING_WAITS.set(state.can_wait)
@@ -352,7 +356,8 @@ class TrialMaker:
 def _swapped_model(scorer: TwoStageScorer, reference: Answer, candidate: Answer | None) -> Judgement | None:
     """Return a failed judgement if two models gave the answers; None if they came from the same model.
 
-    Servers name the backend in a stream and an alias in a whole answer, so the two names are not compared.
+    Some servers name the backend in a stream but an alias in a whole answer. So a streamed answer is not
+    compared with a whole one.
     """
     if candidate is None or not reference.model or not candidate.model or reference.model == candidate.model:
         return None

@@ -1,4 +1,4 @@
-"""Stock phrases of the languages that the simulation writes."""
+"""Stock phrases of each language that the simulated model writes and recognises."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 
 class Triple(NamedTuple):
-    """Three clauses without a final mark, as an answer tells them."""
+    """Three clauses of an incident report, without final punctuation."""
 
     problem: str
     event: str
@@ -17,7 +17,7 @@ class Triple(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """Words before an identifier where an answer lists it."""
+    """Labels before the identifiers in an answer."""
 
     ticket: str
     host: str
@@ -32,7 +32,7 @@ class Labels(NamedTuple):
 
 
 class Tones(NamedTuple):
-    """Openings of a sender of each tone."""
+    """Opening sentence of a message in each tone."""
 
     formal: str
     casual: str
@@ -43,41 +43,41 @@ class Tones(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """The stock phrases of one language. They hold no digits: every number comes from a prompt.
+    """Stock phrases of one language. They contain no digits: every number comes from a prompt.
 
-    The clauses name no incident, only its topic in quotation marks, as a proper noun: the simulation
-    can't translate, and doesn't pretend to.
+    The simulation can't translate. So the clauses don't describe the incident; they quote its topic as a
+    proper noun.
     """
 
     tag: str
     """BCP 47 tag."""
     names: tuple[str, ...]
-    """Names of the language in a prompt that asks for it, in lower case."""
+    """Lower-case names by which a prompt may ask for the language."""
     quote: str
-    """A template with `{}` that puts a name in quotation marks."""
+    """Template that puts quotation marks around `{}`."""
     labels: Labels
     good: Triple | None
-    """`problem` has the place `{topic}`. None = the catalogue's clauses are in this language."""
+    """Its `problem` contains `{topic}`. None = use the catalogue's clauses, which are in this language."""
     different: Triple | None
     worse: Triple
-    """`problem` has the place `{topic}`, `event` the places `{devices}` and `{minutes}`."""
+    """Its `problem` contains `{topic}`, its `event` `{devices}` and `{minutes}`."""
     stock: tuple[str, ...]
-    """Sentences without a final mark that a simulated translation is filled with."""
+    """Filler sentences for a simulated translation, without final punctuation."""
     function_words: frozenset[str]
-    """Frequent words that tell the language, in lower case."""
+    """Frequent lower-case words that identify the language."""
     rephrased: str
-    """Opens a paraphrase in which no word could be replaced."""
+    """Opening of a paraphrase that could replace no word."""
     swaps: tuple[tuple[str, str], ...]
-    """Words of equal meaning: a paraphrase puts the second where the first stands."""
+    """Pairs of synonyms; a paraphrase replaces the first with the second."""
     tones: Tones
     spaced: bool = True
     """True if words are written with spaces between them."""
     stop: str = "."
-    """The mark that ends a sentence."""
+    """Punctuation mark that ends a sentence."""
 
 
 def _phrases(tag: str, table: dict[str, Any]) -> Phrases:
-    """The phrases of a language as `phrases.toml` has them."""
+    """Return the phrases of a language from its table in `phrases.toml`."""
     lists = {name: tuple(table[name]) for name in ("names", "stock")}
     triples = {}
     for name in ("good", "different", "worse"):
@@ -93,12 +93,12 @@ def _phrases(tag: str, table: dict[str, Any]) -> Phrases:
 
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("phrases.toml").read_text("utf-8"))
 LANGUAGES: Final = tuple(_phrases(tag, table) for tag, table in _TABLES.items())
-"""All of them; English first."""
+"""Phrases of all languages; English first."""
 ENGLISH: Final = LANGUAGES[0]
 
 
 def phrases_for(tag: str) -> Phrases | None:
-    """The phrases of a BCP 47 tag: of the very tag, else of its language; None if there are none."""
+    """Return the phrases for a BCP 47 tag, else for its base language; None if there are none."""
     wanted = tag.strip().lower().replace("_", "-")
     base = wanted.partition("-")[0]
     exact = next((language for language in LANGUAGES if language.tag.lower() == wanted), None)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.protocol import Metric
 
 
-# Kept in memory; of 384 numbers each they take 30 MB.
+# Vectors cached in memory. At 384 numbers each they take 30 MB.
 _VECTORS = 10_000
 
 
@@ -33,9 +33,9 @@ class MetricColumn:
 
     metric: Metric
     family: str
-    """Metrics of one family share their blind spots."""
+    """Family of the metric; metrics of one family have the same blind spots."""
     encoder: str | None = None
-    """Name of the encoder behind it; its scores under another one are other scores."""
+    """Name of the encoder that the metric uses; scores of different encoders are not comparable."""
 
     @property
     def name(self) -> str:
@@ -44,7 +44,7 @@ class MetricColumn:
 
 
 def heuristic_columns() -> tuple[MetricColumn, ...]:
-    """Every metric that needs nothing; the steps of workflows are aligned by their texts."""
+    """Return all metrics that need neither encoder nor judge. They align workflow steps by their texts."""
     columns = []
     for heuristic in heuristics():
         columns.append(MetricColumn(heuristic, metric(heuristic.name).blind_as))
@@ -52,13 +52,13 @@ def heuristic_columns() -> tuple[MetricColumn, ...]:
 
 
 def chosen_columns(columns: Sequence[MetricColumn], names: Sequence[str]) -> tuple[MetricColumn, ...]:
-    """The columns of these names, in their order; of two with the same name the last one given."""
+    """Return the columns with these names, in the order of the names; the last of two with the same name."""
     by_name = {column.name: column for column in columns}
     return tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name)
 
 
 class CachedEncoder:
-    """Keeps the last vectors of an encoder: a golden is compared with many candidates."""
+    """Encoder with a cache of its latest vectors, since a golden is compared with many candidates."""
 
     def __init__(self, encoder: Encoder, model: str) -> None:
         self._encoder = encoder
@@ -66,30 +66,30 @@ class CachedEncoder:
         self._vectors = VectorCache(_VECTORS)
 
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Return a vector for each text; those that are not kept are encoded in one call."""
-        kept = {text: self._vectors.get(self._model, text) for text in texts}
-        remembered = {text: vector for text, vector in kept.items() if vector is not None}
-        if lacking := [text for text in kept if text not in remembered]:
-            for text, vector in zip(lacking, self._encoder.encode(lacking), strict=True):
-                remembered[text] = vector
+        """Return a vector for each text. Texts that are not cached are encoded in one call."""
+        cached = {text: self._vectors.get(self._model, text) for text in texts}
+        vectors = {text: vector for text, vector in cached.items() if vector is not None}
+        if missing := [text for text in cached if text not in vectors]:
+            for text, vector in zip(missing, self._encoder.encode(missing), strict=True):
+                vectors[text] = vector
                 self._vectors.put(self._model, text, vector)
-        return [remembered[text] for text in texts]
+        return [vectors[text] for text in texts]
 
 
 def load_encoder_columns(
     model: str | None, language_of: LanguageOf | None
 ) -> tuple[CachedEncoder, tuple[MetricColumn, ...]]:
-    """Load an encoder, and the metrics of workflows with steps aligned by it; takes seconds.
+    """Load an encoder, and the workflow metrics that align steps by its vectors. Takes seconds.
 
-    They take the place of the heuristics of the same name, see `chosen_columns`.
+    The columns replace the heuristics of the same names; see `chosen_columns`.
 
     Args:
-        model: name or folder of a sentence-transformers model, None = the packaged all-MiniLM-L6-v2.
-        language_of: tells a text's language.
+        model: Name or folder of a sentence-transformers model; None = the packaged all-MiniLM-L6-v2.
+        language_of: Identifies the language of a text.
 
     Raises: EmbeddingsUnavailableError.
     """
-    # Bars of the libraries would stand between our own lines.
+    # Progress bars of the libraries would break up the lines that we print.
     os.environ.setdefault("TQDM_DISABLE", "1")
     encoders: list[CachedEncoder] = []
 
@@ -109,16 +109,16 @@ def load_encoder_columns(
 def bert_score_column(
     bert: BertModel, language_of: LanguageOf | None, *, encoder: str | None
 ) -> MetricColumn:
-    """BERTScore of the steps of workflows.
+    """Return the column for BERTScore over workflow steps.
 
     Args:
-        bert: the model. If it is any other than the encoder as it is, no encoder is behind the column.
-        language_of: tells a text's language.
-        encoder: name or folder of the encoder, None = the packaged one.
+        bert: Model, layer and rescaling. With anything but the defaults the column names no encoder.
+        language_of: Identifies the language of a text.
+        encoder: Name or folder of the encoder, used if `bert` names no model; None = the packaged one.
 
     Raises: EmbeddingsUnavailableError.
     """
     name = bert.model or encoder
     loaded = load_bert_score(name, bert.layer, rescale=bert.rescale, language_of=language_of)
-    behind = (name or MINILM) if bert == BertModel() else None
-    return MetricColumn(StepBertScore(loaded), "semantic", behind)
+    encoder_name = (name or MINILM) if bert == BertModel() else None
+    return MetricColumn(StepBertScore(loaded), "semantic", encoder_name)
