@@ -175,7 +175,6 @@ def drawn_labels(labels: Iterable[Label], drawn: Iterable[Verdict]) -> DrawnLabe
 
 
 def _apart(first: Share, other: Share) -> bool:
-    """Return whether the intervals of two shares do not overlap."""
     if first.lower is None or first.upper is None or other.lower is None or other.upper is None:
         return False
     return first.lower > other.upper or other.lower > first.upper
@@ -225,7 +224,6 @@ def _of_group(
 
 
 def _most(ratings: Sequence[int | None]) -> int | None:
-    """Return the most frequent rating; None if two are equally frequent."""
     counted = Counter(ratings).most_common(2)
     tied = len(counted) > 1 and counted[0][1] == counted[1][1]
     return None if tied else counted[0][0]

@@ -251,7 +251,6 @@ class MeasuringWatch:
         return self._cause(reason, trouble.said, f"{trouble.step} Exchanges wait meanwhile.", now)
 
     def _stored(self, now: float, *, waits: bool) -> Iterable[HoldUp]:
-        """Yield what queue and counters show."""
         try:
             lag, counted = self._queue.lag(), merge(self._counters.read())
         except Exception as error:  # noqa: BLE001 - named boundary: whatever the store raises, it is away
@@ -292,7 +291,6 @@ class MeasuringWatch:
             watch.lost = losses
 
     def _lost(self, now: float) -> Iterable[HoldUp]:
-        """Yield the reasons for which routes lose their trials."""
         held: dict[str, list[str]] = {}
         for name, route in sorted(self._routes.items()):
             losses = route.lost - route.base

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from evenkeel.core.verdict import Control, Scoring, Verdict
-from evenkeel.monitor.estimate import bounded_mean
 
 VERDICT = Verdict(
     id="v",
@@ -20,8 +19,3 @@ VERDICT = Verdict(
     control=Control(rating=3),
 )
 """A judged trial in which nothing moved."""
-
-
-def paired_excess(plus, minus, zero, *, alpha=0.05):
-    """The mean of pairs in which only the trial shifted, only the resend, or both or none."""
-    return bounded_mean({-1.0: minus, 0.0: zero, 1.0: plus}, low=-1.0, alpha=alpha)

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.monitor.estimate import bounded_mean, proportion
+from evenkeel.monitor.estimate import bounded_mean, paired_excess, proportion
 from evenkeel.monitor.estimate.bounded_mean import SHARES, WEIGHTS, log_capital, weighted_mean
-from tests.monitor.planted_verdicts import paired_excess
 
 ALPHA = 0.05
 MEAN_SHARE = sum(weight * share for weight, share in zip(WEIGHTS, SHARES, strict=True))

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure, QualityScore
-from evenkeel.monitor.estimate import OUTCOMES, Counts, proportion
+from evenkeel.monitor.estimate import OUTCOMES, Counts, paired_excess, proportion
 from tests.kit.records import altered
-from tests.monitor.planted_verdicts import VERDICT, paired_excess
+from tests.monitor.planted_verdicts import VERDICT
 
 ALPHA = 0.05
 LETTERS = {(one.rating, one.quality, one.difference): one.letter for one in OUTCOMES.values()}

@@ -8,12 +8,12 @@ import pytest
 from evenkeel.core.cells import Limit
 from evenkeel.core.verdict import BASELINE, QualityScore, ToolStep
 from evenkeel.monitor.detect import Measure
-from evenkeel.monitor.estimate import Counts, outcome_of
+from evenkeel.monitor.estimate import Counts, outcome_of, paired_excess
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.fold.measures import observations
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
-from tests.monitor.planted_verdicts import VERDICT, paired_excess
+from tests.monitor.planted_verdicts import VERDICT
 
 ALIKE = altered(VERDICT, similarity=0.9, control_similarity=0.9, control_worse=False)
 WORSE = {"rating": 1, "similarity": 0.3, "quality": (QualityScore("faithfulness", 1, 3, 1),)}

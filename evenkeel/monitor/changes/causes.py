@@ -250,7 +250,6 @@ def _ruled_out(
 
 
 def _overlapping(marks: Sequence[ChangeMark], falls: Sequence[ChangeMark]) -> list[ChangeMark]:
-    """Return the marks that may have come while answers moved."""
     overlapping = []
     for mark in marks:
         if any(_overlap(mark, fall) for fall in falls):
@@ -259,7 +258,6 @@ def _overlapping(marks: Sequence[ChangeMark], falls: Sequence[ChangeMark]) -> li
 
 
 def _overlap(mark: ChangeMark, fall: ChangeMark) -> bool:
-    """Return whether a change may have come while answers moved."""
     return mark.begun_at <= fall.at and mark.at >= fall.begun_at
 
 

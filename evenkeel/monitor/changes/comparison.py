@@ -202,7 +202,6 @@ def _pooled(before: ChangeTally, after: ChangeTally, min_exchanges: int) -> Side
 
 
 def _single_rewordings(tally: ChangeTally) -> dict[str, Counts]:
-    """Return the counts of each perturbation that is one rewording."""
     counts = {}
     for name in tally.cells:
         if name != BASELINE and together_count(name) == 1:

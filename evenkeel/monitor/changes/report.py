@@ -290,7 +290,6 @@ def _of_record(
 
 
 def _of_silent(silent: SilentSide | None) -> Iterator[Finding]:
-    """Yield findings from reference prompts."""
     if silent is None:
         return
     yield of_references(silent.references)
@@ -299,7 +298,6 @@ def _of_silent(silent: SilentSide | None) -> Iterator[Finding]:
 
 
 def _moved(gate: GateReport | None) -> AskedAgain:
-    """Return the outcome of the goldens; "" if that is not settled."""
     if gate is None or not gate.settled:
         return ""
     return "moved" if gate.verdict is GateVerdict.REGRESSION else "same"

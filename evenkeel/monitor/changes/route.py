@@ -55,7 +55,6 @@ _BLOCKS_KEPT: Final = 12
 
 
 def _append(latest: list[float], value: float, most: int) -> None:
-    """Append to a list of which only so many are kept."""
     latest.append(value)
     if len(latest) > most:
         del latest[0]

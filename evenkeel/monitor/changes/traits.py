@@ -74,6 +74,5 @@ def traffic(verdict: Verdict) -> dict[str, str]:
 
 
 def _tenth(share: float) -> str:
-    """Return the tenth that a share lies in, "70 to 80 %"."""
     lower = min(9, int(share * 10)) * 10
     return f"{lower} to {lower + 10} %"

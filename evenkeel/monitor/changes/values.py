@@ -126,7 +126,6 @@ class ValueWatch(Struct):
         return None if before is None else Switch(before, value)
 
     def _has_left(self, value: str) -> bool:
-        """Return whether a value was absent from the last 24 exchanges."""
         return value not in self.latest[-MOST:]
 
     def _most_frequent(self, new: str) -> str | None:

@@ -157,7 +157,6 @@ class Alert:
         return self._raised_at if self.over else self._gathered()
 
     def _gathered(self) -> float:
-        """Evidence of the measures that are not over already."""
         gathered, over, watches = 0.0, self.over, self._watches
         for measure, weight in self._weights.items():
             if over and measure in over:
@@ -230,7 +229,6 @@ class Alert:
         return next((name.value for name in alarm if name.dimension == "client"), "")
 
     def _raised(self) -> AlertChange | None:
-        """Mark the measure with the most evidence as over if all measures together have enough."""
         gathered = self._gathered()
         if gathered < self.rules.mean_trials_between_false_alarms:
             return None
@@ -259,7 +257,6 @@ class Alert:
 
     @property
     def _is_segment_gone(self) -> bool:
-        """Return whether the segment that is over its limit no longer comes."""
         segment = self.segments.find(self.segment)
         return segment is None or self.segments.trials - segment.last >= _GONE_AFTER
 

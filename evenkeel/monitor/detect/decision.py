@@ -117,5 +117,4 @@ def decide(measures: Sequence[SwitchMeasure]) -> SwitchDecision:
 
 
 def _scaled(estimate: Estimate, factor: float) -> Estimate:
-    """Return an estimate in units that are so many times smaller."""
     return Estimate(estimate.value * factor, estimate.lower * factor, estimate.upper * factor, estimate.n)

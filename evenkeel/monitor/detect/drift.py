@@ -137,8 +137,6 @@ class DriftChange:
 
 @dataclass(slots=True)
 class _Tally:
-    """Count of the trials of one stratum, or of all under a judge."""
-
     trials: int = 0
     hits: float = 0.0
     """Number of hits; whole unless a baseline was approved."""
@@ -423,7 +421,6 @@ class DriftAlert:
         self.suspicion = min(MOST_SUSPICION, max(0.0, self.suspicion + gained))
 
     def _seen(self, stratum: Stratum) -> _Tally:
-        """Return the tally of a trial's stratum, and mark it as newest."""
         tally = self._strata.pop(stratum, None)
         if tally is None:
             return self._begin(stratum)
@@ -457,7 +454,6 @@ class DriftAlert:
         return rate if is_alone else (hits + _BORROWED * rate) / (trials + _BORROWED)
 
     def _bet(self, stratum: Stratum, hit: int, effect: float) -> None:
-        """Bet on a rise and on a fall."""
         rate, margin = self._rate(stratum), self.rules.tolerance / 2
         rise, fall = self._rise, self._fall
         rise.bet(_ENTERING, (1 - rate) / rate, effect, wins=hit == 1)

@@ -265,7 +265,6 @@ class Gate:
         return answer == "may_switch" and not self._too_many(self._asked)
 
     def _decision(self, names: Sequence[str]) -> SwitchDecision:
-        """Return the decision by some of the measures."""
         rules = self.rules
         return decide(
             [SwitchMeasure(name, self._runs[name].mean, rules.limit, rules.tolerance) for name in names]
@@ -344,7 +343,6 @@ class Gate:
         return left_out + failed > self.rules.most_unmeasured + _SLACK
 
     def _close(self) -> None:
-        """Count the cluster that is complete."""
         for name, run in self._runs.items():
             if not run.open:
                 continue
@@ -389,7 +387,6 @@ class Gate:
         return (GateVerdict.PASS if self.rules.undecided == "pass" else GateVerdict.UNDECIDED), False, ""
 
     def _trouble(self, measured: int) -> str:
-        """Return the reason why the goldens allow no verdict; "" if they do."""
         if self._goldens == 0:
             return "there is no golden to ask"
         if self._too_many(self._asked) or measured == 0:

@@ -191,7 +191,6 @@ class ReferenceTest(Struct):
         )
 
     def _ranked(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:
-        """Take the rank of one call; return the evidence if it suffices."""
         rank = answered.rank
         if rank is None:
             return None

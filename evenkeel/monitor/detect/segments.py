@@ -153,7 +153,6 @@ class Segments(Struct):
         return observed_segments
 
     def _place(self, dimension: Dimension, value: str) -> TrafficSegment | None:
-        """Return a new segment if its dimension has a place for it."""
         others = self.places.setdefault(dimension, {})
         if len(others) >= PLACES:
             idlest = min(others, key=lambda other: others[other].last)

@@ -7,7 +7,7 @@ function of counts, so an estimate can be recomputed from the verdict log by any
 """
 
 from evenkeel.monitor.estimate.blocks import BLOCK, CellEffects, DesignEffect
-from evenkeel.monitor.estimate.bounded_mean import bounded_mean, proportion, weighted_mean
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean, paired_excess, proportion, weighted_mean
 from evenkeel.monitor.estimate.counts import (
     OUTCOMES,
     Counts,
@@ -31,6 +31,7 @@ __all__ = [
     "ToolCounts",
     "bounded_mean",
     "outcome_of",
+    "paired_excess",
     "proportion",
     "rollup_estimates",
     "weight_of",

@@ -153,6 +153,24 @@ def proportion(
     return weighted_mean(histogram, alpha=alpha, min_observations=min_trials, effect=effect)
 
 
+def paired_excess(
+    plus: int, minus: int, zero: int, *, alpha: float = 0.05, min_pairs: int = 1
+) -> Estimate | None:
+    """Return the rate of shifts in the variant minus that in the identical resend of the same exchanges.
+
+    Pairs of the same exchange share the resend, so an exchange should give one pair at most.
+
+    Args:
+        plus: pairs that shifted only in the variant.
+        minus: pairs that shifted only in the identical resend.
+        zero: pairs in which both or neither shifted.
+        alpha: as `bounded_mean`.
+        min_pairs: an estimate from fewer is None.
+    """
+    histogram = {-1.0: minus, 0.0: zero, 1.0: plus}
+    return bounded_mean(histogram, low=-1.0, alpha=alpha, min_observations=min_pairs)
+
+
 @lru_cache(maxsize=4096)
 def _weighted_mean(
     observed: tuple[tuple[float, float, int], ...], low: float, high: float, alpha: float, effect: float
@@ -178,8 +196,6 @@ def _weighted_mean(
 
 
 class _Bets(NamedTuple):
-    """Stakes on each observation, and the number of times it occurred."""
-
     counts: Column
     stakes: Stakes
     left: Stakes

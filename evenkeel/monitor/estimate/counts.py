@@ -389,7 +389,6 @@ class Counts(Struct):
         )
 
     def _by_sign(self, counted: Callable[[RatedOutcome], bool]) -> dict[str, int]:
-        """Return the number of trials with some outcomes, by the sign of their weight."""
         counts: dict[str, int] = {}
         for word, count in self.words.items():
             if counted(OUTCOMES[word[0]]):
@@ -500,7 +499,6 @@ def _weight(by_sign: Mapping[str, int]) -> float:
 
 
 def _between(estimate: Estimate, least: Estimate | None, most: Estimate | None) -> Estimate:
-    """Return an estimate with the lower end of one interval and the upper end of another."""
     assert least is not None
     assert most is not None
     return replace(estimate, lower=min(least.lower, estimate.value), upper=max(most.upper, estimate.value))

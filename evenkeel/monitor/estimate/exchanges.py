@@ -176,7 +176,6 @@ def rollup_estimates(
 
 
 def _spread(share: Estimate) -> Estimate:
-    """Convert a share in [0, 1] into a difference in [−1, 1]."""
     return Estimate(2 * share.value - 1, 2 * share.lower - 1, 2 * share.upper - 1, share.n)
 
 

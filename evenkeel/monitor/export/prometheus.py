@@ -361,7 +361,6 @@ class MonitorReading:
 
 
 def _filled(reading: MonitorReading, *, detail: bool) -> Iterator[tuple[SeriesBlock, Sequence[Any]]]:
-    """Yield the blocks with their reports."""
     cells, rollups = reading.cells(), reading.rollups()
     shown = recent(cells)
     cell_groups = by_place(shown)

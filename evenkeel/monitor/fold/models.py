@@ -141,7 +141,6 @@ class RouteModels(Struct):
         return leaving
 
     def _idle(self) -> str | None:
-        """Return the model without real traffic that was idle longest; None if all have some."""
         idle = []
         for name, model in self.placed.items():
             if model.exchanges < NEEDED or self.exchanges - model.last > IDLE:

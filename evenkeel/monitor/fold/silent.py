@@ -218,7 +218,6 @@ class SilentChanges:
         return models.observe(sighting.requested_model, now)
 
     def _tests(self, route: str, model: str) -> ModelTests | None:
-        """Return the tests of a requested model; None if it has no place."""
         if model == OTHER_MODEL or self._models[route].name_of(model) == OTHER_MODEL:
             return None
         tests = self.tests.get((route, model))

@@ -240,7 +240,6 @@ class MonitorState:
         return FoldOutcome(events, trend)
 
     def _sighted(self, logged: LoggedSighting) -> list[AlertEvent]:
-        """Take an answer to a reference prompt, or a round of a judge's panel."""
         sighting = logged.sighting
         now = self._seen_clock.add(sighting.at)
         watch, dropped = self._watch(sighting.route), self._silent.dropped
@@ -307,7 +306,6 @@ class MonitorState:
         return models
 
     def _model(self, verdict: Verdict) -> str:
-        """Return the name that a verdict's model is counted under."""
         route = verdict.route
         model = self._places(route).name_of(verdict.model)
         if model != verdict.model:
@@ -332,7 +330,6 @@ class MonitorState:
         return events if leaving is None else events + self._dropped(route, leaving, logged)
 
     def _without_traffic(self, route: str) -> list[Cell]:
-        """Return the cells of a route that have an alert although their model is idle."""
         models = self._places(route)
         alarmed = [self._cells[key] for key in sorted(self._alarmed) if key[0] == route]
         return [cell for cell in alarmed if models.is_idle(cell.key.model)]
@@ -394,7 +391,6 @@ class MonitorState:
         return cell
 
     def _former_cell(self, route: str, perturbation: str) -> Cell | None:
-        """Return the cell of the model that was scored last on a route; None if there is none yet."""
         latest: Cell | None = None
         for cell in self._cells.values():
             if cell.key.route != route or cell.key.perturbation != perturbation or cell.scored_at is None:
@@ -412,7 +408,6 @@ class MonitorState:
         return rules
 
     def _follow(self, logged: LoggedVerdict, outcome: RatedOutcome | str) -> RouteWatch:
-        """Take the verdict into its route's history, and mark the changes that it completes."""
         route = logged.verdict.route
         history = self._watch(route)
         for change in history.observe(logged.verdict, outcome, logged.offset):
@@ -442,7 +437,6 @@ class MonitorState:
         self._watch(route).mark(change)
 
     def _era(self, route: str) -> int:
-        """Return the number of changes of a route."""
         history = self._routes.get(route)
         return history.era if history else 0
 
@@ -494,7 +488,6 @@ class MonitorState:
         return [self._report(cell, retired=cell.key.parts[:2] in retired) for cell in self._sorted]
 
     def _retired(self) -> set[tuple[str, str]]:
-        """Return route and model of the models that no longer answer."""
         retired = set()
         for route, model in {cell.key.parts[:2] for cell in self._sorted}:
             watch = self._routes.get(route)

@@ -111,7 +111,6 @@ class IncidentBook:
         return opened
 
     def _of_change(self, event: AlertEvent) -> Incident:
-        """Find or open the incident of a silent change."""
         for incident in self._here(event.route):
             if incident.change == event.change:
                 return incident
@@ -181,7 +180,6 @@ class IncidentBook:
         return IncidentCause(incident, incident.change, (*incident.later, *more)[-MOST_MARKS:])
 
     def _at_work(self, route: str) -> Incident | None:
-        """Return the open incident of a route whose change is in the traffic."""
         for incident in self._here(route):
             if incident.closed_at is None and incident.up and incident.stated:
                 return incident
@@ -228,7 +226,6 @@ def _may_explain(marks: tuple[ChangeMark, ...], incident: Incident) -> bool:
 
 
 def _unexplained(incidents: Iterable[Incident]) -> Incident | None:
-    """Return the first incident without a change that may be why; None if there is none."""
     return next((incident for incident in incidents if not incident.stated), None)
 
 

@@ -74,7 +74,6 @@ class Case:
 
 
 def _joined(marks: Iterable[tuple[ChangeMark, ...]]) -> tuple[ChangeMark, ...]:
-    """Return the marks of several incidents, each once."""
     joined = {}
     for those in marks:
         for mark in those:

@@ -135,7 +135,7 @@ class Incident:
     learned: bool = False
     """True if its change was noticed only after it was opened."""
     stay: Stay = field(default_factory=Stay)
-    """Whether the values of its change are still in the traffic."""
+    """Duration of the values of its change in the traffic."""
     again: int = 0
     """Exchanges with the new value since somebody said that it was rolled back."""
 
@@ -341,7 +341,6 @@ def _plain(mark: ChangeMark) -> dict[str, Any]:
 
 
 def _after(mark: ChangeMark, part: Part) -> bool:
-    """Return whether an alert came after a change and is about its new value."""
     return part.raised.at >= mark.at and (mark.kind != kinds.MODEL or part.raised.model == mark.after)
 
 

@@ -100,7 +100,6 @@ def _alert_json(part: Part) -> dict[str, Any]:
 
 
 def _excess(event: AlertEvent) -> str:
-    """Describe which measure crossed which limit, and the source of the limit."""
     verbs = _RAISED if event.kind == "raised" else _RESOLVED
     verb = verbs.get(event.measure, verbs["content"])
     sentence = _MEASURED.get(event.measure, _MEASURED["content"]).format(points=100 * (event.value or 0.0))
@@ -138,7 +137,6 @@ def _ended(event: AlertEvent) -> str:
 
 
 def _change_raised(event: AlertEvent) -> str:
-    """Describe when a silent change began, how different answers are, and the causes that are ruled out."""
     facts = event.facts
     where = f"{event.model or 'the model'} on {event.route}"
     beside = "; ".join(f"{kinds.NAMES[mark.kind]} “{mark.before}” → “{mark.after}”" for mark in facts.beside)

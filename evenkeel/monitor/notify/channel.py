@@ -205,7 +205,6 @@ class Channel:
         return settled
 
     def _is_due(self, waiting: _Waiting, now: float) -> bool:
-        """Return whether no further events are expected soon: one message is easier to read than two."""
         window_s, waited_s = self._pace.window_s, now - waiting.since
         quiet = now - waiting.latest >= window_s / 3
         return waited_s >= window_s and (quiet or waited_s >= 2 * window_s)

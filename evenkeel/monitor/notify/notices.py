@@ -311,7 +311,6 @@ class Writer:
         return replace(notice, facts=facts, examples=tuple(examples))
 
     def _edited(self, incident: Incident) -> list[str]:
-        """Describe the words of the prompt that changed, shortened."""
         edits = self._edits(incident.routes[0], incident.stated)
         if not edits:
             return []
@@ -323,7 +322,6 @@ class Writer:
         return f"{self._console_url}/{folder}/{quote(name, safe='')}" if self._console_url else ""
 
     def _contact(self, incident: Incident) -> Contact:
-        """Return the contact of the incident's routes; where they differ, with the names of the routes."""
         owners, runbooks, rollbacks = {}, {}, {}
         for route in incident.routes:
             contact = self._contacts.get(route)
@@ -361,7 +359,6 @@ class Writer:
         return [f"{measured}, {self._affected(parts, is_known=incident.stated != ())}", *sentences]
 
     def _tools(self, incident: Incident) -> list[str]:
-        """Describe the change in tool calls that the incident's rewordings cause most."""
         tools = []
         for part in incident.present:
             report = self._report(part) if part.raised.what == "excess" else None
@@ -418,7 +415,6 @@ class Writer:
         return [*self._drift("resends", parts), *self._drift("rewordings", parts)]
 
     def _drift(self, of: Literal["resends", "rewordings"], parts: Sequence[Part]) -> list[str]:
-        """Describe the share of changed answers where it is largest, in rewordings or identical resends."""
         those = []
         for part in parts:
             if (part.raised.perturbation == BASELINE) == (of == "resends"):
@@ -448,7 +444,6 @@ class Writer:
 
 
 def _capitalized(sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return clauses as sentences."""
     return tuple(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
 
 
@@ -476,7 +471,6 @@ _MOST_NAMED: Final = 12
 
 
 def _news(incident: Incident, sent: ChannelState | None) -> list[str]:
-    """Return what is new since the last message."""
     if sent is None:
         return []
     if sent.phase == "resolved":
@@ -490,7 +484,6 @@ def _news(incident: Incident, sent: ChannelState | None) -> list[str]:
 
 
 def _context(incident: Incident) -> list[str]:
-    """Return the change before an incident, and who works on it."""
     lines = []
     if _always(incident):
         lines.append("how they were before that is not known")
@@ -531,7 +524,6 @@ def log_line(incident: Incident) -> str:
 
 
 def _always(incident: Incident) -> bool:
-    """Return whether answers are not known to have ever been better."""
     return incident.effect in _ALWAYS and incident.from_the_start
 
 
@@ -561,7 +553,6 @@ _MOST_ROUTES: Final = 4
 
 
 def _said(incident: Incident) -> str:
-    """Return the change that is stated in the traffic: "a → b"."""
     return _changes(incident.stated)
 
 
@@ -599,7 +590,6 @@ def _measured(part: Part, report: CellReport | None) -> str:
 
 
 def _holds(report: CellReport) -> bool:
-    """Return whether a cell is within its limit, by its interval since the last change."""
     above = report.current.excess
     return above is not None and above.upper <= report.detection.threshold
 

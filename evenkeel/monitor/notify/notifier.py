@@ -66,7 +66,6 @@ class Notifier:
         return delivered
 
     def _announce_states(self, incidents: Sequence[Incident], changed: set[str]) -> None:
-        """Announce each new state or effect of the incidents that have events."""
         for incident in incidents:
             state = incident.state, incident.effect
             if incident.id in changed and self._announced.get(incident.id) != state:

@@ -38,8 +38,6 @@ _MOST_TEXT: Final = 2_900
 
 
 class _Poster:
-    """Client that posts JSON and records why a post failed."""
-
     def __init__(self, client: httpx2.Client | None) -> None:
         self._client = client
         self.problem = ""
