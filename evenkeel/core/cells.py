@@ -374,9 +374,9 @@ class CellReport:
 
     @property
     def standing_words(self) -> str:
-        """Words for its standing. The interval may hold the limit again while an alert is up."""
+        """Words for its standing. The value may be below the limit again while an alert is up."""
         excess = self.current.excess
-        if self.standing == "over" and (excess is None or excess.lower <= self._content_limit):
+        if self.standing == "over" and (excess is None or excess.lower < self._content_limit):
             return "over its limit when its alert was raised"
         return STANDINGS[self.standing]
 

@@ -297,7 +297,11 @@ def document(report: Report) -> Document:
         ReportSection("Models", (_models(report),)),
         ReportSection("Rewordings", (_rewordings_table(report),)),
         _listed("Incidents", [_incident_line(incident) for incident in report.incidents], "None."),
-        _listed("Changes", [_change_line(change) for change in report.changes], "None was noticed."),
+        _listed(
+            "Changes",
+            [_change_line(change, report.incidents) for change in report.changes],
+            "None was noticed.",
+        ),
         _listed("Not measured", list(_gaps(report)), "Every trial was rated."),
         ReportSection("Cost by route", (_spend("Route", report.costs),)),
         ReportSection("Cost by day", (_spend("Day", _by_date(report.days)),)),
@@ -439,12 +443,15 @@ def _incident_line(incident: Incident) -> str:
     return f"{words} ({incident.id})"
 
 
-def _change_line(change: ChangeReport) -> str:
-    effect = f" {change.silent.summary}" if change.silent is not None else ""
-    return (
-        f"{figures.date_and_time(change.at)}: {change.route}: {change.said}; this "
-        f"coincided with {change.coincided}.{effect} ({change.id})"
-    )
+def _change_line(change: ChangeReport, incidents: list[Incident]) -> str:
+    """Return a change with its effect; where it led to an incident, that says the effect."""
+    effect = f"{change.said}; this coincided with {change.coincided}."
+    for incident in incidents:
+        if incident.change == change.id:
+            effect = f"{change.title}. It led to the incident {incident.id}."
+    silent = f" {change.silent.summary}" if change.silent is not None else ""
+    where = f"{figures.date_and_time(change.at)}: {change.route}"
+    return f"{where}: {effect}{silent} ({change.id})"
 
 
 def _failures(report: Report) -> dict[str, dict[str, int]]:

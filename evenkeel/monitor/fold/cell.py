@@ -206,6 +206,21 @@ class Cell:
             self._since = self._estimates_of(self.since_change(era), settings)
         return self._since
 
+    def above_noise(self, counts: Counts, settings: MonitorSettings) -> Estimate | None:
+        """Return the points above noise of some of the cell's trials, as a share; None for the control.
+
+        While an alert on content is up, the interval begins at the limit: the alert has shown, with an error
+        of its own, that answers move more than that. Intervals alone are slower, since they allow for traffic
+        that depends on itself from the first trial on.
+        """
+        if self.alert is None:
+            return None
+        excess = counts.excess(alpha=settings.alpha, min_trials=max(settings.min_trials, 1))
+        if excess is None or Measure.CONTENT not in self.alert.over:
+            return excess
+        limit = self.alert.rules.limits[Measure.CONTENT].value
+        return replace(excess, lower=limit) if excess.lower < limit < excess.value else excess
+
     def _estimates_of(self, counts: Counts, settings: MonitorSettings) -> WindowEstimates:
         alpha, min_trials = settings.alpha, settings.min_trials
         if counts.trials < max(min_trials, 1):
@@ -214,7 +229,7 @@ class Cell:
             trials=counts.trials,
             content_delta=counts.content_delta(alpha=alpha, min_trials=min_trials),
             robustness=counts.robustness(alpha=alpha, min_trials=min_trials),
-            excess=counts.excess(alpha=alpha, min_trials=min_trials) if self.alert is not None else None,
+            excess=self.above_noise(counts, settings),
         )
 
     def segment_report(self, settings: MonitorSettings) -> SegmentReport | None:
@@ -347,7 +362,7 @@ def cell_report(
         retired=retired,
         estimates=replace(
             estimates,
-            excess=estimates.excess if alert else None,
+            excess=cell.above_noise(cell.counts, settings),
             loss=estimates.loss if alert else None,
         ),
         since_change=since_change,

@@ -13,7 +13,6 @@ from evenkeel.stores.verdict_log import LoggedApproval
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenkeel.core.cells import Estimate
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.changes.silent import Closed
     from evenkeel.monitor.detect import AlertChange, Baseline, DriftChange
@@ -43,7 +42,7 @@ class FoldOutcome(NamedTuple):
 def trend_point(cell: Cell, at: float, settings: MonitorSettings, era: int) -> TrendPoint:
     """Return the cell's estimates since the last change: an average over all trials would lag in a chart."""
     counts, alert, least = cell.since_change(era), cell.alert, max(settings.min_trials, 1)
-    excess = counts.excess(alpha=settings.alpha, min_trials=least) if alert else None
+    excess = cell.above_noise(counts, settings)
     # A chart draws one interval. The others would take two thirds of the time of folding.
     return TrendPoint(
         at=at,
@@ -137,10 +136,6 @@ def cells_dropped(
     return [replace(event, reason="retired", facts=AlertFacts(gone="place")) for event in events]
 
 
-def _excess(cell: Cell, settings: MonitorSettings) -> Estimate | None:
-    return cell.counts.excess(alpha=settings.alpha, min_trials=settings.min_trials)
-
-
 def _event(
     cell: Cell,
     logged: LoggedVerdict | LoggedApproval,
@@ -155,7 +150,7 @@ def _event(
     else:
         verdict, at, trace_id = logged.verdict.id, logged.verdict.scored_at, logged.verdict.trace_id
         cause = verdict
-    excess = _excess(cell, settings)
+    excess = cell.above_noise(cell.counts, settings)
     # Follows from the entry and the cell, so that a fold of the same log names the event the same.
     return AlertEvent(
         id=_named(what, kind, cause, *cell.key.parts),

@@ -578,8 +578,7 @@ def _measured(part: Part, report: CellReport | None) -> str:
     """Describe how far answers moved: by the cell's figure if that is over the limit, else by the alert."""
     event = part.raised
     above = report.current.excess if report else None
-    # Alerts are raised before intervals are narrow: "100 points [-96, 100]" would tell nobody anything.
-    if report is None or above is None or above.lower <= report.detection.threshold:
+    if report is None or above is None or above.lower < report.detection.threshold:
         return _lately(part)
     ends = f"[{100 * above.lower:.0f}, {100 * above.upper:.0f}]"
     noise = f"{100 * above.value:.0f} points above noise {ends}"
