@@ -38,7 +38,7 @@ class InputRow:
         return InputError(f'{self.source}, {self.place}, field "{field}": {problem}')
 
     def has(self, field: str) -> bool:
-        """Tell whether the field holds something."""
+        """Return whether the field holds something."""
         return not is_missing(self.cells.get(field))
 
     def text(self, field: str, default: str | None = None) -> str:
@@ -76,7 +76,7 @@ class InputRow:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a cell holds nothing, or one of the usual words for nothing."""
+    """Return whether a cell holds nothing, or one of the usual words for nothing."""
     return (
         value is None
         or (isinstance(value, str) and value.strip().lower() in MISSING)

@@ -203,7 +203,7 @@ def _is_tool_result(message: dict[str, Any]) -> bool:
 
 
 def _is_own(tool: object) -> bool:
-    """Tell whether a tool is run by the client; the simulation has no others."""
+    """Return whether a tool is run by the client; the simulation has no others."""
     return not isinstance(tool, dict) or tool.get("type", "custom") == "custom"
 
 
@@ -384,7 +384,7 @@ def _read_item(where: str, raw: object) -> PromptMessage:
 
 
 def _is_function(tool: object) -> bool:
-    """Tell whether a tool is run by the client; the simulation has no others."""
+    """Return whether a tool is run by the client; the simulation has no others."""
     return not isinstance(tool, dict) or tool.get("type", "function") == "function"
 
 

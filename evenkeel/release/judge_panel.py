@@ -142,6 +142,7 @@ class JudgePanel:
             highest = verdict.rating == _HIGHEST
             if free <= 0:
                 return
+            # Half of the places for the highest rating: a panel of 3s alone would not show a milder judge.
             if verdict.id in panel_ids or taken[highest] >= MOST // 2:
                 continue
             evidence = readable_evidence(self._verdicts, verdict.id)
@@ -228,6 +229,7 @@ class JudgePanel:
                 for pair, rating in zip(some, rated, strict=True):
                     if isinstance(rating.outcome, int):
                         got[pair.id] = rating.outcome
+                # A judge that rates none of several pairs is down: the others would fail as well.
                 if not got:
                     break
                 ratings |= got

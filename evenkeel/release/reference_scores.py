@@ -105,6 +105,7 @@ class ReferenceScores:
         finally:
             SCORING_BUDGET.reset(paying)
             held = booked.close()
+            # A call that was cancelled has been booked without being reported: the higher figure holds.
             spent = Spend(max(reported.tokens, booked.spent.tokens), max(reported.usd, booked.spent.usd))
             await asyncio.to_thread(self.costs.settle, held, reference.route, {"judge": spent})
         return _scored(reference.id, judgement)

@@ -33,7 +33,7 @@ class CellFigure(NamedTuple):
 
     @property
     def covered(self) -> bool:
-        """Tell whether the interval holds the planted value."""
+        """Return whether the interval holds the planted value."""
         return bool(self.estimate["lower"] <= self.planted <= self.estimate["upper"])
 
 
@@ -55,7 +55,7 @@ class TruthComparison:
 
     @property
     def good(self) -> bool:
-        """Tell whether few cells were missed, and any was measured."""
+        """Return whether few cells were missed, and any was measured."""
         return self.cells > 0 and self.missed <= _TOLERATED_MISSES * self.cells
 
 

@@ -113,6 +113,7 @@ def rate_similarity(reference: str, candidate: str) -> SimulatedRuling:
     2 = good against different (two sides of one incident) or other identifiers, 1 = anything else.
     Format, language and wording do not count. Others: `_compare`.
     """
+    # The simulated model's answers differ in layout between formats, which is no difference of content.
     if " ".join(reference.split()) == " ".join(candidate.split()):
         return SimulatedRuling(3, "the texts are equal")
     left, right = recognise(reference), recognise(candidate)

@@ -39,7 +39,7 @@ class WireError(Exception):
 
     @property
     def is_callers(self) -> bool:
-        """Tell whether the request is to blame, not the server."""
+        """Return whether the request is to blame, not the server."""
         return self.status < _FIRST_SERVER_ERROR
 
     def body(self) -> bytes:
@@ -133,7 +133,7 @@ def read_temperature(raw: dict[str, Any]) -> float | None:
 
 
 def wants_usage(raw: dict[str, Any]) -> bool:
-    """Tell whether a stream is to end with token counts: `stream_options` of chats and completions.
+    """Return whether a stream is to end with token counts: `stream_options` of chats and completions.
 
     Raises: WireError (400) if the options are no object.
     """

@@ -275,7 +275,7 @@ def rewrite(messages: Sequence[PromptMessage], subjects: Subjects | None = None)
 
 
 def is_rewriting(original: str, text: str) -> bool:
-    """Tell whether a text is what the simulated rewriter makes of the original, in any tone or language."""
+    """Return whether a text is what the simulated rewriter makes of the original, in any tone or language."""
     return (
         text == paraphrase(original)
         or any(text == in_tone(original, tone) for tone in Tones._fields)

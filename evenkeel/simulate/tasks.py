@@ -91,7 +91,7 @@ class PromptTask:
         return _FIELD.sub(filled, self._words["input"])
 
     def asked_by(self, words: str) -> bool:
-        """Tell whether a prompt is of this task: whether it names enough of its parts.
+        """Return whether a prompt is of this task: it names enough of its parts.
 
         Args:
             words: The prompt as of `spoken`.

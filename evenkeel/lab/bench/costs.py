@@ -108,6 +108,7 @@ def planned(
     expenses: dict[str, Spend] = defaultdict(lambda: NOTHING)
     calls = 0
     for task in protocol.tasks:
+        # Applying every kind to every issue would take minutes, so the first issue stands for all.
         if not items:
             break
         pairs, asked, texts = _applicable(protocol, items[0], task, rewriter=rewriter is not None)

@@ -162,6 +162,7 @@ def read_models(
         if at is None:
             raise InputError(f'{path}, model "{entry.name}": has no base_url, and there is no --base-url')
         headers = read_key(variable, entry.api_key_header)
+        # A key belongs to an origin: a model elsewhere that names none is asked without it.
         if entry.api_key_env is None and headers:
             there = upstream_at(at)
             home = home or there

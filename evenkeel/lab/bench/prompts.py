@@ -169,5 +169,5 @@ async def make_case(
 
 
 def is_trouble(reason: str) -> bool:
-    """Tell whether a kind was left out because something failed, not because it does not apply."""
+    """Return whether a kind was left out because something failed, not because it does not apply."""
     return reason.startswith(_TROUBLES)

@@ -168,6 +168,7 @@ def _counts(trials: Iterable[BenchTrial]) -> Counts:
 def _robustness(counts: Counts) -> float | None:
     content, quality = counts.content_delta_value, counts.quality_delta_value
     if content is None or quality is None:
+        # Where nothing moved no quality was asked, and nothing was lost.
         return 1.0 if content == 0 else None
     return 1 - content * quality
 

@@ -239,6 +239,7 @@ class Rounds:
             candidate = await self._models.ask(model, variant.view, f"{run} {variant.kind}")
         if isinstance(candidate, Failure):
             return BenchTrial(*at, failure=candidate.reason)
+        # An endpoint that swaps its model in between would be measured as fragile.
         if reference.model and candidate.model and reference.model != candidate.model:
             return BenchTrial(*at, failure="model_changed")
         # What the answers rest on: the prompt that both had, which for a format is the one without it.
@@ -288,6 +289,7 @@ class Rounds:
                 # In another language right values are worded otherwise than the gold.
                 if pair.wanted.language is None:
                     trial = replace(trial, rating=rating_by_gold(quality, trial.rating))
+        # Neither a judge nor the expected entities decided.
         if trial.shifted is None:
             return BenchTrial(*at, failure=failures[0].reason if failures else "no_judge")
         if not trial.shifted or any(score.changed for score in scores):
@@ -312,7 +314,7 @@ def answer_text(answer: Answer) -> str:
 def _at(
     model: ModelUnderTest, case: TaskPrompt, variant: TaskVariant, run: int
 ) -> tuple[str, str, str, str, int]:
-    """Which trial it is."""
+    """Model, issue, task, kind and run of a trial."""
     return model.name, case.item, case.task.value, variant.kind, run
 
 

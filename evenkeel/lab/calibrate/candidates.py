@@ -65,6 +65,7 @@ def make_candidates(goldens: Sequence[Golden], damage: Damage, seed: int) -> Can
                 try:
                     answer = degradation.apply(golden.answer, severity, rng)
                 except WorkflowError as error:
+                    # Short workflows and tool calls cannot be damaged in every way: counted, not scored.
                     undegradable[f"{degradation.mode}: {error.reason}"] += 1
                     continue
                 level = DamageLevel(degradation.mode, severity)

@@ -46,7 +46,7 @@ _MS_DIGITS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoringOptions:
-    """Which metrics score, and how."""
+    """Choice of the metrics that score, and of their models."""
 
     metrics: tuple[str, ...] = ()
     """Metrics to compute; empty = all that apply."""

@@ -58,7 +58,7 @@ class Move(StrEnum):
 
 
 def move(before: float, after: float, claim: float) -> Move:
-    """Tell how a rating moved between the plain question and the attacked one."""
+    """Return how a rating moved between the plain question and the attacked one."""
     if before == after:
         return Move.UNCHANGED
     if after == claim:

@@ -100,6 +100,7 @@ class ReplyCache:
     def add(self, key: str, reply: Reply) -> None:
         """Remember a reply, unless the endpoint rather than the judge failed."""
         outcome = reply.outcome
+        # A refusal is the judge's answer; a timeout says nothing about it and is asked for again.
         if isinstance(outcome, Failure) and outcome.reason not in FINAL:
             return
         self._replies[key] = reply

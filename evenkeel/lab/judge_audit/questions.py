@@ -277,7 +277,7 @@ def _conditions(design: Design, strategy: Strategy) -> Iterator[AttackCondition]
 
 @dataclass(frozen=True, slots=True)
 class AuditItems:
-    """Which items are asked about, and what was decided on the way."""
+    """Items that a judge is asked about, and what was decided on the way."""
 
     items: tuple[Item, ...]
     examples: dict[str, Examples]

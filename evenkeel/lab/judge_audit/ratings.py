@@ -138,6 +138,7 @@ def read_ratings(
     rows = read_rows(path)
     published = published_rows(rows, named)
     if published:
+        # The columns named were those of the published layout, which is gone now.
         rows, named = published, ()
     grouped_by = (column_name(cluster),) if cluster else ()
     columns = list(dict.fromkeys(column for row in rows for column in row.cells))

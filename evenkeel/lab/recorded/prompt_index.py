@@ -1,4 +1,4 @@
-"""Which of many known prompts a request asks, also where it is worded a little differently.
+"""Index of known prompts that finds the one a request asks, also where it is worded a little differently.
 
 Equal texts are found first: as they stand, then without regard to case, white space and roles, then by the
 users' words alone. Otherwise the nearest prompt by shared words, rare ones counting more. A word counts half

@@ -351,6 +351,7 @@ def _judge_figures(
     shown = prefers_longer is not None and (
         prefers_longer.lower > _NO_BIAS or prefers_longer.upper < _NO_BIAS
     )
+    # Without answers both lengths are taken for one character, so nothing is said about them.
     ratio = (candidate.characters or 1) / (incumbent.characters or 1)
     other_length = not 1 / _LENGTH_RATIO <= ratio <= _LENGTH_RATIO
     labelled = []

@@ -166,6 +166,7 @@ def decided(
     # The rest of the traffic may switch only if nothing else speaks against it.
     if decide(measures[1:]).answer == "may_switch":
         spared = [segment for segment in harmed if segment.rest.upper < margin]
+    # A judge that looks at length cannot be asked; what needs no judge may still forbid the switch.
     if length and (judge or whole.answer != "must_not"):
         return ChallengeDecision("not_yet", ("length",))
     if whole.answer == "must_not" or harmed:

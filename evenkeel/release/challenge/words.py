@@ -186,6 +186,7 @@ def pair_cost(figures: ChallengeFigures) -> float | None:
 
     The judge's calls, and the incumbent's where its trials made none, come on top.
     """
+    # Every third pair has a rewording, to which the candidate gives two more answers: five for three pairs.
     return None if figures.candidate_side.dollars is None else 5 / 3 * figures.candidate_side.dollars
 
 

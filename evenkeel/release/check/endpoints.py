@@ -40,6 +40,7 @@ def model_at(
     usual = small_model(url)
     variable = key_variable or (usual.key_variable if usual else KEY_VARIABLE)
     key = environ.get(variable, "")
+    # A server that nobody knows may want no key, so only known providers are refused before the first call.
     if usual is not None and not key:
         raise InputError(
             f"${variable} is not set: put the key of {urlsplit(url).hostname} into it, name another variable "

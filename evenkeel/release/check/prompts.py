@@ -86,6 +86,7 @@ def _body(text: str, where: str) -> dict[str, Any]:
         except (ValueError, RecursionError) as error:
             if '"messages"' in stripped or '"input"' in stripped:
                 raise InputError(f"{where}: is not JSON ({error}); a plain prompt needs no quotes") from error
+            # A text may begin with a brace and be no JSON: it is a plain prompt.
             read = None
         if (
             isinstance(read, list)

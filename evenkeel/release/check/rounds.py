@@ -98,6 +98,7 @@ class VariantMaker:
     ) -> Variant | str:
         """Return a variant of the first kind that applies, else the reason why none does."""
         kinds = list(self.kinds[category])
+        # Another kind comes first in each round, so that a category is more than one lucky kind.
         chance.shuffle(kinds)
         reason = "nothing_to_change"
         for kind in kinds:
@@ -208,11 +209,13 @@ class RoundMaker:
         self, arm: str, view: PromptView, round_number: int, open_categories: Sequence[str]
     ) -> _ArmResult:
         variants, reasons = await self.variants.make(view, round_number, open_categories)
+        # The name of a draw is part of an answer's key: equal requests are two answers, not one remembered.
         reference, control, *answers = await asyncio.gather(
             self.ask(arm, view, f"{round_number} first"),
             self.ask(arm, view, f"{round_number} again"),
             *(self.ask(arm, variant.view, f"{round_number} {variant.kind}") for variant in variants),
         )
+        # Without an original or its resend there is nothing to compare with, so nothing counts as moved.
         if isinstance(reference, Failure):
             return _ArmResult(
                 [_failed(round_number, arm, variant, reference) for variant in variants], reasons, []

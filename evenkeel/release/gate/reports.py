@@ -106,7 +106,7 @@ def headline(report: GateReport) -> str:
 
 
 def _look(findings: Sequence[GateFinding]) -> str:
-    """Which look decided: nothing for evidence on the way, else the exact test and its p-value."""
+    """Name the look that decided: "" for evidence on the way, else the exact test and its p-value."""
     tested = [finding.p_value for finding in findings if finding.p_value is not None]
     if not tested:
         return ""
@@ -153,7 +153,7 @@ def role(finding: GateFinding) -> str:
 
 
 def lost(report: GateReport, details: Mapping[str, str]) -> list[str]:
-    """Which goldens say nothing, in a sentence each.
+    """Say in a sentence each why some goldens tell nothing.
 
     Args:
         report: Of the gate.

@@ -255,6 +255,7 @@ class Run:
         except BudgetUsedUpError:
             course.cut_short = "the budget was used up before the evidence settled anything"
         finally:
+            # Settled, or failed: what is still under way would be paid for and say nothing.
             for _, looking in begun:
                 looking.cancel()
             await asyncio.gather(*(looking for _, looking in begun), return_exceptions=True)
@@ -287,6 +288,7 @@ class Run:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
         failure = next((answer for answer in answers if isinstance(answer, Failure)), None)
+        # One missing answer makes the golden unmeasured: a difference needs both sides.
         if failure is not None:
             return GoldenLook(failure)
         read_answers = [answer for answer in answers if not isinstance(answer, Failure)]
@@ -328,6 +330,7 @@ def _looked(
     for _, scored in scored_by_side["candidate"]:
         names.update(dict.fromkeys(scored.breaches))
     for name in names:
+        # Nearly every answer is unlike the approved one, so only the comparison with the other side tells.
         if name == DIFFERS and "reference" in scored_by_side:
             measured[name] = _less_similar(scored_by_side)
             continue

@@ -48,6 +48,7 @@ def rated_breaches(judgement: Judgement) -> dict[str, Breached]:
         return dict.fromkeys(RATED, judgement.failures[0])
     if not shifted:
         return {CONTENT_SHIFT: False, QUALITY_CHANGE: False}
+    # An answer that ignores the form asked for is of no use, whatever it says.
     if judgement.invalid:
         return {CONTENT_SHIFT: True, QUALITY_CHANGE: True}
     directions = [score.direction for score in judgement.quality if score.changed]

@@ -74,9 +74,11 @@ class Side:
                 return edited
             view = edited
         path = golden.path
+        # A request that names no model is put to the one that gave the approved answer.
         model = self.model or (golden.model if view.model is None else None)
         if model is not None:
             renamed = with_model(path, model)
+            # Where the path names the model, the body does only if it did before.
             if renamed is None or view.model is not None:
                 view = view.with_members({"model": json.dumps(model)})
             if renamed is not None and self.model is not None:

@@ -1,4 +1,4 @@
-"""Which archived exchanges can be approved, a choice that stands for all of them, and their goldens."""
+"""Archived exchanges that can be approved, a choice that stands for all of them, and their goldens."""
 
 from __future__ import annotations
 

@@ -98,6 +98,7 @@ class GoldenReplayer:
             return None
         today = await asyncio.to_thread(self._today, route)
         prepared = tasks(goldens, [self._side(route, today, None)])
+        # Goldens of an older prompt are asked under today's, as users are.
         edited = self._edited(route, goldens, today)
         todo = [edited.get(task.golden.id, task) for task in prepared]
         slots = asyncio.Semaphore(_AT_ONCE)
@@ -181,6 +182,7 @@ class GoldenReplayer:
         golden, request = task.golden, task.requests["candidate"]
         key = key_of(golden.id, golden.version)
         async with slots:
+            # A model without a price cannot be held to a budget in dollars.
             if self.prices.refuses(request.model, golden.answer.model):
                 return GoldenResult(key, failure="unpriced"), None
             quote, scoring = await asyncio.to_thread(self._estimates, task)
@@ -207,6 +209,7 @@ class GoldenReplayer:
             finally:
                 SCORING_BUDGET.reset(before)
                 held = asking.close().plus(judging.close())
+                # A call that was cancelled has been booked without being reported: the higher figure holds.
                 judged = Spend(max(judged.tokens, judging.spent.tokens), max(judged.usd, judging.spent.usd))
                 await asyncio.to_thread(
                     self.costs.settle, held, route, {"golden": asking.spent, "judge": judged}

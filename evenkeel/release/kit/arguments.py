@@ -44,6 +44,7 @@ def read_text(path: Path) -> str:
 
 def _unpacked(packed: bytes, path: Path) -> bytes:
     with gzip.open(io.BytesIO(packed)) as file:
+        # One byte more tells a file that is too large from one that just fits.
         data = file.read(LARGEST_UNPACKED_BYTES + 1)
     if len(data) > LARGEST_UNPACKED_BYTES:
         raise InputError(

@@ -80,6 +80,7 @@ async def work_through(
     The first error ends the rest and is raised as it is. An iterable that is still being made is taken from
     as work gets done.
     """
+    # Shared by the workers: each takes what comes next.
     waiting = iter(todo)
 
     async def worker() -> None:
@@ -157,6 +158,7 @@ class Asker:
         if call.payee in self.unusable:
             return self.unusable[call.payee]
         outcome = await self._send(call, account)
+        # A model that has answered may fail by chance; one that never did is more likely misnamed or down.
         worth_repeating = isinstance(outcome, Failure) and outcome.reason in _WORTH_REPEATING
         if worth_repeating and call.payee in self._answered:
             outcome = await self._send(call, account)
@@ -188,6 +190,7 @@ class Asker:
         self._in_a_row[payee] = self._in_a_row.get(payee, 0) + 1
         answered = payee in self._answered
         patience = self.patience if answered else _PATIENCE_AT_FIRST
+        # A wrong key stays wrong.
         if failure.reason == "unauthorized" and not answered:
             patience = 1
         if self._in_a_row[payee] >= patience and payee not in self.unusable:

@@ -43,7 +43,7 @@ def confirmation(*, confirmed: bool, in_pipelines: bool = False) -> Confirm:
 
 
 def on_a_terminal() -> bool:
-    """Tell whether there is somebody to ask."""
+    """Return whether there is somebody to ask."""
     return sys.stdin.isatty()
 
 

@@ -132,6 +132,7 @@ class PayeeBudget:
     def reserve(self, estimate: Spend) -> bool:
         """Set aside what one call may cost; False, setting nothing aside, if that is too much."""
         most = self._costs.most_usd
+        # Calls under way count with their estimates, or several at once would pass the limit together.
         if most is not None and self._costs.usd + self._set_aside + estimate.usd > most:
             return False
         self._set_aside += estimate.usd

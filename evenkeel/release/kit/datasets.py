@@ -53,6 +53,7 @@ class DatasetRow:
     def prompt(self) -> object | None:
         """Return the prompt that the row holds by itself: a request, messages or a text; None without one."""
         values = self.values
+        # A whole request goes on as it is: its parameters are part of what was asked.
         if "messages" in values:
             return values
         prompt_value = values.get("input")

@@ -79,6 +79,7 @@ def fitted(table: Table, width: int) -> Iterator[Table]:
     if not table.rows:
         return
     chosen = table
+    # On its side a table keeps every figure whole where there are few rows and many columns.
     if table.across and _width(table) > width:
         chosen = turned(table)
     first, end = 1, len(chosen.columns)
