@@ -149,7 +149,8 @@ class Call:
         what comes behind it.
         """
         repeated = len(piece) == self.chars and piece == self.arguments
-        if self.whole and piece and (repeated or self.pieces == ["{}"]):
+        # A blank behind an empty object begins nothing.
+        if self.whole and piece.strip() and (repeated or self.pieces == ["{}"]):
             self.clear()
         if piece:
             self.pieces.append(piece)
