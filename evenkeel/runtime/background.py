@@ -97,7 +97,7 @@ async def serve(briefing: Briefing, stop: asyncio.Event) -> None:
             partial(publish_counters, stopping, briefing.source, lambda: nullcontext(counters), published)
         )
         main = [worker.run(stop)] if worker else []
-        main += [monitor.respond(stop), monitor.ask(stop)] if monitor else []
+        main += [monitor.lead(stop)] if monitor else []
 
         def app() -> ASGIApp:
             assert monitor is not None  # a worker has no sockets: its supervisor serves the probes

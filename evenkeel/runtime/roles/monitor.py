@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp
 
     from evenkeel.release.judge_panel import JudgePanel
+    from evenkeel.runtime.changes import Stepper
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
@@ -79,13 +80,11 @@ class MonitorRole:
     _changes: ChangeResponse
     _exposition: Exposition
     _notifying: RoleLease
-    _responding: RoleLease
     asker: ReferenceAsker
     _panel: JudgePanel | None
     _challenges: ChallengeWatch
-    _asking: RoleLease
-    _telling: RoleLease
-    _rating: RoleLease
+    _leading: RoleLease
+    """Held by the one of several monitors that calls models and changes what is stored."""
     _needs: NeedsPublisher
 
     @classmethod
@@ -183,15 +182,12 @@ class MonitorRole:
             changes,
             exposition,
             notifying,
-            _responding=stores.lease("respond", LEASE_S),
             asker=references.asker(settings, stores, instruments, monitor),
             _panel=references.judge_panel(settings, stores, instruments, monitor),
             _challenges=ChallengeWatch(
                 board, partial(sinks, settings, announce), partial(challenger_link, settings)
             ),
-            _asking=stores.lease("ask", LEASE_S),
-            _telling=stores.lease("challengers", LEASE_S),
-            _rating=stores.lease("panel", LEASE_S),
+            _leading=stores.lease("respond", LEASE_S),
             _needs=await asyncio.to_thread(
                 NeedsPublisher,
                 stores.documents,
@@ -210,19 +206,17 @@ class MonitorRole:
             *self._exposition.readers(stopping),
         )
 
-    async def respond(self, stop: asyncio.Event) -> None:
-        """Respond to changes until `stop` is set."""
-        await respond(stop, self._changes.responder, self._responding, "changes cannot be responded to")
-
-    async def ask(self, stop: asyncio.Event) -> None:
-        """Ask reference prompts and the judge's panel again, and report challengers, until `stop` is set."""
-        asking = [
-            respond(stop, self.asker, self._asking, "reference prompts cannot be asked"),
-            respond(stop, self._challenges, self._telling, "challengers cannot be reported"),
+    async def lead(self, stop: asyncio.Event) -> None:
+        """Respond to changes, ask references and the judge's panel, and report challengers, until `stop`."""
+        tasks: list[tuple[Stepper, str]] = [
+            (self._changes.responder, "changes cannot be responded to"),
+            (self.asker, "reference prompts cannot be asked"),
+            (self._challenges, "challengers cannot be reported"),
         ]
         if self._panel is not None:
-            asking.append(respond(stop, self._panel, self._rating, "the judge's panel cannot be asked"))
-        await asyncio.gather(*asking)
+            tasks.append((self._panel, "the judge's panel cannot be asked"))
+        # Side by side: goldens may take minutes, and reference prompts must not wait for them.
+        await asyncio.gather(*(respond(stop, task, self._leading, problem) for task, problem in tasks))
 
     async def close(self) -> None:
         """Let another monitor take over."""

@@ -184,11 +184,11 @@ class SqliteVerdictLog:
         before = self._clock() - self._evidence_s
         last = None
         rows = connection.execute(
-            "SELECT offset, verdicts.body FROM evidence JOIN verdicts USING (offset) ORDER BY offset"
+            "SELECT offset, scored_at FROM evidence JOIN trials USING (offset) ORDER BY offset"
         )
-        for offset, body in rows:
+        for offset, scored_at in rows:
             # The log is nearly in order of time, so the first young one ends the search.
-            if self._verdict(body).scored_at >= before:
+            if scored_at >= before:
                 break
             last = offset
         rows.close()
