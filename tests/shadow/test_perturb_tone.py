@@ -160,6 +160,7 @@ def test_tone_by_rule_on_real_texts(source) -> None:
 
 @pytest.mark.parametrize("asked", [
     "Rate the urgency of this ticket.", "Welche Stimmung hat dieser Text?", "Classify the sentiment:",
+    "Is the customer angry?", "El cliente está molesto?",
 ])  # fmt: skip
 def test_a_prompt_about_the_tone_of_a_text_keeps_it(asked) -> None:
     """Another tone would have another answer, whoever asks."""
@@ -168,6 +169,12 @@ def test_a_prompt_about_the_tone_of_a_text_keeps_it(asked) -> None:
     for kind in (Tone(), Tone("rewriter")):
         assert kind.apply(told, 1.0, random.Random(1)).reason == "about_manner"
         assert kind.apply(typed, 1.0, random.Random(1)).reason == "about_manner"
+
+
+def test_the_tone_of_the_answer_is_another_matter() -> None:
+    """An application that asks for polite answers is asked in any tone."""
+    view = view_of(("system", "Reply in a friendly and polite tone."), ("user", QUESTION))
+    assert isinstance(Tone().apply(view, 1.0, random.Random(1)), PromptView)
 
 
 @pytest.mark.parametrize("language", sorted(BY_LANGUAGE))
