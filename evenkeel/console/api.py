@@ -47,7 +47,7 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
 
     @get("/api/changes", sync_to_thread=True, needs="viewer")
     def changes() -> Response[bytes]:
-        reports = sources.change_reports() if sources.change_reports else ()
+        reports = sources.change_reports()
         return json_response(
             {
                 "routes": [asdict(route) for route in sources.changes()],

@@ -82,7 +82,6 @@ def create_app(sources: ConsoleSources) -> Litestar:
     goldens = sources.goldens
     challengers = sources.challengers
     labels = sources.labels
-    reports = sources.change_reports
     references = sources.references
     renderer = Renderer(
         assets,
@@ -103,7 +102,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *trial_handlers(sources, renderer),
             *(feedback_handlers(sources, labels, renderer) if labels else ()),
             *api_handlers(measured),
-            *(change_handlers(sources, situation, reports, renderer) if reports else ()),
+            *change_handlers(sources, situation, renderer),
             *((reference_handler(sources, references),) if references else ()),
             *judge_handlers(sources, renderer),
             *calibration_handlers(sources, renderer),

@@ -159,7 +159,10 @@ def _known(board: ChallengeBoard, challenge_id: str) -> ChallengeState:
 def _panel(board: ChallengeBoard, state: ChallengeState) -> ChallengePanel:
     store, challenge = board.store, state.challenge
     labels = store.labels(challenge.id)
-    worse = {pair.exchange for pair in store.pairs(challenge.id) if pair.preference == -1}
+    worse = set()
+    for pair in store.pairs(challenge.id):
+        if pair.preference == -1:
+            worse.add(pair.exchange)
     worst = [texts for texts in store.texts(challenge.id) if texts.exchange in worse]
     return ChallengePanel(state, worst[:_WORST], len(labels))
 

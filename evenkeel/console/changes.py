@@ -19,7 +19,7 @@ from evenkeel.monitor.notify.notices import past_effect
 from evenkeel.release.goldens.prompts import prompt_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable
 
     from litestar.handlers import HTTPRouteHandler
 
@@ -90,10 +90,7 @@ def example_view(example: Example) -> ExampleView:
 
 
 def change_handlers(
-    sources: ConsoleSources,
-    situation: Situation,
-    reports: Callable[[], Sequence[ChangeReport]],
-    renderer: Renderer,
+    sources: ConsoleSources, situation: Situation, renderer: Renderer
 ) -> list[HTTPRouteHandler]:
     """Handlers of `/changes/{id}` and `/api/changes/{id}`."""
 
@@ -104,7 +101,7 @@ def change_handlers(
         return exhibits(report.silent, sources.references.store)
 
     def found(change: str) -> ChangeReport:
-        for report in reports():
+        for report in sources.change_reports():
             if report.id == change:
                 return report
         raise NotFoundException(detail="There is no change of this id, or it is no longer kept.")

@@ -56,8 +56,10 @@ def first_hour(sources: ConsoleSources) -> list[RouteProgress]:
     progress = []
     for setup in sources.setup:
         own = [report for report in reports if report.key.route == setup.route]
-        trials = (sum(report.counts.pairs.values()) for report in own if report.key.perturbation != BASELINE)
-        have = min(need, max(trials, default=0))
+        have = 0
+        for report in own:
+            if report.key.perturbation != BASELINE:
+                have = max(have, min(need, sum(report.counts.pairs.values())))
         # How many requests are missing is beside the point where none of them could be measured.
         held_up = any(setup.route in (cause.routes or (setup.route,)) for cause in measuring.causes)
         outlook = "waits until measuring goes on" if held_up else _outlook(setup, own, have, need)
@@ -70,8 +72,10 @@ def _outlook(setup: RouteSetup, reports: Sequence[CellReport], have: int, need: 
     """Describe the requests that a route still needs."""
     if have >= need:
         return "one more reading"
-    controls = [report.counts for report in reports if report.key.perturbation == BASELINE]
-    replayed = sum(counts.trials + sum(counts.failures.values()) for counts in controls)
+    replayed = 0.0
+    for report in reports:
+        if report.key.perturbation == BASELINE:
+            replayed += report.counts.trials + sum(report.counts.failures.values())
     planned = min(1.0, setup.trials_per_exchange / setup.rewordings) if setup.rewordings else 0.0
     yielded = min(1.0, have / replayed) if replayed >= _ENOUGH else planned
     per_request = yielded * setup.sampling_rate

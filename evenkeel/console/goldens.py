@@ -113,7 +113,10 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> GoldenRating |
         return GoldenRating(
             f"not rated: {golden_result.failure.replace('_', ' ')}", run.at, run.model, changed=False
         )
-    breached = [name.replace("_", " ") for name, breach in golden_result.breaches.items() if breach]
+    breached = []
+    for name, breach in golden_result.breaches.items():
+        if breach:
+            breached.append(name.replace("_", " "))
     return GoldenRating(", ".join(breached) or "as approved", run.at, run.model, changed=bool(breached))
 
 

@@ -125,8 +125,7 @@ class IncidentCheck(NamedTuple):
 def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellReport]) -> list[IncidentCheck]:
     """Return facts that show whether a measurement can be trusted: trials, noise, clients, judge, queue."""
     worst = _worst(incident)
-    of_route = [cell for cell in cells if cell.key.route in incident.routes]
-    cell = next((cell for cell in of_route if cell.key.model == incident.model and cell.noise_floor), None)
+    cell = _measured_cell(incident, cells)
     lines = []
     if worst is not None and worst.raised.run_trials:
         lines.append(IncidentCheck("Trials", f"{worst.raised.run_trials:,} since it began to show"))
@@ -147,6 +146,14 @@ def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellRepo
     return lines
 
 
+def _measured_cell(incident: Incident, cells: Iterable[CellReport]) -> CellReport | None:
+    """Return a cell of the incident's model with a noise floor, which all cells of the model share."""
+    for cell in cells:
+        if cell.key.route in incident.routes and cell.key.model == incident.model and cell.noise_floor:
+            return cell
+    return None
+
+
 def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> IncidentCheck:
     if sources.judge is None:
         return IncidentCheck("Judge", "none is set: similarity only, contradictions cannot be seen")
@@ -164,9 +171,14 @@ def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> IncidentCh
 def _worst(incident: Incident) -> Part | None:
     """Return the alert of a cell that is furthest beyond its limit."""
     # Once all alerts are over, the page still shows the one that was worst.
-    cells = [part for part in incident.up or incident.parts if part.raised.perturbation]
-    cells = by_themselves(cells, lambda part: part.raised.perturbation)
-    return max(cells, key=lambda part: (part.raised.what == "excess", part.raised.value or 0.0), default=None)
+    cells = []
+    for part in incident.up or incident.parts:
+        if part.raised.perturbation:
+            cells.append(part)
+    single = by_themselves(cells, lambda part: part.raised.perturbation)
+    return max(
+        single, key=lambda part: (part.raised.what == "excess", part.raised.value or 0.0), default=None
+    )
 
 
 def _decide(
@@ -206,8 +218,10 @@ def _decide(
 
 
 def _change_of(sources: ConsoleSources, incident: Incident) -> ChangeReport | None:
-    reports = sources.change_reports() if sources.change_reports else ()
-    return next((report for report in reports if incident.change and report.id == incident.change), None)
+    for report in sources.change_reports():
+        if incident.change and report.id == incident.change:
+            return report
+    return None
 
 
 def _sides(change: ChangeReport | None, incident: Incident) -> Sides | None:
@@ -215,10 +229,10 @@ def _sides(change: ChangeReport | None, incident: Incident) -> Sides | None:
     worst = _worst(incident)
     if change is None or worst is None:
         return None
-    sides = next(
-        (cell for cell in change.comparison.cells if cell.perturbation == worst.raised.perturbation), None
-    )
-    return sides.excess if sides and sides.excess.before and sides.excess.after else None
+    for cell in change.comparison.cells:
+        if cell.perturbation == worst.raised.perturbation and cell.excess.before and cell.excess.after:
+            return cell.excess
+    return None
 
 
 def _trials_href(incident: Incident, worst: Part, change: ChangeReport | None) -> str:
@@ -285,7 +299,7 @@ def incident_list(sources: ConsoleSources, situation: Situation, request: AnyReq
         elif incident not in going:  # answers became steadier, which pages nobody
             calmer.append(incident)
     older = older_than(past, request.query_params.get("before", ""))
-    changes = (sources.change_reports() if sources.change_reports else ())[:_SHOWN]
+    changes = sources.change_reports()[:_SHOWN]
     effects = {}
     for change in changes:
         effects[change.id] = effect_words(change, incident_of(change, incidents))
@@ -301,7 +315,6 @@ def incident_list(sources: ConsoleSources, situation: Situation, request: AnyReq
         count=len(past),
         changes=changes,
         effects=effects,
-        changes_known=sources.change_reports is not None,
     )
 
 

@@ -156,7 +156,11 @@ def counted(reports: Iterable[CellReport]) -> str:
         "unknown": "not known yet",
         "unmeasured": "unmeasured",
     }
-    summary = ", ".join(f"{standings[name]} {each}" for name, each in words.items() if standings[name])
+    parts = []
+    for name, each in words.items():
+        if standings[name]:
+            parts.append(f"{standings[name]} {each}")
+    summary = ", ".join(parts)
     return f"{figures.count(standings.total(), 'cell')}: {summary}" if summary else ""
 
 

@@ -242,7 +242,7 @@ _UNREAD_STEPS: Final = {
 def pipeline_page(sources: ConsoleSources) -> Page:
     """Read queue, counters and spend once."""
     view = sources.pipeline()
-    letters = sources.dead_letters(DEAD_SHOWN) if sources.dead_letters else ()
+    letters = sources.dead_letters(DEAD_SHOWN)
     return Page(
         "Pipeline · evenkeel",
         line=pipeline_line(view),
@@ -250,7 +250,6 @@ def pipeline_page(sources: ConsoleSources) -> Page:
         not_replayed=not_replayed(view.routes, sources.reports()),
         dead=letters,
         dead_more=max(0, view.dead - len(letters)),
-        dead_known=sources.dead_letters is not None,
         stuck=stuck(view, sources.measuring()),
     )
 
@@ -300,11 +299,8 @@ def not_replayed(flows: Iterable[RouteFlow], reports: Iterable[CellReport]) -> l
 
 
 def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """Handlers of `/pipeline` with its live part, and `/pipeline/dead/{id}` if dead letters can be read."""
+    """Handlers of `/pipeline` with its live part, and `/pipeline/dead/{id}`."""
     handlers = live_handlers("/pipeline", "_pipeline.html", lambda _: pipeline_page(sources), renderer)
-    letters = sources.dead_letters
-    if letters is None:
-        return handlers
 
     # The path type also takes ids that hold a slash.
     @get("/pipeline/dead/{exchange_id:path}", sync_to_thread=True, needs="viewer")
@@ -313,8 +309,10 @@ def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPR
         exchange = sources.dead_exchange(name)
         if exchange is None:
             raise NotFoundException(detail="There is no dead letter of this id, or it is no longer kept.")
-        reason = next((letter.reason for letter in letters(DEAD_IN_FILE) if letter.exchange_id == name), "")
-        return renderer.response("dead_letter.html", id=name, exchange=exchange, reason=reason, cut=_cut)
+        reasons = {letter.exchange_id: letter.reason for letter in sources.dead_letters(DEAD_IN_FILE)}
+        return renderer.response(
+            "dead_letter.html", id=name, exchange=exchange, reason=reasons.get(name, ""), cut=_cut
+        )
 
     return [*handlers, dead]
 

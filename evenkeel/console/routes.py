@@ -68,11 +68,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
     flow = next((flow for flow in view.routes if flow.route == route), None)
     if not own and flow is None:
         return None
-    noticed = (
-        [report for report in sources.change_reports() if route == report.route]
-        if sources.change_reports
-        else []
-    )
+    noticed = [report for report in sources.change_reports() if route == report.route]
     incidents = [incident for incident in situation.board.all() if route in incident.routes]
     going = [incident for incident in situation.going() if route in incident.routes]
     reworded = [report for report in own if report.key.perturbation != BASELINE]
@@ -97,7 +93,6 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         notices=[*blind_notices(own), *retirement_notices(sources, own)],
         change=noticed[0] if noticed else None,
         change_effect=effect_words(noticed[0], incident_of(noticed[0], incidents)) if noticed else "",
-        changes_known=sources.change_reports is not None,
         references=_references(sources, route, now),
         reference_setup=sources.references.setup if sources.references else None,
         spend=route_meters(sources, route),

@@ -29,8 +29,11 @@ class Situation:
 
     def going(self) -> list[Incident]:
         """Return the open incidents, newest first, without those in which answers only became steadier."""
-        still = [incident for incident in self.board.all() if incident.state != "resolved"]
-        return [incident for incident in still if incident.severity != "info"]
+        going = []
+        for incident in self.board.all():
+            if incident.state != "resolved" and incident.severity != "info":
+                going.append(incident)
+        return going
 
     def count(self) -> int:
         """Return the number of open incidents, which every page shows."""

@@ -173,8 +173,8 @@ class ConsoleSources:
     """Estimates over several cells."""
     changes: Callable[[], list[RouteChanges]] = list
     """Changes of model and prompt, by route."""
-    change_reports: Callable[[], Sequence[ChangeReport]] | None = None
-    """The latest changes with their causes, the newest first; None leaves the pages about them out."""
+    change_reports: Callable[[], Sequence[ChangeReport]] = tuple
+    """The latest changes with their causes, the newest first."""
     writer: Writer = field(default_factory=Writer)
     """Says what happened in an incident."""
     setup: tuple[RouteSetup, ...] = ()
@@ -199,8 +199,8 @@ class ConsoleSources:
     """The day's spend by route and purpose; None shows the day's total only."""
     budgets: Mapping[str, Budget] = field(default_factory=dict)
     """Budgets of routes that have limits of their own."""
-    dead_letters: Callable[[int], Sequence[DeadLetter]] | None = None
-    """Returns the newest exchanges that were given up, at most this many; None shows only their number."""
+    dead_letters: Callable[[int], Sequence[DeadLetter]] = lambda _: ()
+    """Returns the newest exchanges that were given up, at most this many."""
     dead_exchange: Callable[[str], Exchange | None] = lambda _: None
     """Returns an exchange that was given up, with its bodies decoded; None if it is no longer stored."""
     judge: JudgeSetup | None = None

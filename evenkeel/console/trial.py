@@ -316,7 +316,7 @@ def siblings(log: VerdictLog, verdict: Verdict) -> list[Verdict]:
 def _change(sources: ConsoleSources, verdict: Verdict, *, after: bool) -> ChangeReport | None:
     """Return the first change of the route after the trial, or the last one before it."""
     of_route = []
-    for report in sources.change_reports() if sources.change_reports else ():
+    for report in sources.change_reports():
         if verdict.route == report.route and (report.at > verdict.scored_at) == after:
             of_route.append(report)
     return (min if after else max)(of_route, key=lambda one: one.at, default=None)
