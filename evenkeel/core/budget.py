@@ -25,7 +25,8 @@ Refused = Literal["budget", "budget_reserve", "budget_pace", "budget_share"]
 reserve is left. "budget_pace": the budget is used faster than the day passes. "budget_share": the route has
 had its share, and the rest is for other routes."""
 
-# Share of a spread budget that is free from the first second of the day on.
+# Share of a spread budget that is free from the first second of the day on: a busy morning needs no hours of
+# waiting, and three quarters are left for the day.
 _HEAD_START: Final = 0.25
 LEFT_TO_OTHERS: Final = 0.5
 """Share of the other routes' unused shares that a route beyond its own share must leave to them."""
@@ -288,6 +289,7 @@ async def booked(
     """
     if not await _set_aside(budget, estimate):
         return None
+    # Until something else is proven, also if `send` raises or is cancelled.
     spent = estimate
     try:
         outcome = await send()

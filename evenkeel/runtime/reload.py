@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.counters import Snapshot
 
 
-# Sections and settings that can change while evenkeel runs; every other one needs a restart.
+# Sections and settings that can change while evenkeel runs; every other one needs a restart, because a port,
+# a store or an exporter is open already.
 _LIVE: Final = frozenset(
     (
         "routes",
@@ -45,7 +46,7 @@ _LIVE: Final = frozenset(
         "telemetry.trace_url",
     )
 )
-# Seconds between two checks of the file.
+# Seconds between two checks of the file: a reload is awaited by a person, and a look costs microseconds.
 _POLL_S: Final = 2.0
 log = logging.getLogger("evenkeel.settings")
 # Sections that keep their values from the start, which hold the actual port and folder.

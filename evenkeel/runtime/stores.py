@@ -208,6 +208,7 @@ class SqliteStores(DocumentStores):
     @cached_property
     def queue(self) -> SqliteExchangeQueue:
         """Return the queue of sampled exchanges. A deleted file is created again, whatever `lost` says."""
+        # The hand-off must go on with an empty file where worker and monitor have to start again.
         database = self._database if self._forgiving else Database(self._path)
         return SqliteExchangeQueue(database, time.time, kept_s=_SECONDS_PER_DAY)
 
@@ -475,6 +476,7 @@ def settings_of_stores(config: Path | None, data_dir: Path | None) -> Settings:
 
     Raises: SettingsError if the file cannot be used.
     """
+    # A folder that was named means the file in it, even if the settings name a Redis.
     overrides: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir, "storage": {"redis": None}}
     return load(config, overrides, {}, forwards=False)
 

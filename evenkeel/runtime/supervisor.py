@@ -47,6 +47,7 @@ _RESTARTS: Final = Backoff(0.1, 10.0)
 _STABLE_AFTER_S = 10.0
 # A little longer than the data plane drains.
 _STOP_GRACE_S = 25.0
+# Short against the 20 s of processor time that an exchange may take.
 _WATCH_S = 0.5
 # Seconds without a heartbeat after which a worker hangs: it waits for something that never comes.
 _HANGS_S = 60.0

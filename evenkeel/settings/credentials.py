@@ -87,6 +87,7 @@ def _keys_of(
     traffic = _key(route.api_key_env, route.api_key_header)
     keys = [UpstreamKeys(route.name, first, traffic, clients=True, replays=of_first)]
     for fallback, upstream in zip(route.fallbacks, upstreams[1:], strict=True):
+        # A credential belongs to an origin, so another one gets none unless the route says so.
         shared = route.share_credentials or upstream.same_origin(first)
         keys.append(
             UpstreamKeys(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Settings whose names end so name the environment variable that holds a credential.
 _VARIABLES: Final = "_env"
-# Lists of such variables.
+# Lists of such variables; of these even the number that is set says enough.
 _NAMES_OF_VARIABLES: Final = frozenset({"alerts.notify"})
 # Addresses that are credentials themselves: whoever knows the path may post there.
 _SECRET_PATHS: Final = frozenset({"alerts.webhook"})

@@ -41,9 +41,11 @@ def judge_of(section: JudgeSettings, routes: Sequence[Route], replays: ReplaySet
     if section.base_url:
         small = small_model(section.base_url)
         return _filled(section, section.base_url, small, JUDGE_KEY)
+    # Of the first upstream of each route: a fallback need not have the model.
     keys = [upstream_keys[0] for upstream_keys in keys_by_route(routes, replays).values()]
     route = next((key for key in keys if small_model(key.upstream.origin)), keys[0])
     if section.model:
+        # Who names a model means one of the first route, whatever other providers there are.
         route = keys[0]
     small = small_model(route.upstream.origin)
     if route.upstream.unix_path is not None:
@@ -64,5 +66,6 @@ def _filled(section: JudgeSettings, base_url: str, small: SmallModel | None, var
             "api_key_env": section.api_key_env or variable,
         }
     )
+    # Only now: which tiers there are depends on the endpoint that was filled in.
     judge.check_tier()
     return judge

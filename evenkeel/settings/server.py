@@ -189,6 +189,7 @@ class Tls(Section):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
+            # Without the callback OpenSSL would ask for a password at the terminal, and a service would hang.
             context.load_cert_chain(self.cert_file, self.key_file, _no_password)
         except (OSError, ValueError) as error:
             raise ValueError(

@@ -105,6 +105,7 @@ class Settings(BaseSettings):
 NOWHERE: Final = "http://127.0.0.1:9"
 """Upstream of settings without one, for commands that forward nothing; never called."""
 _OPENAI: Final = "https://api.openai.com/v1"
+# Characters of a wrong value that an error repeats; longer ones are more likely keys than slips.
 _LONGEST_SHOWN = 40
 _KEY_VARIABLES = ("api_key_env", "replay_key_env", "replays", "judge")
 
@@ -162,6 +163,7 @@ def load(
             f"{where}: no upstream to forward to; name one with --upstream URL, or under `routes:` in a file"
         )
 
+    # A class of its own for each load, because pydantic-settings asks the class for the sources.
     class LoadedSettings(Settings):
         @classmethod
         def settings_customise_sources(
@@ -172,10 +174,12 @@ def load(
             dotenv_settings: PydanticBaseSettingsSource,
             file_secret_settings: PydanticBaseSettingsSource,
         ) -> tuple[PydanticBaseSettingsSource, ...]:
+            # Settings come from three places; a `.env` that lies about would be a fourth that nobody sees.
             del dotenv_settings, file_secret_settings
             return init_settings, env_settings, InitSettingsSource(settings_cls, raw)
 
     try:
+        # Earlier sources win: the command line, the environment, the file.
         return LoadedSettings(**overrides)
     except ValidationError as error:
         raise SettingsError(f"{where}: {_describe(error)}") from error

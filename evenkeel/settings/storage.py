@@ -113,7 +113,7 @@ class Redaction(Section):
     def _compiles(self) -> Redaction:
         if self.patterns:
             check_extra("re2", "patterns")
-            # Loaded on demand: most settings have no pattern.
+            # Loaded on demand: most settings have no pattern, and a proxy stays small.
             from evenkeel.shadow.protection.detectors import OwnPattern, ProtectionError  # noqa: PLC0415
 
             for kind, written in self.patterns.items():
