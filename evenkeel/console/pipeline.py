@@ -265,7 +265,7 @@ class NotReplayedLine(NamedTuple):
     route: str
     reason: str
     step: str
-    """What to do, as a sentence."""
+    """Sentence that says what to do."""
     requests: int
 
 

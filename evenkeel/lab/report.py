@@ -113,7 +113,7 @@ class Report:
     route: str | None
     """The only route that is looked at; None for all."""
     measured: Period
-    """From the first verdict of the period to its last."""
+    """Time from the first verdict of the period to its last."""
     cells: list[CellReport]
     rollups: list[RollupReport]
     incidents: list[Incident]

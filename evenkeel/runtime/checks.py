@@ -200,7 +200,7 @@ def _cost(settings: Settings, models: tuple[str, str], usage: Any) -> str:
     return f"{tokens_line}: {prices.dearest(models, *tokens):.6f} US dollars."
 
 
-class _Call(NamedTuple):
+class _TestCall(NamedTuple):
     """A small call of a model, as evenkeel itself makes it."""
 
     what: str
@@ -213,7 +213,7 @@ class _Call(NamedTuple):
     unix_path: str | None = None
 
 
-def _tried(call: _Call) -> Check:
+def _tried(call: _TestCall) -> Check:
     """Make a call by the client of replays and judge."""
 
     async def post() -> RawResponse | MissingResponse:
@@ -249,13 +249,13 @@ def replay_check(settings: Settings, asked: Mapping[str, str]) -> Check:
         settings: Name the routes.
         asked: `model`.
     """
-    calls: dict[tuple[str, Headers], _Call] = {}
+    calls: dict[tuple[str, Headers], _TestCall] = {}
     for keys in chain(*settings.keys.values()):
         url, headers = keys.upstream.url("/v1/chat/completions"), keys.replay_headers()
         variable = next((key.variable for key in keys.replays), settings.replays.api_key_env)
         body = _chat(asked.get("model", ""))
         what = f"A replay of route {keys.route}"
-        call = _Call(what, url, body, headers, variable, keys.upstream.unix_path)
+        call = _TestCall(what, url, body, headers, variable, keys.upstream.unix_path)
         calls.setdefault((str(keys.upstream), headers), call)
     checks = [_tried(call) for call in calls.values()]
     worst = min(checks, key=lambda check: ("bad", "note", "good").index(check.state))
@@ -269,7 +269,7 @@ def rewriter_check(settings: Settings) -> Check:
         return Check("note", "No rewriter is set: texts are reworded by rule.")
     url = f"{rewriter.base_url.rstrip('/')}/chat/completions"
     key = _bearer(rewriter.api_key_env)
-    return _tried(_Call("The rewriter's call", url, _chat(rewriter.model), key, rewriter.api_key_env))
+    return _tried(_TestCall("The rewriter's call", url, _chat(rewriter.model), key, rewriter.api_key_env))
 
 
 def _chat(model: str) -> dict[str, Any]:

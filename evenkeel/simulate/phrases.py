@@ -57,10 +57,10 @@ class Phrases:
     """Template that puts quotation marks around `{}`."""
     labels: Labels
     good: Triple | None
-    """Its `problem` contains `{topic}`. None = use the catalogue's clauses, which are in this language."""
+    """Texts whose `problem` contains `{topic}`; None = the catalogue's, which are in this language."""
     different: Triple | None
     worse: Triple
-    """Its `problem` contains `{topic}`, its `event` `{devices}` and `{minutes}`."""
+    """Texts whose `problem` contains `{topic}`, and whose `event` contains `{devices}` and `{minutes}`."""
     stock: tuple[str, ...]
     """Filler sentences for a simulated translation, without final punctuation."""
     function_words: frozenset[str]

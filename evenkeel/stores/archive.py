@@ -51,7 +51,7 @@ class ArchivedExchange:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _ArchiveEntry:
     """Exchange in the archive, and when it came there."""
 
     id: str
@@ -97,7 +97,7 @@ class ExchangeArchive:
         """Keep an exchange. Return False, changing nothing, if its id exists already or it is too large."""
         if self._per_route == 0 or _chars(exchange) > LARGEST_CHARS:
             return False
-        added = self._documents.add(_ARCHIVE, _Kept(exchange.id, self._clock(), exchange))
+        added = self._documents.add(_ARCHIVE, _ArchiveEntry(exchange.id, self._clock(), exchange))
         self._since_pruned += added
         is_due = self._clock() - self._pruned_at > min(_PRUNE_EVERY_S, self._kept_s)
         if self._since_pruned >= _PRUNE_EVERY or is_due:
@@ -155,5 +155,5 @@ _ARCHIVE: Final = Collection(
         kept.id,
         _chars(kept.exchange),
     ),
-    body=sealed(_Kept, "archive", lambda kept: kept.id),
+    body=sealed(_ArchiveEntry, "archive", lambda kept: kept.id),
 )

@@ -62,7 +62,7 @@ class CalibrateOptions:
     out: Path
     """Folder for what is written."""
     journal: Path | None = None
-    """Where the judge's rulings are kept; None = `JOURNAL` in the folder."""
+    """File of the judge's rulings; None = `JOURNAL` in the folder."""
     scoring: ScoringOptions
     placement: Placement = field(default_factory=Placement)
     resamples: int = 1000

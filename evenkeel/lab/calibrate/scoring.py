@@ -64,7 +64,7 @@ class MetricScores:
 
     facts: MetricFacts
     scores: Sequence[float | str | None]
-    """In the order of the candidates: a number, the reason why there is none, or None if nobody asked."""
+    """Score of each candidate, in order: a number, the reason why there is none, or None if nobody asked."""
     encoder: str | None = None
 
 

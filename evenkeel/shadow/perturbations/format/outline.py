@@ -61,12 +61,12 @@ def outline_at(text: str, start: int) -> Outline:
     schema = _schema_at(text, start)
     if schema is not None:
         return schema
-    reader = _Reader(text, start)
+    reader = _OutlineReader(text, start)
     lines = reader.value(0)
     return Outline("\n".join(lines), reader.end)
 
 
-class _Reader:
+class _OutlineReader:
     """Reads a structure token by token."""
 
     def __init__(self, text: str, start: int) -> None:
