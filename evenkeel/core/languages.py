@@ -1,8 +1,7 @@
 """Languages: identification, tags and names, and requests for an answer in a language.
 
-The model that identifies languages (97 of them, in the py3langid package) is loaded at the first
-question. Loading it takes about half a second, an answer 0.1 ms per thousand characters. Names and requests
-are in `languages.toml`.
+The model that identifies 97 languages, of the py3langid package, is loaded on first use. Loading takes about
+half a second, a text 0.1 ms per thousand characters. Names and requests are in `languages.toml`.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ if TYPE_CHECKING:
 LanguageOf: TypeAlias = "Callable[[str], str | None]"
 """Function that returns the base tag ("de", never "de-AT") of a text's language; None if it is uncertain."""
 
-# Smallest confidence that counts. Below it, the language of short or mixed texts would be a guess.
+# Lowest confidence that is accepted. Below it, the language of short or mixed texts would be a guess.
 _LEAST_CONFIDENCE: Final = 0.5
 # Number of characters read. Later ones rarely change the answer and cost time.
 _READ_CHARACTERS: Final = 2000
 
-# Languages that short texts of another one are mistaken for: Wu Chinese is rarely written.
+# Corrections of the model: it takes short Chinese texts for Wu Chinese, which is rarely written.
 _READ_AS: Final = {"wuu": "zh"}
 
 _loading: Final = threading.Lock()
@@ -36,8 +35,8 @@ _loading: Final = threading.Lock()
 def language_of(text: str) -> str | None:
     """Return the base tag ("de", never "de-AT") of the main language of a text; None if unknown.
 
-    Only the first 2,000 characters are read, so let the text begin with prose. A handful of words is
-    mostly unknown. The same text gets the same answer in every thread and process.
+    Only the first 2,000 characters are read, so let the text begin with prose. For a handful of words the
+    result is mostly None. The same text gets the same result in every thread and process.
     """
     return _language_of(text[:_READ_CHARACTERS])
 
@@ -47,7 +46,7 @@ def identifiable() -> frozenset[str]:
     return frozenset(map(str, _identifier().labels)) - _READ_AS.keys()
 
 
-@lru_cache(maxsize=256)  # several kinds ask about the same text
+@lru_cache(maxsize=256)  # several perturbations ask about the same text
 def _language_of(text: str) -> str | None:
     if not any(map(str.isalpha, text)):
         return None
@@ -56,7 +55,7 @@ def _language_of(text: str) -> str | None:
 
 
 def _identifier() -> LanguageIdentifier:
-    # Only reading the model is guarded: classifying changes nothing.
+    # Only loading the model needs the lock: classifying changes no state.
     with _loading:
         return _read_model()
 
@@ -97,7 +96,7 @@ def base_tag(tag: str) -> str:
 
 
 def english_name(tag: str) -> str:
-    """Return the language's name in English; for a language without an entry, words that carry the tag."""
+    """Return the language's name in English; for a language without an entry, a phrase with its tag."""
     name = _ENGLISH_NAMES.get(tag)
     if name:
         return name

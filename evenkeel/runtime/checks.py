@@ -82,7 +82,7 @@ def run_checks(settings: Settings, names: Sequence[str], asked: Mapping[str, str
             judge, _ = make_judge(settings, None, replays.budgeted_prices(settings))
             assert judge is not None
             async with judge:
-                return await judge.known()
+                return await judge.probe()
 
         return asyncio.run(ask())
 

@@ -1,11 +1,11 @@
-"""Trace of the work on an exchange: deliveries, their trials, calls to models, and ratings as events.
+"""OpenTelemetry trace of the work on an exchange: deliveries, trials, calls to models, and ratings as events.
 
-The trace stands on its own and is linked to the forwarded request's span. Were its spans below that one,
-every tool that adds up tokens and costs of a trace would charge the user with replays and judging. Source of
-the CLIENT spans of calls: OpenTelemetry's conventions for spans of generative-AI clients.
+The trace is separate from the forwarded request's and linked to its span. If its spans were children of that
+span, tools that add up the tokens and costs of a trace would charge replays and judging to the user.
 
-Message content is made only where it was asked for. Source: the JSON forms of `gen_ai.input.messages` and
-`gen_ai.output.messages`, and the names of providers, in OpenTelemetry's conventions for generative AI.
+Spans contain prompts and answers only if the operator turned that on. Source of the CLIENT spans, of the JSON
+of `gen_ai.input.messages` and `gen_ai.output.messages`, and of provider names: OpenTelemetry's semantic
+conventions for generative AI.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ Sent: TypeAlias = Value | list[str]
 
 
 LONGEST_CHARS: Final = 16_000
-"""Characters of all texts of one attribute together. Spans wait in memory while a collector is away."""
-# Ends of host names with their providers; the first match counts.
+"""Most characters of all texts in one attribute. Bounds the memory while the collector is unreachable."""
+# Provider by the end of the host name; the first match counts.
 _BY_HOST: Final = (
     ("openai.azure.com", "azure.ai.openai"),
     ("azure.com", "azure.ai.inference"),
@@ -80,9 +80,9 @@ _DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
 def sendable(attributes: Mapping[str, Value | list[str] | None]) -> dict[str, Sent]:
-    """Return the attributes that are not None, without characters that would spoil a whole batch.
+    """Return the attributes that are not None, without characters that would make a whole batch fail.
 
-    Model names and other texts come out of JSON, which can hold lone surrogates.
+    Model names and other texts come from JSON, which can hold lone surrogates.
     """
     sent: dict[str, Sent] = {}
     for name, value in attributes.items():
@@ -160,7 +160,7 @@ def _server(url: str, unix_path: str | None) -> Server:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
-    except ValueError:  # no URL: the call will fail, and say so
+    except ValueError:  # an invalid URL: the call itself fails and reports it
         return Server("openai", unix_path or "", None)
     spoken = "anthropic" if parts.path.endswith("/messages") else "openai"
     if unix_path is not None:
@@ -176,14 +176,14 @@ ROOT: Final = "evenkeel.shadow"
 _SIMILARITY: Final = "similarity"
 _TOOLS: Final = "tool_calls"
 _LABELS: Final = {3: "same_content", 2: "details_differ", 1: "different_message"}
-# Name of a failed "metric" whose trials failed before there was anything to evaluate.
+# Metric name of a failure before there was an answer to evaluate.
 _REPLAY: Final = "replay"
 
 
 class ShadowSpans(ShadowObserver):
     """Spans of the replay plane.
 
-    Each call within a trace has a span; calls outside, such as probes of the judge's health, have none.
+    Calls outside a trace, such as probes of the judge's health, get no span.
     """
 
     def __init__(
@@ -191,8 +191,8 @@ class ShadowSpans(ShadowObserver):
     ) -> None:
         """Wire it.
 
-        `ids` is the id generator of the tracer's provider. `events` takes ratings as events of the log, too.
-        With `content`, spans carry prompts, answers and the judge's explanations.
+        `ids` is the id generator of the tracer's provider. `events` also receives each rating, as a log
+        event. With `content`, spans carry prompts, answers and the judge's explanations.
         """
         self._tracer = tracer
         self._ids = ids
@@ -240,11 +240,11 @@ class ShadowSpans(ShadowObserver):
             names.ROUTE: exchange.route,
             names.ATTEMPT: attempt,
         }
-        # The same trace at each delivery, so that a second worker continues what the first began.
+        # Every delivery has the same trace id, so that a second worker continues the trace of the first.
         with self._ids.chosen(trace_id=shadow_trace_id(exchange.id)):
             span = self._tracer.start_span(
                 ROOT,
-                context=Context(),  # a trace of its own, whatever is going on around it
+                context=Context(),  # a separate trace, even inside another span
                 kind=SpanKind.CONSUMER,
                 attributes=sendable(attributes),
                 links=[Link(forwarded_context(exchange))],
@@ -255,15 +255,15 @@ class ShadowSpans(ShadowObserver):
     @contextmanager
     def trial(self, trial: Trial) -> Iterator[TrialReport]:
         """Report a trial as a span."""
-        kind = trial.perturbation
+        perturbation = trial.perturbation
         attributes: dict[str, Value] = {
             names.VERDICT: trial.id,
-            names.PERTURBATION: kind.name,
-            names.PERTURBATION_VERSION: kind.version,
+            names.PERTURBATION: perturbation.name,
+            names.PERTURBATION_VERSION: perturbation.version,
             names.SEVERITY: trial.severity,
             names.SEED: trial.seed,
         }
-        span = self._tracer.start_span(f"trial {kind.name}", attributes=sendable(attributes))
+        span = self._tracer.start_span(f"trial {perturbation.name}", attributes=sendable(attributes))
         with _ending(span):
             yield _TrialSpan(span, self._events, content=self._content)
 
@@ -382,7 +382,7 @@ class _TrialSpan(TrialReport):
             mark_failed(self._span, verdict.failure.reason)
 
     def _record(self, event: dict[str, Sent], verdict: Verdict, judged: AnswerIds) -> LogRecord:
-        """Return the evaluation as a log event, which names its subject by itself."""
+        """Return the evaluation as a log event, with the ids that identify route, exchange and verdict."""
         attributes = {
             names.RESPONSE_ID: judged.candidate,
             names.REFERENCE_RESPONSE: judged.reference,

@@ -1,4 +1,4 @@
-"""A judge's scores of candidates."""
+"""Scores that a judge gives to the candidates of a calibration."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 FAMILY: Final = "judge"
-# Rulings that the journal keeps, which is all of them.
+# Most rulings that the journal keeps: more than a calibration ever makes.
 _KEPT: Final = 10_000_000
 _MILLI: Final = 1e3
 
@@ -44,19 +44,19 @@ def judge_candidates(
     address: ModelAddress, candidates: Sequence[DegradedGolden], costs: Costs, confirm: Confirm, err: Console,
     *, journal: Database, sample: int | None, seed: int,
 ) -> MetricScores:  # fmt: skip
-    """Ask a judge about candidates; the journal keeps every ruling, so that a stopped run repeats no call.
+    """Ask a judge to score candidates. The journal keeps every ruling, so a stopped run repeats no call.
 
     Args:
-        address: of the judge.
-        candidates: of all goldens.
-        costs: where its calls are booked, and the limit.
-        confirm: called once before the first call.
-        err: gets progress.
-        journal: remembers rulings.
-        sample: asks about the candidates of so many goldens; None = of all.
-        seed: of the sample.
+        address: Endpoint and model of the judge.
+        candidates: Degraded answers of all goldens.
+        costs: Books the calls and has the limit.
+        confirm: Called once with the estimated cost, before the first call.
+        err: Console for progress.
+        journal: Database that keeps the rulings.
+        sample: Number of goldens whose candidates are scored, drawn at random; None = all.
+        seed: Seed of the sample.
 
-    Raises: NotConfirmedError; StoppedError, with what was answered until then in the journal.
+    Raises: NotConfirmedError; StoppedError, with the rulings received so far in the journal.
     """
     judge = Judge(address.endpoint(), cache=rulings(journal, kept=_KEPT), repairs=1)
     metric = WorkflowJudge(judge)
@@ -96,7 +96,7 @@ def judge_candidates(
 
 
 def _expense(judge: Judge, pair: Pair) -> Spend:
-    """The highest cost of all calls about a pair."""
+    """Return the highest possible cost of all calls about a pair."""
     labels = ("TASK", "REFERENCE WORKFLOW", "CANDIDATE WORKFLOW")
     characters = len(pair.context)
     for side in (pair.reference, pair.candidate):

@@ -1,6 +1,6 @@
 """Calls to a judge: each takes a question and returns a ruling or a failure, with its cost.
 
-Rulings are remembered by content: the same question to the same judge need not be paid for twice.
+Rulings are cached by content: the same question to the same judge is paid for once.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ log = logging.getLogger("evenkeel.judge")
 
 
 def ruling_key(endpoint: str, model: str, question: Question, vote: int = 0) -> str:
-    """Return the SHA-256, in hex, of everything that decides a ruling.
+    """Return the cache key of a ruling: the SHA-256, in hex, of everything that decides it.
 
     The order of the texts is part of the question's messages, so swapped sides have a key of their own.
 
     Args:
-        endpoint: base URL: two servers may use one model name.
-        model: the judge.
-        question: prompt, version, scale and the texts.
-        vote: number of the call among several on the same question; each is remembered for itself.
+        endpoint: Base URL, since two servers may use one model name.
+        model: Name of the judge.
+        question: Prompt, version, scale and the texts.
+        vote: Number of this call among several on the same question; each has its own key.
     """
     messages = [[message.role, message.content] for message in question.messages]
     content = [endpoint, model, question.prompt_version, list(question.scale), messages, vote]
@@ -50,7 +50,7 @@ def ruling_key(endpoint: str, model: str, question: Question, vote: int = 0) -> 
 
 
 class Rulings:
-    """Cache of rulings, never of failures. Faults of the store behind it are counted and do no harm."""
+    """Cache of rulings, never of failures. Errors of its store are counted; judging goes on without it."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
@@ -79,21 +79,20 @@ class Rulings:
             log.warning("the judge's cache fails (%s: %s); judging goes on", type(error).__name__, error)
 
 
-# A judge in order answers the small question well within this.
+# A healthy judge answers the trivial question well within this.
 _PROBE_TIMEOUT_S: Final = 15.0
-# Any fixed number: with it, servers that heed seeds answer alike.
+# Arbitrary but fixed: servers that honour seeds then repeat their answers.
 _SEED: Final = 7
 LONGEST_CHARS: Final = 300_000
-"""Characters of the longest question; some 75,000 tokens of English."""
-# Reasons for unreadable replies that a reminder of the form may cure. A refusal is an answer.
+"""Most characters of a question, about 75,000 tokens of English."""
+# Failures that a reminder of the reply format may cure. A refusal is final.
 _REPAIRABLE: Final = frozenset({"empty", "bad_schema", "out_of_scale"})
 
 
 class Judge:
-    """Judge: a model behind an `Endpoint`, asked for ratings.
+    """Model behind an `Endpoint` that is asked for ratings.
 
-    Asks for structured output, temperature 0 and a fixed seed, and does without what the endpoint
-    rejects. Rulings may be remembered in a cache.
+    Requests structured output, temperature 0 and a fixed seed, and drops those that the endpoint rejects.
 
     Belongs to one event loop. Close it, or use it as an async context manager.
     """
@@ -107,14 +106,14 @@ class Judge:
         longest_chars: int = LONGEST_CHARS,
         flex: bool = False,
     ) -> None:
-        """Put questions to a model; nothing is sent.
+        """Wire it; nothing is sent.
 
         Args:
-            endpoint: The model, closed with the judge.
-            cache: Remembers rulings. Default: none.
-            repairs: Times an unreadable reply is followed by the same question with a reminder of the form.
-            longest_chars: A question with more characters is not asked: that fails as "too_long".
-            flex: Whether what can wait is asked in the endpoint's flex tier.
+            endpoint: Endpoint of the model; closed with the judge.
+            cache: Cache of rulings. Default: none.
+            repairs: Most retries after an unreadable reply, each with a reminder of the reply format.
+            longest_chars: Most characters of a question; a longer one fails as "too_long" and is not sent.
+            flex: True to use the endpoint's flex tier for questions that can wait.
         """
         self._endpoint = endpoint
         self._longest_chars = longest_chars
@@ -142,7 +141,7 @@ class Judge:
         return self._endpoint.model
 
     def expense(self, prompt_tokens: int, *, calls: int = 1) -> Spend:
-        """Return the cost of calls of so many prompt tokens, with the longest of usual replies."""
+        """Return the cost of calls with that many prompt tokens each and the longest usual replies."""
         return self._endpoint.usual_spend(prompt_tokens).times(calls)
 
     async def ask(
@@ -151,18 +150,17 @@ class Judge:
         """Ask one question.
 
         Args:
-            question: What is asked.
-            vote: Number of the call among several on the same question: each has another seed, where
-                the endpoint takes one, and is remembered for itself.
-            fresh: Ask even if the ruling is remembered, and do not remember this one: for measuring the
-                judge's own noise.
-            budget: Reserves each request before it is sent and books what it cost. Default: that of whoever
-                scores a pair now.
+            question: Question to ask.
+            vote: Number of this call among several on the same question. Each has its own cache entry, and
+                its own seed if the endpoint takes seeds.
+            fresh: Neither read nor write the cache, to measure the judge's own noise.
+            budget: Reserves each request before it is sent and books its cost. Default: the budget of the
+                pair that is being scored.
 
-        Returns: a reply whose outcome is a `Ruling`, or a `Failure` named after the prompt with a reason of
-            `Endpoint.chat` ("too_long" also for a question that is not asked for its length), or "refused",
-            "empty", "bad_schema", "out_of_scale", "truncated" (a reply without a usable rating; tokens are
-            counted all the same). Never raises for any of these.
+        Returns: a reply whose outcome is a `Ruling`, or a `Failure` named after the prompt. Its reason is one
+            of `Endpoint.chat`, "too_long" for a question over the limit, or, if a reply has no usable rating,
+            "refused", "empty", "bad_schema", "out_of_scale" or "truncated"; the tokens of such a reply are
+            counted. Never raises for any of these.
         """
         if fault := self._too_long(question):
             return self._reply(question, fault)
@@ -170,7 +168,7 @@ class Judge:
         if fresh or not self._rulings:
             return await self._asked(question, vote, budget)
         key = ruling_key(self._endpoint.base_url, self.model, question, vote)
-        # Who asks the same at the same time, as about one reference in several pairs, waits for one answer.
+        # Concurrent calls with the same question, as for pairs that share a reference, wait for one answer.
         async with self._asking.setdefault(key, asyncio.Lock()):
             remembered = await self._rulings.get(key)
             if remembered is not None:
@@ -181,12 +179,12 @@ class Judge:
         return reply
 
     async def _asked(self, question: Question, vote: int, budget: CallBudget | None) -> Reply:
-        """Send a question and return the reply, with reminders of the form if it cannot be read."""
+        """Send a question and return the reply; retry with a reminder of the format if it cannot be read."""
         reply = self._reply(question, await self._chat(question, vote, budget))
         for _ in range(self._repairs):
             if isinstance(reply.outcome, Ruling) or reply.outcome.reason not in _REPAIRABLE:
                 break
-            # What was spent on the unreadable reply is part of the price.
+            # The price includes the unreadable reply.
             again = reminded(question)
             reply = self._reply(again, await self._chat(again, vote, budget)).plus(reply)
         return reply
@@ -195,11 +193,11 @@ class Judge:
         """Ask one question about several pairs.
 
         Args:
-            question: Of `Prompt.fill_group`.
+            question: Question made by `Prompt.fill_group`.
             budget: As for `ask`.
 
-        Returns: the outcomes, of which each may be a `Failure` by itself: "missing" or as `ask` has them. Or
-            one `Failure` of the whole, as `ask` has them. It is not asked again for either.
+        Returns: an outcome for each pair: a ruling, or a `Failure` "missing" or one that `ask` has. If the
+            call itself fails, a single `Failure` that `ask` has. Neither is retried.
         """
         got = self._too_long(question) or await self._chat(question, 0, budget or SCORING_BUDGET.get())
         if isinstance(got, Fault):
@@ -219,12 +217,12 @@ class Judge:
         return GroupReply(outcome, got.prompt_tokens or 0, got.completion_tokens or 0, usd)
 
     async def remembers(self, question: Question) -> bool:
-        """Return whether the first vote on a question is remembered, so that asking it costs nothing."""
+        """Return whether the first vote on a question is cached, so that asking it costs nothing."""
         key = ruling_key(self._endpoint.base_url, self.model, question)
         return self._rulings is not None and await self._rulings.get(key) is not None
 
     async def remember(self, question: Question, ruling: Ruling) -> None:
-        """Remember a ruling as the first vote on a question."""
+        """Cache a ruling as the first vote on a question."""
         if self._rulings:
             await self._rulings.put(ruling_key(self._endpoint.base_url, self.model, question), ruling)
 
@@ -246,13 +244,15 @@ class Judge:
     async def check(self) -> Failure | None:
         """Ask a trivial question once, without retries, to see whether the judge is usable.
 
+        Uses neither breaker nor cache, and sends nothing while the endpoint wants a pause.
+
         Returns: None if it answered with a rating, or no budget is left to ask, else the `Failure`, as `ask`
-            gives it. Uses neither breaker nor cache; does not disturb an endpoint that asked for a pause.
+            gives it.
         """
-        outcome = (await self.known()).outcome
+        outcome = (await self.probe()).outcome
         return outcome if isinstance(outcome, Failure) and outcome.reason != "budget" else None
 
-    async def known(self) -> Reply:
+    async def probe(self) -> Reply:
         """Ask the trivial question of `check`; the right rating is `prompts.KNOWN_RATING`."""
         return self._reply(_KNOWN_QUESTION, await self._endpoint.probe(_KNOWN, _PROBE_TIMEOUT_S))
 
@@ -287,7 +287,7 @@ _KNOWN_QUESTION: Final = PROBE.fill(
 
 
 def ruling_schema(scale: Sequence[int], pairs: int | None = None) -> dict[str, Any]:
-    """Return the JSON schema of a ruling on this scale, or of the rulings of so many pairs if given."""
+    """Return the JSON schema of a ruling on this scale; with `pairs`, of the rulings on that many pairs."""
     # The reason comes first, so that the rating is written after it.
     members = {"explanation": {"type": "string"}, "rating": {"type": "integer", "enum": list(scale)}}
     if pairs is None:
@@ -305,7 +305,7 @@ def _strict(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# Small and answered by every judge in order: tells a failing judge from a question that it refuses.
+# Every healthy judge answers this trivial question. So it tells a failing judge from a refused question.
 _KNOWN: Final = _request(_KNOWN_QUESTION, 0)
 
 

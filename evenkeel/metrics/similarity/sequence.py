@@ -1,7 +1,7 @@
 """ROUGE-L: the words that two texts share in order.
 
-Common subsequences come from rapidfuzz's function for many pairs, which releases Python's lock. Its function
-for one pair holds it until it is done: two seconds for 100,000 words.
+Common subsequences come from rapidfuzz's function for many pairs, which releases Python's global lock. Its
+function for one pair holds the lock throughout: two seconds for 100,000 words.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
 
 
-# The cost grows with the product of two lengths. What lies between the common beginning and the common end of
-# two texts is compared in so many parts, each with its counterpart, that none is longer than this.
+# The cost grows with the product of both lengths. So the words between the common beginning and the common
+# end are split into parts of at most this length, and each part is compared only with its counterpart.
 _PART_WORDS: Final = 4_096
 
 
 def common_length(left: Sequence[str], right: Sequence[str]) -> int:
     """Return the length of the longest common subsequence of two sequences of words.
 
-    Of longer differing stretches than 4,096 words, that of their parts in order, which may be less.
+    If the texts differ over more than 4,096 words, the result is a lower bound: see `_PART_WORDS`.
     """
     begin, end = _shared_ends(left, right)
     length = begin + end
@@ -41,7 +41,7 @@ def common_length(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def _shared_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
-    """Count the words that both texts begin with and, behind those, end with."""
+    """Return the lengths of the common beginning and of the common end; the two do not overlap."""
     shorter = min(len(left), len(right))
     begin = next((at for at in range(shorter) if left[at] != right[at]), shorter)
     behind = shorter - begin

@@ -1,4 +1,4 @@
-"""Words of a text, those that carry content, and their stems."""
+"""Words of a text, its content words, and word stems."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ import re
 from functools import lru_cache
 
 _WORD = re.compile(
-    # Scripts written without spaces give one token a character; every other run of letters or
-    # digits is one. "_" separates, as in the rouge-score package.
+    # A Chinese or Japanese character is a token of its own; in other scripts a run of letters or digits is
+    # one. "_" separates words, as in the rouge-score package.
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
 )
 
 _SPOKEN = "abcdefghijklmnopqrstuvwxyz0123456789"
-# Translation of ASCII marks to spaces.
-#
-# Cutting ASCII texts at spaces is several times as fast as a regular expression.
+# Translates ASCII punctuation to spaces: splitting at spaces is several times as fast as the pattern above.
 _PLAIN = str.maketrans({mark: " " for mark in map(chr, range(128)) if mark.lower() not in _SPOKEN})
-# Quotes, dashes, dots and bullets, which are often all that keeps an English text from being ASCII.
+# Quotes, dashes, dots and bullets: often the only characters of an English text that are not ASCII.
 _TYPOGRAPHY = "\u2019\u2018\u201c\u201d\u2013\u2014\u2026\u2022"
 
 _GLUE = """
@@ -29,15 +27,15 @@ too under until up upon us ve very via was we were what when where which while w
 with within would you your yours
 """
 GLUE = frozenset(_GLUE.split())
-"""English function words: they hold sentences together and say nothing about the case."""
+"""English function words, which carry no content."""
 
 
 def words(text: str) -> list[str]:
     """Return the lower-case words in order. Equal to the rouge-score package's tokens on ASCII text.
 
-    Answers are kept after being read, as every metric reads the same; the list is the caller's own.
+    Cached, because every metric reads the same answers. The caller may change the returned list.
     """
-    # Single values are read as quickly as they are found, and would drive the answers out.
+    # Short texts are split as fast as they are looked up, and would evict the answers from the cache.
     return list(_kept(text)) if _SHORTEST_KEPT <= len(text) <= _LONGEST_KEPT_TEXT else _words(text)
 
 
@@ -52,7 +50,7 @@ def _words(text: str) -> list[str]:
 def content_words(text: str) -> frozenset[str]:
     """Return the distinct lower-case words that are not function words.
 
-    Texts of glue alone keep all their words, so that "yes" and "no, it is" differ.
+    A text of nothing but function words keeps them, so that "yes" and "no, it is" differ.
     """
     every = frozenset(words(text))
     return every - GLUE or every
@@ -85,7 +83,7 @@ def _stem(word: str) -> str:
 
 
 _STEM_MIN_LENGTH = 3
-# Most letters of a word whose stem is cached; longer words are no words, and would fill memory.
+# Most letters of a word whose stem is cached. Longer strings are not real words and would fill memory.
 _LONGEST_KEPT = 40
-# Cached stems: the same words come in every answer.
+# Cached, because answers repeat the same words.
 _kept_stem = lru_cache(maxsize=4096)(_stem)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
 
 WORST: Final = 3
-# Most alerts of an incident whose trials are searched for the worst.
-_LOOKED_INTO: Final = 4
+# Most alerts of an incident whose trials are searched for the worst ones.
+_MOST_ALERTS: Final = 4
 MOST_VERDICTS: Final = 100
 """Most verdicts returned for an alert, the newest."""
-# Most verdicts that are scanned.
-_SCANNED: Final = 20_000
-# Verdicts read at once while the worst ones are looked for.
+# Most verdicts of the log that are scanned for an alert.
+_MOST_SCANNED: Final = 20_000
+# Verdicts read from the log in one query.
 _AT_ONCE: Final = 500
 
 
@@ -30,40 +30,44 @@ def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERD
     """Return the rated trials of an event's cell up to the deciding one, newest first.
 
     Args:
-        log: log of the verdicts.
-        event: an alert that was raised or resolved.
-        most: verdicts to give at most.
+        log: Log of the verdicts.
+        event: Alert that was raised or resolved.
+        most: Most verdicts to return.
 
-    Returns: as many as the event's run holds. Fewer once the log no longer has them. The run is chosen in
-    hindsight, so its mean errs towards the change.
+    Returns: the trials of the event's run; fewer once the log has dropped the oldest. The run was selected
+        after the fact, so its mean overstates the change.
     """
     if event.what == "change":
-        return []  # it rests on answers and references, which are in the report on the change
+        # A change is detected from answers and reference prompts, not from trials; its report shows them.
+        return []
     wanted = min(most, event.run_trials or most)
     narrow = Narrow.by(route=event.route, perturbation=event.perturbation, rating=(1, 2, 3))
     verdicts: list[LoggedVerdict] = []
-    at, looked_at = event.offset + 1, 0
-    while at > 0 and len(verdicts) < wanted and looked_at < _SCANNED:
-        stretch = log.read_before(at, _AT_ONCE, narrow)
+    offset, scanned = event.offset + 1, 0
+    while offset > 0 and len(verdicts) < wanted and scanned < _MOST_SCANNED:
+        stretch = log.read_before(offset, _AT_ONCE, narrow)
         verdicts += [logged for logged in stretch.verdicts if _counts(logged, event)]
-        at, looked_at = stretch.reached, looked_at + max(1, stretch.looked_at)
+        offset, scanned = stretch.reached, scanned + max(1, stretch.looked_at)
     return verdicts[:wanted]
 
 
 def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
-    """Return whether the event's detector saw a verdict. Models without a place are not distinguished."""
+    """Return whether the event's detector counted a verdict.
+
+    An event of `OTHER_MODEL` matches all models: the monitor does not tell apart those beyond its limit.
+    """
     return not logged.verdict.selection.split_of and event.model in {logged.verdict.model, OTHER_MODEL}
 
 
 def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list[Verdict]:
-    """Return the trials behind an incident that moved furthest while their control held, the worst first.
+    """Return the trials behind an incident with the lowest ratings, worst first, one per exchange.
 
-    Better answers come last. Each is of another exchange; among trials that are rated the same, of other
-    routes and rewordings first, and of one rewording rather than several together.
+    Only trials that shifted while their control did not. Answers that became better come last. Among equal
+    ratings, routes and rewordings not chosen yet come first, then single rewordings before combined ones.
     """
     worst: dict[str, Verdict] = {}
     parts = [part for part in incident.present or incident.parts if part.raised.perturbation != BASELINE]
-    for part in sorted(parts, key=_rank)[:_LOOKED_INTO]:
+    for part in sorted(parts, key=_rank)[:_MOST_ALERTS]:
         for logged in verdicts_behind(log, part.raised):
             verdict = logged.verdict
             if verdict.shifted and verdict.control.shifted is False:
@@ -92,5 +96,5 @@ def _rank(part: Part) -> tuple[bool, float]:
 
 
 def _badness(verdict: Verdict) -> tuple[bool, float, str]:
-    near = 1.0 if verdict.similarity is None else verdict.similarity
-    return verdict.direction != "worse", near, verdict.id
+    similarity = 1.0 if verdict.similarity is None else verdict.similarity
+    return verdict.direction != "worse", similarity, verdict.id

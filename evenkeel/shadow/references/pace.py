@@ -1,11 +1,10 @@
-"""Pace of reference prompts: decides which are asked now, but asks none.
+"""Pace of reference prompts: which of them to call now. Nothing here makes a call.
 
-Young references are filled first, up to four answers, one after another; then the calls that the day's limits
-still allow are spread over what is left of the day, so that nights are watched too. The reference that was
-asked longest ago comes first. Where a change is suspected, a burst asks four at a time, each another prompt,
-until the change is found or the burst is used up. A model that the traffic of the last day did not ask is not
-asked; a prompt version that it no longer uses is, since only the same words tell a new model from a new
-prompt.
+New references are called first, one after another, until each has four answers. The other daily calls are
+spread evenly over the rest of the day, so that nights are watched too; the reference called longest ago is
+next. When a change is suspected, a burst calls four references at a time until the change is found or the
+burst is used up. Models without traffic in the last day are not called. Prompt versions without traffic are:
+only the same prompt tells a change of the model from a change of the prompt.
 """
 
 from __future__ import annotations
@@ -25,16 +24,15 @@ if TYPE_CHECKING:
 
 DAY_S: Final = 86_400.0
 BURST_CALLS: Final = 60
-"""Further calls at once where a change is suspected; three times a day at most."""
-# Share of the daily calls for filling references. The rest is asked in turn, so that the whole day is
-# watched.
+"""Calls of a burst, beyond the daily ones."""
+# Share of the daily calls that may fill new references. The rest is spread over the day.
 _FILL_SHARE: Final = 0.75
-# Between two calls that fill a new reference: a burst would look like traffic to the provider's limits.
+# Pause between two calls that fill new references, so that they do not run into the provider's rate limits.
 _FILL_PAUSE_S: Final = 2.0
-# A suspicion that comes back every hour must not use up the day's calls.
+# A suspicion that comes back every hour must not cause a burst every hour.
 BURSTS_A_DAY: Final = 3
 _AT_ONCE: Final = 4
-# Answers that the new one of a burst has to be compared with.
+# Fewest earlier answers of a reference in a burst; with fewer, a new answer cannot be compared.
 _COMPARABLE: Final = 2
 # Pauses after failed calls: ten minutes at first, doubling up to a day.
 _FAILED: Final = Backoff(600.0, 86_400.0)
@@ -54,13 +52,13 @@ class Suspicion(NamedTuple):
 
     route: str
     requested_model: str | None
-    """Requested model; None if unknown, which stands for the one that the route's traffic asked last."""
+    """Requested model; None if unknown, which stands for the last one that the route's traffic requested."""
     at: float
     """Unix time in seconds."""
 
 
 class FoundChange(NamedTuple):
-    """A change of a model was found, by the references of a route."""
+    """Change of a model that the references of a route detected."""
 
     route: str
     requested_model: str
@@ -92,10 +90,10 @@ def of_day(asked: AskedToday | None, route: str, now: float) -> AskedToday:
 def responded(
     asked: AskedToday, suspicions: Iterable[Suspicion], changes: Iterable[FoundChange], pace: Pace, now: float
 ) -> AskedToday:
-    """Begin a burst where a change is suspected, and end it once the change is found.
+    """Start a burst if a change is suspected, and end it once the change is found.
 
-    What a burst leaves over fills the references anew, so that the next change is found too. The suspicions
-    are those `concerning` the route.
+    The unused calls of a burst refill the references with answers of the new model, so that the next change
+    can be found. Pass the suspicions that `concerning` returns.
     """
     latest = max(suspicions, key=lambda suspicion: suspicion.at, default=None)
     is_new = latest is not None and latest.at > asked.suspected_at
@@ -118,10 +116,10 @@ def responded(
 def concerning(
     suspicions: Iterable[Suspicion], route: str, states: Sequence[ReferenceState], seen: Mapping[str, float]
 ) -> list[Suspicion]:
-    """Return the suspicions that the references of a route can settle, each with its requested model.
+    """Return the suspicions that calling a route's references can confirm, each with its requested model.
 
-    They are about the route, or about another one that asks the same model by name. `seen` says when the
-    route's traffic asked last, by requested model.
+    A suspicion is about this route, or about another route with the same requested model. `seen` has the Unix
+    time of the route's last traffic, by requested model.
     """
     models = {state.requested_model for state in states}
     latest = max(sorted(models), key=lambda model: seen.get(model, 0.0), default="")
@@ -146,8 +144,8 @@ def next_round(
 ) -> Round | None:
     """Return the references to ask on a route now; None if nothing is due.
 
-    `asked` is the day's count after `responded`; `seen` says when the traffic asked last, by requested model;
-    `call_usd` is what a call costs, about.
+    `asked` is the day's count after `responded`; `seen` has the Unix time of the last traffic, by requested
+    model; `call_usd` is the approximate cost of a call.
     """
     affordable = pace.calls_per_day
     if pace.usd_per_day is not None and call_usd > 0:
@@ -167,13 +165,13 @@ def next_round(
 def _is_asked(state: ReferenceState, seen: Mapping[str, float], now: float) -> bool:
     last_seen = max(state.taken_at, seen.get(state.requested_model, 0.0))
     if state.prompt_version == VECTORS:
-        # No verdict says when the traffic asked for embeddings last; to ask for one costs next to nothing.
+        # Embeddings have no verdicts that show the last traffic. Calls for them cost next to nothing.
         last_seen = now
     return last_seen > now - DAY_S and state.asked_at <= now - _FAILED.pause_s(state.failed)
 
 
 def _of_burst(able: Sequence[ReferenceState], asked: AskedToday) -> tuple[str, ...]:
-    """Return references of the suspected model: first those not asked in this burst, with most to compare."""
+    """Return references of the suspected model: first those not called in this burst, with most answers."""
     references = []
     for state in able:
         if state.requested_model == asked.burst_model and state.answers >= _COMPARABLE and not state.failed:
@@ -182,7 +180,7 @@ def _of_burst(able: Sequence[ReferenceState], asked: AskedToday) -> tuple[str, .
     references.sort(
         key=lambda state: (state.asked_at if state.asked_at >= began else 0.0, -state.answers, state.id)
     )
-    return tuple(change.id for change in references)
+    return tuple(state.id for state in references)
 
 
 def _in_turn(
@@ -194,7 +192,7 @@ def _in_turn(
     if young and fillable:
         if now < asked.asked_at + _FILL_PAUSE_S:
             return None
-        # Those that lack least first, so that there soon are some to ask in turn.
+        # The reference that lacks fewest answers comes first, so that some are soon complete.
         chosen = min(young, key=lambda state: (-state.answers, state.asked_at, state.id))
         return Round("fill", (chosen.id,))
     if left <= 0 or now < asked.asked_at + (DAY_S - now % DAY_S) / left:

@@ -1,4 +1,4 @@
-"""Rank of a new answer among the other answers to the same request."""
+"""Rank of a new answer to a reference prompt among the earlier answers to the same request."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer
 
-# Figures that differ by less, as sums in another order do, are the same.
+# Sums that differ by less count as equal: floating-point sums depend on the order of their terms.
 _SAME: Final = 1e-9
 
 
 def alike(first: str, other: str) -> float:
-    """Return how like two answers are, in [0, 1]: the cosine of vectors, the likeness of texts."""
+    """Return the similarity of two answers, in [0, 1]: the cosine of vectors, else the likeness of texts."""
     similarity = cosine(first, other)
     return likeness(first, other) if similarity is None else similarity
 
@@ -39,9 +39,13 @@ def ranked(
     before: Sequence[Answer] = (),
     alike: Callable[[str, str], float] = alike,
 ) -> Ranking:
-    """Rank an answer by its mean likeness to the earlier ones, among the same figure of each of them.
+    """Compute every answer's mean likeness to all others, and rank the new answer among the earlier ones.
 
-    `before` are answers from before the last change. `alike` is symmetric, in [0, 1].
+    Args:
+        earlier: Answers since the last change.
+        new: Answer to rank.
+        before: Answers from before the last change.
+        alike: Similarity of two texts; symmetric, in [0, 1].
     """
     texts = [text_of(answer) for answer in (*earlier, new)]
     count = len(texts)

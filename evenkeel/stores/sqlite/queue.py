@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _MAX_WAITING = 20_000
 _MAX_BYTES = 1 << 30
 _DEAD_KEPT = 1_000
-# Lengths of a lease that one may end from now: small steps of the clock end nobody's.
+# A lease that ends more than this many lease times from now counts as expired: it was taken while the clock
+# was ahead. Two lease times, so that small clock corrections expire none.
 _LEASES_AHEAD = 2
 _KEPT_S = 86_400.0
 # Looking for old bodies costs two queries, so not every put does it.
@@ -47,11 +48,12 @@ class SqliteExchangeQueue:
         """Open the queue.
 
         Args:
-            database: the store's file.
+            database: The store's file.
             clock: Unix time in seconds.
-            max_waiting: exchanges kept at most, so that a worker in trouble cannot fill the disk.
-            max_bytes: what they may take there.
-            kept_s: how long an exchange may wait, and its bodies be kept once it is a dead letter.
+            max_waiting: Most exchanges in the queue, so that a stalled worker cannot fill the disk.
+            max_bytes: Most bytes that their payloads take together.
+            kept_s: Seconds after which the bodies of an exchange are deleted, counted from when it was
+                queued, for a dead letter from when it was buried.
         """
         self._kept_s = kept_s
         self._forget_at = 0.0
@@ -77,10 +79,10 @@ class SqliteExchangeQueue:
         return self._database.recreated
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
-        """Store exchanges in one transaction; returns how many were new and found room.
+        """Store exchanges in one transaction; returns how many were added.
 
-        In a full queue the client with most of it makes room for others: what it sent last is dropped, and
-        taken off what is returned.
+        When the queue is full, an exchange of another client replaces the newest waiting one of the client
+        with most exchanges. The dropped one is subtracted from the result.
         """
         self._forget_now_and_then()
         # Before the write lock is taken: two proxies together may be over the bound by a batch.
@@ -111,9 +113,9 @@ class SqliteExchangeQueue:
             return max(0, connection.execute(insert, values).rowcount - dropped)
 
     def _make_room(self, client: str, now: float) -> int:
-        """Drop the newest waiting exchange of the client with most of them; returns its size, 0 if none goes.
+        """Drop the newest waiting exchange of the client with the most, to make room for `client`.
 
-        None goes for a client that would then have as many itself.
+        Returns: its size in bytes; 0 if none was dropped, because `client` would then have as many itself.
         """
         rows = self._database.rows(
             "SELECT client, count(*) FROM exchanges WHERE lease_until <= ? GROUP BY client ORDER BY client",
@@ -132,10 +134,10 @@ class SqliteExchangeQueue:
         return max(1, int(size))
 
     def reserve(self, limit: int, lease_s: float) -> list[Lease]:
-        """Lease up to `limit` exchanges, the clients by turns, the oldest of each first.
+        """Lease up to `limit` exchanges: clients take turns, each with its oldest exchange first.
 
-        A lease that ends later than one taken now could was given while the clock was ahead: it counts as run
-        out, or a clock set back by hours would hold up its exchange for as long.
+        A lease that ends far too late was taken while the clock was ahead. It counts as expired; otherwise
+        setting the clock back by hours would block its exchange for hours.
         """
         now = self._clock()
         self._forget_now_and_then()
@@ -172,9 +174,9 @@ class SqliteExchangeQueue:
         return bool(row and row[0])
 
     def forget(self) -> None:
-        """Drop the bodies that are older than they may be; done once a minute while the queue is in use.
+        """Delete bodies older than `kept_s`; runs at most once a minute while the queue is in use.
 
-        An exchange that still waits is given to a worker as "expired", a dead letter stays without its body.
+        A waiting exchange without bodies reaches a worker as "expired"; a dead letter stays without them.
         """
         before = self._clock() - self._kept_s
         old = (
