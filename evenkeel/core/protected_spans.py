@@ -34,8 +34,7 @@ _A: Final = r"A-Za-z_À-ÖØ-öø-ɏͰ-ϿЀ-ԯ"
 _RAISED: Final = "⁰¹²³⁴-⁹⁺⁻₀-₉½¼¾⅓⅔⅛"
 _W: Final = rf"\d{_RAISED}{_A}"
 _CJK: Final = r"\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef"
-# English, German, Spanish, French, Italian, Dutch, Portuguese; abbreviations in English only.
-_MONTH: Final = (
+MONTH: Final = (
     r"(?:Jan(?:uary|uar|uari|eiro|vier)?|[jJ]anuari|janeiro|janvier|Jänner|[eE]nero|[gG]ennaio"
     r"|Feb(?:ruary|ruar|ruari|rero|braio)?|febrero|febbraio|februari|[fF]évrier|[fF]evereiro"
     r"|Mar(?:ch|s|zo|ço)?|mar(?:s|zo|ço)|März|[mM]aart|[aA]pr(?:il[e]?)|Apr|[aA]vril|[aA]bril"
@@ -46,6 +45,8 @@ _MONTH: Final = (
     r"|Nov(?:ember)?|november|[nN]ov(?:embre|iembre|embro)"
     r"|Dec(?:ember)?|december|Dezember|[dD]écembre|[dD]iciembre|[dD]icembre|[dD]ezembro)"
 )
+"""Pattern of the months' names in English, German, Spanish, French, Italian, Dutch and Portuguese; of
+abbreviations in English only."""
 _OF: Final = r"(?:(?:of|de|del|di|do)[ ])?"
 _UNIT: Final = (
     r"(?:[kKMGTP]?i?[Bb](?:ps|it|yte)?s?|[kKMG]?Hz|[kcdmµun]?m[²³]?|[kmµ]?g|[mµc]?[lL]|[mµun]?s|[kM]?Wh?"
@@ -92,8 +93,8 @@ _BEFORE_WORDS: Final[dict[str, str]] = {
     "label": rf"^[ \t]*+ [{_W}] [{_W}.\-]{{0,30}}+ (?:[ ][{_W}.\-]{{1,30}})?+ : (?=[ \t]|$)",
     "date": rf"""
         (?=[{_A}]{{3,10}}\.?[ ](?:d[eio]l?[ ]|of[ ])?\d)
-        {_MONTH} \.? [ ] {_OF} \d{{1,4}} (?:st|nd|rd|th)? (?:,?[ ]\d{{4}}\b)?
-      | \d{{1,2}} (?:st|nd|rd|th|er|[.º°])? [ ] {_OF} {_MONTH}\b \.? (?:,?[ ]{_OF}\d{{4}}\b)?""",
+        {MONTH} \.? [ ] {_OF} \d{{1,4}} (?:st|nd|rd|th)? (?:,?[ ]\d{{4}}\b)?
+      | \d{{1,2}} (?:st|nd|rd|th|er|[.º°])? [ ] {_OF} {MONTH}\b \.? (?:,?[ ]{_OF}\d{{4}}\b)?""",
 }
 
 # A word without anything odd in or after it: no further rule can begin there.

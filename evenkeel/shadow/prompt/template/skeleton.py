@@ -10,6 +10,8 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evenkeel.core.protected_spans import MONTH
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -28,13 +30,6 @@ LONGEST_READ: Final = 16_384
 
 _NAME_LENGTH: Final = 18
 
-_MONTH: Final = (
-    r"(?:jan(?:uary|uar|vier)?|feb(?:ruary|ruar)?|février|mar(?:ch|s|zo|ço)?|märz|maart|apr(?:il|ile)?|avril"
-    r"|abril|may|mai|mei|mayo|maio|maggio|june?|juni|juin|junio|junho|giugno|july?|juli|juillet|julio"
-    r"|julho|luglio|aug(?:ust|ustus)?|août|agosto|sept?(?:ember|embre)?|setembro|settembre|septiembre"
-    r"|oct(?:ober|obre|ubre)?|oktober|outubro|ottobre|nov(?:ember|embre|embro|iembre)?"
-    r"|dec(?:ember)?|dezember|décembre|diciembre|dezembro|dicembre)"
-)
 _WEEKDAY: Final = (
     r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch)"
 )
@@ -43,9 +38,9 @@ _VOLATILE: Final = re.compile(
         (?:{_WEEKDAY},?\ (?:the\ )?)?
         (?: \d{{4}}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?
           | \d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}
-          | \d{{1,2}}(?:st|nd|rd|th|\.)?\ (?:of\ |de\ )?{_MONTH}\b\.?(?:,?\ (?:de\ )?\d{{4}})?
-          | {_MONTH}\ \d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\ \d{{4}})?
-          | {_MONTH}\ \d{{4}} )
+          | \d{{1,2}}(?:st|nd|rd|th|\.)?\ (?:of\ |de\ )?{MONTH}\b\.?(?:,?\ (?:de\ )?\d{{4}})?
+          | {MONTH}\ \d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\ \d{{4}})?
+          | {MONTH}\ \d{{4}} )
       | \d{{1,2}}:\d\d(?::\d\d(?:\.\d+)?)?(?:\ ?[ap]m)?
       | [0-9a-f]{{8}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{12}}
     )\b|\d{{4}}年\d{{1,2}}月\d{{1,2}}日""",
