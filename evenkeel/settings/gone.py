@@ -33,7 +33,6 @@ GONE: Final[Mapping[str, str]] = MappingProxyType(
         "scoring": "write `judge.qualities` and `judge.tasks`",
         "shadow": "write `replays`",
         "access.oidc": "let a login proxy sign people in and write `access.login` (docs/access.md)",
-        "access.login.role": "whoever is not among `access.people` is a viewer; remove it",
         "access.metrics_token_env": "write a token with the scope `scrape` under `access.tokens`",
         "access.session_hours": _FIXED,
         "access.session_key_env": "put the key into the variable EVENKEEL_SESSION_KEY",
