@@ -272,7 +272,6 @@ _FILTERS: Final = (
     figures.estimate_of,
     figures.estimate_text,
     figures.iso,
-    figures.lasting,
     figures.limit,
     figures.moment_exact,
     figures.number,

@@ -172,11 +172,6 @@ def iso(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def lasting(seconds: float) -> str:
-    """Return a duration as text; "just now" below a minute, because seconds would change at every refresh."""
-    return duration(seconds) if seconds >= _MINUTE_S else "just now"
-
-
 def duration(seconds: float) -> str:
     """Return a duration in at most its two largest units: "42 s", "12 min", "3 h 5 min", "2 d"."""
     whole = max(0, round(seconds))

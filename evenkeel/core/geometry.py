@@ -106,18 +106,6 @@ class Tick(NamedTuple):
     label: str
 
 
-class Interval(NamedTuple):
-    """A value with the ends of its interval, in the units of the value or of the picture."""
-
-    value: float | None
-    lower: float | None
-    upper: float | None
-
-    def on(self, scale: Scale) -> Interval:
-        """Return the interval in user units of an axis."""
-        return Interval(scale.maybe(self.value), scale.maybe(self.lower), scale.maybe(self.upper))
-
-
 def steps(low: float, high: float, step: float) -> list[float]:
     """Return the multiples of a step from one value to another, both included."""
     first, last = math.ceil(low / step - _SLACK), math.floor(high / step + _SLACK)

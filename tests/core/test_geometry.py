@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from evenkeel.core.geometry import (
     BAND_FLOORS,
     BANDS,
-    Interval,
     Scale,
     Tick,
     band,
@@ -27,7 +26,6 @@ def test_a_value_lies_between_the_ends_of_its_axis():
     scale = Scale(-1, 1, 100, 200)
     assert [scale.at(value) for value in (-1, 0, 1, 3, -9)] == [100, 150, 200, 200, 100]
     assert Scale(0, 1, 200, 100).at(0.25) == 175  # an axis that points up
-    assert Interval(0.0, None, 1.0).on(scale) == Interval(150, None, 200)
     assert scale.ticks((-1, 0.5)) == (Tick(100, "−1"), Tick(175, "0.5"))
 
 
