@@ -131,21 +131,19 @@ def plot(
         [curve.end_y for curve in drawn if curve.label], _LABEL_GAP, PLOT_TOP, PLOT_BOTTOM
     )
     free = iter(positions)
+    outlines: list[tuple[str, str]] = []
+    for area in areas:
+        corners = [(across.at(x), up.at(y)) for x, y in area.points]
+        outlines.append((area.kind, geometry.path(corners, closed=True)))
+    lines: list[Rule] = []
+    for rule in rules:
+        lines.append(Rule(rule.kind, across.at(rule.at), across.at(rule.lower), across.at(rule.upper)))
     return Plot(
         title=title,
         right=right,
         curves=tuple(replace(curve, label_y=next(free)) if curve.label else curve for curve in drawn),
-        areas=tuple(
-            (
-                area.kind,
-                geometry.path([(across.at(x), up.at(y)) for x, y in area.points], closed=True),
-            )
-            for area in areas
-        ),
-        rules=tuple(
-            Rule(rule.kind, across.at(rule.at), across.at(rule.lower), across.at(rule.upper))
-            for rule in rules
-        ),
+        areas=tuple(outlines),
+        rules=tuple(lines),
         x_ticks=across.ticks(x.ticks, _percent if x.percent else None),
         y_ticks=up.ticks(y.ticks, _percent if y.percent else None),
     )
@@ -153,13 +151,12 @@ def plot(
 
 def _curve(curve: Curve, across: Scale, up: Scale) -> DrawnCurve:
     points = [(across.at(mark.x), up.at(mark.y)) for mark in curve.marks]
-    marks = tuple(
-        Mark(*point, up.maybe(mark.lower), up.maybe(mark.upper), mark.text)
-        for point, mark in zip(points, curve.marks, strict=True)
-        if curve.dotted
-    )
+    marks: list[Mark] = []
+    if curve.dotted:
+        for point, mark in zip(points, curve.marks, strict=True):
+            marks.append(Mark(*point, up.maybe(mark.lower), up.maybe(mark.upper), mark.text))
     label = geometry.shortened(curve.label, _CURVE_LABEL_CHARS)
-    return DrawnCurve(curve.kind, geometry.path(points), marks, label, points[-1][1], *points[-1])
+    return DrawnCurve(curve.kind, geometry.path(points), tuple(marks), label, points[-1][1], *points[-1])
 
 
 def _percent(value: float) -> str:

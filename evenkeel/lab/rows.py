@@ -124,6 +124,14 @@ def check_columns(rows: list[InputRow], *, required: Iterable[str], allowed: Ite
             )
 
 
+def columns_of(rows: Iterable[InputRow]) -> list[str]:
+    """The columns that any row has, in order of occurrence."""
+    names: dict[str, None] = {}
+    for row in rows:
+        names.update(dict.fromkeys(row.cells))
+    return list(names)
+
+
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
 

@@ -197,9 +197,9 @@ def _stop_reason(completion: SimulatedCompletion) -> str:
 
 def _is_tool_result(message: dict[str, Any]) -> bool:
     content = message.get("content")
-    return isinstance(content, list) and any(
-        isinstance(part, dict) and part.get("type") == "tool_result" for part in content
-    )
+    # A content of text alone may be a string.
+    parts = content if isinstance(content, list) else []
+    return any(isinstance(part, dict) and part.get("type") == "tool_result" for part in parts)
 
 
 def _is_own(tool: object) -> bool:

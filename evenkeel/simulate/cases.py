@@ -79,10 +79,10 @@ def _sentence(clause: str) -> str:
 
 def _make_details(rng: random.Random) -> Details:
     """Random identifiers, the first side's before the second side's in the order of `read_details`."""
-    host_a, host_b = sorted(
-        f"{site}-{rng.choice(_STOCK['roles'])}-{rng.randrange(1, 100):02d}"
-        for site in rng.sample(_STOCK["sites"], 2)
-    )
+    hosts: list[str] = []
+    for site in rng.sample(_STOCK["sites"], 2):
+        hosts.append(f"{site}-{rng.choice(_STOCK['roles'])}-{rng.randrange(1, 100):02d}")
+    host_a, host_b = sorted(hosts)
     major = rng.randrange(2, 19)
     code_a, code_b = sorted(f"0x{code:08X}" for code in rng.sample(range(0x80000000, 0x8FFFFFFF), 2))
     month, day = rng.randrange(1, 13), rng.randrange(1, 26)

@@ -132,10 +132,7 @@ def put(template: str, value: str) -> str:
 
 def seen(side: SideDetails) -> str:
     """Write where a side was seen, in brackets, as far as the prompt tells."""
-    return _listed(
-        put(template, value)
-        for template, value in (("host {}", side.host), ("version {}", side.version), ("error {}", side.code))
-    )
+    return _listed([put("host {}", side.host), put("version {}", side.version), put("error {}", side.code)])
 
 
 def capitalised(text: str) -> str:

@@ -322,11 +322,12 @@ def _basis(outcome: BenchOutcome) -> Iterator[str]:
 
 
 def _failures(outcome: BenchOutcome) -> Iterator[str]:
+    reasons: set[str] = set()
     for row in outcome.tables.models:
+        reasons.update(reason.removeprefix("quality_") for reason in row.failures)
         if row.failures:
             listed = ", ".join(f"{reason} {number(count)}" for reason, count in row.failures.items())
             yield f"{row.model}: without a rating or a quality: {listed}"
-    reasons = {reason.removeprefix("quality_") for row in outcome.tables.models for reason in row.failures}
     if reasons & FAULTS:
         yield "The same command asks again for what an endpoint did not answer, and for nothing else."
     for model, listed in outcome.unusable.items():

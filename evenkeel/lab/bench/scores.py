@@ -153,7 +153,10 @@ def _parts(trials: Iterable[BenchTrial], succeeds: Callable[[BenchTrial], bool])
 
 
 def _trials(groups: Iterable[Mapping[str, IssueCount]]) -> int:
-    return sum(sum(part.trials for part in group.values()) for group in groups)
+    total = 0
+    for group in groups:
+        total += sum(part.trials for part in group.values())
+    return total
 
 
 def _counts(trials: Iterable[BenchTrial]) -> Counts:
@@ -267,7 +270,10 @@ class BenchTables:
 
     def columns(self, of: Callable[[ModelRow], Mapping[str, object]]) -> tuple[str, ...]:
         """The names under which any model has scores, in order of occurrence."""
-        return tuple(dict.fromkeys(name for row in self.models for name in of(row)))
+        names: dict[str, None] = {}
+        for row in self.models:
+            names.update(dict.fromkeys(of(row)))
+        return tuple(names)
 
 
 def make_tables(

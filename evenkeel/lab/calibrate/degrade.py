@@ -121,7 +121,8 @@ def _missing_last(original: Workflow, touched: int, _: random.Random) -> Workflo
 
 def without(original: Workflow, gone: set[int]) -> Workflow:
     """The workflow without some steps; what came before one of them now comes before what came after."""
-    before, after = ([set(ends) for ends in side] for side in neighbours(len(original.steps), original.edges))
+    earlier_of, later_of = neighbours(len(original.steps), original.edges)
+    before, after = list(map(set, earlier_of)), list(map(set, later_of))
     for index in original.order:
         if index not in gone:
             continue

@@ -115,9 +115,8 @@ ALERTS: Final[Mapping[FailureMode, float]] = {
     FailureMode.REWORDED: 0.70,
 }
 """Thresholds of the primary metrics, of Table 1."""
-METRICS: Final = tuple(
-    name for name in PAPER if name not in {"workflow_bert_score", "workflow_judge"}
-)  # fmt: skip
+_MODELS: Final = ("workflow_bert_score", "workflow_judge")
+METRICS: Final = tuple(name for name in PAPER if name not in _MODELS)
 """Metrics that need no model of their own."""
 
 

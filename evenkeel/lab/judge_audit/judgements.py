@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.judge_audit.published import recorded_preferences
-from evenkeel.lab.rows import InputRow, check_columns, metric_key, read_rows, suggestion
+from evenkeel.lab.rows import InputRow, check_columns, columns_of, metric_key, read_rows, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +85,7 @@ def read_recorded(path: Path, ratings: Ratings) -> dict[RatingSlot, RatingWithRe
     rows = read_rows(path)
     rows = recorded_preferences(rows) or rows
     check_columns(rows, required=("item", "metric", "rating"), allowed=_FIELDS)
-    columns = list(dict.fromkeys(column for row in rows for column in row.cells))
+    columns = columns_of(rows)
     for column in columns:
         meant = "" if column in _FIELDS else suggestion(column, [f for f in _FIELDS if f not in columns])
         if meant:

@@ -260,13 +260,16 @@ class _Metric:
         strategies = [*ours, *(name for name in tried if name not in ours)]
         plain = [self._ratings(strategy, AttackCondition.PLAIN) for strategy in strategies]
         people = [item.ratings for item in self._items]
+        raters = 0
+        for column in zip(*people, strict=True):
+            raters += any(rating is not None for rating in column)
         return MetricReport(
             metric=self._metric,
             scale=str(self._items[0].scale),
             level=self._level,
             items=len(self._items),
             clusters=None if self._clusters is None else len(set(self._clusters)),
-            raters=sum(any(rating is not None for rating in column) for column in zip(*people, strict=True)),
+            raters=raters,
             people=self._agreement(unit(ratings) for ratings in people),
             across_strategies=self._agreement(unit(ratings) for ratings in zip(*plain, strict=True))
             if plain

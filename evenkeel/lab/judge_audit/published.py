@@ -48,13 +48,15 @@ def published_rows(rows: Sequence[InputRow], rater_columns: Sequence[str] = ()) 
     Raises: InputError naming file, place and field.
     """
     first = rows[0].cells
-    if _EXPERTS in first:
-        return [row for each in rows for row in _summary(each, rater_columns or (_EXPERTS,))]
-    if isinstance(first.get("responses"), list):
-        return [row for number, each in enumerate(rows, start=1) for row in _dialogue(each, number)]
-    if _PAIR.issubset(first):
-        return [_preference(each, number) for number, each in enumerate(rows, start=1)]
-    return []
+    read: list[InputRow] = []
+    for number, row in enumerate(rows, start=1):
+        if _EXPERTS in first:
+            read.extend(_summary(row, rater_columns or (_EXPERTS,)))
+        elif isinstance(first.get("responses"), list):
+            read.extend(_dialogue(row, number))
+        elif _PAIR.issubset(first):
+            read.append(_preference(row, number))
+    return read
 
 
 def recorded_preferences(rows: Sequence[InputRow]) -> list[InputRow]:

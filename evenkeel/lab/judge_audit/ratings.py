@@ -12,6 +12,7 @@ from evenkeel.lab.rows import (
     InputRow,
     check_columns,
     column_name,
+    columns_of,
     is_missing,
     metric_key,
     read_rows,
@@ -141,7 +142,7 @@ def read_ratings(
         # The columns named were those of the published layout, which is gone now.
         rows, named = published, ()
     grouped_by = (column_name(cluster),) if cluster else ()
-    columns = list(dict.fromkeys(column for row in rows for column in row.cells))
+    columns = columns_of(rows)
     wide = [c for c in columns if c in named or c.startswith(RATER_PREFIXES)]
     lacking = next((column for column in (*named, *grouped_by) if column not in columns), None)
     if lacking:

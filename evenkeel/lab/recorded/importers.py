@@ -350,17 +350,20 @@ def import_files(
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and path.name.removesuffix(".gz").endswith(_SUFFIXES)
-    )  # fmt: skip
+    found: list[Path] = []
+    for path in folder.rglob("*"):
+        if path.is_file() and path.name.removesuffix(".gz").endswith(_SUFFIXES):
+            found.append(path)
+    return sorted(found)
 
 
 def _recognise(text: str) -> str | None:
     """The format of a file, None if it is none of `FORMATS`."""
     names = _fields(text)
-    return next((name for name, format_known in FORMATS.items() if format_known.recognises(names)), None)
+    for name, known in FORMATS.items():
+        if known.recognises(names):
+            return name
+    return None
 
 
 def _fields(text: str) -> frozenset[str]:

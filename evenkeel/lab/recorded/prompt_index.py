@@ -95,12 +95,13 @@ class _Request(NamedTuple):
         text = _plain(raw)
         others = _plain(_text(message for message in messages if message.role != "user"))
         numbers = Counter(_NUMBER.findall(text))
-        sentences = tuple(
-            _Sentence(_NUMBER.sub("0", sentence), match)
-            for sentence in map(_plain, _SENTENCE_END.split(raw))
-            if (match := frozenset(_NUMBER.findall(sentence))) and len(_WORD.findall(sentence)) > len(match)
-        )
-        return cls(raw, text, others, _features(text), _TOKEN.findall(text), numbers, sentences)
+        sentences: list[_Sentence] = []
+        for sentence in map(_plain, _SENTENCE_END.split(raw)):
+            found = frozenset(_NUMBER.findall(sentence))
+            # A line of numbers alone is a row of a table, and no sentence.
+            if found and len(_WORD.findall(sentence)) > len(found):
+                sentences.append(_Sentence(_NUMBER.sub("0", sentence), found))
+        return cls(raw, text, others, _features(text), _TOKEN.findall(text), numbers, tuple(sentences))
 
 
 @dataclass(slots=True)
@@ -135,9 +136,9 @@ class PromptIndex:
         for index, asked in enumerate(read):
             for feature in asked.features:
                 postings[feature].append(index)
-        self._weights = {
-            name: _weight(name, len(indices_of), len(prompts)) for name, indices_of in postings.items()
-        }
+        self._weights: dict[str, float] = {}
+        for name, found_in in postings.items():
+            self._weights[name] = _weight(name, len(found_in), len(prompts))
         self._unheard = _weight("", 1, len(prompts))
         self._sums: NDArray[np.float32] = np.zeros(len(prompts), dtype=np.float32)
         self._rare: dict[str, NDArray[np.int32]] = {}
@@ -149,16 +150,11 @@ class PromptIndex:
             else:
                 self._common[name] = np.zeros(len(prompts), dtype=np.float32)
                 self._common[name][found_in] = self._weights[name]
-        self._known = [
-            _KnownPrompt(
-                asked.text,
-                asked.others,
-                asked.tokens,
-                asked.numbers,
-                Counter(_NUMBER.findall(_LIST_MARK.sub(" ", unicodedata.normalize("NFKC", asked.raw)))),
-            )
-            for asked in read
-        ]
+        self._known: list[_KnownPrompt] = []
+        for asked in read:
+            unnumbered = _LIST_MARK.sub(" ", unicodedata.normalize("NFKC", asked.raw))
+            needed = Counter(_NUMBER.findall(unnumbered))
+            self._known.append(_KnownPrompt(asked.text, asked.others, asked.tokens, asked.numbers, needed))
 
     def find(self, messages: Sequence[PromptMessage]) -> PromptMatch | None:
         """The known prompt that a request asks.
@@ -219,10 +215,12 @@ class PromptIndex:
         near = [other for other in candidates if self._known[other].text != prompt.text][:_LOOKS]
         shared = [self._units(other) & own for other in near]
         alike = [units for units in shared if len(units) >= _ALIKE * len(own)]
-        held = Counter(unit for units in alike for unit in units)
+        held: Counter[str] = Counter()
+        for units in alike:
+            held.update(units)
         counted = own.difference(unit for unit, times in held.items() if 2 * times > len(alike)) or own
-        units = _units(_without_slips(asked.tokens, prompt.tokens, slips))
-        return len(units & counted) / max(1, len(counted))
+        asked_units = _units(_without_slips(asked.tokens, prompt.tokens, slips))
+        return len(asked_units & counted) / max(1, len(counted))
 
     def _units(self, index: int) -> frozenset[str]:
         prompt = self._known[index]
@@ -328,8 +326,8 @@ def _numbers_agree(prompt: _KnownPrompt, asked: _Request) -> bool:
     if not added:
         return True
     masked = _NUMBER.sub("0", prompt.text)
-    return not any(
-        fuzz.partial_ratio(sentence.masked, masked) >= _COPIED
-        for sentence in asked.counted
-        if sentence.numbers & added.keys()
-    )
+    # A sentence of the known prompt with other numbers asks something else.
+    for sentence in asked.counted:
+        if sentence.numbers & added.keys() and fuzz.partial_ratio(sentence.masked, masked) >= _COPIED:
+            return False
+    return True
