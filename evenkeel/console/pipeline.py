@@ -58,6 +58,21 @@ _REASONS: Final = {
     "too_few_changes": "fewer than two changes of its kind apply to the prompt",
     "already_wanted": "the prompt asks for it already",
     "already_in_language": "the prompt is in that language already",
+    "command": "the text begins like a command, of which every letter counts",
+    "format_forbidden": "the prompt forbids that format",
+    "language_prescribed": "the prompt says in which language to answer",
+    "language_unknown": "the language of the input is not clear",
+    "language_unsupported": "there are no phrases for the language of the input",
+    "markup_wanted": "the prompt asks for headings, lists or tables",
+    "no_user_slot": "no user says anything in the prompt",
+    "open_end": "the prompt ends in words that the model is to continue",
+    "own_form": "the answer has a form of its own, which has no like in that format",
+    "text_to_translate": "the input is to be translated, and a greeting would be as well",
+    "too_long": "the text is too long to be changed in this way",
+    "too_many_parts": "the prompt has more than 2,000 blocks",
+    "tools_forced": "the request makes the model call a tool",
+    "translation_wanted": "the prompt asks for a translation",
+    "unclear_format": "a user's text speaks of a format",
 }
 
 

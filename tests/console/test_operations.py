@@ -266,6 +266,6 @@ def test_what_can_never_run_comes_before_what_did_not_apply() -> None:
         ("positional: context, positional: mixed", "12"),
     ]
     assert [line.reason for line in lines[1:]] == [
-        "language unknown",
+        "the language of the input is not clear",
         "no part of the prompt is known to be context",
     ]
