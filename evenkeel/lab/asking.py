@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from evenkeel.llm.client import Endpoint, Model
+from evenkeel.llm.client import Model, ModelClient
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge import Judge
 from evenkeel.release.kit.asking import AGAIN, FAULTS, StoppedError, UnusableError, advised, work_through
@@ -85,7 +85,7 @@ class ModelAddress:
     timeout_s: float = 60.0
     prices: Prices = field(default_factory=Prices)
 
-    def endpoint(self, model: str | None = None) -> Endpoint:
+    def endpoint(self, model: str | None = None) -> ModelClient:
         """The model there, or another one of the same server; nothing is sent yet."""
         served = Model(
             base_url=self.url,
@@ -94,7 +94,7 @@ class ModelAddress:
             timeout_s=self.timeout_s,
             concurrency=self.concurrency,
         )
-        return Endpoint(served, price=self.prices.usd)
+        return ModelClient(served, price=self.prices.usd)
 
     def judge(self) -> Judge:
         """A judge there; nothing is sent yet."""

@@ -1,8 +1,8 @@
 """The client for every model that evenkeel itself asks: judge and rewriter.
 
-An `Endpoint` keeps to the pace of its limits, tries again where that may help, leaves a failing server alone,
-does without parameters that a server rejects, reserves the cost of a call before it is sent, and reports each
-request to an observer. It never raises for what a server does: that is a `Fault`.
+A `ModelClient` keeps to the pace of its limits, tries again where that may help, leaves a failing server
+alone, does without parameters that a server rejects, reserves the cost of a call before it is sent, and
+reports each request to an observer. It never raises for what a server does: that is a `Fault`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Call(NamedTuple):
     canary: ChatRequest | None
 
 
-class Endpoint:
+class ModelClient:
     """A model behind any OpenAI-compatible server.
 
     At most `concurrency` calls are under way, at the pace of `limits`. 408, 409, 429, 5xx, timeouts and lost
@@ -144,7 +144,7 @@ class Endpoint:
         self._unexplained = 0
 
     def __repr__(self) -> str:
-        return f"Endpoint(model={self.model!r}, host={urlsplit(self.base_url).hostname!r})"
+        return f"ModelClient(model={self.model!r}, host={urlsplit(self.base_url).hostname!r})"
 
     async def __aenter__(self) -> Self:
         return self

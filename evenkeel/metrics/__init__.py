@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall
     from evenkeel.core.verdict import Failure, Judgement, QualityScore
     from evenkeel.metrics.judge import Judge
-    from evenkeel.metrics.judge.endpoint import JudgeEndpoint
+    from evenkeel.metrics.judge.endpoint import Endpoint
     from evenkeel.metrics.pairs import PairError, score_pairs
     from evenkeel.metrics.protocol import About
     from evenkeel.metrics.registry import MetricEntry, UnknownMetricError, heuristics, metric, metrics
@@ -27,9 +27,9 @@ __all__ = [
     "About",
     "Answer",
     "AnswerForm",
+    "Endpoint",
     "Failure",
     "Judge",
-    "JudgeEndpoint",
     "Judgement",
     "MetricEntry",
     "Pair",
@@ -51,7 +51,7 @@ if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
         "core.pair": ("Answer", "Pair", "ToolCall", "AnswerForm"),
         "core.verdict": ("Failure", "Judgement", "QualityScore"),
         "metrics.judge": ("Judge",),
-        "metrics.judge.endpoint": ("JudgeEndpoint",),
+        "metrics.judge.endpoint": ("Endpoint",),
         "metrics.pairs": ("PairError", "score_pairs"),
         "metrics.protocol": ("About",),
         "metrics.registry": ("MetricEntry", "UnknownMetricError", "heuristics", "metric", "metrics"),

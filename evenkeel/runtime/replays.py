@@ -11,7 +11,7 @@ from evenkeel.core.budget import RouteBudget
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
 from evenkeel.core.version import VERSION
-from evenkeel.llm.client import Endpoint, Model
+from evenkeel.llm.client import Model, ModelClient
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.llm.price import ASSUMED, ModelPrice, Prices
 from evenkeel.runtime import choices
@@ -75,14 +75,14 @@ def endpoint(
     costs: Prices,
     observer: CallObserver = UNOBSERVED,
     **more: Any,
-) -> Endpoint:
+) -> ModelClient:
     """Return the client of a model of the settings; nothing is sent yet.
 
     Args:
         section: Names the endpoint and its limits.
         costs: Prices of its calls.
         observer: Sees each call.
-        **more: As `Endpoint` takes it.
+        **more: As `ModelClient` takes it.
     """
     served = Model(
         base_url=section.base_url or "",
@@ -97,7 +97,7 @@ def endpoint(
             concurrency=section.concurrency,
             reply_tokens=section.reply_tokens,
         )
-    return Endpoint(served, price=costs.usd, observer=observer, **more)
+    return ModelClient(served, price=costs.usd, observer=observer, **more)
 
 
 def _missing(settings: Settings, kind: Perturbation) -> str | None:

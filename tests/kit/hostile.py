@@ -35,6 +35,7 @@ from evenkeel.proxy.credentials import is_credential, key_fingerprints, redacted
 from evenkeel.shadow import original
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.perturbations import BUILTIN, Draft
+from evenkeel.shadow.perturbations.gate import faults_of, passages_to_keep
 from evenkeel.shadow.perturbations.protocol import RewriteTask, attempt
 from evenkeel.shadow.perturbations.rewriting import has_prose, pieces
 from evenkeel.shadow.prompt import CHAT, PromptView, refusal
@@ -44,7 +45,6 @@ from evenkeel.shadow.protection import BUILTIN as PATTERNS
 from evenkeel.shadow.protection.redaction import Placeholders, redact_events, redact_json
 from evenkeel.shadow.references.sketch import sketch_of
 from evenkeel.shadow.rewriter.client import declines
-from evenkeel.shadow.rewriter.gate import faults_of, passages_to_keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

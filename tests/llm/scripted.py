@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.llm.client import Endpoint, Model
+from evenkeel.llm.client import Model, ModelClient
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -156,14 +156,14 @@ class MemoryCache(dict[str, bytes]):
 _OF_MODEL = {field.name for field in fields(Model)}
 
 
-def endpoint_of(model: str = "scripted", **settings: Any) -> Endpoint:
+def endpoint_of(model: str = "scripted", **settings: Any) -> ModelClient:
     """An endpoint by what its model and its client are told, in one list."""
     told = {name: value for name, value in settings.items() if name in _OF_MODEL}
     others = {name: value for name, value in settings.items() if name not in _OF_MODEL}
-    return Endpoint(Model(name=model, **told), **others)
+    return ModelClient(Model(name=model, **told), **others)
 
 
-def run(script: Any, scene: Callable[[Endpoint, Scripted], Awaitable[Any]], **settings: Any) -> Any:
+def run(script: Any, scene: Callable[[ModelClient, Scripted], Awaitable[Any]], **settings: Any) -> Any:
     """What comes of a scene; no attempt is repeated and nothing waits for real unless the settings say so."""
 
     async def at_once(_: float) -> None:

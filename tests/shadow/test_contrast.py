@@ -10,10 +10,10 @@ import pytest
 from evenkeel.release.check.prompts import read_prompts
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.perturbations.contrast import CONTRASTS, question_of
+from evenkeel.shadow.perturbations.gate import faults_of
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.planner import CONTRAST_SHARE, RoutePlan, contrasts_of
 from evenkeel.shadow.prompt import CHAT, PromptView
-from evenkeel.shadow.rewriter.gate import faults_of
 
 NUMBER, MEANING = CONTRASTS
 

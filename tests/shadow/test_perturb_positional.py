@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.shadow.perturbations import Draft, NotApplicable
+from evenkeel.shadow.perturbations.gate import faults_of
 from evenkeel.shadow.perturbations.positional import (
     LISTED,
     POSITIONAL,
@@ -23,7 +24,6 @@ from evenkeel.shadow.perturbations.positional import (
 from evenkeel.shadow.perturbations.protocol import attempt
 from evenkeel.shadow.prompt import Block, PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
-from evenkeel.shadow.rewriter.gate import faults_of
 from tests.kit.references import broken_positions
 
 SEEDS = range(30)

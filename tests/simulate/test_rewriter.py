@@ -9,8 +9,8 @@ import pytest
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.protected_spans import protected_spans
+from evenkeel.shadow.perturbations.gate import faults_of
 from evenkeel.shadow.perturbations.protocol import RewriteTask
-from evenkeel.shadow.rewriter.gate import faults_of
 from evenkeel.shadow.rewriter.prompts import TONES, marker_tag, request_for
 from evenkeel.simulate import PromptMessage, make_prompt
 from evenkeel.simulate.cases import make_case

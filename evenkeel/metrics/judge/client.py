@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import CallBudget, Spend
     from evenkeel.core.cache import Cache
     from evenkeel.llm.chat import Completion
-    from evenkeel.llm.client import Endpoint
+    from evenkeel.llm.client import ModelClient
     from evenkeel.metrics.judge.prompts import Question
 
 
@@ -90,7 +90,7 @@ _REPAIRABLE: Final = frozenset({"empty", "bad_schema", "out_of_scale"})
 
 
 class Judge:
-    """Model behind an `Endpoint` that is asked for ratings.
+    """Model behind a `ModelClient` that is asked for ratings.
 
     Requests structured output, temperature 0 and a fixed seed, and drops those that the endpoint rejects.
 
@@ -99,7 +99,7 @@ class Judge:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: ModelClient,
         *,
         cache: Cache | None = None,
         repairs: int = 0,
@@ -158,9 +158,9 @@ class Judge:
                 pair that is being scored.
 
         Returns: a reply whose outcome is a `Ruling`, or a `Failure` named after the prompt. Its reason is one
-            of `Endpoint.chat`, "too_long" for a question over the limit, or, if a reply has no usable rating,
-            "refused", "empty", "bad_schema", "out_of_scale" or "truncated"; the tokens of such a reply are
-            counted. Never raises for any of these.
+            of `ModelClient.chat`, "too_long" for a question over the limit, or, if a reply has no usable
+            rating, "refused", "empty", "bad_schema", "out_of_scale" or "truncated"; the tokens of such a
+            reply are counted. Never raises for any of these.
         """
         if fault := self._too_long(question):
             return self._reply(question, fault)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel.llm.client import Endpoint as ModelEndpoint
-from evenkeel.llm.client import Model
+from evenkeel.llm.client import Model, ModelClient
 from evenkeel.llm.price import free
 
 if TYPE_CHECKING:
     from evenkeel.llm.price import Price
 
 
-class JudgeEndpoint(ModelEndpoint):
+class Endpoint(ModelClient):
     """A model behind an OpenAI-compatible server, as its address, name and key say."""
 
     def __init__(

@@ -19,7 +19,7 @@ from evenkeel.core.figures import number, rounded
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
-from evenkeel.llm.client import Endpoint, Model
+from evenkeel.llm.client import Model, ModelClient
 from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
@@ -264,7 +264,7 @@ class _Services:
             self._costs.check()
         return outcome
 
-    def _endpoint(self, at: ModelAt) -> Endpoint:
+    def _endpoint(self, at: ModelAt) -> ModelClient:
         served = Model(
             base_url=at.base_url,
             name=at.model,
@@ -272,7 +272,7 @@ class _Services:
             timeout_s=self._request.timeout_s,
             concurrency=self._request.concurrency,
         )
-        return Endpoint(served, price=self._request.prices.usd)
+        return ModelClient(served, price=self._request.prices.usd)
 
     def _give_up(self, call: AskedCall, failure: Failure) -> None:
         at = next(each for each in self._request.models.values() if each.model == call.payee)

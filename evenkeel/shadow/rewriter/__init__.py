@@ -1,12 +1,12 @@
 """Rewriter: writes the texts of those variants that need a model.
 
 A perturbation asks for texts by `RewriteTask`; `client` gives each back rewritten, or as a `Rejection`.
-`prompts` words the request, `gate` decides whether the text may stand in, and a judge may have the last word
-(`meaning`).
+`prompts` words the request, `perturbations.gate` decides whether the text may stand in, and a judge may have
+the last word (`meaning`).
 """
 
+from evenkeel.shadow.perturbations.gate import FLAWS, GateFault, faults_of
 from evenkeel.shadow.rewriter.client import EqualMeaning, Rejection, Rewriter
-from evenkeel.shadow.rewriter.gate import FLAWS, GateFault, faults_of
 from evenkeel.shadow.rewriter.meaning import JudgedMeaning
 from evenkeel.shadow.rewriter.prompts import cache_key
 

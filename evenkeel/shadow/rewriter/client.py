@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from evenkeel.core.thoughts import without_thoughts
 from evenkeel.llm.chat import ChatRequest
 from evenkeel.llm.faults import Fault
+from evenkeel.shadow.perturbations.gate import FLAWS, faults_of, may_stay, passages_to_keep
 from evenkeel.shadow.perturbations.protocol import RewriteTask
-from evenkeel.shadow.rewriter.gate import FLAWS, faults_of, may_stay, passages_to_keep
 from evenkeel.shadow.rewriter.prompts import RejectedText, cache_key, marker_tag, request_for
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.budget import CallBudget
     from evenkeel.core.cache import Cache
-    from evenkeel.llm.client import Endpoint
+    from evenkeel.llm.client import ModelClient
     from evenkeel.llm.observer import ObservedMessage
 
 _UNCHECKED: Final = "meaning_unknown"
@@ -66,7 +66,7 @@ class Rejection:
     """Failure to get a usable text. Counted by reason; the variant that needed the text is not made."""
 
     reason: str
-    """Reason of the last attempt: a `Flaw` of its text, or the reason for no text as in `Endpoint.chat`."""
+    """Reason of the last attempt: a `Flaw` of its text, or that of `ModelClient.chat` for no text."""
     detail: str = ""
     """Explanation for people, one sentence. Holds no credentials; may quote the text."""
 
@@ -92,7 +92,7 @@ def rewrite_request(
     return ChatRequest("rewriter", messages, temperature=temperature, seed=seed, limit_tokens=limit)
 
 
-async def reply_to(endpoint: Endpoint, request: ChatRequest, budget: CallBudget) -> str | Fault:
+async def reply_to(endpoint: ModelClient, request: ChatRequest, budget: CallBudget) -> str | Fault:
     """Return the text that a model writes, stripped, or the reason why there is none.
 
     Nothing is repeated here: a 429 or 5xx only makes the next call wait, if a known text fails as well.
@@ -156,7 +156,7 @@ class Rewriter:
 
     def __init__(
         self,
-        model: Endpoint,
+        model: ModelClient,
         *,
         cache: Cache,
         equal_meaning: EqualMeaning | None = None,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def test_a_judge_is_made_of_an_address_a_model_and_a_key() -> None:
     """As the page about use from Python says; the key is not shown."""
-    judge = metrics.Judge(metrics.JudgeEndpoint(base_url="http://localhost:1/v1", model="m", api_key=KEY))
+    judge = metrics.Judge(metrics.Endpoint(base_url="http://localhost:1/v1", model="m", api_key=KEY))
     assert judge.model == "m"
     assert KEY not in repr(judge)
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.shadow.perturbations.gate import passages_to_keep
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import faults_of
-from evenkeel.shadow.rewriter.gate import passages_to_keep
 from tests.cases import cases
 from tests.kit.public import DATA, questions
 
