@@ -96,6 +96,7 @@ def human_agreement(labels: Iterable[Label]) -> tuple[HumanAgreement, ...]:
     groups: dict[tuple[str, DecidedBy, Source], list[tuple[int, int | None]]] = {}
     for labels_of_verdict in by_verdict.values():
         first = labels_of_verdict[0]
+        # Whoever saw the judge's rating first tends to agree with it: blind labels decide if there are any.
         blind = [label for label in labels_of_verdict if label.drawn]
         source: Source = "drawn" if blind else "chosen"
         assert first.judge_rating is not None

@@ -199,6 +199,7 @@ class Monitor:
                 if repr(error) != reported:
                     reported = repr(error)
                     _LOG.exception("the monitor could not fold the verdict log; trying again")
+            # A whole batch means that more is waiting.
             if folded < self._batch:
                 stop.wait(poll_s)
 

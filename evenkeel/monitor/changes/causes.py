@@ -165,9 +165,11 @@ def _shown(marks: Sequence[ChangeMark], experiments: Experiments) -> dict[Cause,
     causes: dict[Cause, str] = {}
     renamed = noticed & {kinds.MODEL, kinds.REQUESTED_MODEL}
     asked_same = experiments.references == "moved" or kinds.REFERENCES in noticed
+    # A model that was swapped by name answers otherwise without any silent change.
     if asked_same and not renamed:
         causes[Cause.PROVIDER] = "The same requests get different answers, whatever else changed."
     rated_otherwise = noticed & {kinds.JUDGE, kinds.JUDGE_PANEL, kinds.SETTINGS}
+    # Goldens are sent with today's template and rated by today's judge: either may be why they differ.
     explained = renamed or kinds.PROMPT in noticed or (experiments.goldens_judged and rated_otherwise)
     if experiments.goldens == "moved" and not explained and Cause.PROVIDER not in causes:
         causes[Cause.PROVIDER] = "The goldens, which are the same questions, are answered differently."

@@ -207,7 +207,10 @@ def leanings(scores: AnswerScores) -> list[Leaning]:
     A quality is worse or better only where a judge said so, and beyond chance: by a sign test over the
     answers that differ in it, at 5 % over all qualities together. Whatever else moved is a difference.
     """
-    moved = [tally for tally in scores.tallies if tally.worse + tally.better + tally.changed]
+    moved = []
+    for tally in scores.tallies:
+        if tally.worse + tally.better + tally.changed:
+            moved.append(tally)
     leaning = []
     for tally in moved:
         effect: Found = "different"

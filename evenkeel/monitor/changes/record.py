@@ -186,6 +186,7 @@ class OpenRecord(Struct):
 
     def takes(self, mark: ChangeMark) -> bool:
         """Return whether a mark belongs to this change: it came soon after, or its interval overlaps."""
+        # What a test finds is dated by an interval, which may begin long before the mark.
         slow = mark.kind in _SLOW or any(own.kind in _SLOW for own in self.marks)
         if self.since <= (_TOGETHER_SLOW if slow else TOGETHER):
             return True
@@ -193,6 +194,7 @@ class OpenRecord(Struct):
 
     def shows(self, silent: Silent) -> bool:
         """Return whether evidence of a silent change is about this change."""
+        # A record holds one silent change; a further finding is a change of its own.
         if self.silent is not None:
             return False
         if self.since <= TOGETHER:

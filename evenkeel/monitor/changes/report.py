@@ -248,6 +248,7 @@ def _of_record(
     comparison = compare(record.before, record.after, min_trials=min_trials)
     goldens = _goldens(gate)
     findings = (*_of_silent(silent), *measured(comparison), *_of_goldens(goldens, judged=judged))
+    # The drift that marked the change is told only where nothing better was measured.
     findings = findings or tuple(noticed(record.marks))
     causes = likely_cause(
         record.marks,

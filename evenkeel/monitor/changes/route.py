@@ -120,6 +120,7 @@ class RouteWatch(Struct, dict=True):
         self.changed = True
         if verdict.is_control and self.open_records:
             self.open_records[-1].since += 1
+        # What is likelier to be tried where answers move would look like other traffic.
         if not evenly_drawn(verdict):
             return []
         marks = self._stated(verdict, offset) if verdict.is_control else []
@@ -139,6 +140,7 @@ class RouteWatch(Struct, dict=True):
         """
         latest = self.open_records[-1] if self.open_records else None
         for record in self.open_records:
+            # Earlier changes have both of their sides already; the latest one's end is where the next begins.
             if record.follow(verdict, offset) and record is latest:
                 end = record.stay.end
                 self._begin(record.before if end is not None and end.how == "reversed" else ChangeTally())
@@ -173,6 +175,7 @@ class RouteWatch(Struct, dict=True):
         tallies = (self.old, *self.closed, self.running)
         seen = sum(sum(tally.cells.get(about, {}).values()) for tally in tallies)
         exchanges = sum(tally.exchanges for tally in tallies)
+        # A cell is tried on a part of the exchanges, so its run spans more of them than it has trials.
         return round(change.run * exchanges / seen) if _FEW <= seen < exchanges else change.run
 
     def _count(self, verdict: Verdict, outcome: RatedOutcome | str) -> None:
@@ -199,6 +202,8 @@ class RouteWatch(Struct, dict=True):
         self.changed = True
         self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
         run = self._exchanges(change)
+        # The run errs towards the change, so answers may have begun to move a run earlier; a new value is
+        # noticed among the latest forty.
         began = self._time_before(run + max(run, LATEST)) if change.began is None else change.began
         change = replace(change, run=run, began=min(began, change.at))
         self.marks = [*self.marks, change][-_MARKS_KEPT:]
@@ -285,6 +290,7 @@ class RouteWatch(Struct, dict=True):
                 before.merge(tally)
             elif tally.began_at >= silent.since:
                 after.merge(tally)
+        # No block lies wholly before the first sign: what came before the blocks is better than nothing.
         if not before.exchanges:
             before.merge(self.old)
         record = OpenRecord([replace(change, run=after.exchanges)], before)
@@ -331,6 +337,7 @@ class RouteWatch(Struct, dict=True):
 
     def note_panel(self, rated: PanelRated, offset: int) -> ChangeMark | None:
         """Take a round of the panel of the route's judge; return the mark to record if the judge changed."""
+        # The round may have been asked before the judge was swapped.
         if rated.judge != self.judge:
             return None
         if rated.is_as_before:

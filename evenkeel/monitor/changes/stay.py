@@ -127,6 +127,7 @@ class Stay:
             self.again = max(0, self.again + (1 if new else -1))
             if self.again < _RETURNED:
                 return False
+            # It is in effect again: the exchanges that showed it count as its own, the gap does not.
             self.new += self.again
             self.seen += self.again
             self.end, self.quiet, self.back, self.again = None, 0, 0, 0
@@ -141,6 +142,7 @@ class Stay:
         self.back += is_old(turns, verdict)
         if self._missed < QUIET:
             return False
+        # Half of them suffice: a rollout in steps has other values in between.
         how: How = "reversed" if 2 * self.back >= self.quiet else "replaced"
         self.end = End(how, self.quiet_at, offset, turns[0].value(verdict), self.new)
         return True

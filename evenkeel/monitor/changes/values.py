@@ -106,6 +106,7 @@ class ValueWatch(Struct):
         if before is not None and (self._has_left(before) or not guessed):
             self._learn(value)
             return Switch(before, value)
+        # It came beside what was there, not in its place: known from now on, and no change.
         if self.seen - self.since.setdefault(value, self.seen) >= _PATIENCE:
             self._learn(value)
             self.quiet[value] = None

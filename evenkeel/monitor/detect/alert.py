@@ -242,9 +242,11 @@ class Alert:
         if measure is Measure.SEGMENT:
             self.segment = self.segments.leading()
         self.segments.forget_evidence()
+        # The alert is up already, so nobody is told again: this measure now has to come back as well.
         if was_up:
             self._watches.pop(measure, None)
             return None
+        # From here on each watch looks for the way back of a measure, or for a further one that goes over.
         self._raised_at = gathered
         self._watches = {}
         return change

@@ -404,6 +404,7 @@ class DriftAlert:
             raise ValueError(f"a trial is 0 or 1, got {observation}")
         hit = int(observation)
         tally = self._seen(stratum)
+        # Before the trial is counted: what it is compared with must not depend on it.
         self._recurring += ((tally.trials > 0) - self._recurring) / _RECENT
         if self._side is None:
             self._suspect(self._rate(stratum), hit)
@@ -517,7 +518,11 @@ class DriftAlert:
     ) -> DriftChange:
         strata = set(run.counts)
         mean = run.expected / run.trials if run.trials else 0.0
-        n = sum(self._strata[stratum].trials for stratum in strata if stratum in self._strata)
+        n = 0
+        for stratum in strata:
+            # One that came and went since the run began is forgotten by now.
+            if stratum in self._strata:
+                n += self._strata[stratum].trials
         baseline = Baseline(mean, n, provisional=not strata & self._approved.keys())
         if len(strata) == 1 and not baseline.provisional:
             baseline = self._approved[next(iter(strata))]

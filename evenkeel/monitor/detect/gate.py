@@ -284,6 +284,7 @@ class Gate:
             golden: Its shares, or the failure that left it without any.
             cluster: Its cluster, whose goldens come one after the other; None = it is one of its own.
         """
+        # Goldens of a cluster come one after the other, so another name closes it.
         if cluster is None or cluster != self._cluster:
             self._close()
         self._cluster = cluster

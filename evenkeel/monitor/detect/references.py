@@ -195,6 +195,7 @@ class ReferenceTest(Struct):
         if rank is None:
             return None
         step = log(_bet(_RUN_BET, rank, answered.compared))
+        # CUSUM: nothing before this call speaks for a change that is still going on.
         if self.run.drift + step <= 0:
             self.run = ReferenceRun()
         else:

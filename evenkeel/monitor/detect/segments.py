@@ -158,6 +158,7 @@ class Segments(Struct):
             idlest = min(others, key=lambda other: others[other].last)
             if self.trials - others[idlest].last < _IDLE:
                 return None
+            # Its evidence goes with it: a gambler who has left wins nothing more, which keeps the promise.
             del others[idlest]
         segment = others[value] = TrafficSegment(self.line)
         return segment

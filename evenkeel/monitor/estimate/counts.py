@@ -247,7 +247,11 @@ class Counts(Struct):
 
     def total(self, counted: Callable[[RatedOutcome], bool]) -> int:
         """Return the number of trials with some outcomes, whatever they weigh."""
-        return sum(count for word, count in self.words.items() if counted(OUTCOMES[word[0]]))
+        total = 0
+        for word, count in self.words.items():
+            if counted(OUTCOMES[word[0]]):
+                total += count
+        return total
 
     @property
     def trials(self) -> int:
@@ -328,6 +332,7 @@ class Counts(Struct):
         loss = verdict.graded_loss
         self._grade(verdict, loss, sign)
         self.tools.add(verdict)
+        # Parts of a group follow one another by design: they would look like dependent traffic.
         if not verdict.selection.split_of:
             self._block(outcome, loss, verdict)
         if outcome.quality == "unscored":

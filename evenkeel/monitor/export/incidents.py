@@ -59,6 +59,7 @@ def slots(incidents: Iterable[Incident]) -> dict[str, str]:
         busy = {slot for slot, until in taken if until > incident.opened_at}
         slot = next(number for number in range(1, len(taken) + 2) if number not in busy)
         closed_at = incident.closed_at
+        # Prometheus and Alertmanager learn of an end minutes later; until then the slot is the old one's.
         taken.append((slot, float("inf") if closed_at is None else closed_at + FREE_AFTER_S))
         slots_found[incident.id] = str(slot)
     return slots_found
@@ -132,8 +133,10 @@ class IncidentCollector(ListedCollector):
 
 def _models(incident: Incident) -> tuple[str, str]:
     """Return the model before and after; "" for other kinds of values, whose number is unbounded."""
-    named = (mark for mark in incident.stated if mark.kind in {kinds.MODEL, kinds.REQUESTED_MODEL})
-    return next(((mark.before, mark.after) for mark in named), ("", ""))
+    for mark in incident.stated:
+        if mark.kind in {kinds.MODEL, kinds.REQUESTED_MODEL}:
+            return mark.before, mark.after
+    return "", ""
 
 
 def _measure(

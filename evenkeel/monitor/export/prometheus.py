@@ -365,10 +365,11 @@ def _filled(reading: MonitorReading, *, detail: bool) -> Iterator[tuple[SeriesBl
     shown = recent(cells)
     cell_groups = by_place(shown)
     groups_filled = {here[0].key.parts[:2] for here in cell_groups}
-    yield (
-        PLACES,
-        [rollup for rollup in rollups if (rollup.route, rollup.model) in groups_filled],
-    )
+    places = []
+    for rollup in rollups:
+        if (rollup.route, rollup.model) in groups_filled:
+            places.append(rollup)
+    yield PLACES, places
     yield COUNTS, cell_groups
     yield JUDGES, [here[0] for here in cell_groups]
     yield LIMITS, [here[0] for here in cell_groups]

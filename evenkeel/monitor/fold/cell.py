@@ -121,6 +121,7 @@ class Cell:
         self.scored_at = verdict.scored_at
         word = outcome.letter + weight_sign(weight)
         self.since[word] = self.since.get(word, 0) + 1
+        # It was tried because its group had moved: no bet on it would be fair.
         if verdict.selection.split_of:
             return None
         change = None
@@ -139,6 +140,7 @@ class Cell:
         """Pass a rated trial to the drift detector, with the design effect before it."""
         if outcome.unsure:
             return None
+        # While the alert is up its baselines are frozen; traffic of other prompts can never end it.
         if self.drift.up:
             self.strayed = 0 if stratum in self.drifted_in else self.strayed + 1
         change = self.drift.observe(int(outcome.quality is not None), stratum, effect)

@@ -145,6 +145,7 @@ class Rollups:
             sign = weight_sign(verdict.selection.exchange_weight)
             unfinished = self._open[exchange] = OpenExchange(exchange, era, sign)
             self.groups.setdefault((exchange.route, exchange.model), Rollup())
+            # The oldest exchange has most likely had its trials; memory must not grow with those that failed.
             if len(self._open) > UNFINISHED:
                 self._finish(next(iter(self._open)))
         unfinished.at, unfinished.scorer = verdict.scored_at, verdict.scoring.scorer

@@ -198,6 +198,7 @@ class SilentChanges:
         if now < self._due:
             return []
         events: list[AlertEvent] = []
+        # Sorted, so that a fold after a restart gives its events in the same order.
         for tests in (self.tests[key] for key in sorted(self.tests)):
             if tests.open is not None and tests.open.due <= now:
                 tests.changed = True
@@ -247,6 +248,7 @@ class SilentChanges:
             back = tests.is_back(tests.open, evidence)
             how: Closed = "reversed" if back else "replaced"
             events.append(self._close(tests, tests.open, how, offset, evidence.at))
+        # Answers are compared with those since the change from now on, or each would find it once more.
         tests.begin_anew()
         if back:
             self._enter(tests.route, change, "settled", evidence.at)

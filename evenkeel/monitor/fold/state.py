@@ -217,12 +217,14 @@ class MonitorState:
         outcome = outcome_of(verdict)
         exchange = ExchangeRollup(verdict.exchange_id, verdict.route, model)
         before = self._watch(verdict.route).era
+        # Before the cell counts it: the trial that completes a change is the first one since it.
         history = self._follow(logged, outcome)
         events += self._explained(logged) if history.era != before else ()
         if drawn and not isinstance(outcome, str):
             self._rollups.add(exchange, verdict, outcome, history.era)
         if drawn:
             self._judges.add(verdict.route, model, verdict)
+        # As it was before the trial: a bet must not depend on what it is about.
         effect = cell.counts.effects.content.bets
         change = cell.add(verdict, outcome, history.era)
         if change:
@@ -366,7 +368,10 @@ class MonitorState:
 
     def _dropped(self, route: str, leaving: str, logged: LoggedVerdict) -> list[AlertEvent]:
         """Drop the state of a model of a route; return the events of the alerts that end with it."""
-        dropped = [cell for key, cell in self._cells.items() if key[:2] == (route, leaving)]
+        dropped = []
+        for cell in self._cells.values():
+            if (cell.key.route, cell.key.model) == (route, leaving):
+                dropped.append(cell)
         for cell in dropped:
             del self._cells[cell.key.parts]
             self._alarmed.discard(cell.key.parts)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evenkeel.core.cells import ChangeMark
-    from evenkeel.monitor.incidents.incident import Incident
+    from evenkeel.monitor.incidents.incident import Incident, Part
 
 TOGETHER_S: Final = 3_600.0
 """Longest time in seconds between the opening of the first incident of a case and of one that joins it."""
@@ -45,7 +45,11 @@ class Case:
     @property
     def going(self) -> tuple[Incident, ...]:
         """Incidents that are not over."""
-        return tuple(incident for incident in self.members if incident.state != "resolved")
+        going = []
+        for incident in self.members:
+            if incident.state != "resolved":
+                going.append(incident)
+        return tuple(going)
 
     @property
     def whole(self) -> Incident:
@@ -55,8 +59,13 @@ class Case:
         shown = self.going or self.members
         first = self.members[0]
         last = max(shown, key=lambda incident: incident.closed_at or 0.0)
-        noted = [incident for incident in shown if incident.acknowledged_at is not None]
-        acknowledged = noted[-1] if len(noted) == len(shown) else None
+        # Acknowledged only if all are: one that nobody looks at must not be quiet.
+        acknowledged = shown[-1] if all(incident.acknowledged_at is not None for incident in shown) else None
+        routes: list[str] = []
+        parts: list[Part] = []
+        for incident in shown:
+            parts += incident.parts
+            routes += [route for route in incident.routes if route not in routes]
         return replace(
             last,
             id=first.id,
@@ -64,8 +73,8 @@ class Case:
             change=first.change,
             marks=_joined(incident.marks for incident in shown),
             later=_joined(incident.later for incident in shown),
-            routes=list(dict.fromkeys(route for incident in shown for route in incident.routes)),
-            parts=[part for incident in shown for part in incident.parts],
+            routes=routes,
+            parts=parts,
             updated_at=max(incident.updated_at for incident in shown),
             acknowledged_by=acknowledged.acknowledged_by if acknowledged else "",
             acknowledged_at=acknowledged.acknowledged_at if acknowledged else None,

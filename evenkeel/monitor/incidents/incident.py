@@ -155,6 +155,7 @@ class Incident:
         key = PartKey.of(event)
         index = next((index for index, part in enumerate(self.parts) if part.key == key), None)
         if event.kind == "raised":
+            # What a person closed stays closed, and answers that became steadier are no relapse.
             if self.closed_at is not None and self.decided is None and event.direction != "fallen":
                 self._reopen()
             if index is None:
@@ -165,6 +166,7 @@ class Incident:
             return
         if index is not None:
             self.parts[index].over = event
+        # The last of its alerts is over.
         if not self.up and self.closed_at is None:
             self._close(event.at, event.reason or "recovered")
 
@@ -295,7 +297,10 @@ class Incident:
     @property
     def model(self) -> str:
         """The model of its latest alert."""
-        return next((part.raised.model for part in reversed(self.parts) if part.raised.model), "")
+        for part in reversed(self.parts):
+            if part.raised.model:
+                return part.raised.model
+        return ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the incident for machines, without its alerts (see `evenkeel.monitor.notify.alerts`)."""

@@ -66,7 +66,11 @@ def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list
     ratings, routes and rewordings not chosen yet come first, then single rewordings before combined ones.
     """
     worst: dict[str, Verdict] = {}
-    parts = [part for part in incident.present or incident.parts if part.raised.perturbation != BASELINE]
+    parts = []
+    for part in incident.present or incident.parts:
+        # A resend that moved shows noise, not what a rewording does.
+        if part.raised.perturbation != BASELINE:
+            parts.append(part)
     for part in sorted(parts, key=_rank)[:_MOST_ALERTS]:
         for logged in verdicts_behind(log, part.raised):
             verdict = logged.verdict

@@ -175,6 +175,32 @@ class Channel:
             cases: cases of the events by the id of an incident.
         """
         now = self._clock()
+        self._gather(events, cases, now)
+        settled: set[str] = set()
+        due = []
+        for name, waiting in self._waiting.items():
+            if self._is_due(waiting, now):
+                due.append(name)
+        # Whatever a service refuses must not keep it from what came later.
+        for name in sorted(due, key=lambda name: (self._waiting[name].attempts, self._waiting[name].since)):
+            waiting = self._waiting[name]
+            case = cases.get(waiting.events[0].incident)
+            if case is not None:
+                if self._held and _needs_a_judge(case.whole):
+                    continue
+                # One receiver, one pace: what is refused now would be refused for the others, too.
+                if not self._attempts.due:
+                    break
+                over = case.whole.state == "resolved"
+                news = any(event.kind in _NEWS - ({"raised"} if over else set()) for event in waiting.events)
+                if not self._say(case, news=news):
+                    waiting.attempts += 1
+                    break
+            settled |= {event.id for event in self._waiting.pop(name).events}
+        return settled
+
+    def _gather(self, events: Sequence[AlertEvent], cases: Mapping[str, Case], now: float) -> None:
+        """Add the events that are new to those of their case."""
         waiting_ids: set[str] = set()
         for waiting in self._waiting.values():
             waiting_ids.update(event.id for event in waiting.events)
@@ -185,24 +211,6 @@ class Channel:
                 waiting = self._waiting.setdefault(name, _Waiting(now, now))
                 waiting.events.append(event)
                 waiting.latest = now
-        settled: set[str] = set()
-        due = [name for name, waiting in self._waiting.items() if self._is_due(waiting, now)]
-        # Whatever a service refuses must not keep it from what came later.
-        for name in sorted(due, key=lambda name: (self._waiting[name].attempts, self._waiting[name].since)):
-            waiting = self._waiting[name]
-            case = cases.get(waiting.events[0].incident)
-            if case is not None:
-                if self._held and _needs_a_judge(case.whole):
-                    continue
-                if not self._attempts.due:
-                    break
-                over = case.whole.state == "resolved"
-                news = any(event.kind in _NEWS - ({"raised"} if over else set()) for event in waiting.events)
-                if not self._say(case, news=news):
-                    waiting.attempts += 1
-                    break
-            settled |= {event.id for event in self._waiting.pop(name).events}
-        return settled
 
     def _is_due(self, waiting: _Waiting, now: float) -> bool:
         window_s, waited_s = self._pace.window_s, now - waiting.since
@@ -214,6 +222,7 @@ class Channel:
         incident = case.whole
         sent = self._store.sent(case.id, self._sink.name)
         phase = next_phase(incident, sent)
+        # No message is due, but what the service shows may be behind the incident's state.
         if phase is None:
             return sent is None or (sent.state == incident.state and not news) or self._show(case, sent)
         number = 1 if sent is None else sent.messages + 1
@@ -254,7 +263,10 @@ class Channel:
         self._held = any(cause.reason in _MUTING for cause in causes)
         self._since = {cause.reason: self._since.get(cause.reason, now) for cause in causes}
         told = self._told_before(causes) if self._told is None else self._told
-        lasting = {reason for reason, since in self._since.items() if now - since >= self._pace.lasting_s}
+        lasting = set()
+        for reason, since in self._since.items():
+            if now - since >= self._pace.lasting_s:
+                lasting.add(reason)
         if lasting - told:
             self._report(causes)
         elif told and not causes:
