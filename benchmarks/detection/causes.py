@@ -199,12 +199,12 @@ def _panel(world: World, first: World, number: int, at: float, choice: random.Ra
         moves = usual == 3 if shift > 0 else usual == 2  # noqa: PLR2004 - an equal pair, a different one
         return 5 - usual if moves and choice.random() < abs(shift) else usual
 
-    pairs = tuple(
-        PairRated(tuple(rated(usual, 0.0) for _ in range(YARDSTICK)), rated(usual, shift))
-        for usual in (2, 3) * (_PANEL_PAIRS // 2)
-    )
+    pairs = []
+    for usual in (2, 3) * (_PANEL_PAIRS // 2):
+        earlier = tuple(rated(usual, 0.0) for _ in range(YARDSTICK))
+        pairs.append(PairRated(earlier, rated(usual, shift)))
     since = at - _PANEL_EVERY * _MINUTE_S
-    return PanelRated(f"panel/{number}", at, "chat", f"{world.judge} wording-1", since, pairs)
+    return PanelRated(f"panel/{number}", at, "chat", f"{world.judge} wording-1", since, tuple(pairs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,9 +159,7 @@ def calls_until_found(upgrade: Upgrade, first: int, rng: random.Random) -> int |
     chosen = rng.sample(upgrade.prompts, min(A_SET, len(upgrade.prompts)))
     old = [Reruns(before, upgrade.others[0], rng) for before, _ in chosen]
     new = [Reruns(after, upgrade.others[1], rng) for _, after in chosen]
-    kept = [
-        _reference(place, [Answer(reruns.draw()) for _ in range(first)]) for place, reruns in enumerate(old)
-    ]
+    kept = _first_answers(old, first)
     test = ReferenceTest(LEVEL)
     for number in range(MOST):
         place = number % len(chosen)
@@ -173,6 +171,14 @@ def calls_until_found(upgrade: Upgrade, first: int, rng: random.Random) -> int |
         if test.add(noted) is not None:
             return number + 1
     return None
+
+
+def _first_answers(old: Sequence[Reruns], count: int) -> list[Reference]:
+    """Return references with so many answers each of before the change."""
+    kept = []
+    for place, reruns in enumerate(old):
+        kept.append(_reference(place, [Answer(reruns.draw()) for _ in range(count)]))
+    return kept
 
 
 def hours_until_found(upgrade: Upgrade, share: float, rng: random.Random) -> tuple[float | None, int]:
@@ -188,9 +194,7 @@ def hours_until_found(upgrade: Upgrade, share: float, rng: random.Random) -> tup
     chosen = rng.sample(upgrade.prompts, min(A_SET, len(upgrade.prompts)))
     old = [Reruns(before, upgrade.others[0], rng) for before, _ in chosen]
     new = [Reruns(after, upgrade.others[1], rng) for _, after in chosen]
-    kept = [
-        _reference(place, [Answer(reruns.draw()) for _ in range(FULL)]) for place, reruns in enumerate(old)
-    ]
+    kept = _first_answers(old, FULL)
     test = ReferenceTest(LEVEL)
     pause_s = DAY_S / USUAL.calls_per_day
     at_s, burst_left, bursts = rng.random() * pause_s, 0, set[float]()
@@ -219,10 +223,10 @@ def hours_table(runs: int, seed: int, shares: Sequence[float]) -> Table:
     rows: list[tuple[str | float | None, ...]] = []
     for upgrade in islice(upgrades(), _PLAIN):
         for share in shares:
-            trials = [
-                hours_until_found(upgrade, share, random.Random(f"{seed} {share} {run}"))
-                for run in range(runs)
-            ]
+            trials = []
+            for run in range(runs):
+                rng = random.Random(f"{seed} {share} {run}")
+                trials.append(hours_until_found(upgrade, share, rng))
             within = sorted(hours for hours, _ in trials if hours is not None and hours <= _SOON_H)
             in_a_day = [calls for hours, calls in trials if hours is not None]
             rows.append(

@@ -254,7 +254,10 @@ def _labels(variants: Sequence[SettingsVariant]) -> list[str]:
     for part in names[0]:
         if len({name[part] for name in names}) > 1:
             varying.append(part)
-    return ["; ".join(name[part] for part in varying) for name in names]
+    labels = []
+    for name in names:
+        labels.append("; ".join(name[part] for part in varying))
+    return labels
 
 
 def _alerts(backtest: Backtest) -> Iterator[Table | Paragraph]:

@@ -50,10 +50,12 @@ def grid(
 
     Raises: UserError for more than 48 combinations.
     """
-    limits: dict[str, Mapping[Measure, Limit]] = {
-        route: {measure: limit for measure, limit in placed.items() if measure is not Measure.CONTENT}
-        for route, placed in settings.limits.items()
-    }
+    limits: dict[str, Mapping[Measure, Limit]] = {}
+    for route, of_route in settings.limits.items():
+        # The limit of content is what varies; calibrated ones of other measures stay.
+        others = dict(of_route)
+        others.pop(Measure.CONTENT, None)
+        limits[route] = others
     if thresholds:
         settings = replace(settings, limits=limits)
     if tolerances:
