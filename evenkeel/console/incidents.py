@@ -407,8 +407,10 @@ def incident_handlers(
 
 def older_than(incidents: Sequence[Incident], before: str) -> Sequence[Incident]:
     """Return the incidents after the one with this id in the list; all of them if it is not in the list."""
-    index = next((index for index, incident in enumerate(incidents) if incident.id == before), -1)
-    return incidents[index + 1 :]
+    for index, incident in enumerate(incidents):
+        if incident.id == before:
+            return incidents[index + 1 :]
+    return incidents
 
 
 def said_of(incident: Incident) -> str:

@@ -119,9 +119,12 @@ def blind_notices(reports: Sequence[CellReport]) -> list[str]:
 def retirement_notices(sources: ConsoleSources, reports: Sequence[CellReport]) -> list[str]:
     """Return a notice for each route whose model retires and that tries no other one yet."""
     now, board = sources.clock(), sources.challengers
-    served = sorted({(report.key.route, report.key.model) for report in reports if not report.retired})
+    served = set()
+    for report in reports:
+        if not report.retired:
+            served.add((report.key.route, report.key.model))
     notes = []
-    for route, model in served:
+    for route, model in sorted(served):
         note = retirement_note(model, route, now)
         if note and not (board and board.store.running(route)):
             notes.append(note)

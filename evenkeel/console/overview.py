@@ -130,10 +130,10 @@ def overview(
         # The limit counts whole rows: half a row of sparklines would look like missing data.
         with_course = drawn < SPARKS
         drawn += len(cells)
-        overview_cells = tuple(
-            _cell(cells, column, in_incidents, store if with_course else None, now) for column in columns
-        )
-        rows.append(Row(route, model, overview_cells, counted(cells.values())))
+        shown = []
+        for column in columns:
+            shown.append(_cell(cells, column, in_incidents, store if with_course else None, now))
+        rows.append(Row(route, model, tuple(shown), counted(cells.values())))
     last: dict[tuple[str, str], float] = {}
     for report in reports:
         if report.retired:
@@ -195,7 +195,10 @@ def course(store: MonitorStore, report: CellReport, now: float) -> Spark | None:
     """Lay out the last day of a cell; None for a noise floor, which has no limit to come near to."""
     if report.key.perturbation == BASELINE:
         return None
-    latest = [sample for sample in samples(store, report, _SPARK_POINTS) if sample.at > now - _DAY_S]
+    latest = []
+    for sample in samples(store, report, _SPARK_POINTS):
+        if sample.at > now - _DAY_S:
+            latest.append(sample)
     return spark(latest, report.detection.threshold, now)
 
 

@@ -36,7 +36,11 @@ def reworded_question(prompt: str, variant: str, asked: Sequence[tuple[int, int]
 
 def _spans(prompt: str, asked: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the spans of the question in order, at least one."""
-    spans = sorted((start, end) for start, end in asked if 0 <= start < end <= len(prompt))
+    spans = []
+    for start, end in sorted(asked):
+        # A span that does not fit is of another prompt.
+        if 0 <= start < end <= len(prompt):
+            spans.append((start, end))
     words = sum(len(prompt[start:end].split()) for start, end in spans)
     return spans if words >= _LEAST_WORDS else [_last_turn(prompt)]
 

@@ -73,7 +73,10 @@ def route_meters(sources: ConsoleSources, route: str) -> tuple[Meter, ...]:
     """Return today's spend of a route against its limits; () if it is not known."""
     if sources.ledger is None:
         return ()
-    spent = total(spend for (name, _), spend in spent_today(sources).items() if name == route)
+    spent = NOTHING
+    for (name, _), spend in spent_today(sources).items():
+        if name == route:
+            spent = spent.plus(spend)
     return meters(spent, sources.budgets.get(route, Budget()))
 
 
