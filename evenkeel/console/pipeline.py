@@ -1,4 +1,4 @@
-"""The pipeline: exchanges at each stage, reasons for losses, the delay of scoring, and the queue."""
+"""Page of the pipeline: exchanges at each stage, skipped ones by reason, the queue, and dead letters."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 STUCK_AFTER_S: Final = 120.0
-"""Seconds after which a waiting exchange is reported: silence must not look like health."""
-# Rewordings of a category that are named on a line; the others are only counted.
+"""Seconds after which a waiting exchange is reported, so that a stalled worker does not look healthy."""
+# Most rewordings that a line names; if there are more, it gives their number.
 _NAMED: Final = 3
 
 _REASONS: Final = {
     "no_rewriter": "needs a rewriter: set replays.rewriter.model",
     "no_judge": "needs a judge, to check rewordings and compare answers in two languages: use --judge MODEL",
-    "budget": "what is left of the day's budget is too small",
+    "budget": "the rest of the day's budget is too small",
     "budget_pace": "held back so that the budget lasts the day",
-    "budget_reserve": "the day's budget is spent but for what is kept for changes",
-    "budget_share": "the route has had its share; the rest is kept for other routes",
+    "budget_reserve": "only the part of the day's budget that is reserved for changes is left",
+    "budget_share": "the route has used its share; the rest of the budget is reserved for other routes",
     "unpriced": "not replayed: their model has no known price",
     "no_input": "the prompt has no user text",
     "nothing_to_change": "nothing in the input can be reworded in this way",
@@ -88,7 +88,7 @@ class UntriedLine:
 
 
 def untried_lines(untried: Sequence[UntriedPerturbation]) -> tuple[UntriedLine, ...]:
-    """Group by route, category and reason; what can never run comes first, then the most frequent."""
+    """Group by route, category and reason. Those that can never run come first, then the most frequent."""
     groups: dict[tuple[str, str, str], list[UntriedPerturbation]] = {}
     for perturbation in untried:
         category = rewordings.category(perturbation.perturbation).name
@@ -99,7 +99,7 @@ def untried_lines(untried: Sequence[UntriedPerturbation]) -> tuple[UntriedLine, 
         kinds = ", ".join(map(rewordings.label, names))
         if len(names) > _NAMED:
             kinds = f"{len(names)} rewordings of {category}"
-        # What the settings rule out was never counted: no trial of it was ever begun.
+        # Rewordings that the settings rule out have no count, because no trial of them ever begins.
         always = any(member.count is None for member in members)
         count = sum(member.count or 0 for member in members)
         line = UntriedLine(route, kinds, reason_in_words(reason), "always" if always else f"{count:,}")
@@ -111,21 +111,22 @@ def reason_in_words(reason: str) -> str:
     """Explain a reason to people, with the next step if there is one."""
     if reason.startswith("rewriter_"):
         fault = reason.removeprefix("rewriter_").replace("_", " ")
-        return f"what the rewriter wrote was not accepted, or it wrote nothing ({fault})"
+        return f"the rewriter's text was missing or not accepted ({fault})"
     return _REASONS.get(reason, reason.replace("_", " "))
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage of the pipeline, with its count and that of the stage before it (None for the first)."""
+    """Stage of the pipeline."""
 
     name: str
     count: int
     of: int | None
+    """Count of the stage it is a part of; None for the first stage."""
 
 
 class PipelineLine(NamedTuple):
-    """The state of the pipeline, as the overview and the page of the pipeline show it."""
+    """State of the pipeline, for the overview and the page of the pipeline."""
 
     stages: tuple[Stage, ...]
     skipped: Mapping[str, int]
@@ -137,7 +138,7 @@ class PipelineLine(NamedTuple):
 
 
 def pipeline_line(view: PipelineView) -> PipelineLine:
-    """Sum the routes and put queue and spend into words."""
+    """Return the state of the pipeline, summed over all routes."""
     eligible = sum(flow.eligible for flow in view.routes)
     sampled = sum(flow.sampled for flow in view.routes)
     queued = sum(flow.queued for flow in view.routes)
@@ -151,7 +152,7 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
             Stage("sampled", sampled, eligible),
             Stage("queued", queued, sampled),
             Stage("scored", scored, queued),
-            # Of the sampled ones: most skips happen before the queue.
+            # A part of the sampled ones, since most are skipped before the queue.
             Stage("skipped", skipped.total(), sampled),
         ),
         skipped=skipped,
@@ -163,8 +164,8 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
 
 
 def stuck(pipeline: PipelineView, measuring: Measuring) -> str:
-    """Describe what keeps exchanges waiting, or trials from a rating; "" if nothing does."""
-    # A queue that waits for the judge or a worker follows from a cause that is known already.
+    """Return why exchanges wait or trials get no rating; "" if all is well."""
+    # A known cause, such as a failing judge, also explains a long queue.
     if measuring.causes:
         return " ".join(measuring.sentences())
     if pipeline.oldest_s <= STUCK_AFTER_S:
@@ -245,7 +246,7 @@ STEPS: Final = {
     "websocket_failed": "See the endpoint's errors.",
     "websocket_unread": "Offer no WebSocket extension but permessage-deflate.",
 }
-"""Advice about a reason; none for the others."""
+"""Advice by reason; reasons without an entry need none."""
 _UNREAD_STEPS: Final = {
     "embeddings": "Nothing to do: a few are kept as reference prompts.",
     "interactions": "Use generateContent.",
@@ -293,7 +294,7 @@ def not_replayed(flows: Iterable[RouteFlow], reports: Iterable[CellReport]) -> l
     """
     unknown: Counter[str] = Counter()
     for report in reports:
-        # Such a replay fails in every cell of an exchange alike: those of the control are the requests.
+        # All replays of such an exchange fail, so the failures of its control count the requests.
         if report.key.perturbation == BASELINE:
             unknown[report.key.route] += report.counts.failures.get(_UNKNOWN_RESPONSE, 0)
     lines = []

@@ -1,27 +1,28 @@
-"""Noise that the judge adds to a measurement, apart from that of the model and the prompt.
+"""Noise of the judge, measured apart from the noise of the model and the effect of a perturbation.
 
-Three series split what is seen of a cell:
+A cell has three kinds of series:
 
-- *target noise*: how often the content of an identical resend is rated as shifted (the control
-  arm, `noise_floor`). It holds the model's own randomness and the judge's false alarms.
-- *judge noise*: how often the same pair gets another rating when it is judged again
-  (`evenkeel.metrics.judge.raters` makes the second ratings). Swap consistency: how often the rating stays
-  when the two sides change places. Group agreement: how often a pair that was judged in one call with others
-  gets the same rating by itself.
-- *perturbation effect*: the paired excess over the resend.
+- *target noise*: share of identical resends whose content is rated as shifted (the control arm,
+  `noise_floor`). It includes the model's randomness and the judge's false alarms.
+- *judge noise*: share of pairs that get another rating when they are judged again
+  (`evenkeel.metrics.judge.raters` makes the second ratings). Swap consistency: share of pairs whose rating
+  stays the same when the two sides are swapped. Group agreement: share of pairs judged in a group that get
+  the same rating when judged alone.
+- *perturbation effect*: the paired excess over the control.
 
-What the noise does to the two-stage score. Let the judge call a pair shifted with probability s if
-it is, and f if it is not. An arm whose true shift rate is p shows f + (s − f) · p. So f, the false
-alarms, raises the content delta of both arms (and lowers robustness, which is why neither is an
-alert by itself), while in the excess it cancels: what remains is (s − f) · (p₁ − p₀). To first
-order noise therefore makes an effect look smaller, never out of nothing. That rests on s and f
-being the same for both arms; where a judge errs more on one arm (identical answers skip it, other languages,
-other formats), the difference of the two f stays in the excess. Judge noise is about
-2f(1 − f) on pairs of one kind if two ratings err independently, so half of a small noise is what each
-arm owes the judge.
+Effect of judge noise on the two-stage score. Let s be the probability that the judge calls a shifted pair
+shifted, and f the probability that it calls an unshifted pair shifted (a false alarm). An arm with the true
+shift rate p then measures f + (s − f) · p. So false alarms raise the content delta of both arms and lower
+robustness; for this reason neither causes an alert by itself. In the excess they cancel: it measures
+(s − f) · (p₁ − p₀). To first order, noise makes an effect look smaller but creates none.
 
-Noise that repeats itself, such as a judge that always misreads the same table, shows in none
-of these series: that takes labels, or the judge audit against people.
+This assumes that s and f are the same in both arms. If the judge errs more in one arm (identical answers skip
+it; other languages or formats are harder), the difference between the two f stays in the excess. If two
+ratings err independently, judge noise on unshifted pairs is about 2f(1 − f); so f is about half of a small
+judge noise.
+
+Systematic errors, such as a judge that always misreads the same table, appear in none of these series. Labels
+by people or the judge audit reveal them.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
 
 
-# Details of verdicts that repeat a rating, with the counts for equal and for different ratings.
+# Detail of a verdict with a second rating, and the names of the counts for equal and for different ratings.
 _REPEATED: Final = (
     (JUDGED_AGAIN, "same_again", "other_again"),
     (JUDGED_SWAPPED, "same_swapped", "other_swapped"),
@@ -54,15 +55,14 @@ _REPEATED: Final = (
 
 
 class JudgeCounts(Struct):
-    """Sufficient statistics of a judge on a route and model; the cost of adding is constant.
+    """Counts of a judge's ratings on a route and model. Adding a verdict takes constant time.
 
-    The pairs behind noise and swap consistency are those the judge was asked about: all but identical and
-    empty answers.
+    Second ratings exist only for pairs that the judge was asked about, not for identical or empty answers.
     """
 
-    # The last stage, "unsure", gives no rating.
+    # Without the last stage, "unsure", which gives no rating.
     decided: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STAGES[:3], 0))
-    """Ratings by the stage that decided them; all but "judge" are calls saved."""
+    """Number of ratings by the stage that decided them. All stages but "judge" save a call."""
     same_again: int = 0
     other_again: int = 0
     same_swapped: int = 0
@@ -73,8 +73,7 @@ class JudgeCounts(Struct):
     def add(self, verdict: Verdict) -> bool:
         """Count a verdict.
 
-        Returns: whether anything was counted: a verdict without a rating, or of a scorer without a
-        judge, says nothing about one.
+        Returns: False if it was not counted, because it has no rating or was scored without a judge.
         """
         if verdict.rating is None or verdict.scoring.scorer != "judge":
             return False
@@ -106,7 +105,7 @@ _UNKNOWN: Final = JudgeEstimates()
 class Judges:
     """Counts of the judge on each route and model. Not thread-safe; part of the monitor's checkpoint.
 
-    Over all perturbations together: second ratings are few and costly.
+    All perturbations share the counts, since second ratings are few and costly.
     """
 
     def __init__(self, counts: dict[str, dict[str, JudgeCounts]] | None = None) -> None:
@@ -134,9 +133,9 @@ class Judges:
         """Return the estimates of a judge, computed once for each change of its counts.
 
         Args:
-            route: Where it judges.
-            model: Whose answers.
-            alpha: Probability that an interval ever misses the truth. Results are kept, so pass the same
+            route: Route of the judged answers.
+            model: Model that gave them.
+            alpha: Probability that an interval ever misses the truth. Results are cached, so pass the same
                 `alpha` and `min_trials` every time.
             min_trials: An estimate with fewer observations is None.
         """

@@ -1,6 +1,6 @@
-"""All settings, and how they are read from a file, the environment and the command line.
+"""All settings, and their loading from a file, the environment and the command line.
 
-Errors are one line: where, what is wrong, what to do.
+An error message is one line: where, what is wrong, what to do.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _routes_differ(self) -> Settings:
-        # Without keys: worker and monitor read the same file, and have no use for those of the proxy.
+        # Keys are not required here: worker and monitor read the same file without the proxy's keys.
         route_table(self.routes, injecting=False)
         network.check(route.upstream for route in self.routes)
         return self
@@ -79,14 +79,14 @@ class Settings(BaseSettings):
 
     @property
     def asks_references(self) -> bool:
-        """Tell whether reference prompts are kept and asked: not where no exchange may be kept."""
+        """True if reference prompts are stored and called. They need an archive of exchanges."""
         return self.replays.references.calls_per_day > 0 and self.storage.archive > 0
 
     @property
     def limits_dollars(self) -> bool:
-        """Tell whether somebody set a limit in dollars: models without a price are not replayed then.
+        """True if the operator set a limit in dollars. Then models without a known price are not replayed.
 
-        Under the default limit they count at an assumed price: else models of one's own went unwatched.
+        Under the default limit they are replayed at an assumed price, so self-hosted models are monitored.
         """
         routes = any(route.budget.usd_per_day is not None for route in self.routes)
         own = "usd_per_day" in self.budget.model_fields_set
@@ -94,7 +94,7 @@ class Settings(BaseSettings):
 
     @property
     def keys(self) -> dict[str, tuple[UpstreamKeys, ...]]:
-        """Keys of the upstreams by route, in the order in which they are tried."""
+        """API keys of the upstreams by route, in the order in which they are tried."""
         return keys_by_route(self.routes, self.replays)
 
     def base_url(self, route: Route) -> str:
@@ -120,13 +120,12 @@ def load(
     """Read the settings file and the environment, and lay the command line's values over them.
 
     Args:
-        path: the YAML file, None for none.
-        overrides: nested values from the command line.
-        route: command-line values of the route, for a setup that has one.
-        forwards: False for a command that forwards nothing, and so needs no upstream.
+        path: YAML file; None for none.
+        overrides: Nested values from the command line.
+        route: Command-line values of the route; an error if the file has several routes.
+        forwards: False for a command that forwards nothing, so that no upstream is required.
 
-    Raises:
-        SettingsError: with a one-line message.
+    Raises: SettingsError with a one-line message.
     """
     raw = _read_yaml(path) if path else {}
     where = str(path) if path else "settings"
@@ -157,7 +156,7 @@ def load(
     _check_variables()
     if "routes" not in raw and "EVENKEEL_ROUTES" not in os.environ:
         odd = next((name for name in raw if name not in Settings.model_fields), None)
-        if odd is not None:  # mostly "routes", mistyped
+        if odd is not None:  # usually "routes", mistyped
             raise SettingsError(f"{where}: {odd}: {_unknown((odd,))}")
         raise SettingsError(
             f"{where}: no upstream to forward to; name one with --upstream URL, or under `routes:` in a file"
@@ -186,7 +185,7 @@ def load(
 
 
 def _stand_in(raw: dict[str, Any]) -> None:
-    """Give settings without a route one that leads nowhere, and their judge an endpoint of its own."""
+    """Add a route to `NOWHERE`, and OpenAI as the judge's endpoint, which would else be that of the route."""
     raw["routes"] = [{"upstream": NOWHERE}]
     judge = _inner(raw, "judge")
     if judge.get("model") and not judge.get("base_url"):
@@ -194,7 +193,7 @@ def _stand_in(raw: dict[str, Any]) -> None:
 
 
 def _check_variables() -> None:
-    """Refuse variables such as `EVENKEEL_ALERT__WEBHOOK` that name no section; pydantic ignores them."""
+    """Refuse variables of an unknown section, such as `EVENKEEL_ALERT__WEBHOOK`, which pydantic ignores."""
     for variable in os.environ:
         section, divider, _ = variable.removeprefix("EVENKEEL_").lower().partition("__")
         if divider and variable.startswith("EVENKEEL_") and section not in Settings.model_fields:
@@ -202,7 +201,7 @@ def _check_variables() -> None:
 
 
 def _with_shared_keys(raw: Mapping[str, Any], route: Mapping[str, Any]) -> dict[str, Any]:
-    """A route of the file with the variables of the keys for replays and judge that are its upstream's."""
+    """Return a route of the file, with the key variables of replays and judge that its upstream gets."""
     replays, judge = _inner(raw, "replays"), _inner(raw, "judge")
     usual = replays.get("api_key_env", ReplaySettings().api_key_env)
     return {
@@ -213,7 +212,7 @@ def _with_shared_keys(raw: Mapping[str, Any], route: Mapping[str, Any]) -> dict[
 
 
 def _judge_upstream(raw: Mapping[str, Any]) -> str | None:
-    """Return the upstream of the file that the key in its judge's section is for, if that names no other."""
+    """Return the first route's upstream if the judge section names a key; that key is for this upstream."""
     routes, judge = raw.get("routes"), _inner(raw, "judge")
     first = routes[0] if isinstance(routes, list) and routes else None
     return first.get("upstream") if isinstance(first, dict) and judge.get("api_key_env") else None
@@ -225,7 +224,7 @@ def _inner(values: Mapping[str, Any], section: str) -> dict[str, Any]:
 
 
 def _check_key_stays(section: str, own: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Refuse an option that puts another endpoint in place of the file's and leaves the key of that in use.
+    """Refuse an option that replaces the file's endpoint but not its key: the key would go to another server.
 
     Raises: SettingsError.
     """
@@ -237,7 +236,7 @@ def _check_key_stays(section: str, own: Mapping[str, Any], values: Mapping[str, 
     try:
         same = Upstream.parse(str(own[setting])).same_origin(Upstream.parse(str(values[setting])))
     except ValueError:
-        return  # The validation of the settings says what is wrong.
+        return  # Validation reports the invalid URL.
     if same:
         return
     if section == "upstream":
@@ -254,7 +253,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
     except RecursionError as error:
         raise SettingsError(f"{path}: is nested too deeply") from error
-    # For some tags the library lets errors of the conversion through.
+    # For some tags the library lets errors of Python's conversions through.
     except (yaml.YAMLError, ValueError, LookupError, TypeError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""
@@ -273,9 +272,9 @@ def _read_yaml(path: Path) -> dict[str, Any]:
 
 
 def _describe(error: ValidationError) -> str:
-    """The first fault in one line, and how many more there are.
+    """Return the first fault in one line, and the number of others.
 
-    A name that does not exist comes first: what is said to be missing is often the same slip.
+    Unknown names come first: a mistyped name is often the cause of a "missing" setting as well.
     """
     faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
     fault = faults[0]
@@ -288,7 +287,7 @@ def _describe(error: ValidationError) -> str:
     return text + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
 
 
-# Kinds of faults in words, with what pydantic knows of each.
+# Messages by type of pydantic's fault; the fields in braces come from the fault's context.
 _WORDS: Final = {
     "missing": "is missing",
     "too_short": "has too few entries: at least {min_length}",
@@ -327,7 +326,7 @@ _SHARE: Final = "; it is a share: 10 % is 0.1"
 
 
 def _in_words(fault: ErrorDetails) -> str:
-    """Say what is wrong so that it can be put right without knowing pydantic."""
+    """Return the fault in words that need no knowledge of pydantic."""
     context, value = fault.get("ctx", {}), fault["input"]
     if fault["type"] == "string_pattern_mismatch":
         return _PATTERNS.get(context["pattern"], f"must match {context['pattern']}")
@@ -340,7 +339,7 @@ def _in_words(fault: ErrorDetails) -> str:
 
 
 def _given(fault: ErrorDetails) -> str:
-    """Quote the wrong value, unless it is more than a word or may hold a credential."""
+    """Return the wrong value in parentheses; "" if it is long or nested, or may hold a credential."""
     value = fault["input"]
     hidden = isinstance(value, str) and ("://" in value or len(value) > _LONGEST_SHOWN)
     hidden = hidden or not isinstance(value, str | int | float | None)
@@ -353,13 +352,14 @@ def _given(fault: ErrorDetails) -> str:
 
 
 def _unknown(location: tuple[int | str, ...]) -> str:
-    """Say that a setting is gone, or which one with a similar name there is, here or elsewhere."""
+    """Return the message about an unknown setting: its removal, or the setting with the most similar name."""
     remedy = GONE.get(".".join(part for part in location if isinstance(part, str)))
     if remedy is not None:
         return f"is gone: {remedy}"
     *section, unknown = ("[]" if isinstance(part, int) else part for part in location)
     paths = dict.fromkeys(_places(Settings))
-    for own in (tuple(section), tuple(section[:-1])):  # the keys of a mapping are no part of a place
+    # The shorter path is for mappings such as `budget.prices`, where the last part is a key of the user's.
+    for own in (tuple(section), tuple(section[:-1])):
         siblings = [path[-1] for path in paths if path[:-1] == own]
         if siblings:
             if meant := difflib.get_close_matches(unknown, siblings, n=1):
@@ -373,7 +373,7 @@ def _unknown(location: tuple[int | str, ...]) -> str:
 
 
 def _places(section: type[BaseModel]) -> Iterator[tuple[str, ...]]:
-    """Yield the place of each setting of a section, as names from there on; "[]" is an entry of a list."""
+    """Yield the path of each setting below a section, as a tuple of names; "[]" is an entry of a list."""
     for name, field in section.model_fields.items():
         yield (name,)
         for steps, inner in _sections_in(field.annotation):

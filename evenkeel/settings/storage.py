@@ -1,4 +1,4 @@
-"""Settings of the store: limits, protection, Redis, and the part of one of several monitors."""
+"""Settings of the store (limits, redaction, encryption, Redis) and the name of a monitor."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ class Redis(Section):
     """A Redis 7 in place of the data folder, for several proxies, workers and monitors; none = SQLite.
 
     Needs the extra `redis`. Passwords come from `EVENKEEL_REDIS_PASSWORD` and, for Sentinels,
-    `EVENKEEL_REDIS_SENTINEL_PASSWORD`; authorities and a client certificate from the variables that every
-    other call uses.
+    `EVENKEEL_REDIS_SENTINEL_PASSWORD`. Certificate authorities and a client certificate come from the same
+    variables as for all other connections.
     """
 
     url: RedisUrl
-    """`redis://USER@HOST:PORT/DB`, `rediss://` for TLS, `unix://PATH`; USER is an ACL user. Of a Cluster
-    any node; with Sentinels the host does not count."""
+    """`redis://USER@HOST:PORT/DB`, `rediss://` for TLS, `unix://PATH`; USER is an ACL user. For a Cluster,
+    any of its nodes. With Sentinels the host is ignored."""
     sentinels: list[Address] = []
-    """Sentinels, as `host:port`, that know where the primary is."""
+    """Addresses of the Sentinels, as `host:port`. They tell where the primary is."""
     sentinel_master: str | None = None
-    """Name of the group that they watch."""
+    """Name of the primary's group in the Sentinels' configuration."""
     cluster: bool = False
-    """Set for a Redis Cluster."""
+    """True for a Redis Cluster."""
     prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,40}$")] = "evenkeel"
-    """Begins every key, so that several installations can share a Redis."""
+    """Prefix of every key, so that several installations can share a Redis."""
     replicas: Annotated[int, Field(ge=0, le=10)] = 0
-    """Replicas that must have an exchange or a verdict before it counts as kept; with 0 a failover may lose
-    the last ones."""
+    """Replicas that must confirm an exchange or a verdict before it counts as stored; with 0 a failover may
+    lose the last ones."""
     megabytes: Annotated[float, Field(gt=0)] = 1024.0
-    """Memory that waiting exchanges may take there; further ones are not scored, and counted."""
+    """Most memory for waiting exchanges. When it is used up, further exchanges are dropped and counted."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Redis:
@@ -75,10 +75,11 @@ class Redis(Section):
 
 
 class MonitorSection(Section):
-    """Name of one of several monitors on a Redis."""
+    """Name of a monitor, where several share a Redis."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,80}$")] | None = None
-    """Names its checkpoint: each monitor its own, the same one after a restart; none = the host's name."""
+    """Name of its checkpoint. Each monitor needs its own, and the same one after a restart; none = the host's
+    name."""
 
 
 Kind = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
@@ -86,12 +87,15 @@ BuiltinKind = Literal["api_key", "card", "email", "iban", "ip", "jwt", "phone", 
 
 
 class Presidio(Section):
-    """Recognition of names, places and the like by Presidio; needs the extra `presidio` and a spaCy model."""
+    """Recognition of names, places and other entities by Presidio.
+
+    Needs the extra `presidio` and a spaCy model.
+    """
 
     language: Annotated[str, Field(pattern=r"^[a-z]{2}$")] = "en"
     """Language of the traffic."""
     entities: list[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,40}$")]] = ["PERSON", "LOCATION"]
-    """Kinds that are replaced, as Presidio names them; none = all it knows."""
+    """Presidio's names of the entities to replace; none = all that it recognises."""
 
     @model_validator(mode="after")
     def _installed(self) -> Presidio:
@@ -105,8 +109,8 @@ class Redaction(Section):
     kinds: list[BuiltinKind] = []
     """Built-in patterns."""
     patterns: dict[Kind, Annotated[str, Field(min_length=1, max_length=500)]] = {}
-    """Patterns of your own by kind, in RE2's syntax; the first group, if there is one, is replaced. They need
-    the extra `patterns`."""
+    """Your own patterns by kind, in RE2 syntax. The first group is replaced, without groups the whole match.
+    Needs the extra `patterns`."""
     presidio: Presidio | None = None
 
     @model_validator(mode="after")
@@ -125,33 +129,34 @@ class Redaction(Section):
 
     @property
     def active(self) -> bool:
-        """Tell whether anything is replaced."""
+        """True if any detector is configured."""
         return bool(self.kinds or self.patterns or self.presidio)
 
 
 class Storage(Section):
-    """Exchanges and verdicts that are kept, for how long, and their protection.
+    """Retention and protection of exchanges and verdicts.
 
-    An exchange waits for a worker for a day at most; its bodies are deleted then, scored or not.
+    An exchange waits for a worker for at most a day; then its bodies are deleted, scored or not.
     """
 
     verdicts: Annotated[int, Field(ge=1_000)] = 500_000
-    """Verdicts kept, the newest; one takes 1 kB, on a Redis 1.5 kB."""
+    """Number of the newest verdicts to keep. A verdict takes 1 kB, on a Redis 1.5 kB."""
     evidence: Annotated[int, Field(ge=0)] = 20_000
-    """Verdicts of which prompts and answers are kept, the newest."""
+    """Number of the newest verdicts whose prompts and answers are kept."""
     evidence_days: Annotated[float, Field(gt=0)] = 30.0
-    """Days that these prompts and answers, and archived exchanges, are kept."""
+    """Days after which these prompts and answers, and archived exchanges, are deleted."""
     archive: Annotated[int, Field(ge=0, le=100_000)] = 1_000
-    """Sampled exchanges kept per route, the newest, so that they can be approved as goldens; 0 keeps none,
-    and drops those that were kept."""
+    """Number of the newest sampled exchanges to keep per route, so that they can be approved as goldens; 0
+    keeps none and deletes the stored ones."""
     encrypted: bool = False
-    """Makes evenkeel start only if prompts and answers are encrypted, by a key in `EVENKEEL_PAYLOAD_KEY`."""
+    """Refuse to start unless `EVENKEEL_PAYLOAD_KEY` holds a key, with which prompts and answers are
+    encrypted."""
     redaction: Redaction = Redaction()
     redis: Redis | None = None
 
     @property
     def shared_at(self) -> str | None:
-        """Address of the store that several machines share; None for the file of the data folder."""
+        """URL of the shared Redis; None for the SQLite file in the data folder."""
         return None if self.redis is None else self.redis.url
 
     @model_validator(mode="after")

@@ -1,8 +1,8 @@
 """Needs of a route's cells, and the uniform plan: the control and a few perturbations per exchange.
 
-A cell is one perturbation of one model on one route. Cells that have too few trials to be reported
-come first; among the others those whose interval is wide or whose evidence of a fault grows. The adaptive
-plan begins with this one and goes on as `evenkeel.shadow.groups` says.
+A cell is one perturbation of one model on one route. Cells with too few trials to be reported come first,
+then cells with a wide interval or growing evidence of a change. The adaptive plan (`evenkeel.shadow.groups`)
+starts with this one, until the cells have enough trials.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 _PLAN_VERSION: Final = 2
 # Weight of a cell with too few trials to be reported, relative to a cell about which nothing is certain.
 _UNDER_FLOOR: Final = 8.0
-# Weight of a cell about which everything is certain, so that it is still tried occasionally.
+# Lowest weight: even a cell with a narrow interval is tried occasionally.
 _LEAST: Final = 0.02
 CONTRAST_SHARE: Final = 0.05
-"""Share of the tried exchanges that are asked another question as well."""
+"""Share of the tried exchanges that also get a contrast: a different question."""
 SEVERITIES: Final = (0.07, 0.13)
-"""Shares of the eligible places that a graded perturbation changes, of which each trial draws one. People
-mistype about 0.07 on a desktop and 0.13 on a phone."""
+"""Severities of graded perturbations: shares of the eligible places that are changed. Each trial draws one.
+People mistype about 0.07 on a desktop and 0.13 on a phone."""
 WHOLE: Final = 1.0
 """Severity of perturbations that are not graded."""
 
@@ -52,7 +52,7 @@ class RoutePlan:
     settled_rate: float | None = None
     """Share of the exchanges that are tried once everything is settled; None selects the uniform plan."""
     contrasts: tuple[Perturbation, ...] = ()
-    """Other questions, asked rarely; see `contrasts_of`."""
+    """Perturbations that ask a different question, used rarely; see `contrasts_of`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class CellNeed:
     trials: int
     """Trials rated so far."""
     floor: int
-    """Fewest trials with which a cell is reported."""
+    """Fewest trials for a cell to be reported."""
     width: float = 1.0
     """Width of the confidence interval of the excess, in [0, 2]; 1 while there is none."""
     evidence: float = 0.0
@@ -70,8 +70,7 @@ class CellNeed:
     up: bool = False
     """True while an alert is open on the cell."""
     suspicion: float = 0.0
-    """Logarithm of the likelihood ratio of the latest trials, changed against unchanged, in [0,
-    `MOST_SUSPICION`]."""
+    """Log likelihood ratio of the latest trials, "changed" over "unchanged", in [0, `MOST_SUSPICION`]."""
 
     @property
     def weight(self) -> float:
@@ -91,8 +90,7 @@ class Needs(NamedTuple):
     cells: Mapping[str, CellNeed] = MappingProxyType({})
     """Needs by perturbation, the control included; empty for a new model."""
     urgent: bool = False
-    """True if something besides the cells points at the route: a recent change or a suspected silent
-    change."""
+    """True after a recent change of the route, or while a silent change is suspected."""
 
 
 def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str], dict[str, CellNeed]]:
@@ -108,7 +106,8 @@ def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str],
         alarm = report.detection.alarm_log10
         evidence = max(report.detection.evidence_log10, drift.evidence_log10 if drift else 0.0)
         progress = min(1.0, max(0.0, evidence / alarm)) if alarm > 0 else 0.0
-        # Evidence grows with the trials even if all is well: at any time it is n times k at most once in k.
+        # If nothing changed, the evidence after n trials reaches n * k with probability 1 / k at most. So the
+        # logarithm of n is subtracted.
         gathered = alarm and log(10) * report.detection.evidence_log10 - log(max(1, report.counts.effective))
         up = report.detection.alert or (drift is not None and drift.state in {"risen", "fallen"})
         need = CellNeed(
@@ -125,7 +124,7 @@ def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str],
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Replay that is planned."""
+    """Planned replay."""
 
     exchange_id: str
     perturbation: Perturbation
@@ -154,8 +153,8 @@ def control_trial(exchange_id: str, control: Perturbation) -> Trial:
 def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, CellNeed]) -> list[Trial]:
     """Return every perturbed trial that an exchange may get, in order of precedence.
 
-    The order is drawn by weight without replacement; the draw follows from the exchange's id, so
-    only what was learned in between can change it when an exchange is delivered again.
+    The order is drawn by weight without replacement, from a generator seeded with the exchange's id. A second
+    delivery of the exchange gets the same order unless the weights changed.
 
     Source: Efraimidis and Spirakis 2006, for sampling with weights by one key an item.
     """
@@ -165,7 +164,7 @@ def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, CellNeed]
         severity = draw.choice(SEVERITIES) if perturbation.graded else WHOLE
         key = draw.random() ** (1 / needs.get(perturbation.name, UNKNOWN).weight)
         keyed.append((key, trial_of(exchange_id, perturbation, severity)))
-    keyed.sort(key=lambda one: -one[0])
+    keyed.sort(key=lambda entry: -entry[0])
     return [trial for _, trial in keyed]
 
 
@@ -174,9 +173,9 @@ def contrasts_of(exchange_id: str, route: RoutePlan) -> list[Trial]:
     draw = random.Random(seed_for(exchange_id, "contrast", 0.0, _PLAN_VERSION))
     if draw.random() >= CONTRAST_SHARE:
         return []
-    kinds = list(route.contrasts)
-    draw.shuffle(kinds)
-    return [trial_of(exchange_id, kind, WHOLE) for kind in kinds]
+    contrasts = list(route.contrasts)
+    draw.shuffle(contrasts)
+    return [trial_of(exchange_id, contrast, WHOLE) for contrast in contrasts]
 
 
 def trial_of(exchange_id: str, perturbation: Perturbation, severity: float) -> Trial:

@@ -1,4 +1,4 @@
-"""Replays of variants in the allowed tier, repeated where evenkeel's own limit cut the answer."""
+"""Replays of variants in a chosen service tier, repeated if evenkeel's own token limit was too low."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Replays:
         observer: CallObserver = NOBODY,
         answer_factor: float = 2.0,
     ) -> None:
-        """Wire it. An answer may be `answer_factor` times as long as the original's, and some tokens."""
+        """Wire it. `answer_factor` limits an answer to that multiple of the original's tokens, plus 256."""
         self._replayer = replayer
         self._prices = prices
         self._target = target
@@ -63,17 +63,21 @@ class Replays:
         self._unpriced: set[str] = set()
 
     def refuses(self, original: Original) -> bool:
-        """Return whether the model must not be replayed, for want of a price; that is logged once."""
+        """Return whether a missing price forbids replays of the model; logs it once per model."""
         names = (original.model, original.view.model)
         if not self._prices.knows(*names):
             self._warn(original)
         return self._prices.refuses(*names)
 
     def quote(self, original: Original, *, can_wait: bool, as_long: bool) -> Quote:
-        """Quote a replay like the original. Reads the request: work for a thread.
+        """Quote the cost of replaying the original. Call it in a thread, since it parses the request.
 
-        `as_long` says that the answer will be about as long as the original's. One in another format or
-        language may take far more tokens, so only the client's own limit holds for it.
+        Args:
+            original: Exchange to replay.
+            can_wait: True if the flex tier may be used.
+            as_long: True if the answer should be about as long as the original's, so that tokens can be
+                limited. An answer in another format or language may need far more: only the client's own
+                limit applies.
         """
         target = self._target(original.exchange)
         flexible = can_wait and target.flex and original.view.api.has_flex
@@ -85,7 +89,7 @@ class Replays:
     async def replay(
         self, original: Original, variant: PromptView, quote: Quote, budget: CallBudget
     ) -> Replay | Failure:
-        """Replay a variant, and once more with a higher limit if evenkeel's own limit cut the answer."""
+        """Replay a variant. If evenkeel's own limit cut the answer, replay it once with a higher limit."""
         outcome = await self._answer(original, variant, quote, budget)
         if not isinstance(outcome, Replay) or not quote.cuts(outcome.answer):
             return outcome
@@ -97,7 +101,7 @@ class Replays:
     async def _answer(
         self, original: Original, variant: PromptView, quote: Quote, budget: CallBudget
     ) -> Replay | Failure:
-        """Return the answer to a variant, from the standard tier if the flex tier does not take it."""
+        """Return the answer to a variant, from the standard tier if the flex tier refuses it."""
         route, tier = original.exchange.route, quote.tier
         outcome = await self._send(original, variant, quote, budget)
         if isinstance(outcome, Failure) and outcome.reason in {FLEX_UNAVAILABLE, FLEX_UNSUPPORTED}:
@@ -143,9 +147,9 @@ class Replays:
         return Quote(self._prices, names, body, answer.prompt_tokens, completion_tokens, tier, most_tokens)
 
     def _longest(self, original: Original) -> int | None:
-        """Return the most tokens that the answer to a replay may have; None if only the client's limit holds.
+        """Return the token limit for the answer to a replay; None if only the client's own limit applies.
 
-        An answer whose tokens are not known, or were partly thoughts, which vary much more, sets no limit.
+        There is no limit if the original's tokens are unknown or include reasoning, whose length varies much.
         """
         answer = original.answer
         tokens = answer.completion_tokens
@@ -155,7 +159,7 @@ class Replays:
         for call in answer.tool_calls:
             parts += (call.name, call.arguments)
         if tokens > bound_of(parts):
-            return None  # More than one for each byte: some were thoughts.
+            return None  # More tokens than the text has bytes, so some were reasoning.
         usual = max(tokens, estimate_tokens(answer.text))
         return math.ceil(self._answer_factor * usual) + _ANSWER_MARGIN
 

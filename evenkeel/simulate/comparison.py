@@ -1,4 +1,4 @@
-"""Planted figures held against measured ones, as the demo does at its end."""
+"""Comparison of measured figures with the planted ones, which the demo prints at its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenkeel.core.verdict import BASELINE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-# Share of the cells of which an interval may miss the truth: two of the 15 that the demo has.
+# Share of the cells that may have an interval without the planted value: two of the 15 in the demo.
 _TOLERATED_MISSES: Final = 0.15
 
 
@@ -22,7 +22,7 @@ QUANTITIES: Final = ("content_delta", "quality_delta", "robustness", "excess")
 
 
 class CellFigure(NamedTuple):
-    """An estimate of a cell beside the truth."""
+    """Estimate of a cell, with the planted value."""
 
     cell: tuple[str, str, str]
     """Route, model and perturbation."""
@@ -33,38 +33,38 @@ class CellFigure(NamedTuple):
 
     @property
     def covered(self) -> bool:
-        """Return whether the interval holds the planted value."""
+        """Return whether the interval contains the planted value."""
         return bool(self.estimate["lower"] <= self.planted <= self.estimate["upper"])
 
 
 @dataclass(frozen=True, slots=True)
 class TruthComparison:
-    """All cells."""
+    """Comparison of all cells."""
 
     rows: tuple[CellFigure, ...]
 
     @property
     def cells(self) -> int:
-        """Cells with an estimate."""
+        """Number of cells with an estimate."""
         return len({row.cell for row in self.rows})
 
     @property
     def missed(self) -> int:
-        """Cells with at least one interval that does not hold the planted value."""
+        """Number of cells with an interval that does not contain the planted value."""
         return len({row.cell for row in self.rows if not row.covered})
 
     @property
     def good(self) -> bool:
-        """Return whether few cells were missed, and any was measured."""
+        """Return whether cells were measured and at most 15 % of them were missed."""
         return self.cells > 0 and self.missed <= _TOLERATED_MISSES * self.cells
 
 
 def compare(cells: Iterable[Mapping[str, Any]], truths: Mapping[str, Mapping[str, Any]]) -> TruthComparison:
-    """Hold cells against the truth.
+    """Compare the estimates of cells with the planted values.
 
     Args:
-        cells: as `/api/cells` gives them.
-        truths: returned model name → as `/simulate/truth` gave it while that model answered.
+        cells: Cells in the form of `/api/cells`.
+        truths: Response of `/simulate/truth` while a model answered, by the model name that it returns.
     """
     rows = []
     for cell in cells:
@@ -79,7 +79,7 @@ def compare(cells: Iterable[Mapping[str, Any]], truths: Mapping[str, Mapping[str
 
 
 def table(comparison: TruthComparison) -> Table:
-    """Planted and measured values in per cent, one row a cell."""
+    """Return a table of planted and measured values in per cent, with a row for each cell."""
     title = "planted | measured \\[95 % interval], in %"
     table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("route", "model", "perturbation"):

@@ -415,7 +415,7 @@ def test_own_patterns_are_found_and_come_to_an_end(patterns, text, redacted):
 
 
 @pytest.mark.parametrize(
-    ("written", "said"), [("(", "missing"), ("(?=a)b", "no lookaround"), ("a*", "finds empty text")]
+    ("written", "said"), [("(", "missing"), ("(?=a)b", "no lookaround"), ("a*", "matches empty text")]
 )
 def test_an_own_pattern_that_cannot_be_used_says_why(written, said):
     """At the start, not in the middle of traffic."""

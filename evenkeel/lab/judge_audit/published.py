@@ -1,4 +1,4 @@
-"""Ratings of SummEval, USR and LLMBar in the files that their authors published, as rows like any others."""
+"""Import of the published rating files of SummEval, USR and LLMBar into the rows of the judge audit."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _EXPERTS: Final = "expert_annotations"
-# Column → what each of its raters is called.
+# Column of ratings → name of a rater in it, before the rater's number.
 _SUMMEVAL_RATERS: Final = {_EXPERTS: "expert", "turker_annotations": "turker"}
 _SUMMEVAL_METRICS: Final = ("coherence", "consistency", "fluency", "relevance")
 _SUMMEVAL_SCALE: Final = "1-5"
 
-# Field → the metric, by the name that the paper has for it, and its scale.
+# Field of the file → name of the metric in the paper, and its scale.
 _USR_METRICS: Final = {
     "understandable": ("understandable", "0-1"),
     "natural": ("natural", "1-3"),
@@ -29,23 +29,25 @@ _USR_METRICS: Final = {
 _PAIR: Final = frozenset(("input", "output_1", "output_2", "label"))
 _SIDES: Final = ("1", "2")
 _BETTER: Final = "better_output"
-# Order in which LLMBar's judges saw the outputs → the strategy it is counted as.
+# Order of the outputs in LLMBar's files → name of the strategy in the audit.
 _ORDERS: Final = {"swap = False": "as_given", "swap = True": "swapped"}
 
 
 def published_rows(rows: Sequence[InputRow], rater_columns: Sequence[str] = ()) -> list[InputRow]:
-    """Return a row for each text and metric, with `ratings` by rater.
+    """Return a row for each text and metric, with `ratings` by rater; empty if the format is none of these.
 
-    SummEval (`model_annotations.aligned.jsonl`) has a line for each summary. The raters are its three
-    experts unless `rater_columns` says otherwise, `article` and `system` may be clusters, and the context is
-    the article's text, which only the file paired with the articles has. USR (`tc_usr_data.json`,
-    `pc_usr_data.json`) has an entry for each dialogue, with several responses; `dialogue` and `system` may be
-    clusters, and the context holds the fact as well. What USR's files call "Engaging" is `interesting`.
-    LLMBar (`Natural.json`, `Adversarial_….json`) has an entry for each pair of outputs; its one rater says
-    which of them is better, 1 or 2.
+    SummEval (`model_annotations.aligned.jsonl`) has a line per summary. Its raters are the three experts
+    unless `rater_columns` names other columns. The context is the article's text, which only the file that
+    was paired with the articles contains. Cluster by `article` or `system`.
 
-    Returns: nothing if the rows are of none of them.
-    Raises: InputError naming file, place and field.
+    USR (`tc_usr_data.json`, `pc_usr_data.json`) has an entry per dialogue, with several responses. The
+    context is the dialogue and the fact. USR's "Engaging" is the metric `interesting`. Cluster by `dialogue`
+    or `system`.
+
+    LLMBar (`Natural.json`, `Adversarial_….json`) has an entry per pair of outputs. Its only rater says which
+    output is better, 1 or 2.
+
+    Raises: InputError with file, place and field.
     """
     first = rows[0].cells
     read: list[InputRow] = []
@@ -60,16 +62,16 @@ def published_rows(rows: Sequence[InputRow], rater_columns: Sequence[str] = ()) 
 
 
 def recorded_preferences(rows: Sequence[InputRow]) -> list[InputRow]:
-    """Return the ratings in a file of LLMBar's judges, for both orders of each pair of outputs.
+    """Return the ratings in a result file of LLMBar's judges, for both orders of each pair of outputs.
 
-    A winner that is neither of the two is left as a failure. Returns: nothing for any other file.
+    A winner other than "1" or "2" becomes a failure. Returns: rows; empty for a file in another format.
     """
     input_rows: list[InputRow] = []
     for number, row in enumerate(rows, start=1):
         results = row.cells.get("results")
         if not _PAIR.issubset(row.cells) or not isinstance(results, list):
             return []
-        # Some judges wrote down what they would look at before they judged.
+        # `results` can also hold the criteria that a judge wrote down before it judged.
         judged = next(
             (part for part in results if isinstance(part, dict) and _ORDERS.keys() <= part.keys()), {}
         )

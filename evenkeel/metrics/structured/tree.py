@@ -1,4 +1,4 @@
-"""Tree into which answers in JSON, YAML, XML, HTML and Markdown are read."""
+"""Common tree for answers in JSON, YAML, XML, HTML and Markdown."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Tree: TypeAlias = "str | tuple[Tree, ...] | dict[str, Tree]"
-"""Scalar (its text, see `scalar`), sequence, or mapping. Never deeper than `DEEPEST`."""
+"""Scalar as text (see `scalar`), sequence, or mapping. Never deeper than `DEEPEST`."""
 
 DEEPEST = 64
-"""Most levels of nesting that are read; answers need a handful, attacks thousands."""
+"""Most levels of nesting that are read. Answers need a handful; attacks use thousands."""
 LONGEST = 500_000
-"""Most characters that are read: several times what models write at once."""
+"""Most characters that are read: several times the longest answer of a model."""
 TEXT_KEY = "text"
-"""Key for text that has none, among fields that have one."""
+"""Key of text without a name beside named fields, as between the elements of XML."""
 
 _WHOLE = re.compile(r"(-?\d+)\.0+")
 _LITERALS = {"true": "true", "false": "false", "null": ""}
 
 
 class UnreadableError(ValueError):
-    """Text that is not in the format it was read as. `reason` is a word usable as a label."""
+    """Raised for text that is not in the expected format. `reason` is a word usable as a label."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(detail or reason)
@@ -31,11 +31,10 @@ class UnreadableError(ValueError):
 
 
 def scalar(value: object) -> str:
-    """Return the same spelling for equal values of all formats.
+    """Return a value as text, spelled the same whatever the format.
 
-    None, "null" and "" are ""; booleans are "true" and "false" in any case; 1.0 is 1, as no
-    format but JSON and YAML tells a number from a text. Other text is kept, without white space
-    around it.
+    None, "null" and "" give ""; booleans of any case give "true" or "false"; 1.0 and "1.0" give "1", since
+    only JSON and YAML distinguish numbers from text. Other text is kept, without surrounding white space.
     """
     if value is None:
         return ""
@@ -45,11 +44,11 @@ def scalar(value: object) -> str:
 
 
 def gather(entries: Iterable[tuple[str | None, Tree]]) -> Tree:
-    """Put entries together that may have keys.
+    """Combine entries, with or without keys, into a tree.
 
-    Returns: a mapping if any has a key: the values of a repeated key become a sequence, those
-        without key stand under `TEXT_KEY`. Else the only value, or the sequence of values; "" if
-        there is none.
+    Returns: a mapping if any entry has a key; values of a repeated key form a sequence, and values without a
+        key are under `TEXT_KEY`. Without keys, the single value or the sequence of values; "" if there is
+        none.
     """
     listed = list(entries)
     if all(key is None for key, _ in listed):
@@ -62,7 +61,7 @@ def gather(entries: Iterable[tuple[str | None, Tree]]) -> Tree:
 
 
 def leaves(tree: Tree) -> Iterator[str]:
-    """Return the scalars of a tree in order, empty ones included. An empty container gives one ""."""
+    """Yield the scalars of a tree in order, empty ones included. An empty container gives one ""."""
     if isinstance(tree, str):
         yield tree
         return
@@ -74,5 +73,5 @@ def leaves(tree: Tree) -> Iterator[str]:
 
 
 def flat(tree: Tree) -> str:
-    """Return the text of all scalars, one a line, without keys."""
+    """Return the text of all scalars without keys, one per line. Empty ones are left out."""
     return "\n".join(leaf for leaf in leaves(tree) if leaf)

@@ -1,4 +1,4 @@
-"""The check as a function, for Python and notebooks: `from evenkeel import check`."""
+"""`evenkeel check` as a function for Python and notebooks: `from evenkeel import check`."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def check(
     journal: Path | None = None,
     seed: int = 0,
 ) -> CheckOutcome:
-    """Measure how fragile a prompt is with a model; see `evenkeel check --help`.
+    """Measure how much a model's answers to a prompt depend on its wording; see `evenkeel check --help`.
 
     Args:
         prompt: A text, a list of messages, or a request body; may hold `{{variables}}`.
         model: Name of the model.
-        inputs: Values for the variables, a mapping for each row.
+        inputs: Values of the variables: a list of mappings, one per input.
         against: Second model, compared with the first.
         base_url: Endpoint. Default: `OPENAI_BASE_URL`, else the provider's.
         api_key_env: Variable with the key. Default: the provider's usual one.
         judge: Model that rates the answers; True = a small one of the same provider, False = none.
         perturbations: Names, categories or patterns. Default: general, positional, format, multilingual.
-        limit: Points above noise that are tolerated, of 100.
+        limit: Most points above noise that are acceptable, above 0 and at most 100.
         rounds: Most rounds.
         budget_usd: Most that is spent; None = no limit.
         journal: File that keeps answers, so that a stopped check can continue. Default: none.

@@ -1,4 +1,4 @@
-"""Asks the goldens of a route, under the model and the prompt of today, and scores the answers."""
+"""Replay of a route's goldens with its current model and system prompt, and scores of the answers."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import VerdictLog
 
 SIMILARITY: Final = "similarity"
-"""Score of the rating: 3 is 1, 2 is ½, 1 is 0."""
-# Goldens give way to live replays, which share the endpoint.
+"""Name of the score that is made of the rating: 3 → 1, 2 → 0.5, 1 → 0."""
+# Concurrent calls. Few, because live replays share the endpoint.
 _AT_ONCE: Final = 4
-# Latest exchanges among which the prompt of today is looked for.
+# Number of the latest exchanges that are searched for the current prompt.
 _LOOKED_AT: Final = 20
 _SYSTEM: Final = frozenset({"system", "developer"})
 _WORST_RATING: Final = 1
@@ -43,55 +43,55 @@ _WORST_RATING: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """The current requests of a route's traffic."""
+    """Model and prompt that a route's traffic uses now."""
 
     model: str | None
-    """Requested name; None if no traffic was seen yet."""
+    """Requested model; None if there was no traffic yet."""
     prompt_version: str | None
     system: str | None
-    """The one system message of the latest exchange with that prompt; None if there is not exactly one."""
+    """System message of the latest exchange with that prompt version; None if it has none or several."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenRoute:
-    """A route whose goldens are asked again."""
+    """Route whose goldens are replayed."""
 
     upstream: Upstream
     headers: tuple[tuple[str, str], ...] = ()
-    """The credential."""
+    """Headers with the credential."""
     task: str | None = None
 
 
 @dataclass(slots=True)
 class GoldenReplayer:
-    """Asks goldens and scores them. Needs an event loop."""
+    """Replays goldens and scores the answers. Needs an event loop."""
 
     routes: Mapping[str, GoldenRoute]
-    """Routes whose goldens are asked, by name."""
+    """Routes whose goldens are replayed, by name."""
     store: GoldenStore
     archive: ExchangeArchive
-    """Archive in which the prompt of today is found."""
+    """Source of the current prompt."""
     log: VerdictLog
-    """Store in which the model of today is found."""
+    """Source of the current model."""
     replayer: Replayer
-    """Sends."""
+    """Sends the requests."""
     scoring: GateScoring
-    """Holds answers against the approved ones."""
+    """Compares answers with the approved ones."""
     costs: CostTracker
     """Tracks the daily budgets."""
     prices: Prices
     _: KW_ONLY
     most: int
-    """Goldens of a route that are asked in one run."""
+    """Most goldens of a route that are replayed in one run."""
     clock: Callable[[], float]
     """Unix time in seconds."""
 
     async def run(self, route: str, change: str) -> GoldenRun | None:
-        """Run over the route's goldens; None if there are none.
+        """Replay a route's goldens; returns None if it has none.
 
         Args:
-            route: Whose.
-            change: Id of the change that it looks into.
+            route: Name of the route.
+            change: Id of the change that the run is about.
         """
         goldens = await asyncio.to_thread(self._goldens, route) if route in self.routes else ()
         if not goldens:
@@ -129,7 +129,7 @@ class GoldenReplayer:
         )
 
     def _goldens(self, route: str) -> tuple[Golden, ...]:
-        """Return the goldens of a route that can be asked, always the same, spread by a hash of their ids."""
+        """Return up to `most` goldens with a request, by hash of id: the same ones in every run."""
         goldens = [golden for golden in self.store.select(route=route) if golden.request is not None]
         goldens.sort(key=lambda golden: hashlib.sha256(golden.id.encode("utf-8", "replace")).digest())
         return tuple(goldens[: self.most])
@@ -164,12 +164,12 @@ class GoldenReplayer:
         )
 
     def _edited(self, route: str, goldens: Sequence[Golden], today: Today) -> dict[str, SideTask]:
-        """Goldens that were approved under another prompt, with the system message of today."""
+        """Return tasks for goldens approved under another prompt version, with the current system message."""
         if today.system is None:
             return {}
         stale = [golden for golden in goldens if golden.prompt_version != today.prompt_version]
         side = self._side(route, today, NewSystemPrompt(today.system))
-        # One that has no system message to replace is asked as it is: its prompt is all input.
+        # A golden without a system message to replace is replayed unchanged: its prompt is all input.
         edited = {}
         for task in tasks(stale, [side]):
             if isinstance(task, SideTask):
@@ -217,7 +217,7 @@ class GoldenReplayer:
         return result_of(key, scored), answer.model or request.model or None
 
     def _estimates(self, task: SideTask) -> tuple[Quote, Spend]:
-        """Estimate the cost of asking a golden and scoring its answer."""
+        """Estimate the cost of replaying a golden and of scoring its answer."""
         answer, request = task.golden.answer, task.requests["candidate"]
         tokens = answer.completion_tokens or estimate_tokens(answer.text)
         names = (request.model, answer.model)
@@ -231,7 +231,7 @@ class GoldenReplayer:
 
 
 def result_of(key: str, scored: ScoredAnswer) -> GoldenResult:
-    """Return what the scores of an answer say about its golden."""
+    """Return the result for a golden: its breaches and scores, or the first failure if nothing was scored."""
     breaches = {name: breach for name, breach in scored.breaches.items() if isinstance(breach, bool)}
     judgement = scored.judgement
     scores: dict[str, float] = {}

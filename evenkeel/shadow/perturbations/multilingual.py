@@ -1,4 +1,4 @@
-"""The whole request in another language."""
+"""Perturbation that translates the whole request and asks for the answer in that language."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _CATEGORY: Final = Category(
 
 
 class Multilingual:
-    """Has instructions and input translated, and asks for the answer in that language.
+    """Translates instructions and input, and asks for the answer in that language.
 
-    History and code stay. All or nothing: severity means nothing to it.
+    History and code stay. Everything is translated or nothing, so severity is ignored.
     """
 
     rewording: Final = Rewording(_CATEGORY)
@@ -43,20 +43,20 @@ class Multilingual:
         """Set the language.
 
         Args:
-            tag: As BCP 47 has it, in any case: "de", "pt-BR".
+            tag: BCP 47 tag in any case: "de", "pt-BR".
 
-        Raises: ValueError if it is no tag.
+        Raises: ValueError if it is not a tag.
         """
         self._tag = canonical_tag(tag)
         self.name: Final = f"multilingual.{self._tag}"
         self.wanted: Final = AnswerForm(language=self._tag)
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Draft | NotApplicable:
-        """Return the translation tasks, as `Perturbation.apply`.
+        """Return the translation tasks; see `Perturbation.apply`.
 
-        Not applicable: "no_input"; "already_in_language" if the input is, whatever the region;
-        "language_prescribed", "translation_wanted" as `prescribed`;
-        "nothing_to_change" if there are no words to translate.
+        Not applicable: "no_input"; "already_in_language" if the input is in the language, in any region;
+        "language_prescribed" and "translation_wanted" (see `prescribed`); "nothing_to_change" if there are
+        no words to translate.
         """
         del severity, rng
         inputs = []
@@ -84,4 +84,4 @@ class Multilingual:
 
 
 MULTILINGUAL: Final = tuple(map(Multilingual, BUILTIN_TAGS))
-"""Translations into each language that is built in."""
+"""Translations into each of `BUILTIN_TAGS`."""

@@ -1,8 +1,7 @@
-"""Detectors of the values that must not be kept: built-in patterns, the operator's own, Presidio.
+"""Detectors of sensitive values that must not be stored: built-in patterns, the operator's own, Presidio.
 
-Every repetition in a built-in pattern is bounded, and no text can be read in two ways by one repetition
-inside another, so they take linear time; the operator's own patterns are matched by RE2, which takes linear
-time whatever the pattern.
+Matching takes linear time. In built-in patterns every repetition is bounded, and nested repetitions can match
+a text in one way only. The operator's patterns are matched by RE2, which is linear for any pattern.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ class ProtectionError(Exception):
 
 
 class SensitiveSpan(NamedTuple):
-    """A value in a text."""
+    """Position of a sensitive value in a text."""
 
     start: int
     end: int
     kind: str
-    """Names the placeholder and the counter, in snake case."""
+    """Name of the kind in snake case, used in the placeholder and as the counter's label."""
 
 
 class Detector(Protocol):
@@ -42,15 +41,15 @@ class Detector(Protocol):
 
 _MARK = re.compile(r"[^0-9A-Za-z]")
 _SPACES: Final = " \u00a0\u2009\u202f"
-# Separators between the groups of a number, besides dots. The hyphen is last because both end a set of
-# characters.
+# Separators between the groups of a number, besides dots. The hyphen is last, because `_DASHES` always ends a
+# character set.
 _DASHES: Final = "\u2010\u2011\u2013-"
 _PLAIN_MARKS: Final = {**dict.fromkeys(map(ord, _SPACES), " "), **dict.fromkeys(map(ord, _DASHES), "-")}
 
 
 # Long texts are searched in windows, so that other threads get their turn between them.
 _WINDOW_CHARS: Final = 8_192
-# Longest value of a pattern that is searched window by window, in characters.
+# Longest value of a pattern that is searched in windows, in characters.
 _LONGEST_CHARS: Final = 512
 # Longest value of any other pattern, in characters.
 _LONGEST_SECRET_CHARS: Final = 65_536
@@ -60,24 +59,23 @@ _BREATH_S: Final = 5e-5
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Values of one kind, by their look."""
+    """Detector of one kind of value by a regular expression and an optional check."""
 
     kind: str
     look: re.Pattern[str]
     """Regular expression of a value. The value is the group `value` if there is one, else the whole match."""
     length: Callable[[str], int] = len
-    """Function that returns how many characters of a match belong to the value, 0 for none."""
+    """Function that returns how many characters of a match belong to the value; 0 to reject the match."""
     needs: tuple[str, ...] = ()
-    """Strings in lower case of which a text must contain at least one to hold such a value. They are quick
-    to search."""
+    """Lower-case strings. A text without any of them has no such value, which is quick to find out."""
     short: bool = True
     """True if a value has at most 512 characters."""
 
     def find(self, text: str) -> Iterator[SensitiveSpan]:
         """Implement `Detector.find`.
 
-        A search does not let go of the interpreter, so a long text is searched in windows with a rest between
-        them: the relay's event loop, another thread, gets its turn.
+        A search holds Python's global lock. So a long text is searched in windows with a pause between them,
+        in which the relay's event loop, in another thread, can run.
         """
         if self.needs:
             lower = text.lower()
@@ -86,7 +84,7 @@ class Pattern:
         group = "value" if "value" in self.look.groupindex else 0
         window = _WINDOW_CHARS if self.short else max(1, len(text))
         done = 0
-        """End of the searched text. Values directly behind each other may reach into the next windows."""
+        """End of the searched text. Adjacent values may extend it beyond the window."""
         for start in range(0, len(text), window):
             if start:
                 time.sleep(_BREATH_S)
@@ -102,7 +100,10 @@ class Pattern:
                 done = max(done, at)
 
     def _behind_value(self, text: str, at: int, group: int | str) -> int:
-        """Return the length of a value directly after another, which hides it from a search; 0 for none."""
+        """Return the length of a value directly after another; 0 for none.
+
+        A search misses it, because patterns require a boundary before a value.
+        """
         rest = text[at : at + (_LONGEST_CHARS if self.short else _LONGEST_SECRET_CHARS)]
         match = self.look.match(rest)
         if match is None or match.start(group) or (match.end() == len(rest) and at + len(rest) < len(text)):
@@ -125,7 +126,7 @@ def iban_valid(iban: str) -> bool:
     return int("".join(str(int(letter, 36)) for letter in turned)) % 97 == 1
 
 
-# Countries by the length of their account numbers, from the IBAN registry.
+# Length of an IBAN → countries with that length, from the IBAN registry.
 _IBAN_COUNTRIES: Final = {
     15: "NO",
     16: "BE",
@@ -147,7 +148,7 @@ _IBAN_COUNTRIES: Final = {
 
 
 def _iban_length(country: str) -> int:
-    """Return how long account numbers of a country are; 0 for a country without any."""
+    """Return the length of a country's IBANs; 0 for a country without IBANs."""
     for length, countries in _IBAN_COUNTRIES.items():
         if country in countries.split():
             return length
@@ -166,7 +167,7 @@ def _iban(text: str) -> int:
     return 0
 
 
-# Separators that part the groups of a card, but also other numbers: all groups must have the same one.
+# Separators that other numbers use as well. A card with one of them must use the same one between all groups.
 _LOOSE_MARKS: Final = "\t\n\r/_"
 _CARD_GROUPS: Final = re.compile(
     rf"\d{{4}}(?P<mark>\r\n|[.{_LOOSE_MARKS}{_SPACES}{_DASHES}])"
@@ -175,7 +176,7 @@ _CARD_GROUPS: Final = re.compile(
 
 
 def _card(text: str) -> int:
-    """The whole number, or four groups of it with a date or a code behind them."""
+    """Return the length of a card number: the whole match, or its groups without a date or code behind."""
     grouped = _CARD_GROUPS.match(text)
     if grouped is not None and _is_card(grouped[0]):
         return grouped.end()
@@ -199,12 +200,12 @@ def _phone(text: str) -> int:
     if _ABROAD.match(text):
         return len(text) if 8 <= digits <= 15 else 0  # noqa: PLR2004 - ITU-T E.164
     if _AT_HOME.match(text):
-        return len(text) if 9 <= digits <= 12 else 0  # noqa: PLR2004 - with the 0 that stands for the country
+        return len(text) if 9 <= digits <= 12 else 0  # noqa: PLR2004 - including the leading 0
     return len(text) if _NORTH_AMERICA.fullmatch(text) else 0
 
 
 def _basic(text: str) -> int:
-    """Credentials of HTTP's Basic scheme (RFC 7617): a name, a colon and a password in base64."""
+    """Return the length of HTTP Basic credentials (RFC 7617): name, colon and password in base64; else 0."""
     try:
         opened = base64.b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4), validate=True)
         decoded = opened.decode()
@@ -213,14 +214,14 @@ def _basic(text: str) -> int:
     return len(text) if ":" in decoded and decoded.isprintable() else 0
 
 
-# Fewer groups are times and ratios, such as 12:30.
+# Fewest groups of an IPv6 address; fewer are times and ratios, such as 12:30.
 _GROUPS_V6 = 3
 
 
 def _address(text: str) -> int:
     bare = text.rstrip(".:") if not text.endswith("::") else text
     if ":" in bare and sum(bool(group) for group in bare.split(":")) < _GROUPS_V6:
-        return 0  # "a::b" is an address by the book, and mostly two names in a program
+        return 0  # "a::b" is a valid address, but in practice two names in source code
     try:
         ip_address(bare)
     except ValueError:
@@ -248,7 +249,7 @@ IBAN: Final = Pattern(
 )
 PHONE: Final = Pattern(
     "phone",
-    # Behind a comma a digit may go on with a decimal; a field of a table shows its groups.
+    # After a digit and a comma, a number is taken for decimals unless its groups look like a phone number.
     re.compile(
         r"(?<![\w+./-])(?:\+|\(|(?<!\d,)(?=\d)|(?=\d{3}-\d{3}-\d{4})|(?=0\d{1,4}[ /-]\d))"
         rf"\d[\d()./{_SPACES}{_DASHES}]{{5,22}}\d(?![\w-]|\.\d)"
@@ -309,25 +310,25 @@ URL_CREDENTIALS: Final = Pattern(
 )
 
 BUILTIN: Final = (JWT, API_KEY, URL_CREDENTIALS, SECRET, BASIC, EMAIL, IBAN, CARD, IP, PHONE)
-"""Built-in patterns in order of precedence: where two match the same text, the earlier one names it."""
+"""Built-in patterns in order of precedence: if two match the same text, the earlier one decides its kind."""
 
 
-# RE2's own bound on what a pattern may compile to.
+# Most memory that RE2 may use for a compiled pattern.
 _MAX_MEMORY_BYTES = 8 << 20
 
 
 class OwnPattern:
-    """Values of one kind, by a pattern in RE2's syntax."""
+    """Detector of one kind of value by the operator's own pattern, in RE2 syntax."""
 
     def __init__(self, kind: str, written: str) -> None:
         """Compile a pattern. The value is its first group if it has one.
 
-        Raises: ProtectionError if it is no such pattern, finds nothing in particular, or RE2 is missing.
+        Raises: ProtectionError if its syntax is invalid or it matches empty text.
         """
         self.kind = kind
         self._look = _compiled(kind, written)
         if self._look.search("") is not None:
-            raise ProtectionError(f"the pattern of {kind} finds empty text; make it ask for something")
+            raise ProtectionError(f"the pattern of {kind} matches empty text; require at least one character")
         self._group = 1 if self._look.groups else 0
 
     def find(self, text: str) -> Iterator[SensitiveSpan]:
@@ -349,19 +350,20 @@ def _compiled(kind: str, written: str) -> Any:
     except re2.error as error:
         problem = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
         raise ProtectionError(
-            f"the pattern of {kind} is not one of RE2 ({problem}): RE2 knows no lookaround and no references"
+            f"the pattern of {kind} is not valid in RE2 ({problem}); RE2 has no lookaround or backreferences"
         ) from error
 
 
 class PresidioDetector:
-    """Values that an analyser recognises with some certainty."""
+    """Detector of the values that a Presidio analyser recognises."""
 
     def __init__(
         self, analyser: Any, *, language: str, entities: Sequence[str] = (), score: float = 0.5
     ) -> None:
-        """Take an analyser, `presidio_analyzer.AnalyzerEngine` or one like it.
+        """Take an analyser with the interface of `presidio_analyzer.AnalyzerEngine`.
 
-        It looks for the kinds in `entities` (none = all it knows) with the least certainty `score`.
+        It searches for `entities` (none = all that it recognises). Results below the confidence `score` are
+        ignored.
         """
         self._analyser = analyser
         self._language = language
@@ -376,7 +378,7 @@ class PresidioDetector:
 
 
 def load_analyser(language: str) -> Any:
-    """Presidio's analyser with its standard recognisers.
+    """Return Presidio's analyser with its standard recognisers.
 
     Raises: ProtectionError if Presidio or a model for the language is not installed.
     """

@@ -1,4 +1,4 @@
-"""Calls about reference prompts: prepared within the budgets, sent, and paid for."""
+"""Calls for reference prompts: reserve the cost, send, and book what was spent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceCall:
-    """Request of a reference, with its quoted cost, which has been reserved."""
+    """Request for a reference. Its quoted cost is reserved."""
 
     reference: Reference
     view: PromptView
@@ -37,8 +37,7 @@ class NotCalled(NamedTuple):
     reason: str
     """Reason in snake case, usable as a label."""
     for_good: bool
-    """True if the reference can never be asked, because its prompt is unreadable; else prices or budgets
-    forbid it."""
+    """True if its prompt is unreadable, so it can never be asked; False if a price or budget forbids it."""
 
 
 class ReferenceCaller:
@@ -57,7 +56,7 @@ class ReferenceCaller:
         self._target = target
 
     def prepare(self, reference: Reference) -> ReferenceCall | NotCalled:
-        """Reserve the cost of a call and return it, or a refusal. `close` must follow a call. Blocks."""
+        """Reserve the cost of a call and return the call, or the refusal. Close every call. Blocks."""
         view = _view(reference)
         if isinstance(view, str):
             return NotCalled(view, for_good=True)

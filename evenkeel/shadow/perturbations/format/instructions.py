@@ -1,6 +1,6 @@
-"""Output instructions: the name of the format, and where the structure of the answer is shown.
+"""Parts of an output instruction: the format it names, and skeletons that show the answer's structure.
 
-One name can be put for another.
+Also rewrites an instruction from one format to another.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NAME_OF: Final[Mapping[Format, str]] = {
 }
 """Names of the formats for people."""
 _NAME_END: Final = "(?![A-Za-z0-9_À-ÿ])"
-# Not inside file names, addresses, identifiers or media types
+# Boundaries of a format's name: not inside file names, addresses, identifiers or media types.
 _EDGES: Final = (
     r"(?<![A-Za-z0-9_À-ÿ./@#`-])",
     (
@@ -62,7 +62,7 @@ _ANY: Final = re.compile(
     re.IGNORECASE,
 )
 _ANY_NAME: Final = "|".join(_NAMES.values())
-# Names of formats as languages other than English use them.
+# Requests for a format in languages other than English.
 _ASKS_ELSEWHERE: Final = re.compile(
     r"(?:\b(?:im|als|ins?|en|au|sous|em|nel|como|come|einen?|une?|una|een|um)\s+(?:[\w’']+\s+){0,2}?"
     rf"|\bformat[oe]?\s+)(?:{_ANY_NAME})(?![A-Za-z0-9_])"
@@ -78,9 +78,9 @@ _ASKS: Final = re.compile(
 
 
 def named_format(text: str) -> Format | None:
-    """Return the format that a text first names for its answer, None if it names none.
+    """Return the first format that a text names for its answer; None if it names none.
 
-    "No Markdown" and fences of code name none.
+    "No Markdown" and the names in "JSON code fence" do not count.
     """
     return next(iter(named_formats(text)), None)
 
@@ -109,19 +109,19 @@ def _mentions(text: str) -> tuple[_Mention, ...]:
 
 
 def asked_format(line: str) -> Format | None:
-    """The format that a line of any text asks an answer to have, as in "You respond in JSON"."""
+    """Return the format that a line requests of an answer, as in "You respond in JSON"; else None."""
     asks = _ASKS.search(line) or _ASKS_ELSEWHERE.search(line)
     return named_format(line[asks.start() :]) if asks else None
 
 
 def forbids(text: str, format_: Format) -> bool:
-    """Return whether a text says that an answer must not have a format."""
+    """Return whether a text forbids a format for the answer."""
     return any(mention.against and mention.format == format_ for mention in _mentions(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """Words that a language uses for formats; see `formats.toml`."""
+    """Wording of one language for formats; see `formats.toml`."""
 
     tells: str
     request: str
@@ -136,12 +136,12 @@ class Speech:
         return self.request.format(answer=self.answer[format_])
 
     def renamed(self, text: str, source: Format | None, target: Format) -> str:
-        """Return a text that speaks of another format.
+        """Return an output instruction with the name of its format replaced.
 
         Args:
-            text: An output instruction without its skeleton.
-            source: The format it speaks of, None if of none.
-            target: The format that it should speak of.
+            text: Output instruction without its skeleton.
+            source: Format that it names; None if it names none.
+            target: Format that it should name.
         """
         text = _FENCES.sub("", text)
         if source is None or source not in _NAMES:
@@ -164,24 +164,24 @@ class Speech:
         return text
 
     def _elided(self, instead: str, match: re.Match[str]) -> str:
-        """Return what stands for an object; articles agree, as all documents are of one gender."""
+        """Return the replacement, with the article before it adapted. All replacements have one gender."""
         before = match["before"] or ""
         return self.elisions.get(before.lower(), before) + match.expand(instead)
 
 
 def _begun(instead: str, match: re.Match[str]) -> str:
-    """Return a phrase, with a capital where it begins a sentence."""
+    """Return the replacement, capitalised if it begins a sentence."""
     before = match.string[max(0, match.start() - LONGEST_LINE) : match.start()].rstrip(" \t")
     begins = not before or before[-1] in ".!?\n"
     return instead[0].upper() + instead[1:] if begins else instead
 
 
 LONGEST_LINE: Final = 300
-"""Characters before a place that are looked at, so that many places in one line cost no more than few."""
+"""Most characters read before a position. Bounds the time for a very long line with many positions."""
 
 
 def line_before(text: str, end: int) -> str:
-    """Return the last line before a place that is not blank, or its end if it is long."""
+    """Return the last line before a position that is not blank; of a long one only its end."""
     return text[max(0, end - LONGEST_LINE) : end].rstrip().rpartition("\n")[2]
 
 
@@ -209,7 +209,7 @@ _JSON_START: Final = re.compile(
 _XML_START: Final = re.compile(r"^[ \t]*<([A-Za-z_][\w.:-]*)(?:\s[^<>]*)?>", re.MULTILINE)
 _XML_MORE: Final = re.compile(r"\s*<([A-Za-z_][\w.:-]*)(?:\s[^<>]*)?>")
 _LINED: Final[Mapping[Format, tuple[re.Pattern[str], re.Pattern[str]]]] = {
-    # The first line, and the lines that may follow
+    # Patterns of the first line and of the lines after it.
     "yaml": (
         re.compile(r"[\w\"'][^:\n]{0,60}:(?:[ \t]|$)"),
         re.compile(r"[ \t]*(?:-[ \t]|#)|[ \t]+\S|[\w\"'][^:\n]{0,60}:(?:[ \t]|$)"),
@@ -219,15 +219,15 @@ _LINED: Final[Mapping[Format, tuple[re.Pattern[str], re.Pattern[str]]]] = {
         re.compile(r"[ \t]*(?:#{1,6}[ \t]|[-*+][ \t]|[<\[{(]|$)"),
     ),
 }
-# Most characters of a skeleton. A longer one is data.
+# Most characters of a skeleton; a longer text is data.
 _LONGEST = 8_000
-# Most brackets that are tried, since reading each may take long.
+# Most opening brackets that are tried as the start of a skeleton, since each attempt may take long.
 _MOST_TRIES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """A stretch of an output instruction that shows the answer's structure."""
+    """Part of an output instruction that shows the answer's structure."""
 
     start: int
     end: int
@@ -238,11 +238,11 @@ class Skeleton:
 
 
 def skeletons(text: str, named: Format | None) -> tuple[Skeleton, ...]:
-    """The skeletons in an output instruction, in order and without overlap.
+    """Return the skeletons in an output instruction, in order and without overlap.
 
     Args:
-        text: The instruction.
-        named: The format that its words name, if any; outlines are only looked for where they do.
+        text: Output instruction.
+        named: Format that its words name. YAML and Markdown without a fence are searched only if named.
     """
     fenced = tuple(_fenced(text, named))
     if fenced:
@@ -264,9 +264,9 @@ def _fenced(text: str, named: Format | None) -> Iterator[Skeleton]:
 
 
 def _fence_pairs(text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Each opening fence, and where the one begins that closes it: of the same mark, as long or longer.
+    """Yield each opening fence with the start of its closing fence: the same mark, at least as long.
 
-    In one pass: a fence that nothing behind it is long enough to close is passed over without a look.
+    Takes linear time: a backward pass first finds the fences that no later fence can close.
     """
     marks = list(_FENCE.finditer(text))
     longest: Counter[str] = Counter()
@@ -295,7 +295,7 @@ def _shape(content: str, named: Format | None) -> Format | None:
 
 
 def _outline(content: str) -> str | None:
-    """Return the outline of a skeleton in JSON. Those in other formats are only seen, and so not replaced."""
+    """Return the outline of a JSON skeleton; None if it cannot be read. Only JSON skeletons have outlines."""
     if len(content) > _LONGEST:
         return None
     try:
@@ -313,7 +313,7 @@ def _bare_json(text: str) -> Skeleton | None:
         try:
             outline = outline_at(text[: match.end() + _LONGEST], match.end())
         except Unreadable:
-            # What stands in data is data.
+            # A bracket that cannot be read begins data. Skip the rest of its line, which is data, too.
             failed = text.find("\n", match.end())
             failed = len(text) if failed < 0 else failed
             continue
@@ -340,7 +340,7 @@ def _bare_xml(text: str) -> Skeleton | None:
 
 
 def _bare_lines(text: str, format_: Format) -> Skeleton | None:
-    """Return the outline after a line that ends in a colon: lines in the syntax of this format."""
+    """Return the skeleton after a line that ends in a colon: consecutive lines in the format's syntax."""
     first, further = _LINED[format_]
     start: int | None = None
     announced = False
