@@ -1,4 +1,4 @@
-"""The metrics of a calibration, as the columns of its score table."""
+"""Columns of a calibration's score table, one for each metric."""
 
 from __future__ import annotations
 

@@ -16,11 +16,11 @@ from evenkeel.core.verdict import Failure
 from evenkeel.shadow.references.caller import ReferenceCall
 from evenkeel.shadow.references.pace import (
     Round,
-    concerning,
-    counted,
+    count_of_day,
     next_round,
-    of_day,
-    responded,
+    suspicions_about,
+    with_burst,
+    with_round,
 )
 from evenkeel.shadow.references.pooling import EVERY, pooled
 from evenkeel.shadow.references.ranking import Ranking, ranked
@@ -170,8 +170,8 @@ class ReferenceAsker:
                 continue
             before = self._store.asked(route)
             seen = self._seen(route, standing, now)
-            suspected = concerning(noticed.suspected, route, own, seen)
-            asked = responded(of_day(before, route, now), suspected, noticed.found, self._pace, now)
+            suspected = suspicions_about(noticed.suspected, route, own, seen)
+            asked = with_burst(count_of_day(before, route, now), suspected, noticed.found, self._pace, now)
             if asked != before:
                 self._store.put_asked(asked)
             round_due = next_round(own, asked, seen, self._pace, now, call_usd=standing.call_usd)
@@ -243,7 +243,7 @@ class ReferenceAsker:
         now = self._clock()
         # Noted before anything is sent, so that no stop can make it more than the settings allow.
         made = Round(due.asked, tuple(call.reference.id for call in calls))
-        asked = counted(asked, made, now)
+        asked = with_round(asked, made, now)
         await asyncio.to_thread(self._store.put_asked, asked)
         costs = await asyncio.gather(*(self._ask(call, due.asked, standing) for call in calls))
         standing.call_usd = max(costs, default=0.0)

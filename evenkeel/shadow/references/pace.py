@@ -75,7 +75,7 @@ class Round(NamedTuple):
     references: tuple[str, ...]
 
 
-def of_day(asked: AskedToday | None, route: str, now: float) -> AskedToday:
+def count_of_day(asked: AskedToday | None, route: str, now: float) -> AskedToday:
     """Return the day's count of calls. On a new day it starts from zero."""
     day = dt.datetime.fromtimestamp(now, dt.UTC).date().isoformat()
     if asked is None:
@@ -87,13 +87,13 @@ def of_day(asked: AskedToday | None, route: str, now: float) -> AskedToday:
     )
 
 
-def responded(
+def with_burst(
     asked: AskedToday, suspicions: Iterable[Suspicion], changes: Iterable[FoundChange], pace: Pace, now: float
 ) -> AskedToday:
     """Start a burst if a change is suspected, and end it once the change is found.
 
     The unused calls of a burst refill the references with answers of the new model, so that the next change
-    can be found. Pass the suspicions that `concerning` returns.
+    can be found. Pass the suspicions that `suspicions_about` returns.
     """
     latest = max(suspicions, key=lambda suspicion: suspicion.at, default=None)
     is_new = latest is not None and latest.at > asked.suspected_at
@@ -113,7 +113,7 @@ def responded(
     return asked
 
 
-def concerning(
+def suspicions_about(
     suspicions: Iterable[Suspicion], route: str, states: Sequence[ReferenceState], seen: Mapping[str, float]
 ) -> list[Suspicion]:
     """Return the suspicions that calling a route's references can confirm, each with its requested model.
@@ -144,7 +144,7 @@ def next_round(
 ) -> Round | None:
     """Return the references to ask on a route now; None if nothing is due.
 
-    `asked` is the day's count after `responded`; `seen` has the Unix time of the last traffic, by requested
+    `asked` is the day's count after `with_burst`; `seen` has the Unix time of the last traffic, by requested
     model; `call_usd` is the approximate cost of a call.
     """
     affordable = pace.calls_per_day
@@ -202,7 +202,7 @@ def _in_turn(
     return Round("round", (chosen.id,))
 
 
-def counted(asked: AskedToday, due: Round, now: float) -> AskedToday:
+def with_round(asked: AskedToday, due: Round, now: float) -> AskedToday:
     """Return the day's count with a round added.
 
     It is stored before the round is asked, so no crash can lose it.

@@ -10,17 +10,17 @@ from evenkeel.shadow.references.pace import (
     Pace,
     Round,
     Suspicion,
-    concerning,
-    counted,
+    count_of_day,
     next_round,
-    of_day,
-    responded,
+    suspicions_about,
+    with_burst,
+    with_round,
 )
 from evenkeel.stores.references import AskedToday, ReferenceState
 
 NOON = 20_000 * DAY_S + DAY_S / 2
 PACE = Pace(96, 60, 0.5)
-TODAY = of_day(None, "shop", NOON)
+TODAY = count_of_day(None, "shop", NOON)
 
 
 def state(name, answers=4, *, version="p1", model="m", **changes):
@@ -47,7 +47,7 @@ def test_young_ones_are_filled_first_those_that_lack_least():
     """One at a time, two seconds apart."""
     found = due([state("a", 2), state("b", 3), state("c", 4)])
     assert found == Round("fill", ("b",))
-    asked = counted(TODAY, found, NOON)
+    asked = with_round(TODAY, found, NOON)
     assert (asked.calls, asked.fills, asked.asked_at) == (1, 1, NOON)
     assert due([state("a", 2)], asked, now=NOON + 1) is None
     assert due([state("a", 2)], asked, now=NOON + 2) == Round("fill", ("a",))
@@ -88,11 +88,11 @@ def test_the_calls_of_a_day_are_a_ceiling():
     """Another day begins with nothing asked, and remembers what was looked into."""
     asked = AskedToday("shop", TODAY.day, 96, 10, 2, 60, 0.3, NOON, 7.0, "m", 6.0, 5, 3)
     assert due([state("a")], AskedToday("shop", TODAY.day, calls=96)) is None
-    tomorrow = of_day(asked, "shop", NOON + DAY_S)
+    tomorrow = count_of_day(asked, "shop", NOON + DAY_S)
     assert (tomorrow.calls, tomorrow.fills, tomorrow.bursts, tomorrow.usd, tomorrow.spare) == (0, 0, 0, 0, 0)
     assert tomorrow.burst_calls == 0
     assert (tomorrow.suspected_at, tomorrow.burst_left) == (7.0, 5)
-    assert of_day(asked, "shop", NOON + 1) == asked
+    assert count_of_day(asked, "shop", NOON + 1) == asked
 
 
 def test_the_dollars_of_a_day_are_a_ceiling():
@@ -122,12 +122,12 @@ def test_a_reference_that_failed_waits():
 def test_a_suspicion_asks_many_at_once():
     """Four at a time, each another prompt, those with most to compare with first; the other model's none."""
     suspicion = Suspicion("shop", "m", NOON - 60)
-    asked = responded(TODAY, [suspicion], [], PACE, NOON)
+    asked = with_burst(TODAY, [suspicion], [], PACE, NOON)
     assert (asked.bursts, asked.burst_left, asked.suspected_at) == (1, 60, NOON - 60)
     states = [state(name, number) for number, name in enumerate("abcdefg")] + [state("z", model="n")]
     first = due(states, asked)
     assert first == Round("suspicion", ("g", "f", "e", "d"))
-    asked = counted(asked, first, NOON)
+    asked = with_round(asked, first, NOON)
     assert (asked.burst_left, asked.burst_calls, asked.calls) == (56, 4, 0)
     states = [one._replace(asked_at=NOON) if one.id in "gfed" else one for one in states]
     # Those with fewer than two answers have nothing to be ranked among.
@@ -139,10 +139,10 @@ def test_a_suspicion_is_looked_into_once_and_three_times_a_day_at_most():
     asked = TODAY
     for number in range(4):
         suspicion = Suspicion("shop", "m", NOON + number)
-        asked = responded(asked, [suspicion], [], PACE, NOON + number)
-        assert responded(asked, [suspicion], [], PACE, NOON + number + 0.5) == asked
+        asked = with_burst(asked, [suspicion], [], PACE, NOON + number)
+        assert with_burst(asked, [suspicion], [], PACE, NOON + number + 0.5) == asked
     assert (asked.bursts, asked.suspected_at) == (3, NOON + 2)
-    tomorrow = responded(of_day(asked, "shop", NOON + DAY_S), [suspicion], [], PACE, NOON + DAY_S)
+    tomorrow = with_burst(count_of_day(asked, "shop", NOON + DAY_S), [suspicion], [], PACE, NOON + DAY_S)
     assert (tomorrow.bursts, tomorrow.suspected_at) == (1, NOON + 3)
 
 
@@ -161,26 +161,26 @@ def test_which_suspicions_a_route_can_settle(suspicion, model):
     """Its own, and those of models that it asks by name; where none is known, the model asked last."""
     states = [state("a"), state("b", model="n")]
     seen = {"m": NOON, "n": NOON + 1, "x": NOON + 2}
-    found = concerning([Suspicion(*suspicion, NOON)], "shop", states, seen)
+    found = suspicions_about([Suspicion(*suspicion, NOON)], "shop", states, seen)
     assert [one.requested_model for one in found] == ([] if model is None else [model])
 
 
 def test_a_burst_ends_when_the_change_is_found():
     """What it leaves over fills the references anew, beyond the calls of the day."""
-    asked = responded(TODAY, [Suspicion("shop", "m", NOON)], [], PACE, NOON)
-    asked = counted(asked, Round("suspicion", ("a", "b")), NOON)
+    asked = with_burst(TODAY, [Suspicion("shop", "m", NOON)], [], PACE, NOON)
+    asked = with_round(asked, Round("suspicion", ("a", "b")), NOON)
     elsewhere = [FoundChange("forms", "m", NOON + 5, NOON), FoundChange("shop", "n", NOON + 5, NOON)]
-    assert responded(asked, [], elsewhere, PACE, NOON + 6) == asked
-    ended = responded(asked, [], [FoundChange("shop", "m", NOON + 5, NOON)], PACE, NOON + 6)
+    assert with_burst(asked, [], elsewhere, PACE, NOON + 6) == asked
+    ended = with_burst(asked, [], [FoundChange("shop", "m", NOON + 5, NOON)], PACE, NOON + 6)
     assert (ended.burst_left, ended.spare) == (0, 58)
     spent = AskedToday("shop", TODAY.day, calls=96, spare=1)
     found = due([state("a", 0)], spent)
     assert found == Round("fill", ("a",))
-    after = counted(spent, found, NOON)
+    after = with_round(spent, found, NOON)
     assert (after.calls, after.burst_calls, after.spare) == (96, 1, 0)
 
 
 def test_without_calls_nothing_is_asked():
     """Nor is a burst begun without calls for it."""
     assert due([state("a")], pace=Pace(0, 60, 0.5)) is None
-    assert responded(TODAY, [Suspicion("shop", "m", NOON)], [], Pace(96, 0, 0.5), NOON) == TODAY
+    assert with_burst(TODAY, [Suspicion("shop", "m", NOON)], [], Pace(96, 0, 0.5), NOON) == TODAY
