@@ -96,7 +96,7 @@ _UNTRIED: Final = "untried:"
 # Beginning of the reasons for which an exchange had no trial at all.
 _UNREAD: Final = "unread:"
 # Reasons for which exchanges are not measured by intention.
-_INTENDED: Final = frozenset({"settled", "replay"})
+_INTENDED: Final = frozenset({"settled", "client_quota", "replay"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # Bytes in a batch. A batch is copied while it is packed and stored, so large bodies go a few at a time.
 _BATCH_BYTES = 4 << 20
+_SECONDS_PER_HOUR = 3600.0
 # Time for a batch to gather. Each batch may hold up a request that comes meanwhile: a few large ones reach
 # less than a hundredth of the requests, which fifty small ones a second do not.
 _GATHER_S = 0.25
@@ -72,6 +73,11 @@ class HandOff:
         self._max_bytes = max_bytes
         self._max_batch = max_batch
         self._names = names
+        self.client_quota: int | None = None
+        """Maximum number of exchanges of one client that are queued in a clock hour; None = no limit."""
+        self._hour = -1.0
+        # Exchanges queued in the current hour, by client.
+        self._taken: dict[str, int] = {}
         self._waiting: deque[Offer] = deque()
         self._offered_bytes = 0
         self._drained_bytes = 0
@@ -105,6 +111,25 @@ class HandOff:
             self._enough.set()
         return True
 
+    def _within_quota(self, exchanges: list[Exchange]) -> list[Exchange]:
+        """Return the exchanges of clients within their hourly quota; count the others as skipped."""
+        most = self.client_quota
+        if most is None:
+            return exchanges
+        within = []
+        for exchange in exchanges:
+            hour = exchange.received_at // _SECONDS_PER_HOUR
+            # Exchanges arrive a little out of order: one of the hour before must not begin the counts anew.
+            if hour not in (self._hour, self._hour - 1):
+                self._hour, self._taken = hour, {}
+            taken = self._taken.get(exchange.client, 0)
+            if exchange.client and taken >= most:
+                self.counters.of(exchange.route).skip("client_quota")
+                continue
+            self._taken[exchange.client] = taken + 1
+            within.append(exchange)
+        return within
+
     def close(self, timeout_s: float) -> None:
         """Refuse new exchanges, put what waits, and stop; give up after the timeout."""
         self._stop.set()
@@ -134,8 +159,8 @@ class HandOff:
                 offered: list[Exchange] = []
                 for offer in batch:
                     offered += offer.exchanges(self._names)
-                left = offered
-                taken = self._queue.put(offered) if offered else 0
+                left = exchanges = self._within_quota(offered)
+                taken = self._queue.put(exchanges) if exchanges else 0
             except Exception:  # noqa: BLE001 - the boundary where faults of storage end, counted
                 for item in left:
                     self.counters.of(item.route).skip("store_error")

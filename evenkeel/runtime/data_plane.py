@@ -251,6 +251,7 @@ async def serve(
     sink = redacting(settings.storage.redaction, spans.sink(queued), tally)
     names = ClientNames(partial(_salt, settings), settings.listen.proxies, settings.listen.session_header)
     handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES, names=names)
+    handoff.client_quota = settings.replays.client_exchanges_per_hour
     listen = settings.listen
     plane = DataPlane(
         route_table(settings.routes),
@@ -270,6 +271,7 @@ async def serve(
             # Read here, because reading files would hold up the event loop.
             tls = network.trust() if any(upstream.tls for upstream in upstreams) else None
             loop.call_soon_threadsafe(plane.reroute, routes, tls)
+            handoff.client_quota = settings.replays.client_exchanges_per_hour
         except Exception:  # the boundary of a reload: if it fails, requests continue as before
             log.exception("the new routes cannot be taken; the old ones stay in force")
 

@@ -57,7 +57,6 @@ GONE: Final[Mapping[str, str]] = MappingProxyType(
         "replays.answer_factor": _FIXED,
         "replays.api_key_header": "write `api_key_header` of the route",
         "replays.api_key_origin": "where routes have several upstreams, write `replay_key_env` of each",
-        "replays.client_exchanges_per_hour": "limit clients at the load balancer, or remove it",
         "replays.goldens": "goldens are always asked after a change; remove it",
         "replays.burst_minutes": _FIXED,
         "replays.compounds": "offer a perturbation of your own (docs/api.md), or remove it",

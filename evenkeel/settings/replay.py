@@ -42,6 +42,9 @@ class ReplaySettings(Section):
     """Replays under way at once, all routes together."""
     timeout_s: Seconds = 120.0
     """Limit of one replay."""
+    client_exchanges_per_hour: Annotated[int, Field(ge=1)] | None = None
+    """Sampled exchanges of one client that are queued in an hour, in each data-plane process; `null` = any
+    number. On a Redis nothing else keeps one client from taking the whole budget."""
     references: References = References()
     rewriter: RewriterSettings | None = None
     languages: list[Tag] = []

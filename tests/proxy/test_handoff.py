@@ -108,6 +108,23 @@ def test_close_does_not_wait_for_a_stuck_queue_for_ever(queue):
     queue.gate.set()
 
 
+def test_a_client_gets_no_more_than_its_quota_an_hour(queue):
+    """Two of the flood are queued in each hour; others, and those without a name, are not touched."""
+    handoff = HandOff(queue, Counters(), max_bytes=1 << 20)
+    handoff.client_quota = 2
+    flood = [a_stored(number, client="flood", received_at=float(number)) for number in range(10)]
+    others = [a_stored(10, client="other", received_at=1.0), a_stored(11, received_at=1.0)]
+    later = [a_stored(number, client="flood", received_at=3600.0) for number in (12, 13, 14)]
+    for sent in (*flood, *others, *later):
+        assert offer(handoff, sent)
+    handoff.start()
+    handoff.close(60)
+    assert [exchange.id for exchange in queue.exchanges] == [
+        f"{number:016x}" for number in (0, 1, 10, 11, 12, 13)
+    ]
+    assert handoff.counters.of("default").skipped == {"client_quota": 9}
+
+
 @pytest.mark.parametrize("sizes", [(20, 30), (10,)], ids=["half of the room", "closed"])
 def test_a_batch_does_not_always_gather(queue, monkeypatch, sizes):
     """With half of the room taken it goes at once, and at a close: however long one may gather."""

@@ -128,6 +128,7 @@ def suspicions_about(
         named = suspicion.requested_model
         if suspicion.route == route and named is None:
             changes.append(suspicion._replace(requested_model=latest))
+        # "" stands for requests that name no model, which says nothing about those of another route.
         elif named is not None and named in models and (suspicion.route == route or named):
             changes.append(suspicion)
     return changes
