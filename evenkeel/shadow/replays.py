@@ -170,7 +170,8 @@ class Replays:
         self._unpriced.add(model)
         log.warning(
             "route %s: %s has no known price and a budget in dollars is set, so it %s. Set its price, or 0 "
-            'if it is free: prices: {"%s": {input_usd: …, output_usd: …}}; "*" stands for every such model',
+            'if it is free: budget: {prices: {"%s": {input_usd: …, output_usd: …}}}; "*" stands for all '
+            "such models",
             original.exchange.route,
             model,
             "is not replayed" if self._prices.required else assumed.said,

@@ -66,7 +66,7 @@ def test_what_is_over_has_no_buttons(served):
     """And says how it ended."""
     client, _ = served(SPELLING, over(SPELLING))
     page = client.get("/incidents/cafe").text
-    assert "resolved after 16 min, the change was reversed (helpdesk-1 → helpdesk-2)." in page
+    assert "resolved after 16 min, the change helpdesk-1 → helpdesk-2 was reversed." in page
     assert FIRST in page
     assert "Acknowledge" not in page
 

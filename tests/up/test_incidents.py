@@ -238,7 +238,7 @@ def test_from_a_swap_to_its_rollback_everything_says_the_same(deployment):
     assert (incident["id"], incident["ending"], incident["state"]) == (name, "reversed", "resolved")
     assert deployment.said("support") == ["opened", "resolved"]
     page = deployment.running.page(f"/incidents/{name}")
-    assert "the change was reversed (simulated-1 → helpdesk-2)" in page
+    assert "the change simulated-1 → helpdesk-2 was reversed" in page
     assert 'value="acknowledged"' not in page
 
 

@@ -537,8 +537,9 @@ def resolved_line(incident: Incident) -> str:
     lasted = figures.duration(max(0.0, (incident.closed_at or incident.updated_at) - incident.opened_at))
     why = _ENDED.get(incident.ending, "it ended").format(model=incident.model or "the model")
     what = _said(incident)
-    reversed_ = f" ({what})" if incident.ending == "reversed" and what else ""
-    return f"{_where(incident)}: resolved after {lasted}, {why}{reversed_}."
+    if incident.ending == "reversed" and what:
+        why = f"the change {what} was reversed"
+    return f"{_where(incident)}: resolved after {lasted}, {why}."
 
 
 def _where(incident: Incident) -> str:

@@ -354,7 +354,7 @@ def test_a_clock_that_steps_back_keeps_no_incident_open(log):
     log.answers(40, "m1")
     (incident,) = log.incidents()
     assert (incident.state, incident.ending) == ("resolved", "reversed")
-    assert resolved_line(incident) == "chat: resolved after 0 s, the change was reversed (m1 → m2)."
+    assert resolved_line(incident) == "chat: resolved after 0 s, the change m1 → m2 was reversed."
 
 
 def test_the_oldest_incidents_that_are_over_are_forgotten(log):
