@@ -74,7 +74,7 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
             (report,) = wait_for(scored, "for references to show it")
             assert (report["cause"], report["effect"]) == ("provider", "different")
             assert "references" in {mark["kind"] for mark in report["marks"]}
-            answers = report["silent"]["routes"][0]["references"]
+            answers = report["silent"]["references"]
             assert answers["calls"] > 0
             assert answers["likeness"] < answers["own"]
             assert not report["silent"]["scores"]["judged"]
