@@ -38,7 +38,9 @@ def project(pytester, url, monkeypatch):
 
     def run(tests, *options):
         pytester.makepyfile(test_gates=head + inspect.cleandoc(tests))
-        return pytester.runpytest_inprocess("-p", "evenkeel.pytest_plugin", *options)
+        # In this process pytest would drop at its end what it loaded first, and later tests would meet two
+        # classes of each exception.
+        return pytester.runpytest_subprocess("-p", "evenkeel.pytest_plugin", *options)
 
     return run
 
