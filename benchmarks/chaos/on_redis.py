@@ -22,7 +22,7 @@ import redis
 from benchmarks.chaos import faults
 from benchmarks.chaos.account import Evidence, Line
 from benchmarks.chaos.faults import Happened
-from benchmarks.chaos.scene import KEYS, PREFIX, Scene, acting, skipped_by_workers, until
+from benchmarks.chaos.scene import KEYS, PREFIX, PUBLISHED_S, Scene, acting, skipped_by_workers, until
 from benchmarks.chaos.stage import (
     OtherHost,
     Process,
@@ -204,6 +204,7 @@ async def run(folder: Path, options: Options) -> Evidence:
             traffic = await scene.perform(scene.doors, options, scene.kinds(), scene.act)
             waiting = await scene.settle()
             folded = await asyncio.to_thread(scene.folded)
+            await asyncio.sleep(PUBLISHED_S)
             skipped = await asyncio.to_thread(scene.left_alone)
             await scene.scraped.read()
             return scene.evidence(traffic, seen_by_redis(scene.aof(), PREFIX), waiting, skipped, folded)
@@ -297,6 +298,7 @@ async def restart_all(folder: Path, options: Options) -> tuple[Evidence, Counter
         scraping.cancel()
         print(f"  {turn} restarts; {traffic.tally()}; settling", flush=True)
         waiting = await scene.settle()
+        await asyncio.sleep(PUBLISHED_S)
         skipped = await asyncio.to_thread(scene.left_alone)
         folded = await asyncio.to_thread(scene.folded)
         evidence = scene.evidence(traffic, seen_by_redis(scene.aof(), PREFIX), waiting, skipped, folded)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.chaos import faults
-from benchmarks.chaos.scene import KEYS, Scene, acting, skipped_by_workers, until
+from benchmarks.chaos.scene import KEYS, PUBLISHED_S, Scene, acting, skipped_by_workers, until
 from benchmarks.chaos.stage import Process, evenkeel, series, trials_counted
 from benchmarks.chaos.traffic import Door
 from benchmarks.chaos.witness import seen_by_sqlite, watch_sqlite
@@ -190,5 +190,6 @@ async def run(folder: Path, options: Options) -> Evidence:
             waiting = await scene.settle()
             await scene.scraped.read()
             folded = {"the monitor": scene.folded()}
+            await asyncio.sleep(PUBLISHED_S)
             skipped = scene.left_alone()
             return scene.evidence(traffic, seen_by_sqlite(scene.database), waiting, skipped, folded)

@@ -296,6 +296,8 @@ class Options:
     """Redis's `appendfsync`."""
 
 
+PUBLISHED_S: Final = 3.0
+"""Seconds after which every process has published its counters, which it does once a second."""
 # Reasons for which workers leave an exchange alone; proxies skip for others.
 _OF_WORKERS: Final = frozenset(
     {"settled", "unpriced", "budget", "budget_reserve", "budget_pace", "budget_share"}
