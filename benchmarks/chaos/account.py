@@ -182,7 +182,12 @@ def of_drops(evidence: Evidence) -> list[Line]:
         for reason, count in evidence.dropped.items()
         if reason in {"store_error", "store_full", "queue_full"}
     }
-    unexplained = max(0, len(gone) - len(in_memory) - sum(counted.values()))
+    # A server that is copied anew rewrites its log, so nothing shows any more that an exchange was accepted
+    # that workers left alone since.
+    seen = evidence.seen
+    open_ends = set(seen.accepted) - {one.exchange for one in seen.verdicts} - set(seen.dead)
+    settled = max(0, sum(evidence.skipped.values()) - len(open_ends))
+    unexplained = max(0, len(gone) - len(in_memory) - sum(counted.values()) - settled)
     return [
         Line("answered, and not accepted by the queue", len(gone)),
         Line(
@@ -191,6 +196,7 @@ def of_drops(evidence: Evidence) -> list[Line]:
             note="gone with its memory, or counted since its counters were last read",
         ),
         *(Line(f"counted as dropped: {reason}", count) for reason, count in sorted(counted.items())),
+        Line("left alone by workers, of which no log shows that they were accepted", settled),
         Line("drops without an explanation", unexplained, bad=unexplained > 0),
     ]
 

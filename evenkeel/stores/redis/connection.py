@@ -128,6 +128,28 @@ class RedisStore:
                 "them verdicts; set maxmemory-policy to noeviction"
             )
 
+    def await_replicas(self) -> None:
+        """Return once so many replicas as the place wants have all that was written before this call.
+
+        What was read from a primary before that may be gone after a failover, and come again elsewhere.
+
+        Raises: NotReplicatedError if that takes longer than one answer may.
+        """
+        if not self.place.replicas:
+            return
+        with self.client.pipeline(transaction=False) as sent:
+            # The server waits for what this connection wrote, so it has to write something.
+            sent.incr(self.key("main", "written"))
+            sent.execute_command("WAIT", self.place.replicas, self.patience_ms)
+            _, reached = sent.execute()
+        if int(reached) < self.place.replicas:
+            raise NotReplicatedError(f"{reached} replica(s) follow, {self.place.replicas} are wanted")
+
+    @property
+    def patience_ms(self) -> int:
+        """Milliseconds that a call may wait for replicas."""
+        return round(self.place.timeout_s * _WAITED_SHARE * 1000)
+
     def close(self) -> None:
         """Close all connections."""
         if self._client is not None:
@@ -176,13 +198,12 @@ class Script:
     def _awaited(
         self, wanted: int, verb: str, what: str, keys: Sequence[str], arguments: Sequence[Value]
     ) -> tuple[Any, int]:
-        patience_ms = round(self._store.place.timeout_s * _WAITED_SHARE * 1000)
         with self._store.client.pipeline(transaction=False) as sent:
             # The server waits for what this connection wrote. A script that finds all done already, since
             # it is sent again on a new connection, writes nothing; this does.
             sent.incr(self._store.key("main", "written"))
             sent.execute_command(verb, what, len(keys), *keys, *arguments)
-            sent.execute_command("WAIT", wanted, patience_ms)
+            sent.execute_command("WAIT", wanted, self._store.patience_ms)
             _, answer, reached = sent.execute()
         return answer, int(reached)
 

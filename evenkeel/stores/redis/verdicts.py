@@ -114,6 +114,9 @@ class RedisVerdictLog:
         # Notes and verdicts share one sequence; without notes the verdicts are in order already.
         if any(noted):
             entries.sort(key=lambda entry: entry.offset)
+        if entries:
+            # A monitor counts what it reads, so nothing may be read that a failover could still undo.
+            self._store.await_replicas()
         return entries[:limit]
 
     def approvals(self) -> list[LoggedApproval]:
