@@ -17,7 +17,7 @@ from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.redis.budget import RedisCostTracker
 from evenkeel.stores.redis.cache import RedisCache
-from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
+from evenkeel.stores.redis.connection import Host, NotReplicatedError, RedisPlace, RedisStore
 from evenkeel.stores.redis.counters import RedisCounterStore
 from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.lease import RedisLease
@@ -195,3 +195,14 @@ def wait_for(true):
             pass
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_verdict_that_only_the_primary_has_is_not_read(start):
+    """A failover could undo it and bring it back at another place, where a monitor would miss it."""
+    server = start()
+    careful = RedisStore(RedisPlace(url=server.url, replicas=1, timeout_s=0.2))
+    assert RedisVerdictLog(careful).entries_after(0, 10) == []
+    RedisVerdictLog(RedisStore(RedisPlace(url=server.url))).append(verdict(1), None)
+    with pytest.raises(NotReplicatedError):
+        RedisVerdictLog(careful).entries_after(0, 10)
+    careful.close()
