@@ -177,8 +177,8 @@ class AnswerDraft:
     """An answer that arrives in pieces."""
 
     text: list[str] = field(default_factory=list)
-    refusal: list[str] = field(default_factory=list)
-    """Pieces of a refusal; used as the answer's text if there is no other text."""
+    fallback: list[str] = field(default_factory=list)
+    """Pieces of a refusal or of the transcript of speech; the answer's text if there is no other."""
     calls: dict[Place, Call] = field(default_factory=dict)
     """Tool calls by place, in whose order they stand."""
     model: str | None = None
@@ -265,7 +265,7 @@ class AnswerDraft:
             call = self.calls[place]
             calls.append(ToolCall(well_formed(call.name), well_formed(call.arguments)))
         return Answer(
-            text=well_formed(text or "".join(self.refusal)),
+            text=well_formed(text or "".join(self.fallback)),
             tool_calls=tuple(calls),
             model=_well_formed(self.model),
             system_fingerprint=_well_formed(self.system_fingerprint),
@@ -368,9 +368,12 @@ class ChoicesReader:
         return self.draft.answer()
 
     def _read(self, body: dict[str, Any], *, whole: bool) -> None:
+        if "done" in body and "choices" not in body:
+            body = _of_ollama(body)
         choices = elements(body.get("choices"))
-        if not choices and (body.get("error") or body.get("object") == "error"):  # vLLM's is the whole event
-            raise error_body(body.get("error") or body)
+        error = fields(body.get("x_groq")).get("error") or (None if choices else _error_in(body))
+        if error:
+            raise error_body(error)
         self.draft.note_origin(body)
         # Groq counts the tokens of a stream in a member of its own.
         usage = body.get("usage") or fields(body.get("x_groq")).get("usage")
@@ -387,7 +390,29 @@ class ChoicesReader:
                     self.draft.finish_reason = reason
 
 
+def _error_in(body: dict[str, Any]) -> Any:
+    """Return the error of a body without choices, under the names that servers give it; None without one."""
+    if body.get("object") == "error":  # vLLM's is the whole event
+        return body.get("error") or body
+    # MiniMax and Baidu answer with status 200 and a number.
+    number = fields(body.get("base_resp")).get("status_code") or body.get("error_code")
+    return body.get("error") or (number and {"code": str(number)})
+
+
+def _of_ollama(line: dict[str, Any]) -> dict[str, Any]:
+    """Return a line of Ollama's own API as a piece of OpenAI's, or as a whole answer if it is the last."""
+    message = line.get("message")
+    choice = {"delta": message, "text": line.get("response")}
+    if line.get("done"):
+        choice |= {"message": message, "finish_reason": line.get("done_reason") or "stop"}
+    usage = {"prompt_tokens": line.get("prompt_eval_count"), "completion_tokens": line.get("eval_count")}
+    return {**line, "choices": [choice], "usage": usage}
+
+
 _DONE: Final = "[DONE]"
+# Ends of a stream of bare JSON objects; the second also stands behind whole answers (9router).
+_END_MARKS: Final = (_DONE, f"data: {_DONE}")
+_BLANKS: Final = re.compile(r"\s*")
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
 
@@ -416,6 +441,9 @@ def events_of(text: str) -> Iterator[Event]:
                 data.append(value.removeprefix(" "))
             elif field_name == "event":
                 name = value.strip()
+            elif field_name == "error":  # llama.cpp until 2025: no event has such a field
+                name = "error"
+                data.append(value.removeprefix(" "))
             continue
         for event in _separated(data):
             yield Event(name, event, closed=True)
@@ -458,18 +486,50 @@ def read_answer(
     try:
         begin = text.lstrip()[:1]
         if begin == "{":  # some servers mislabel either form, so the body decides
-            reader.whole(json_object(text, "not_json"))
+            streamed = _read_objects(reader, text)
+            return replace(reader.answer(), streamed=streamed)
         elif begin == "[":  # Gemini's stream where no server-sent events are asked for
             for event in json_object(f'{{"events": {text}}}', "truncated_stream")["events"]:
                 reader.event(fields(event))
-            return replace(reader.answer(), streamed=True)
         else:
             labelled = "text/event-stream" in exchange_response_headers.get("content-type", "").lower()
             _read_stream(reader, text, "truncated_stream" if labelled else "not_json")
-            return replace(reader.answer(), streamed=True)
-        return reader.answer()
+        return replace(reader.answer(), streamed=True)
     except RecursionError as fault:  # nested so deeply that it can be read but not written again
         raise UnreadableAnswer("not_json", "the response is nested too deeply to be read") from fault
+
+
+def _read_objects(reader: AnswerReader, text: str) -> bool:
+    """Read a whole answer, or a stream of JSON objects without a prefix; return whether it is a stream."""
+    objects: list[dict[str, Any]] = []
+    at = len(text) - len(text.lstrip())
+    while text.startswith("{", at):
+        try:
+            value, end = _READER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            break
+        objects.append(value)
+        blanks = _BLANKS.match(text, end)
+        at = blanks.end() if blanks else end
+    rest = text[at:].rstrip()
+    ended = rest in _END_MARKS
+    cut_off = rest.startswith("{")
+    if not objects or (rest and not ended and not cut_off):
+        raise UnreadableAnswer("not_json", "the body is not made of JSON objects")
+    if len(objects) == 1 and not cut_off:
+        reader.whole(objects[0])
+        return False
+    for data in objects:
+        reader.event(data)
+    if ended:
+        reader.done()
+    _require_complete(reader)
+    return True
+
+
+def _require_complete(reader: AnswerReader) -> None:
+    if not reader.complete:
+        raise UnreadableAnswer("truncated_stream", "the stream ends before the answer does")
 
 
 def _read_stream(reader: AnswerReader, text: str, reason_if_empty: str) -> None:
@@ -486,8 +546,9 @@ def _read_stream(reader: AnswerReader, text: str, reason_if_empty: str) -> None:
         event = json_object(data, "not_json" if closed else "truncated_stream")
         if name == "error":
             raise error_body(event.get("error") or event)
+        if name and not event.get("error"):
+            event.setdefault("type", name)  # some gateways name the type of an event in its field alone
         reader.event(event)
     if not seen:
         raise UnreadableAnswer(reason_if_empty, "the body is no JSON object and holds no event")
-    if not reader.complete:
-        raise UnreadableAnswer("truncated_stream", "the stream ends before the answer does")
+    _require_complete(reader)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.shadow.answer import ChoicesReader, count, elements, fields, string, text_of, written
+from evenkeel.shadow.answer import (
+    ChoicesReader,
+    UnreadableAnswer,
+    count,
+    elements,
+    fields,
+    string,
+    text_of,
+    written,
+)
 from evenkeel.shadow.prompt.apis.protocol import Api, Refusal
 from evenkeel.shadow.prompt.body import RawMessage, last, listed, read_content, role_of
 from evenkeel.shadow.prompt.members import ANY_API, FORM, SAMPLING
@@ -105,12 +114,18 @@ class ChatReader(ChoicesReader):
     def read_choice(self, choice: dict[str, Any], *, whole: bool) -> None:
         """Implement `ChoicesReader`."""
         message = fields(choice.get("message") if whole else choice.get("delta"))
+        if whole and not message and "delta" in choice:
+            # A single piece: of a stream that was cut off, or of a server that sends no more.
+            if not string(choice.get("finish_reason")):
+                raise UnreadableAnswer("truncated_stream", "the stream ends before the answer does")
+            message = fields(choice["delta"])
         if not whole and not message:
             # Some servers close a stream with a whole message in place of a delta.
             message = fields(choice.get("message"))
             whole = self._starts_over(message)
-        self.draft.text.append(text_of(message.get("content")))
-        self.draft.refusal.append(text_of(message.get("refusal")))
+        self.draft.text.append(_content(message) or text_of(choice.get("text")))
+        self.draft.fallback.append(text_of(message.get("refusal")))
+        self.draft.fallback.append(text_of(fields(message.get("audio")).get("transcript")))
         tokens = map(fields, elements(fields(choice.get("logprobs")).get("content")))
         self.draft.note_logprobs(token.get("logprob") for token in tokens)
         calls = message.get("tool_calls")
@@ -132,7 +147,7 @@ class ChatReader(ChoicesReader):
         calls = elements(message.get("tool_calls"))
         if repeated:
             draft.text.clear()
-            draft.refusal.clear()
+            draft.fallback.clear()
         if calls and len(calls) >= len(draft.calls):
             draft.calls.clear()
         return repeated
@@ -167,6 +182,13 @@ class ChatReader(ChoicesReader):
         function = _function(call)
         arguments = function.get("arguments", function.get("input"))
         self.draft.add_call(place, text_of(function.get("name")), written(arguments))
+
+
+def _content(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, dict) and not content.keys() & {"type", "text"}:
+        return written(content)  # some gateways parse the JSON that was asked for
+    return text_of(content)
 
 
 def _function(call: dict[str, Any]) -> dict[str, Any]:

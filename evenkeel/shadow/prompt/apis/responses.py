@@ -57,9 +57,10 @@ _PIECES: Final = {
     "refusal": "refusal",
     "function_call_arguments": "arguments",
     "custom_tool_call_input": "input",
+    "audio.transcript": "transcript",
 }
 # Members of a message's parts, with the type of such a part.
-_PARTS: Final = {"text": "output_text", "refusal": "refusal"}
+_PARTS: Final = {"text": "output_text", "refusal": "refusal", "transcript": "output_audio"}
 # Types of parts with text; SGLang's router writes the second.
 _TEXTS: Final = ("output_text", "text")
 # End of the types of results: of the client's tools, and those that the provider gave earlier.
@@ -211,7 +212,7 @@ class ResponsesReader:
         for output in outputs:
             for number, item in enumerate(map(fields, output)):
                 self._add_item(number, item)
-            if any(draft.text) or any(draft.refusal) or draft.calls:
+            if any(draft.text) or any(draft.fallback) or draft.calls:
                 break
 
     def event(self, data: dict[str, Any]) -> None:
@@ -270,13 +271,18 @@ class ResponsesReader:
     def _add_item(self, number: int, item: dict[str, Any]) -> None:
         kind = string(item.get("type"))
         if kind == "message":
-            for part in map(fields, elements(item.get("content"))):
+            content = item.get("content")
+            if isinstance(content, str):  # some gateways write it as a text
+                self._draft.text.append(content)
+            for part in map(fields, elements(content)):
                 if part.get("type") in _TEXTS:
                     self._draft.text.append(text_of(part.get("text")))
                     tokens = map(fields, elements(part.get("logprobs")))
                     self._draft.note_logprobs(token.get("logprob") for token in tokens)
                 elif part.get("type") == "refusal":
-                    self._draft.refusal.append(text_of(part.get("refusal")))
+                    self._draft.fallback.append(text_of(part.get("refusal")))
+                elif part.get("type") == "output_audio":
+                    self._draft.fallback.append(text_of(part.get("transcript")))
         elif kind in _ARGUMENTS:
             arguments = written(item.get(_ARGUMENTS[kind]) or item.get(_ONE_ACTION))
             name = text_of(item.get("name")) or kind.removesuffix(_NAMELESS)
