@@ -488,7 +488,7 @@ def read_answer(
         if begin == "{":  # some servers mislabel either form, so the body decides
             streamed = _read_objects(reader, text)
             return replace(reader.answer(), streamed=streamed)
-        elif begin == "[":  # Gemini's stream where no server-sent events are asked for
+        if begin == "[":  # Gemini's stream where no server-sent events are asked for
             for event in json_object(f'{{"events": {text}}}', "truncated_stream")["events"]:
                 reader.event(fields(event))
         else:
