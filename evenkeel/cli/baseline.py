@@ -85,7 +85,9 @@ def approve(
             raise SettingsError(_nothing([route, *filter(None, narrowed.values())], short, least))
         click.echo(_table(ready), err=as_json)
         if short:
-            names = [f"{report.key.perturbation} ({report.key.model})" for report in short[:_SKIPPED_SHOWN]]
+            names = []
+            for report in short[:_SKIPPED_SHOWN]:
+                names.append(f"{report.key.perturbation} ({report.key.model})")
             more = f" and {len(short) - _SKIPPED_SHOWN} more" if len(short) > _SKIPPED_SHOWN else ""
             click.echo(
                 f"too few trials since the last change, left as they are: {', '.join(names)}{more}",

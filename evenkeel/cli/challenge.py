@@ -203,7 +203,10 @@ def stop(
 
 def _found(stores: Stores, route: str | None) -> Challenge:
     """Return the challenger that runs on a route, else the last one there."""
-    every = [chosen for chosen in stores.challenges.all() if route in {None, chosen.route}]
+    every = []
+    for chosen in stores.challenges.all():
+        if route in {None, chosen.route}:
+            every.append(chosen)
     if not every:
         where = f" on route {route}" if route else ""
         raise SettingsError(f"no challenger{where}; start one: evenkeel challenge --route NAME --model NAME")

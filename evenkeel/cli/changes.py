@@ -92,7 +92,9 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
         more = plain(shown, prompt_text, answer_text) if examples else {}
         emit(asdict(report) | more)
     else:
-        edits = [edit.said for edit in edits_of(stores.verdicts, report.route, report.marks)]
+        edits = []
+        for edit in edits_of(stores.verdicts, report.route, report.marks):
+            edits.append(edit.said)
         lines = [
             *report_lines(report, _effect(stores, report)),
             *_section("Words of the prompt that changed", edits),
@@ -180,7 +182,8 @@ def _breaches(goldens: GoldenSide) -> Iterator[str]:
 def _sides(comparison: Comparison) -> Iterator[str]:
     yield f"{comparison.exchanges_before} exchanges before, {comparison.exchanges_after} after"
     sides = [("all rewordings", comparison.pooled)]
-    sides += [(rewordings.label(cell.perturbation), cell.content_delta) for cell in comparison.cells]
+    for cell in comparison.cells:
+        sides.append((rewordings.label(cell.perturbation), cell.content_delta))
     for name, side in sides:
         yield f"{name}: {_estimate(side.before)} → {_estimate(side.after)}"
 

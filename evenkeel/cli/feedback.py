@@ -85,7 +85,10 @@ def _judged(labels: Sequence[Label]) -> list[Label]:
 
     Raises: SettingsError if there are none, or if they are of several judges.
     """
-    judged = [label for label in labels if label.decided_by == "judge"]
+    judged = []
+    for label in labels:
+        if label.decided_by == "judge":
+            judged.append(label)
     judges = sorted({label.judge_model for label in judged})
     if len(judges) > 1:
         raise SettingsError(

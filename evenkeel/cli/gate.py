@@ -375,7 +375,10 @@ def _sides(options: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:
     candidate = keys.side("candidate", own, {} if own else keys.routes, "api_key_env")
     candidate = replace(candidate, model=options["model"], edit=_edit(options))
     if options["no_reference"]:
-        named = [name for name in ("reference_url", "reference_model") if options[name] is not None]
+        named = []
+        for name in ("reference_url", "reference_model"):
+            if options[name] is not None:
+                named.append(name)
         if named:
             option = named[0].replace("_", "-")
             raise SettingsError(f"--no-reference and --{option}: either a reference is asked, or none is")
@@ -430,7 +433,10 @@ class _Keys:
 
     def _headers(self, upstream: Upstream, own: UpstreamKeys | None = None) -> Headers:
         header = self._given["api_key_header"]
-        keys = [(variable, home) for variable, home in self._named if upstream.same_origin(home)]
+        keys = []
+        for variable, home in self._named:
+            if upstream.same_origin(home):
+                keys.append((variable, home))
         if not keys and own is not None:
             return own.replay_headers(header)
         if not keys and self._usual_home is not None and upstream.same_origin(self._usual_home):

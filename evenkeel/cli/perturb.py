@@ -178,7 +178,10 @@ def try_all(
         severity: Severity of those that have degrees; the others are applied at 1.
         seed: Stands for an exchange's id: the same seed gives the variants of that exchange.
     """
-    return tuple(_try(view, kind, severity if kind.graded else _ALL, seed) for kind in kinds)
+    previews: list[PerturbationPreview] = []
+    for kind in kinds:
+        previews.append(_try(view, kind, severity if kind.graded else _ALL, seed))
+    return tuple(previews)
 
 
 def _try(view: PromptView, kind: Perturbation, severity: float, seed: str) -> PerturbationPreview:
@@ -350,7 +353,10 @@ def _prompt(view: PromptView, console: Console) -> None:
 
 def _title(tried: PerturbationPreview) -> str:
     wanted = tried.kind.wanted
-    asks = [form for form in (wanted.format, wanted.language) if form]
+    asks = []
+    for form in (wanted.format, wanted.language):
+        if form:
+            asks.append(form)
     answer = f", answer in {', '.join(asks)}" if asks else ""
     return f"{tried.kind.name}  severity {tried.severity:g}{answer}"
 

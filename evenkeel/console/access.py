@@ -203,7 +203,9 @@ def comes_from_elsewhere(scope: Scope) -> bool:
 
     Programs other than browsers do not state their origin and pass.
     """
-    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+    headers = {}
+    for name, value in scope["headers"]:
+        headers[name] = value.decode("latin-1")
     site = headers.get(b"sec-fetch-site")
     if site is not None:
         return site not in _OWN

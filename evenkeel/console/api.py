@@ -68,7 +68,9 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
         )
         if alert_event is None:
             raise NotFoundException(f'There is no alert "{event}", or no longer.')
-        behind = [trial.verdict for trial in verdicts_behind(sources.log, alert_event)]
+        behind = []
+        for trial in verdicts_behind(sources.log, alert_event):
+            behind.append(trial.verdict)
         return json_response(
             {"alert": event_json(alert_event), "verdicts": msgspec.to_builtins(behind), **scoring}
         )
@@ -96,7 +98,9 @@ def _alerts(sources: ConsoleSources, limit: int) -> dict[str, Any]:
             raised.append(_reported(report, now))
         if report.detection.drift and report.detection.drift.state != "level":
             drifting.append(_reported(report, now))
-    events = [event_json(event) for event in sources.monitor_store.events(limit)]
+    events = []
+    for event in sources.monitor_store.events(limit):
+        events.append(event_json(event))
     return {"active": raised, "drifting": drifting, "events": events}
 
 

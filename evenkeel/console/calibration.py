@@ -55,7 +55,9 @@ def _limits(sources: ConsoleSources) -> list[RouteLimits]:
         return []
     shared: dict[tuple[tuple[str, Limit], ...], list[str]] = {}
     for route in sorted({report.key.route for report in sources.reports()}):
-        limits = [(measure.value, limit) for measure, limit in sources.thresholds.limits_of(route).items()]
+        limits = []
+        for measure, limit in sources.thresholds.limits_of(route).items():
+            limits.append((measure.value, limit))
         limits.append(("drift", sources.thresholds.tolerance_of(route)))
         shared.setdefault(tuple(limits), []).append(route)
     return [RouteLimits(tuple(routes), limits) for limits, routes in shared.items()]

@@ -88,7 +88,10 @@ def challenger_handlers(
     @get("/", sync_to_thread=True, needs="viewer")
     def listed(route: QueryText = None) -> Response[bytes]:
         """Return all challengers with their decisions, the running ones first; `route` narrows the list."""
-        states = [state for state in board.states() if route in (None, "", state.challenge.route)]
+        states = []
+        for state in board.states():
+            if route in (None, "", state.challenge.route):
+                states.append(state)
         return json_response(
             {"challengers": [challenge_json(state.challenge, state.figures) for state in states]}
         )
@@ -163,7 +166,10 @@ def _panel(board: ChallengeBoard, state: ChallengeState) -> ChallengePanel:
     for pair in store.pairs(challenge.id):
         if pair.preference == -1:
             worse.add(pair.exchange)
-    worst = [texts for texts in store.texts(challenge.id) if texts.exchange in worse]
+    worst = []
+    for texts in store.texts(challenge.id):
+        if texts.exchange in worse:
+            worst.append(texts)
     return ChallengePanel(state, worst[:_WORST], len(labels))
 
 

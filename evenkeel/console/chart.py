@@ -106,7 +106,10 @@ def value_range(series: Sequence[Sequence[ChartSample]], threshold: float) -> Ra
     """
     values: list[float | None] = [threshold * 1.5, 0.0]
     for samples in series:
-        rated = [sample for sample in samples if sample.rated]
+        rated = []
+        for sample in samples:
+            if sample.rated:
+                rated.append(sample)
         values += [sample.value for sample in rated]
         values += rated[-1][2:] if rated else ()
     return Range.holding(values, step=0.1, least=0.2, within=(-1.0, 1.0))
@@ -131,7 +134,9 @@ def chart(
     """
     times = []
     for samples in series:
-        times += [sample.at for sample in samples if sample.rated]
+        for sample in samples:
+            if sample.rated:
+                times.append(sample.at)
     start, end = _time_range(times, now)
     x, y = Scale(start, end, LEFT, RIGHT), Scale(*values, BOTTOM, TOP)
     lines = [_line(samples, x, y, current=index == len(series) - 1) for index, samples in enumerate(series)]
@@ -218,7 +223,10 @@ def _line(samples: Sequence[ChartSample], x: Scale, y: Scale, *, current: bool) 
 def _value_ticks(y: Scale) -> tuple[Tick, ...]:
     tenths = geometry.steps(y.low, y.high, 0.1)
     step = next(step for step in (1, 2, 5, 10, 20) if len(tenths) / step <= 5)  # noqa: PLR2004 - labels that fit
-    chosen = [value for value in tenths if round(value * 10) % step == 0]
+    chosen = []
+    for value in tenths:
+        if round(value * 10) % step == 0:
+            chosen.append(value)
     return y.ticks(chosen, lambda value: geometry.plain_number(round(value * 100)))
 
 
@@ -256,7 +264,10 @@ def spark(samples: Sequence[ChartSample], limit: float, now: float) -> Spark | N
         limit: largest value allowed; it is always in the picture.
         now: Unix time in seconds: a line that ends before the right edge has stopped.
     """
-    rated = [sample.at for sample in samples if sample.rated]
+    rated = []
+    for sample in samples:
+        if sample.rated:
+            rated.append(sample.at)
     if len(rated) < 2:  # noqa: PLR2004 - a point is no course
         return None
     values = Range.holding(

@@ -260,7 +260,10 @@ def golden_handlers(
 
     @post("/", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def changed(request: AnyRequest, data: Form) -> Response[bytes]:
-        asked = {name: value for name, value in data.items() if name != "_csrf_token"}
+        asked = {}
+        for name, value in data.items():
+            if name != "_csrf_token":
+                asked[name] = value
         try:
             golden = _changed(sources, goldens, request, asked)
         except GoldenError as error:

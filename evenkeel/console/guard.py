@@ -67,7 +67,10 @@ class TokenGuard:
         # Where people have tokens of their own, the shared one only reads: it would act under no name.
         named = any(visitor.name and not visitor.program for _, visitor in visitors)
         shared = Visitor(role="viewer") if named or login else Visitor()
-        scrapers = [member for member in visitors if member[1].role == "scraper"]
+        scrapers = []
+        for member in visitors:
+            if member[1].role == "scraper":
+                scrapers.append(member)
         if metrics_token:
             scrapers.append((metrics_token, Visitor(role="scraper")))
         self._scrapers = Tokens(scrapers)
@@ -133,7 +136,10 @@ class TokenGuard:
 
     def _misnamed(self, scope: Scope) -> ASGIResponse | None:
         """Return the response to a request for a host name that is not this port's; None if it is."""
-        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        hosts = []
+        for name, value in scope["headers"]:
+            if name == b"host":
+                hosts.append(value.decode("latin-1"))
         if len(hosts) == 1 and self._means_this(hosts[0]):
             return None
         body = (

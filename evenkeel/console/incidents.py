@@ -187,7 +187,9 @@ def _decide(
     """Record a decision. Raises: HTTPException."""
     visitor = visitor_of(request)
     signed_decision = signed(visitor, asked)
-    texts = {name: signed_decision.get(name, "") for name in ("decided", "by", "note")}
+    texts = {}
+    for name in ("decided", "by", "note"):
+        texts[name] = signed_decision.get(name, "")
     # Unknown members are refused: a misspelt one would lose what somebody meant to record.
     if set(signed_decision) - set(texts) or not all(isinstance(text, str) for text in texts.values()):
         raise HTTPException(

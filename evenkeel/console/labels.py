@@ -66,7 +66,10 @@ def feedback(store: LabelStore, counted: Sequence[Label], verdict_id: str, judge
         verdict_id: the verdict that the page is about.
         judge: model of the verdict's judge, "" without a judge.
     """
-    agreements = [agreement for agreement in human_agreement(counted) if agreement.judge == judge]
+    agreements = []
+    for agreement in human_agreement(counted):
+        if agreement.judge == judge:
+            agreements.append(agreement)
     return Feedback(store.of_verdict(verdict_id), in_order(agreements), RATINGS, QUALITIES)
 
 
@@ -126,7 +129,10 @@ def feedback_handlers(
 
     @post("/feedback", sync_to_thread=True, guards=[own_pages_only], needs="labeller")
     def said(request: AnyRequest, data: Form) -> Response[bytes]:
-        asked = {name: value for name, value in data.items() if name != "_csrf_token"}
+        asked = {}
+        for name, value in data.items():
+            if name != "_csrf_token":
+                asked[name] = value
         try:
             label = _signed_label(sources, store, visitor_of(request), asked)
         except LabelError as error:

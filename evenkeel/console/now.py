@@ -53,7 +53,10 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     # What holds measuring up heads the page already.
     behind = "" if measuring.causes else stuck(view, measuring)
     routes_seen = {report.key.route for report in reports}
-    live = [report for report in reports if not report.retired]
+    live = []
+    for report in reports:
+        if not report.retired:
+            live.append(report)
     cells = [report for report in live if report.key.perturbation != BASELINE]
     within = all(report.standing == "within" for report in cells)
     return Page(

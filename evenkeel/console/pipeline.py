@@ -327,7 +327,9 @@ def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPR
         exchange = sources.dead_exchange(name)
         if exchange is None:
             raise NotFoundException(detail="There is no dead letter of this id, or it is no longer kept.")
-        reasons = {letter.exchange_id: letter.reason for letter in sources.dead_letters(DEAD_IN_FILE)}
+        reasons = {}
+        for letter in sources.dead_letters(DEAD_IN_FILE):
+            reasons[letter.exchange_id] = letter.reason
         return renderer.response(
             "dead_letter.html", id=name, exchange=exchange, reason=reasons.get(name, ""), cut=_cut
         )

@@ -64,12 +64,18 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
     """Build the page of a route; None if the route is unknown."""
     now, view = sources.clock(), sources.pipeline()
     every = sources.reports()
-    own = [report for report in every if report.key.route == route]
+    own = []
+    for report in every:
+        if report.key.route == route:
+            own.append(report)
     flow = next((flow for flow in view.routes if flow.route == route), None)
     if not own and flow is None:
         return None
     noticed = [report for report in sources.change_reports() if route == report.route]
-    incidents = [incident for incident in situation.board.all() if route in incident.routes]
+    incidents = []
+    for incident in situation.board.all():
+        if route in incident.routes:
+            incidents.append(incident)
     going = [incident for incident in situation.going() if route in incident.routes]
     reworded = [report for report in own if report.key.perturbation != BASELINE]
     single = by_themselves(reworded, lambda report: report.key.perturbation)

@@ -111,7 +111,11 @@ def _changed_settings(sources: ConsoleSources) -> list[SettingsSection] | None:
         return None
     sections = []
     for section in sources.settings():
-        changed = tuple(line for line in section.lines if not line.default)
+        lines = []
+        for line in section.lines:
+            if not line.default:
+                lines.append(line)
+        changed = tuple(lines)
         if changed:
             sections.append(replace(section, lines=changed))
     return sections

@@ -55,7 +55,10 @@ class Situation:
                 # A cell that drifted, or a changed model, is no cell above its limit.
                 if part.raised.what == "excess":
                     up.add((part.raised.route, part.raised.model, part.raised.perturbation))
-        return [_with_alert(report, up=report.key.parts in up) for report in self._reports()]
+        reports: list[CellReport] = []
+        for report in self._reports():
+            reports.append(_with_alert(report, up=report.key.parts in up))
+        return reports
 
 
 def _with_alert(report: CellReport, *, up: bool) -> CellReport:

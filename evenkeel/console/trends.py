@@ -93,7 +93,9 @@ def incident_trend(
 def _marks(incident: Incident, now: float) -> list[ChartMark]:
     # Marks of one change carry the same time: one line for all of them.
     changed = dict.fromkeys(mark.at for mark in (*incident.marks[:1], *incident.later))
-    marks = [ChartMark(at, f"change {figures.moment(at, now)}", "change") for at in changed]
+    marks = []
+    for at in changed:
+        marks.append(ChartMark(at, f"change {figures.moment(at, now)}", "change"))
     opened = f"▲ opened {figures.moment(incident.opened_at, now)}"
     marks.append(ChartMark(incident.opened_at, opened, "raised"))
     if incident.closed_at is not None:

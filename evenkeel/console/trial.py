@@ -207,7 +207,9 @@ def answer_text(answer: Answer | None) -> str:
     """Return an answer's text and its tool calls, one per line; "" without an answer."""
     if answer is None:
         return ""
-    calls = [f"→ {call.name}({call.arguments})" for call in answer.tool_calls]
+    calls = []
+    for call in answer.tool_calls:
+        calls.append(f"→ {call.name}({call.arguments})")
     return "\n".join([answer.text, *calls] if answer.text else calls)
 
 
@@ -309,7 +311,10 @@ def _request_of(sources: ConsoleSources, exchange_id: str) -> str:
 
 def siblings(log: VerdictLog, verdict: Verdict) -> list[Verdict]:
     """Return the other trials of the same exchange, the control first."""
-    others = [trial for trial in log.of_exchange(verdict.exchange_id) if trial.id != verdict.id]
+    others = []
+    for trial in log.of_exchange(verdict.exchange_id):
+        if trial.id != verdict.id:
+            others.append(trial)
     return sorted(others, key=lambda one: (rewordings.position(one.perturbation), one.severity, one.id))
 
 

@@ -61,7 +61,9 @@ class TrialFilter:
     @classmethod
     def of(cls, query: Mapping[str, Any]) -> TrialFilter:
         """Read the values of a query string; an unknown value of a fixed choice counts as not set."""
-        values = {each.name: str(query.get(each.name, "")).strip()[:_LONGEST] for each in fields(cls)}
+        values = {}
+        for each in fields(cls):
+            values[each.name] = str(query.get(each.name, "")).strip()[:_LONGEST]
         for name, choices in _CHOICES.items():
             if values[name] not in choices:
                 values[name] = ""

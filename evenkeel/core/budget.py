@@ -67,7 +67,9 @@ class Spend(NamedTuple):
             return []
         tokens, further = divmod(self.tokens, count)
         usd = self.usd / count
-        equal = [Spend(tokens + (index < further), usd) for index in range(count - 1)]
+        equal = []
+        for index in range(count - 1):
+            equal.append(Spend(tokens + (index < further), usd))
         return [*equal, Spend(tokens, self.usd - (count - 1) * usd)]
 
 
@@ -247,7 +249,11 @@ class CostTracker(abc.ABC):
         """Return the routes to which this one has to leave some budget now."""
         if urgent or watch or not paced or route not in self._sharing:
             return ()
-        return tuple(sharer for sharer in self._sharing if sharer != route)
+        sharers: list[str] = []
+        for sharer in self._sharing:
+            if sharer != route:
+                sharers.append(sharer)
+        return tuple(sharers)
 
     def _day(self, ahead: int = 0) -> str:
         today = dt.datetime.fromtimestamp(self._clock(), tz=dt.UTC).date()

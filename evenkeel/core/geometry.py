@@ -95,7 +95,10 @@ class Scale(NamedTuple):
 
     def ticks(self, values: Iterable[float], label: Callable[[float], str] | None = None) -> tuple[Tick, ...]:
         """Return grid lines at the values, labeled as plain numbers by default."""
-        return tuple(Tick(self.at(value), (label or plain_number)(value)) for value in values)
+        ticks: list[Tick] = []
+        for value in values:
+            ticks.append(Tick(self.at(value), (label or plain_number)(value)))
+        return tuple(ticks)
 
 
 class Tick(NamedTuple):

@@ -73,7 +73,10 @@ def by_themselves(items: Iterable[_T], perturbation: Callable[[_T], str]) -> lis
         perturbation: Returns the perturbation of an item.
     """
     everything = list(items)
-    singles = [item for item in everything if together_count(perturbation(item)) == 1]
+    singles = []
+    for item in everything:
+        if together_count(perturbation(item)) == 1:
+            singles.append(item)
     return singles or everything
 
 

@@ -126,7 +126,10 @@ def plot(
     labelled = any(curve.label for curve in curves)
     right = PLOT_RIGHT if labelled else PLOT_WIDTH - PLOT_LEFT
     across, up = Scale(x.low, x.high, PLOT_LEFT, right), Scale(y.low, y.high, PLOT_BOTTOM, PLOT_TOP)
-    drawn = [_curve(curve, across, up) for curve in curves if curve.marks]
+    drawn = []
+    for curve in curves:
+        if curve.marks:
+            drawn.append(_curve(curve, across, up))
     positions = geometry.spread(
         [curve.end_y for curve in drawn if curve.label], _LABEL_GAP, PLOT_TOP, PLOT_BOTTOM
     )

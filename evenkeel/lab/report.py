@@ -236,7 +236,8 @@ def _changes_in(
     records, notes = [], []
     for store in stores.monitors():
         try:
-            records += [state.change_records() for state in stored_states([store], settings)]
+            for state in stored_states([store], settings):
+                records.append(state.change_records())
         except CheckpointError as error:
             notes.append(
                 f"Changes are left out: the monitor's {error}; start `evenkeel up` on the store once."
@@ -272,7 +273,9 @@ def summary(report: Report) -> list[str]:
     lines = [f"{figures.count(report.trials, 'trial')} from {report.measured.words}, for {figures.usd(usd)}."]
     weakest = _ranked((cell.estimates.robustness, cell) for cell in _rewordings(report))[:_NAMED]
     if weakest:
-        named = [f"{_cell_name(cell)} ({figures.points(estimate)})" for estimate, cell in weakest]
+        named = []
+        for estimate, cell in weakest:
+            named.append(f"{_cell_name(cell)} ({figures.points(estimate)})")
         lines.append(f"Least robust against {figures.listing(named)}.")
     compared = [cell.estimates.excess for cell in _rewordings(report) if cell.estimates.excess]
     if compared:
@@ -354,12 +357,19 @@ def _whole(rollup: RollupReport) -> RollupEstimates:
 
 def _rewordings(report: Report) -> list[CellReport]:
     """Return the cells of rewordings, without the controls."""
-    return [cell for cell in report.cells if cell.key.perturbation != BASELINE]
+    cells: list[CellReport] = []
+    for cell in report.cells:
+        if cell.key.perturbation != BASELINE:
+            cells.append(cell)
+    return cells
 
 
 def _ranked(rows: Iterable[tuple[Estimate | None, Any]]) -> list[tuple[Estimate, Any]]:
     """Return the rows that have an estimate, the lowest first."""
-    measured = [(estimate, row) for estimate, row in rows if estimate is not None]
+    measured = []
+    for estimate, row in rows:
+        if estimate is not None:
+            measured.append((estimate, row))
     return sorted(measured, key=lambda row: row[0].value)
 
 
@@ -488,7 +498,10 @@ def _gaps(report: Report) -> Iterator[str]:
 
 
 def _by_date(days: dict[int, Cost]) -> dict[str, Cost]:
-    return {figures.iso(day * _DAY_S)[:10]: cost for day, cost in days.items()}
+    costs: dict[str, Cost] = {}
+    for day, cost in days.items():
+        costs[figures.iso(day * _DAY_S)[:10]] = cost
+    return costs
 
 
 def _spend(name: str, costs: dict[str, Cost]) -> Table:

@@ -115,7 +115,10 @@ def check_columns(rows: list[InputRow], *, required: Iterable[str], allowed: Ite
         for field in required:
             if field in row.cells:
                 continue
-            strange = [name for name in row.cells if name not in set(allowed)]
+            strange = []
+            for name in row.cells:
+                if name not in set(allowed):
+                    strange.append(name)
             close = difflib.get_close_matches(field, strange, n=1, cutoff=0.6)
             if close:
                 raise row.error(close[0], f'is not known; did you mean "{field}"?')

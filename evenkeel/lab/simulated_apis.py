@@ -199,7 +199,10 @@ def _is_tool_result(message: dict[str, Any]) -> bool:
     content = message.get("content")
     # A content of text alone may be a string.
     parts = content if isinstance(content, list) else []
-    return any(isinstance(part, dict) and part.get("type") == "tool_result" for part in parts)
+    for part in parts:
+        if isinstance(part, dict) and part.get("type") == "tool_result":
+            return True
+    return False
 
 
 def _is_own(tool: object) -> bool:
@@ -365,7 +368,10 @@ def _read_input(raw: object) -> tuple[PromptMessage, ...]:
         return (PromptMessage("user", raw),)
     if not isinstance(raw, list) or not raw:
         raise WireError(400, "input must be a string or a list of at least one item.", param="input")
-    return tuple(_read_item(f"input[{index}]", item) for index, item in enumerate(raw))
+    messages: list[PromptMessage] = []
+    for index, item in enumerate(raw):
+        messages.append(_read_item(f"input[{index}]", item))
+    return tuple(messages)
 
 
 def _read_item(where: str, raw: object) -> PromptMessage:

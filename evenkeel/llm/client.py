@@ -342,7 +342,9 @@ class ModelClient:
             prompt=request.prompt,
             content=lambda: request.messages,
         )
-        messages = [{"role": message.role, "content": message.content} for message in request.messages]
+        messages = []
+        for message in request.messages:
+            messages.append({"role": message.role, "content": message.content})
         body = json.dumps({"model": self.model, "messages": messages, **parameters}).encode()
         with self._observer.call(call) as report:
             url = f"{self._url}/chat/completions{self._query}"

@@ -53,7 +53,9 @@ def decode_body(headers: Mapping[str, str], body: bytes, max_decoded_bytes: int 
     Raises: UnreadableBody "too_large", "encoding_unsupported" (unknown, or more than three) or
         "encoding_broken" (corrupt, cut off or in too many pieces).
     """
-    named = [name.strip() for name in headers.get("content-encoding", "").lower().split(",")]
+    named = []
+    for name in headers.get("content-encoding", "").lower().split(","):
+        named.append(name.strip())
     encodings = [name for name in named if name not in _NO_ENCODING]
     if len(encodings) > _MOST_ENCODINGS:
         raise UnreadableBody(

@@ -184,7 +184,10 @@ def about_request(status: int, names: Iterable[object], message: str) -> str | N
 
     `names` are what the error gives as its code, type and the like.
     """
-    codes = {name.lower() for name in names if isinstance(name, str)}
+    codes = set()
+    for name in names:
+        if isinstance(name, str):
+            codes.add(name.lower())
     message = message[:_READ_CHARS]
     limit = _MORE_THAN_EVER.search(message) if status == _TOO_MANY_STATUS else None
     if (

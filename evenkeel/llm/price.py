@@ -275,7 +275,9 @@ def _members(body: bytes) -> dict[str, Any]:
 
 def _most(members: dict[str, Any], names: tuple[str, ...]) -> int:
     """The most tokens that a request states by one of these names; a negative number has no end."""
-    nested = [members.get(key) for key in ("options", "generationConfig", "generation_config")]
+    nested = []
+    for key in ("options", "generationConfig", "generation_config"):
+        nested.append(members.get(key))
     parts = [members, *(part for part in nested if isinstance(part, dict))]
     most = 0
     for part in parts:
@@ -328,7 +330,9 @@ class Media(NamedTuple):
 def media_of(members: Mapping[str, Any]) -> Media:
     """Return the inline media in a request's messages, by the parts that hold them."""
     pictures = picture_bytes = other_bytes = 0
-    left: list[Any] = [members.get(name) for name in ("messages", "input", "system", "contents")]
+    left: list[Any] = []
+    for name in ("messages", "input", "system", "contents"):
+        left.append(members.get(name))
     while left:
         value = left.pop()
         if isinstance(value, list):
@@ -400,7 +404,10 @@ class Quote:
         self.most_tokens = most_tokens
         members = _members(body)
         stated = [stated_limit(members.get(name)) for name in _LIMITS]
-        limits = [limit for limit in stated if limit is not None]
+        limits = []
+        for limit in stated:
+            if limit is not None:
+                limits.append(limit)
         usual = most_tokens or _ANSWER_FACTOR * completion_tokens + _ANSWER_MARGIN
         most = max(limits, default=usual)
         self.limit_tokens = None if limits else most

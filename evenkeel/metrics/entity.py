@@ -146,7 +146,9 @@ class SlotMatch:
             tool call, "no_slots" if none can be read from the reference, "too_large" or "too_deep".
         Source: Entity Match, section 4.2 of the enterprise perturbation paper.
         """
-        schema = {_key(pair, name): choices for name, choices in read_schema(pair.context).items()}
+        schema = {}
+        for name, choices in read_schema(pair.context).items():
+            schema[_key(pair, name)] = choices
         read = _read(pair)
         if isinstance(read, UnreadableError):
             return Failure(self.name, self.version, read.reason, str(read))

@@ -438,7 +438,10 @@ def _are_members(elements: list[ET.Element], members: dict[str, Value]) -> bool:
         by_name.setdefault(element.tag, []).append(element)
     if by_name.keys() != members.keys():
         return False
-    return all(_is_member(by_name[name], member) for name, member in members.items())
+    for name, member in members.items():
+        if not _is_member(by_name[name], member):
+            return False
+    return True
 
 
 def _is_member(elements: list[ET.Element], member: Value) -> bool:

@@ -196,7 +196,10 @@ def has_case(text: str) -> bool:
 
 def leads_to_case(said: list[str]) -> bool:
     """Return whether one of the sentences announces a case: "Here is the ticket:"."""
-    return any(turn.endswith((":", "\uff1a")) and _SIGNS["case"].search(turn) is not None for turn in said)
+    for turn in said:
+        if turn.endswith((":", "\uff1a")) and _SIGNS["case"].search(turn) is not None:
+            return True
+    return False
 
 
 def has_form(text: str) -> bool:
@@ -285,7 +288,10 @@ def _is_question_answering(lower: str, words: list[str]) -> bool:
 def _summary(text: str, lower: str, said: list[str]) -> Task | None:
     if together(said, _SIGNS["summarise"], _SIGNS["chat"]):
         return Task.CHAT_SUMMARY if has_transcript(text) else None
-    summarising = [sentence for sentence in said if _SIGNS["summarise"].search(sentence)]
+    summarising = []
+    for sentence in said:
+        if _SIGNS["summarise"].search(sentence):
+            summarising.append(sentence)
     if any(_SIGNS["other_matter"].search(sentence) for sentence in summarising):
         return None
     if summarising and leads_to_case(said):

@@ -240,7 +240,9 @@ def _scores_of_tool(left: list[str], right: list[str]) -> Iterator[float]:
     for _ in range(same.total()):
         yield 1.0
     rows = [arguments_of(call) for call in (Counter(left) - same).elements()]
-    columns = [arguments_of(call) for call in (Counter(right) - same).elements()]
+    columns = []
+    for call in (Counter(right) - same).elements():
+        columns.append(arguments_of(call))
     if len(rows) * len(columns) > _MOST_COMPARED:
         for row, column in zip(rows, columns, strict=False):
             yield _share_equal(row, column)

@@ -203,7 +203,10 @@ def _corrected(judged: Share, shifted: Share, other: Share) -> Share:
 def _of_group(
     judge: str, decided_by: DecidedBy, source: Source, pairs: Sequence[tuple[int, int | None]]
 ) -> HumanAgreement | None:
-    settled = [(rating, people) for rating, people in pairs if people is not None]
+    settled = []
+    for rating, people in pairs:
+        if people is not None:
+            settled.append((rating, people))
     if not settled:
         return None
     agreed = sum(rating == people for rating, people in settled)

@@ -98,9 +98,15 @@ class Callers:
     def _page(self, fields: bytes) -> KeyRefusal | None:
         """Return why a browser's request may not use the key; None if it may. Fields are in lower case."""
         fields_found = selected(fields, _PAGE)
-        origins = [value for name, value in fields_found if name == "origin"]
+        origins = []
+        for name, value in fields_found:
+            if name == "origin":
+                origins.append(value)
         if origins:
-            others = [origin for origin in origins if origin not in self._origins]
+            others = []
+            for origin in origins:
+                if origin not in self._origins:
+                    others.append(origin)
         else:
             others = [value for _, value in fields_found if value not in _OWN]
         return KeyRefusal(ForwardingFault.ORIGIN, repr(others[0][:_SHOWN])) if others else None

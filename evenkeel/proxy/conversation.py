@@ -271,7 +271,10 @@ class Conversation:
 
     def _on_its_own(self, request: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
         """Return a request as it is sent over HTTP, where it cannot refer to what this connection knows."""
-        members = {key: value for key, value in request.items() if key not in _ONLY_HERE}
+        members = {}
+        for key, value in request.items():
+            if key not in _ONLY_HERE:
+                members[key] = value
         before = self._told.get(str(_value(request, "previous_response_id")))
         if before is not None:
             del members["previous_response_id"]
@@ -286,7 +289,9 @@ class Conversation:
             return
         response = msgspec.json.decode(message, type=_End).response
         # Copies, since a raw value keeps the whole message in memory.
-        items = [item.copy() for item in (*_items(request), *filter(_can_be_sent, response.output))]
+        items = []
+        for item in (*_items(request), *filter(_can_be_sent, response.output)):
+            items.append(item.copy())
         self._told[response.id] = items
         self._told_bytes += _size(items)
         while self._told_bytes > self._max_bytes:

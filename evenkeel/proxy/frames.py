@@ -54,7 +54,9 @@ def compression_of(extensions: bytes) -> Compression | None:
     name, *parameters = [part.strip().lower() for part in extensions.split(b";")]
     if name != b"permessage-deflate" or b"," in extensions:
         raise FrameError("an extension other than permessage-deflate")
-    names = {re.split(rb"[\s=]", parameter, maxsplit=1)[0] for parameter in parameters}
+    names = set()
+    for parameter in parameters:
+        names.add(re.split(rb"[\s=]", parameter, maxsplit=1)[0])
     return Compression(b"client_no_context_takeover" not in names, b"server_no_context_takeover" not in names)
 
 

@@ -87,7 +87,10 @@ class Lane:
 
     def another(self, tried: Collection[Pool], now: float) -> Pool | None:
         """Return the next upstream for a request that could not be sent, preferably one not resting."""
-        left = [pool for pool in self.pools if pool not in tried]
+        left = []
+        for pool in self.pools:
+            if pool not in tried:
+                left.append(pool)
         return next((pool for pool in left if pool.resting_until <= now), left[0] if left else None)
 
     def foreign(self, pool: Pool) -> bool:

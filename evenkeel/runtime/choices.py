@@ -46,7 +46,9 @@ def bundles(settings: Settings) -> Mapping[Task, Bundle]:
     Raises: ValueError for a task or a quality that does not exist, naming the nearest one.
     """
     described = settings.judge.qualities.items() if settings.judge else ()
-    custom = [custom_prompt(name, choice.description, choice.scale) for name, choice in described]
+    custom = []
+    for name, choice in described:
+        custom.append(custom_prompt(name, choice.description, choice.scale))
     return bundles_by(settings.judge.tasks if settings.judge else {}, custom)
 
 

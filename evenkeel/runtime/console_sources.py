@@ -184,7 +184,10 @@ class Pipeline:
 
     def _store_recreated(self) -> bool:
         counted = merge(self._counters.read())["counters"]
-        return any(name == "store_recreated" and number for name, _, number in counted)
+        for name, _, number in counted:
+            if name == "store_recreated" and number:
+                return True
+        return False
 
     def _untried(self) -> tuple[UntriedPerturbation, ...]:
         """Return the rewordings that were not tried, first those that can never run, then by frequency."""

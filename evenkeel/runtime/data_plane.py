@@ -136,7 +136,9 @@ def redactor(settings: Redaction) -> Redactor:
         load_analyser,
     )
 
-    detectors: list[Detector] = [OwnPattern(kind, pattern) for kind, pattern in settings.patterns.items()]
+    detectors: list[Detector] = []
+    for kind, pattern in settings.patterns.items():
+        detectors.append(OwnPattern(kind, pattern))
     detectors += (kind for kind in BUILTIN if kind.kind in settings.kinds)
     if settings.presidio is not None:
         chosen = settings.presidio

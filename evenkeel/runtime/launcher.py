@@ -224,16 +224,16 @@ def _monitor(start: _Start) -> Child:
 
 def _proxies(start: _Start) -> list[Child]:
     """Return the data-plane processes, one for each socket."""
-    childs: list[Child] = []
+    children: list[Child] = []
     for number, sock in enumerate(start.ports.data):
-        childs.append(
+        children.append(
             Child(
                 "proxy" if number == 0 else f"proxy-{number + 1}",
                 Briefing("proxy", "", start.settings, (sock.fileno(),)),
                 follows=True,
             )
         )
-    return childs
+    return children
 
 
 def _supervise(

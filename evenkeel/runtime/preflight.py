@@ -172,7 +172,10 @@ def redis_notes(settings: Settings) -> list[str]:
     hosts = [sentinel.rpartition(":")[0].strip("[]") for sentinel in redis.sentinels] or [
         parts.hostname or "localhost"
     ]
-    others = [host for host in hosts if not _is_this_machine(host)]
+    others = []
+    for host in hosts:
+        if not _is_this_machine(host):
+            others.append(host)
     if parts.scheme == "unix" or not others:
         return []
     notes = []

@@ -149,7 +149,10 @@ def judge_panel(
     def moved() -> dict[str, float]:
         moved_at: dict[str, float] = {}
         for changes in monitor.changes():
-            times = [mark.at for mark in changes.latest if mark.kind == kinds.RATINGS]
+            times = []
+            for mark in changes.latest:
+                if mark.kind == kinds.RATINGS:
+                    times.append(mark.at)
             if times:
                 moved_at[changes.route] = max(times)
         return moved_at

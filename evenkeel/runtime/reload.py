@@ -213,7 +213,10 @@ class Reloader:
         except Exception as error:  # noqa: BLE001 - the boundary of what a person may have written
             self._refuse(f"{self._where()}: {type(error).__name__}: {error}")
             return None
-        fixed = [path for path in paths if not is_live(path)]
+        fixed = []
+        for path in paths:
+            if not is_live(path):
+                fixed.append(path)
         if fixed:
             self._refuse(
                 f"{self._where()}: restart needed for {', '.join(fixed)}; restart evenkeel, or take that "

@@ -138,7 +138,10 @@ def route_plans(settings: Settings) -> dict[str, RoutePlan]:
     named = chosen(settings)
     plans = {}
     for route in settings.routes:
-        usable = [kind for kind in named[route.name] if not _missing(settings, kind)]
+        usable = []
+        for kind in named[route.name]:
+            if not _missing(settings, kind):
+                usable.append(kind)
         plans[route.name] = RoutePlan(
             perturbations=tuple(kind for kind in usable if not kind.rewording.category.must_move),
             # Answers must change under these: they show that a measure can see a change at all.
@@ -170,7 +173,10 @@ def without_further_query(path: str) -> str:
     The rest could search the web, choose another model or name a person, as members of a body could.
     """
     path, _, query = path.partition("?")
-    kept = [part for part in re.split("[&;]", query) if _QUERY.fullmatch(part)]
+    kept = []
+    for part in re.split("[&;]", query):
+        if _QUERY.fullmatch(part):
+            kept.append(part)
     return f"{path}?{'&'.join(kept)}" if kept else path
 
 

@@ -229,7 +229,10 @@ class Supervisor:
                 continue
             _kill(process)
             child.sheet.mark(over)
-            named = [exchange_id for exchange_id in over if exchange_id]
+            named = []
+            for exchange_id in over:
+                if exchange_id:
+                    named.append(exchange_id)
             if not named:
                 log.error("%s hangs: its event loop has computed for longer than an exchange may", child.name)
                 return

@@ -42,7 +42,9 @@ def judge_of(section: JudgeSettings, routes: Sequence[Route], replays: ReplaySet
         small = small_model(section.base_url)
         return _filled(section, section.base_url, small, JUDGE_KEY)
     # Of the first upstream of each route: a fallback need not have the model.
-    keys = [upstream_keys[0] for upstream_keys in keys_by_route(routes, replays).values()]
+    keys = []
+    for upstream_keys in keys_by_route(routes, replays).values():
+        keys.append(upstream_keys[0])
     route = next((key for key in keys if small_model(key.upstream.origin)), keys[0])
     if section.model:
         # Who names a model means one of the first route, whatever other providers there are.

@@ -360,7 +360,10 @@ def _unknown(location: tuple[int | str, ...]) -> str:
     paths = dict.fromkeys(_places(Settings))
     # The shorter path is for mappings such as `budget.prices`, where the last part is a key of the user's.
     for own in (tuple(section), tuple(section[:-1])):
-        siblings = [path[-1] for path in paths if path[:-1] == own]
+        siblings = []
+        for path in paths:
+            if path[:-1] == own:
+                siblings.append(path[-1])
         if siblings:
             if meant := difflib.get_close_matches(unknown, siblings, n=1):
                 return f"unknown setting; did you mean {meant[0]!r}?"

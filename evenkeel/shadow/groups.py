@@ -86,7 +86,10 @@ def roots_of(kinds: tuple[Perturbation, ...]) -> tuple[Root, ...]:
     roots: list[Root] = []
     for _, category in groupby(together, key=_category):
         roots += _parts(list(category))
-    alone = [_root([kind]) for kind in kinds if not combinable(kind)]
+    alone = []
+    for kind in kinds:
+        if not combinable(kind):
+            alone.append(_root([kind]))
     return (*roots, *alone)
 
 

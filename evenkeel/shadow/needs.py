@@ -104,4 +104,7 @@ class NeedsReader:
             return before
         if stored is None:
             return {}
-        return {model: Needs(cells, stored.urgent) for model, cells in stored.models.items()}
+        by_model: dict[str, Needs] = {}
+        for model, cells in stored.models.items():
+            by_model[model] = Needs(cells, stored.urgent)
+        return by_model

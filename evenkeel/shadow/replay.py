@@ -87,7 +87,10 @@ def excerpt(response: RawResponse, credentials: Iterable[str] = (), *, message: 
         if isinstance(value, str | int) and value != "" and str(value) not in names:
             names.append(str(value))
     parts = [", ".join(names)]
-    sentences = [error[key] for key in _SENTENCES if isinstance(error.get(key), str)]
+    sentences = []
+    for key in _SENTENCES:
+        if isinstance(error.get(key), str):
+            sentences.append(error[key])
     if message:
         parts += sentences[:1]
     line = " ".join(well_formed(": ".join(filter(None, parts))).split())

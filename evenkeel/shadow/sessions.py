@@ -62,7 +62,10 @@ def _by_opening(exchange: Exchange, view: PromptView, answer: Answer) -> str:
     if len(opening) == len(messages) and not answer.tool_calls:
         return ""
     # System prompts are left out: some state the time, which changes with every step.
-    asked = [message.text for message in opening if message.role == "user"]
+    asked = []
+    for message in opening:
+        if message.role == "user":
+            asked.append(message.text)
     return _name("opening", exchange.client, *asked) if any(asked) else ""
 
 

@@ -145,7 +145,10 @@ def rate_quality(request: str, answer: str, *, complete: bool) -> SimulatedRulin
     recognised = recognise(answer)
     if recognised is None:
         asked, answer_words = _words(request), _words(answer)
-        numbers = {word for word in (asked if complete else answer_words) if word[0].isdigit()}
+        numbers = set()
+        for word in asked if complete else answer_words:
+            if word[0].isdigit():
+                numbers.add(word)
         counted = numbers or answer_words
         shared = len(counted & asked & answer_words) / max(1, len(counted))
         ruling = _step(shared, _ALL if numbers and not complete else _HALF)
@@ -163,7 +166,9 @@ def rate_preference(request: str, first: str, second: str) -> SimulatedRuling:
     The better one is the more faithful one, else the more complete one.
     """
     for complete in (False, True):
-        ratings = [rate_quality(request, answer, complete=complete) for answer in (first, second)]
+        ratings = []
+        for answer in (first, second):
+            ratings.append(rate_quality(request, answer, complete=complete))
         if ratings[0].rating != ratings[1].rating:
             better = ratings[1].rating > ratings[0].rating
             return SimulatedRuling(3 if better else 1, ratings[0 if better else 1].reason)

@@ -94,7 +94,9 @@ def _json(items: Items) -> str:
 
 
 def _yaml(items: Items) -> str:
-    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in items}
+    plain = {}
+    for name, value in items:
+        plain[name] = list(value) if isinstance(value, tuple) else value
     # No line is folded, so that every part can be found as it was written.
     return str(yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=1_000_000)).rstrip()
 
@@ -201,7 +203,10 @@ def _resolved(raw: object, root: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(raw, dict):
             break
         reference = raw.get("$ref")
-        choices = [raw[name] for name in ("anyOf", "oneOf", "allOf") if isinstance(raw.get(name), list)]
+        choices = []
+        for name in ("anyOf", "oneOf", "allOf"):
+            if isinstance(raw.get(name), list):
+                choices.append(raw[name])
         if isinstance(reference, str) and reference.startswith("#"):
             raw = root
             for step in filter(None, reference.lstrip("#/").split("/")):
@@ -324,7 +329,10 @@ def read(
         form: Demands of the request's parameters.
         subjects: Known besides the catalogue's topics.
     """
-    user_texts = [message.text for message in messages if message.role == "user"]
+    user_texts = []
+    for message in messages:
+        if message.role == "user":
+            user_texts.append(message.text)
     text = "\n\n".join(user_texts or [message.text for message in messages])
     subject = subjects.find(text) if subjects else None
     topic = subject.topic if subject else find_topic(text)

@@ -152,7 +152,10 @@ def read_messages(raw: object, param: str = "messages") -> tuple[PromptMessage, 
         raise WireError(400, f"Missing required parameter: '{param}'.", param=param, code="missing_required")
     if not isinstance(raw, list) or not raw:
         raise WireError(400, f"{param} must be a list of at least one message.", param=param)
-    return tuple(_read_message(f"{param}[{index}]", item) for index, item in enumerate(raw))
+    messages: list[PromptMessage] = []
+    for index, item in enumerate(raw):
+        messages.append(_read_message(f"{param}[{index}]", item))
+    return tuple(messages)
 
 
 def read_text(content: object, where: str) -> str:

@@ -80,7 +80,10 @@ def call_tool(function: dict[str, Any], reading: Reading, condition: Condition) 
     otherwise = reading.topic.name if reading.topic else words[-1 if good else 0].strip(".,;:!?")
     if condition is Condition.WORSE:
         arguments_known, otherwise = {}, "unknown"
-    values = {name: value for name, value in arguments_known.items() if value}
+    values = {}
+    for name, value in arguments_known.items():
+        if value:
+            values[name] = value
     return ToolCall(function["name"], fill(function.get("parameters") or {}, values, otherwise))
 
 

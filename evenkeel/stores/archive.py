@@ -138,7 +138,10 @@ class ExchangeArchive:
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
         """Return the exchanges of one route or of all, the last kept first."""
-        return [kept.exchange for kept in self._documents.select(_ARCHIVE, {"route": route}, limit)]
+        exchanges: list[ArchivedExchange] = []
+        for kept in self._documents.select(_ARCHIVE, {"route": route}, limit):
+            exchanges.append(kept.exchange)
+        return exchanges
 
 
 def _chars(exchange: ArchivedExchange) -> int:

@@ -105,7 +105,10 @@ class AnswerScores:
     @property
     def tallies(self) -> tuple[QualityTally, ...]:
         """Counts by quality metric; the metric that moved in the most references comes first."""
-        scored = [result.qualities for result in self.results if not result.failure]
+        scored = []
+        for result in self.results:
+            if not result.failure:
+                scored.append(result.qualities)
         tallies = []
         metrics: dict[str, None] = {}
         for score in scored:
@@ -270,7 +273,10 @@ class ChangeStore:
 
     def scores(self) -> dict[str, AnswerScores]:
         """Return the scores that are kept, by the id of the change."""
-        return {document.change: document for document in self._documents.history(_SCORES)}
+        documents: dict[str, AnswerScores] = {}
+        for document in self._documents.history(_SCORES):
+            documents[document.change] = document
+        return documents
 
     def respond(self, change: str, at: float) -> bool:
         """Claim the response to a change. Return False if another process has claimed it."""

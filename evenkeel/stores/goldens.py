@@ -203,7 +203,10 @@ class GoldenStore:
                     unchanged += 1
                 else:
                     newest = self.find(golden.id)
-                    versions = [version for golden_id, version in added if golden_id == golden.id]
+                    versions = []
+                    for golden_id, version in added:
+                        if golden_id == golden.id:
+                            versions.append(version)
                     highest = max([*versions, newest.version if newest else 0])
                     raise GoldenError(
                         f'"{golden.id}" is there in version {golden.version} with another request or answer; '
@@ -249,7 +252,9 @@ class GoldenStore:
     def labels(self) -> tuple[tuple[str, str | None], ...]:
         """Return the pairs of route and task that have goldens, retired ones included, in order."""
         combinations = self._documents.values(_GOLDENS, "route", "task")
-        pairs = [(str(route), None if task is None else str(task)) for route, task in combinations]
+        pairs = []
+        for route, task in combinations:
+            pairs.append((str(route), None if task is None else str(task)))
         return tuple(sorted(pairs, key=lambda pair: (pair[0], pair[1] or "")))
 
     def known_ids(self, ids: Iterable[str]) -> frozenset[str]:

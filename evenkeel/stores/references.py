@@ -102,7 +102,11 @@ class Reference:
     @property
     def before(self) -> tuple[KeptAnswer, ...]:
         """Former answers from before the last change."""
-        return tuple(answer for answer in self.former if answer.at < self.changed_since)
+        answers: list[KeptAnswer] = []
+        for answer in self.former:
+            if answer.at < self.changed_since:
+                answers.append(answer)
+        return tuple(answers)
 
     def answered(self, answer: KeptAnswer) -> Reference:
         """Return the reference with one more answer.
@@ -125,7 +129,11 @@ class Reference:
             at: Unix time in seconds at which the change was noticed.
             since: and of the first answer that showed it.
         """
-        gone = tuple(answer for answer in self.answers if not kept(answer))
+        answers = []
+        for answer in self.answers:
+            if not kept(answer):
+                answers.append(answer)
+        gone = tuple(answers)
         return replace(
             self,
             answers=tuple(answer for answer in self.answers if kept(answer)),
@@ -212,7 +220,10 @@ class ReferenceStore:
         """
 
         def work(change: Change) -> bool:
-            states = [state for state in self.states() if state.id != instead_of]
+            states = []
+            for state in self.states():
+                if state.id != instead_of:
+                    states.append(state)
             held = sum(state.chars for state in states) + reference.chars
             if held > self._total_chars or any(state.id == reference.id for state in states):
                 return False

@@ -315,7 +315,10 @@ def _kinds(text: str | None, settings: Settings) -> tuple[tuple[Perturbation, ..
         raise InputError(f"--perturbations: {error}") from error
     has_judge = settings.judge is not None and not settings.judge.local
     served = {"rewriter": settings.replays.rewriter is not None, "judge": has_judge}
-    have = {service for service, is_there in served.items() if is_there}
+    have = set()
+    for service, is_there in served.items():
+        if is_there:
+            have.add(service)
     missing: dict[str, int] = {}
     for kind in wanted:
         for need in sorted(kind.requires - have):

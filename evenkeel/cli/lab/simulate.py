@@ -183,7 +183,9 @@ def _recorded(options: dict[str, Any]) -> Simulation:
     if recorded.skipped:
         first = recorded.skipped[0]
         click.echo(f"{len(recorded.skipped):,} lines or files skipped, the first: {first}", err=True)
-    states = [ModelState(name, latency_s=options["latency"]) for name in endpoint.models]
+    states = []
+    for name in endpoint.models:
+        states.append(ModelState(name, latency_s=options["latency"]))
     settings = SimulationSettings(deterministic=options["deterministic"])
     return Simulation(states, settings, apis=APIS, recorded=endpoint, rng=random.Random(options["seed"]))
 

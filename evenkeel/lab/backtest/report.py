@@ -378,7 +378,10 @@ def _drawn(points: list[tuple[int, CellReport]], cell: CellReport, backtest: Bac
     lower = [(float(trial), delta.lower) for trial, delta in deltas]
     upper = [(float(trial), delta.upper) for trial, delta in deltas]
     first, last = points[0][0], points[-1][0]
-    marks = [("limit", alert.offset) for alert in backtest.raised if _of(alert, cell.key)]
+    marks = []
+    for alert in backtest.raised:
+        if _of(alert, cell.key):
+            marks.append(("limit", alert.offset))
     for change in backtest.changes:
         if change.route == cell.key.route:
             marks.append(("s1", change.mark.offset))

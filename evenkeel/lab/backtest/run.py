@@ -106,7 +106,11 @@ class Backtest:
     @property
     def raised(self) -> tuple[AlertEvent, ...]:
         """The alerts without those that were resolved."""
-        return tuple(alert for alert in self.alerts if alert.kind == "raised")
+        alerts: list[AlertEvent] = []
+        for alert in self.alerts:
+            if alert.kind == "raised":
+                alerts.append(alert)
+        return tuple(alerts)
 
     @property
     def trials_between_alerts(self) -> float | None:

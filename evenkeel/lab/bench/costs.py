@@ -80,7 +80,8 @@ class Judging:
         """Estimate what a pair of answers costs on average, by rule of thumb."""
         asked = [(_UNEQUAL, SIMILARITY, 2 * answer_tokens)]
         each = prompt_tokens + answer_tokens
-        asked += [(2 * _SHIFTED, quality, each) for quality in self.bundles[task].judged]
+        for quality in self.bundles[task].judged:
+            asked.append((2 * _SHIFTED, quality, each))
         tokens, dollars = 0.0, 0.0
         for share, question, material in asked:
             bare = sum(len(message.content) for message in question.fill({}).messages) // _CHARS_PER_TOKEN

@@ -98,7 +98,10 @@ def model_at(
     Raises: InputError for a URL that is none.
     """
     upstream = upstream_at(url)
-    kept = {key: value for key, value in parameters.items() if value is not None}
+    kept = {}
+    for key, value in parameters.items():
+        if value is not None:
+            kept[key] = value
     target = Target(upstream.url(_PATH), headers, upstream.unix_path)
     return ModelUnderTest(name, model or name, target, kept, key_env)
 

@@ -103,7 +103,10 @@ def _overall(tables: BenchTables) -> ReportSection:
 
 
 def _plot(points: list[Point]) -> DotPlot:
-    lower_ends = [point.lower for point in points if point.lower is not None]
+    lower_ends = []
+    for point in points:
+        if point.lower is not None:
+            lower_ends.append(point.lower)
     low, ticks = (0.5, _ZOOMED) if lower_ends and min(lower_ends) >= _ZOOMED[0] else (0.0, _TICKS)
     return dot_plot("Overall robustness", points, low=low, high=1, ticks=ticks, in_points=True)
 
@@ -138,7 +141,11 @@ def _heats(tables: BenchTables) -> Iterator[ReportSection]:
 
 def _single(row: ModelRow) -> Mapping[str, GroupScores]:
     shown = ("general.", "positional.", "compound.")
-    return {name: scores for name, scores in row.kinds.items() if name.startswith(shown)}
+    scored = {}
+    for name, scores in row.kinds.items():
+        if name.startswith(shown):
+            scored[name] = scores
+    return scored
 
 
 def _heat(tables: BenchTables, of: Group, *, across: str, legend: bool) -> Table:
@@ -207,7 +214,10 @@ def matrices(tables: BenchTables) -> ReportSection:
         ordered |= {source: None, target: None}
         inputs.add(source)
         answers.add(target)
-    targets = [language for language in ordered if language in answers]
+    targets = []
+    for language in ordered:
+        if language in answers:
+            targets.append(language)
     tables_of_models = []
     for row in tables.models:
         pairs = _pairs(row)
@@ -229,7 +239,11 @@ def matrices(tables: BenchTables) -> ReportSection:
 
 
 def _pairs(row: ModelRow) -> Mapping[str, GroupScores]:
-    return {name: scores for name, scores in row.kinds.items() if name.startswith(_PAIR)}
+    scored = {}
+    for name, scores in row.kinds.items():
+        if name.startswith(_PAIR):
+            scored[name] = scores
+    return scored
 
 
 def _deltas(tables: BenchTables) -> ReportSection:
@@ -366,7 +380,10 @@ def as_json(outcome: BenchOutcome) -> str:
 
 def _model(row: ModelRow) -> dict[str, Any]:
     renamed = {"inputs": "crosslingual_inputs", "answers": "crosslingual_answers", "entities": "entities_f1"}
-    return {renamed.get(name, name): value for name, value in asdict(row).items()}
+    values: dict[str, Any] = {}
+    for name, value in asdict(row).items():
+        values[renamed.get(name, name)] = value
+    return values
 
 
 def as_lines(outcome: BenchOutcome) -> str:

@@ -122,7 +122,10 @@ def scores(groups: Iterable[Sequence[BenchTrial]]) -> GroupScores:
     rated, scored, least, most = [], [], [], []
     invalid = []
     for group in filled:
-        with_rating = [trial for trial in group if trial.shifted is not None]
+        with_rating = []
+        for trial in group:
+            if trial.shifted is not None:
+                with_rating.append(trial)
         rated.append(_parts(with_rating, lambda one: one.shifted is True))
         scored.append(_parts([trial for trial in group if trial.changed is not None], _is_changed))
         least.append(_parts(with_rating, _is_changed))
@@ -196,7 +199,10 @@ def _figure(
 ) -> Figure | None:
     means = []
     for counts in runs:
-        figures_known = [figure for count in counts if (figure := value(count)) is not None]
+        figures_known = []
+        for count in counts:
+            if (figure := value(count)) is not None:
+                figures_known.append(figure)
         if figures_known:
             means.append(fmean(figures_known))
     if not means or span is None:
@@ -208,7 +214,10 @@ def _figure(
 
 def mean_std(figures: Iterable[Figure]) -> float | None:
     """The mean of the standard deviations over runs; None for single runs."""
-    deviations = [figure.std for figure in figures if figure.std is not None]
+    deviations = []
+    for figure in figures:
+        if figure.std is not None:
+            deviations.append(figure.std)
     return fmean(deviations) if deviations else None
 
 
@@ -289,7 +298,9 @@ def make_tables(
     by_model: dict[str, list[BenchTrial]] = {name: [] for name in models}
     for trial in trials:
         by_model[trial.model].append(trial)
-    rows = [_row(name, by_model[name], entities.get(name, ())) for name in models]
+    rows = []
+    for name in models:
+        rows.append(_row(name, by_model[name], entities.get(name, ())))
     ranked = tuple(sorted(rows, key=_rank))
     return BenchTables(ranked, _difficulty(ranked))
 
@@ -301,7 +312,10 @@ def _rank(row: ModelRow) -> tuple[float, str]:
 
 
 def _row(model: str, every: Sequence[BenchTrial], entities: Sequence[float]) -> ModelRow:
-    trials = [trial for trial in every if trial.category != CONTRAST]
+    trials = []
+    for trial in every:
+        if trial.category != CONTRAST:
+            trials.append(trial)
     contrasts = [trial for trial in every if trial.category == CONTRAST]
     groups = _grouped(trials, lambda one: one.category)
     ordered: dict[str, list[BenchTrial]] = {}

@@ -56,7 +56,9 @@ def entity_match(item: Issue, answer: Answer, wanted: Format | None = None) -> f
     if isinstance(read, UnreadableError):
         return Failure(NAME, VERSION, read.reason, str(read))
     exact = {slot.name for slot in item.slots if slot.type != "string"}
-    expected = [AnswerSlot(name, _text(value)) for name, value in item.entities.items()]
+    expected = []
+    for name, value in item.entities.items():
+        expected.append(AnswerSlot(name, _text(value)))
     filled = []
     for slot in read or ():
         if slot.value.strip().lower() not in _EMPTY:
@@ -307,7 +309,9 @@ class Rounds:
 
 def answer_text(answer: Answer) -> str:
     """An answer's text, with its tool calls behind it."""
-    calls = [f"calls {call.name}({call.arguments})" for call in answer.tool_calls]
+    calls = []
+    for call in answer.tool_calls:
+        calls.append(f"calls {call.name}({call.arguments})")
     return "\n".join([*([answer.text] if answer.text else []), *calls])
 
 

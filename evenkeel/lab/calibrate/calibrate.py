@@ -165,7 +165,10 @@ def _sensitivity(
 ) -> BootstrapFigure | None:
     """Measure a metric's sensitivity to one mode; None with mean scores at fewer than two severities."""
     scores = table.scores[:, :, column]
-    conditions = [condition for condition in table.places(mode) if not np.isnan(scores[:, condition]).all()]
+    conditions = []
+    for condition in table.places(mode):
+        if not np.isnan(scores[:, condition]).all():
+            conditions.append(condition)
     if len(conditions) < _FEWEST_SEVERITIES:
         return None
     severities = [table.conditions[condition].severity for condition in conditions]

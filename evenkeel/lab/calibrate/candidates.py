@@ -118,7 +118,10 @@ def choose(goldens: Iterable[Golden], *, least_steps: int = 1) -> WorkflowGolden
     newest = sorted(newest_versions(goldens), key=lambda golden: golden.id)
     if not newest:
         raise UnfitGoldensError("no goldens; approve some with `evenkeel goldens approve`")
-    used = [golden for golden in newest if golden.retired_at is None]
+    used = []
+    for golden in newest:
+        if golden.retired_at is None:
+            used.append(golden)
     if not used:
         raise UnfitGoldensError(f"all {len(newest)} goldens are retired; approve others")
     kept = tuple(golden for golden in used if _steps(golden) >= least_steps)

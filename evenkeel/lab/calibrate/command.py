@@ -172,7 +172,10 @@ def run_calibrate(
     if not scores.metrics:
         raise UnfitGoldensError("no metric tells the degraded answers apart; take other --metrics")
     in_use = {facts.name for facts in scores.metrics}
-    encoders = [each.encoder for each in measured if each.encoder and each.facts.name in in_use]
+    encoders = []
+    for each in measured:
+        if each.encoder and each.facts.name in in_use:
+            encoders.append(each.encoder)
     with err.status("calibrating"):
         table = score_table(scores.rows, scores.metrics)
         calibration = calibrate(

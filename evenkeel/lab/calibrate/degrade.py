@@ -237,7 +237,9 @@ def _duplicated(original: Workflow, touched: int, rng: random.Random) -> Workflo
     for index, step in enumerate(original.steps):
         first.append(len(steps))
         steps += [step, step] if index in again else [step]
-    edges = [(first[before] + (before in again), first[after]) for before, after in original.edges]
+    edges = []
+    for before, after in original.edges:
+        edges.append((first[before] + (before in again), first[after]))
     return workflow(steps, [*edges, *((first[index], first[index] + 1) for index in again)])
 
 
@@ -245,7 +247,10 @@ def _added(original: Workflow, touched: int, rng: random.Random) -> Workflow:
     """Puts foreign steps into edges or behind the last; none is put in twice before all have been."""
     size = len(original.steps)
     own = {canonical_text(step) for step in original.steps}
-    free = [step for step in FOREIGN_STEPS if canonical_text(step) not in own]
+    free = []
+    for step in FOREIGN_STEPS:
+        if canonical_text(step) not in own:
+            free.append(step)
     if not free:
         raise WorkflowError("not_degradable", "the workflow has every step that could be added")
     steps = list(original.steps)
@@ -301,7 +306,9 @@ def _with_calls(
     if of_steps.mode in _OF_TEXTS:
         raise WorkflowError("tool_calls", f"tool calls cannot be {of_steps.mode}")
     # Calls are told apart by their number, as many may have the same name.
-    own = {f"call {number}": call for number, call in enumerate(answer.tool_calls)}
+    own = {}
+    for number, call in enumerate(answer.tool_calls):
+        own[f"call {number}"] = call
     degraded = of_steps.apply(sequence(own), severity, rng)
     calls = []
     for step in degraded.chain:
@@ -338,4 +345,8 @@ class Damage(NamedTuple):
     def degradations(self) -> tuple[Degradation[Answer], ...]:
         """The degradation for each of the modes, in the order of `FailureMode`."""
         every = PUBLISHED if self.published else WORKFLOWS
-        return tuple(degradation for degradation in every if degradation.mode in self.modes)
+        degradations: list[Degradation[Answer]] = []
+        for degradation in every:
+            if degradation.mode in self.modes:
+                degradations.append(degradation)
+        return tuple(degradations)

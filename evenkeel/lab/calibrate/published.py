@@ -50,7 +50,10 @@ LEAST_STEPS: Final = 5
 
 
 def _row(*figures: float) -> tuple[MeanAndDeviation, ...]:
-    return tuple(MeanAndDeviation(*figures[at : at + 2]) for at in range(0, len(figures), 2))
+    deviations: list[MeanAndDeviation] = []
+    for at in range(0, len(figures), 2):
+        deviations.append(MeanAndDeviation(*figures[at : at + 2]))
+    return tuple(deviations)
 
 
 _GRAPH: Final = PaperFigures(
@@ -173,7 +176,9 @@ def _spreads(mode: FailureMode, ways: Mapping[str, Trajectory | None]) -> Report
 
 
 def _sensitivities(calibration: Calibration, modes: Sequence[FailureMode]) -> ReportSection:
-    measured = {result.name: result.sensitivity for result in calibration.metrics}
+    measured = {}
+    for result in calibration.metrics:
+        measured[result.name] = result.sensitivity
     order = list(TABLES)
     rows = []
     for name, paper in PAPER.items():

@@ -160,7 +160,10 @@ def _shown(calibration: Calibration, ways: Sequence[Trajectory], mode: FailureMo
     for metric in calibration.metrics:
         if mode in metric.sensitivity:
             falls[metric.name] = metric.sensitivity[mode].value
-    own = [way for way in ways if way.mode is mode]
+    own = []
+    for way in ways:
+        if way.mode is mode:
+            own.append(way)
     first = sorted(own, key=lambda way: (way.metric not in watching, -falls.get(way.metric, 0.0)))[:_SERIES]
     return [way for way in own if way in first]
 

@@ -228,7 +228,10 @@ def audit(
     for metric, rated in by_metric.items():
         measured = _Metric(metric, rated, judgements, times, Random(f"{seed}:{metric}"))
         metrics.append(measured.report(analysers))
-    counted = tuple(FailureCount(*key, count) for key, count in sorted(failures.items()))
+    counts = []
+    for key, count in sorted(failures.items()):
+        counts.append(FailureCount(*key, count))
+    counted = tuple(counts)
     return AuditReport(judge, seed, tuple(metrics), len(judgements), counted)
 
 
@@ -256,7 +259,10 @@ class _Metric:
 
     def report(self, analysers: Sequence[ToneAnalyser]) -> MetricReport:
         tried = dict.fromkeys(slot.strategy for slot in self._judgements if slot.metric == self._metric)
-        ours = [strategy for strategy in Strategy if strategy in tried]
+        ours = []
+        for strategy in Strategy:
+            if strategy in tried:
+                ours.append(strategy)
         strategies = [*ours, *(name for name in tried if name not in ours)]
         plain = [self._ratings(strategy, AttackCondition.PLAIN) for strategy in strategies]
         people = [item.ratings for item in self._items]
@@ -282,7 +288,9 @@ class _Metric:
 
     def _judged(self, strategy: str, condition: AttackCondition) -> list[RatingWithReason | None]:
         """Return what the judge said of each item, None if it was not asked or failed."""
-        ratings = [self._judgements.get(RatingSlot(i.id, i.metric, strategy, condition)) for i in self._items]
+        ratings = []
+        for i in self._items:
+            ratings.append(self._judgements.get(RatingSlot(i.id, i.metric, strategy, condition)))
         return [judged if isinstance(judged, RatingWithReason) else None for judged in ratings]
 
     def _ratings(self, strategy: str, condition: AttackCondition) -> list[float | None]:
@@ -313,7 +321,10 @@ class _Metric:
             rows.append((item, mine) if item.given else (item, None))
 
         def units(people: str) -> list[Unit]:
-            return [() if mine is None else unit([*_people(item, people), mine]) for item, mine in rows]
+            units: list[Unit] = []
+            for item, mine in rows:
+                units.append(() if mine is None else unit([*_people(item, people), mine]))
+            return units
 
         return WithPeople(
             rated=sum(rating is not None for rating in ratings),

@@ -119,7 +119,10 @@ def choose_examples(items: Sequence[Item], rng: Random) -> Examples | None:
 
     Returns: None if no two items differ in their mode, so that nothing could be shown.
     """
-    rated = [item for item in items if item.given]
+    rated = []
+    for item in items:
+        if item.given:
+            rated.append(item)
     rng.shuffle(rated)
     if not rated:
         return None

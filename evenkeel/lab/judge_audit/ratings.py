@@ -88,7 +88,11 @@ class Item:
     @property
     def given(self) -> tuple[float, ...]:
         """The ratings that are there."""
-        return tuple(rating for rating in self.ratings if rating is not None)
+        ratings: list[float] = []
+        for rating in self.ratings:
+            if rating is not None:
+                ratings.append(rating)
+        return tuple(ratings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,10 @@ def _headline(report: AuditReport) -> str:
 def _tables(report: AuditReport) -> Iterator[ReportSection]:
     """Agreement, resistance and tone, a row for each metric and strategy."""
     judged = any(metric.strategies for metric in report.metrics)
-    moves = [move for move in Move if move is not Move.UNCHANGED]
+    moves = []
+    for move in Move:
+        if move is not Move.UNCHANGED:
+            moves.append(move)
     agreement: Rows = []
     with_people: Rows = []
     attacked: Rows = []

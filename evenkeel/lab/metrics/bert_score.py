@@ -122,7 +122,9 @@ class BertScore:
         return min(1.0, max(0.0, (match.f1 - self._baseline) / (1 - self._baseline)))
 
     def _refuses(self, pair: Pair) -> Failure | None:
-        counts = [len(answer.text.split()) for answer in (pair.reference, pair.candidate)]
+        counts = []
+        for answer in (pair.reference, pair.candidate):
+            counts.append(len(answer.text.split()))
         if not all(counts):
             return self._failure("no_text", "A side has no text to encode.")
         if max(counts) > _MOST_WORDS:

@@ -62,7 +62,10 @@ class JsonSimilarity:
 
     def _compare(self, trees: Trees) -> float | Failure:
         pairs = align(trees.reference, trees.candidate)
-        texts = [(pair.reference or "", pair.candidate or "") for pair in pairs if _needs_encoder(pair)]
+        texts = []
+        for pair in pairs:
+            if _needs_encoder(pair):
+                texts.append((pair.reference or "", pair.candidate or ""))
         similarities = self._meaning.similarities(texts) if texts else []
         if isinstance(similarities, Failure):
             return Failure(self.name, self.version, similarities.reason, similarities.detail)

@@ -116,7 +116,9 @@ def bleu(reference: NGrams, candidate: NGrams) -> float:
     if not reference.length or not candidate.length:
         return float(reference.length == candidate.length)
     orders = min(LONGEST_ORDER, candidate.length)
-    matches = [(reference.counts[order] & candidate.counts[order]).total() for order in range(orders)]
+    matches = []
+    for order in range(orders):
+        matches.append((reference.counts[order] & candidate.counts[order]).total())
     if not matches[0]:
         return 0.0
     logs = (

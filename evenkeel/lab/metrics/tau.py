@@ -100,7 +100,9 @@ def kendall_tau(reference: Workflow, candidate: Workflow, alignment: Alignment) 
 
     Source: Kendall 1938; appendix B.5 of WorkflowPerturb; agrees with `scipy.stats.kendalltau`.
     """
-    rank = {index: position for position, index in enumerate(reference.order)}
+    rank = {}
+    for position, index in enumerate(reference.order):
+        rank[index] = position
     positions = [rank[match.reference] for match in alignment.matched]
     coverage = len(positions) / len(reference.steps) if reference.steps else float(not candidate.steps)
     pairs = len(positions) * (len(positions) - 1) // 2

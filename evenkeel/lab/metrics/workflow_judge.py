@@ -111,7 +111,10 @@ class WorkflowJudge:
         replies = await asyncio.gather(
             *(self._judge.ask(question, vote=number) for number in range(self._calls))
         )
-        rulings = [reply.outcome for reply in replies if isinstance(reply.outcome, Ruling)]
+        rulings = []
+        for reply in replies:
+            if isinstance(reply.outcome, Ruling):
+                rulings.append(reply.outcome)
         failures = [reply.outcome for reply in replies if isinstance(reply.outcome, Failure)]
         ratings = tuple(ruling.rating for ruling in rulings)
         return JudgedWorkflow(

@@ -309,7 +309,9 @@ class RecordedEndpoint:
         recorded = self.recorded
         versions = []
         for version in recorded.versions:
-            counts = [len(recorded.samples(index, version)) for index in range(len(recorded.prompts))]
+            counts = []
+            for index in range(len(recorded.prompts)):
+                counts.append(len(recorded.samples(index, version)))
             prompts, answers = sum(map(bool, counts)), sum(counts)
             served = self._served[version]
             versions.append({"version": version, "prompts": prompts, "answers": answers, "served": served})

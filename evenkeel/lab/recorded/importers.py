@@ -99,7 +99,10 @@ class Source:
         """
         csv.field_size_limit(_LONGEST_CELL)
         reader = csv.DictReader(io.StringIO(self.text, newline=""))
-        lacking = [name for name in needed if name not in (reader.fieldnames or ())]
+        lacking = []
+        for name in needed:
+            if name not in (reader.fieldnames or ()):
+                lacking.append(name)
         if lacking:
             raise RecordingError(
                 f"{self.name}:1: the header lacks {', '.join(lacking)}; is --format right for this file?"

@@ -92,7 +92,10 @@ def entailment_label(labels: Mapping[int, str]) -> int:
 
     Raises: LocalJudgeUnavailableError if none or several may be meant.
     """
-    indices = [int(index) for index, label in labels.items() if label.lower() in {"entailment", "entail"}]
+    indices = []
+    for index, label in labels.items():
+        if label.lower() in {"entailment", "entail"}:
+            indices.append(int(index))
     if len(indices) != 1:
         named = ", ".join(labels.values())
         raise LocalJudgeUnavailableError(
@@ -122,7 +125,9 @@ class LocalJudge:
 
     def rate_now(self, pair: Pair) -> Rating:
         """Return the rating of one pair, computed in this thread."""
-        sides = [sentences(render(answer)) for answer in (pair.reference, pair.candidate)]
+        sides = []
+        for answer in (pair.reference, pair.candidate):
+            sides.append(sentences(render(answer)))
         has_calls = pair.reference.tool_calls or pair.candidate.tool_calls
         if has_calls or any(not side or len(side) > _MOST_SENTENCES for side in sides):
             return _unsure("Code, data, tables, tool calls and very long answers need another judge.")

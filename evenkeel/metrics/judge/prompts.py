@@ -113,7 +113,9 @@ class Prompt:
             swapped: Whether each candidate is shown as a reference, and the reference as the one candidate.
         """
         single, many = (CANDIDATE, REFERENCE) if swapped else (REFERENCE, CANDIDATE)
-        texts = {f"{many} {number}": text for number, text in enumerate(candidates, start=1)}
+        texts = {}
+        for number, text in enumerate(candidates, start=1):
+            texts[f"{many} {number}"] = text
         tag, system, shown = self._material(
             texts | {single: reference} if swapped else {single: reference} | texts
         )
@@ -194,11 +196,16 @@ def rubric_prompt(name: str, description: str, scale_texts: Mapping[int, str], *
         raise ValueError(f"the rubric {name} has no description")
     if len(scale_texts) < 2:  # noqa: PLR2004 - less is no scale
         raise ValueError(f"the scale of the rubric {name} has fewer than two ratings")
-    empty = [rating for rating, text in scale_texts.items() if not text.strip()]
+    empty = []
+    for rating, text in scale_texts.items():
+        if not text.strip():
+            empty.append(rating)
     if empty:
         raise ValueError(f"the rubric {name} does not say what {empty[0]} means")
     steps = tuple(sorted(scale_texts))
-    lines = [f"{step} - {' '.join(scale_texts[step].split())}" for step in reversed(steps)]
+    lines = []
+    for step in reversed(steps):
+        lines.append(f"{step} - {' '.join(scale_texts[step].split())}")
     question = (
         f'Rate the answer in one respect: "{name.replace("_", " ")}".\n\n{description.strip()}\n\n'
         "Nothing else that is good or bad about the answer matters here."

@@ -41,7 +41,10 @@ class SharedWords:
         """
         equal = equal_steps(reference, candidate).matched
         taken = {match.reference for match in equal}, {match.candidate for match in equal}
-        left = [index for index in range(len(reference.steps)) if index not in taken[0]]
+        left = []
+        for index in range(len(reference.steps)):
+            if index not in taken[0]:
+                left.append(index)
         right = [index for index in range(len(candidate.steps)) if index not in taken[1]]
         if not left or not right or len(left) * len(right) > MOST_CELLS:
             return Alignment(equal)

@@ -115,7 +115,10 @@ def _read(text: str) -> _Parts:
     for part in _SENTENCE.split(text):
         if sentence := words(part):
             sentences.append(sentence)
-    lines = [line for line in text.split("\n") if line.strip()]
+    lines = []
+    for line in text.split("\n"):
+        if line.strip():
+            lines.append(line)
     return _Parts(
         len(every),
         _twos(every),

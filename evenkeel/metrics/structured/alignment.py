@@ -196,7 +196,9 @@ def _align_sequences(left: tuple[Tree, ...], right: tuple[Tree, ...], aligned: l
         _unmatched(left_over, other, aligned)
         return
     if len(left_over) * len(other) > MOST_CELLS:
-        pairs = [ItemMatch(index, index) for index in range(min(len(left_over), len(other)))]
+        pairs = []
+        for index in range(min(len(left_over), len(other))):
+            pairs.append(ItemMatch(index, index))
     else:
         texts = [flat(item)[:_COMPARED] for item in left_over], [flat(item)[:_COMPARED] for item in other]
         pairs = best_assignment(_likeness(*texts))

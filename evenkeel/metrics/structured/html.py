@@ -93,7 +93,10 @@ def _document(root: Element) -> Tree:
 
 
 def _has_known_tag(element: Element) -> bool:
-    return any(child.tag in TAGS or _has_known_tag(child) for child in element.elements())
+    for child in element.elements():
+        if child.tag in TAGS or _has_known_tag(child):
+            return True
+    return False
 
 
 def _sections(blocks: list[_Block]) -> Tree:
@@ -135,7 +138,10 @@ def _blocks(element: Element) -> list[_Block]:
 
 
 def _holds_flow(element: Element) -> bool:
-    return any(child.tag in _FLOW or _holds_flow(child) for child in element.elements())
+    for child in element.elements():
+        if child.tag in _FLOW or _holds_flow(child):
+            return True
+    return False
 
 
 def _flow(element: Element) -> list[_Block]:
@@ -179,7 +185,10 @@ def _definitions(element: Element) -> Tree:
 def _table(element: Element) -> Tree:
     rows = []
     for row_element in _rows(element):
-        cells = [cell for cell in row_element.elements() if cell.tag in ("td", "th")]
+        cells = []
+        for cell in row_element.elements():
+            if cell.tag in ("td", "th"):
+                cells.append(cell)
         if cells:
             rows.append(cells)
     if not rows:
@@ -231,7 +240,10 @@ def _plain(text: str) -> str:
 
 def _paragraph(text: str) -> list[_Block]:
     """Return a field for each line if all lines have a key, else one scalar; nothing if it is blank."""
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    lines = []
+    for line in text.split("\n"):
+        if line.strip():
+            lines.append(line.strip())
     fields = [_field(line) for line in lines]
     keyed = [field for field in fields if field is not None]
     if lines and len(keyed) == len(fields):

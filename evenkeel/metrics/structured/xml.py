@@ -58,7 +58,11 @@ class Element:
 
     def elements(self) -> list[Element]:
         """Children that are elements."""
-        return [child for child in self.children if isinstance(child, Element)]
+        children: list[Element] = []
+        for child in self.children:
+            if isinstance(child, Element):
+                children.append(child)
+        return children
 
     def text(self) -> str:
         """Return all text within the element, in order."""

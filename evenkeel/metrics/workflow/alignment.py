@@ -53,7 +53,9 @@ def equal_steps(reference: Workflow, candidate: Workflow) -> Alignment:
 def _exact(reference: Workflow, candidate: Workflow) -> list[StepMatch]:
     # Numbers instead of texts: the library compares hashes.
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
-    left = [numbers[canonical_text(reference.steps[index])] for index in reference.order]
+    left = []
+    for index in reference.order:
+        left.append(numbers[canonical_text(reference.steps[index])])
     right = [numbers[canonical_text(candidate.steps[index])] for index in candidate.order]
     matches: list[StepMatch] = []
     used: set[int] = set()
@@ -78,5 +80,7 @@ def _exact(reference: Workflow, candidate: Workflow) -> list[StepMatch]:
 
 def arranged(matches: Iterable[StepMatch], candidate: Workflow) -> Alignment:
     """Return matches in the candidate's canonical order."""
-    rank = {index: position for position, index in enumerate(candidate.order)}
+    rank = {}
+    for position, index in enumerate(candidate.order):
+        rank[index] = position
     return Alignment(tuple(sorted(matches, key=lambda match: rank[match.candidate])))

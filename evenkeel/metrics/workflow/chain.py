@@ -80,7 +80,9 @@ def chain_f1(reference: Workflow, candidate: Workflow, alignment: Alignment) -> 
     Source: Qiao and others 2025 (WorFBench), all topological orders, where the code of WorkflowPerturb
         (appendix B.1) looks at the canonical one; the antichain by Dilworth 1950.
     """
-    rank = {index: position for position, index in enumerate(reference.order)}
+    rank = {}
+    for position, index in enumerate(reference.order):
+        rank[index] = position
     positions = [rank[match.reference] for match in alignment.matched]
     length = longest_increasing(positions)
     covered: Orders = "canonical"

@@ -180,7 +180,9 @@ def write_node_edge(written_workflow: Workflow) -> str:
     `read_node_edge` reads it back unchanged, line breaks in steps aside.
     """
     size = len(written_workflow.steps)
-    lines = [f"{number}: {' '.join(step.split())}" for number, step in enumerate(written_workflow.steps, 1)]
+    lines = []
+    for number, step in enumerate(written_workflow.steps, 1):
+        lines.append(f"{number}: {' '.join(step.split())}")
     has_before, has_after = (
         {edge.after for edge in written_workflow.edges},
         {edge.before for edge in written_workflow.edges},

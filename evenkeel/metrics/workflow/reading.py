@@ -97,7 +97,11 @@ def _items(lines: list[str], pattern: re.Pattern[str]) -> list[str]:
             items[-1].append(bullet[2] if bullet else line.strip())
         elif line.strip():
             within = False
-    return [plain for item in items if (plain := _plain(" ".join(item)))]
+    texts: list[str] = []
+    for item in items:
+        if plain := _plain(" ".join(item)):
+            texts.append(plain)
+    return texts
 
 
 def _plain(text: str) -> str:
@@ -162,7 +166,10 @@ def _read_branch(tree: Tree, depth: int) -> Workflow:
     # {"step": "…", "next": "…"} is a step by itself, {"nodes": …} a whole.
     if steps is not None and (not isinstance(steps, str) or "edges" in keys or not steps):
         return _of(steps, _first(keys, _EDGES))
-    inner = [value for value in tree.values() if not isinstance(value, str)]
+    inner = []
+    for value in tree.values():
+        if not isinstance(value, str):
+            inner.append(value)
     if len(inner) == 1 and depth < _DEEPEST and not _is_step_map(tree):
         return _read_branch(inner[0], depth + 1)
     if _is_step_map(tree):
@@ -234,7 +241,8 @@ def _node(
         named = _first(keys, words)
         if named is not None:
             edges = edges or []
-            edges += [(None, other) if turned else (other, None) for other in _names(named)]
+            for other in _names(named):
+                edges.append((None, other) if turned else (other, None))
     return node, edges
 
 

@@ -86,7 +86,10 @@ class Workflow:
     def linear(self) -> bool:
         """True if the edges allow only one order."""
         edges = set(self.edges)
-        return all(pair in edges for pair in zip(self.order, self.order[1:], strict=False))
+        for pair in zip(self.order, self.order[1:], strict=False):
+            if pair not in edges:
+                return False
+        return True
 
     @property
     def text(self) -> str:
@@ -107,7 +110,10 @@ class Workflow:
         Every step that is not in the order has another one before it.
         """
         left = set(range(len(self.steps))) - set(order)
-        before = {edge.after: edge.before for edge in self.edges if edge.before in left}
+        before = {}
+        for edge in self.edges:
+            if edge.before in left:
+                before[edge.after] = edge.before
         seen: dict[int, None] = {}
         here = min(left)
         while here not in seen:
@@ -159,7 +165,10 @@ def _topological(size: int, edges: Iterable[Edge]) -> list[int]:
     """Return the indices by Kahn's algorithm, smallest first; those on a cycle or behind it are missing."""
     before, after = neighbours(size, edges)
     waiting = [len(predecessors) for predecessors in before]
-    ready = [index for index, count in enumerate(waiting) if not count]
+    ready = []
+    for index, count in enumerate(waiting):
+        if not count:
+            ready.append(index)
     heapify(ready)
     order: list[int] = []
     while ready:

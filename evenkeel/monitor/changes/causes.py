@@ -129,7 +129,10 @@ def likely_cause(
         traffic: Traits of the traffic that differ between the two sides, each in a few words.
         differs: Whether any difference of the answers was measured.
     """
-    falls = [mark for mark in marks if mark.kind == kinds.RATINGS]
+    falls = []
+    for mark in marks:
+        if mark.kind == kinds.RATINGS:
+            falls.append(mark)
     around = _overlapping(beside, falls)
     # Without a fall there is no interval, so every mark of the change may be why.
     noticed = _overlapping(marks, falls) if falls else list(marks)
@@ -173,7 +176,10 @@ def _shown(marks: Sequence[ChangeMark], experiments: Experiments) -> dict[Cause,
     explained = renamed or kinds.PROMPT in noticed or (experiments.goldens_judged and rated_otherwise)
     if experiments.goldens == "moved" and not explained and Cause.PROVIDER not in causes:
         causes[Cause.PROVIDER] = "The goldens, which are the same questions, are answered differently."
-    panel = [mark for mark in marks if mark.kind == kinds.JUDGE_PANEL]
+    panel = []
+    for mark in marks:
+        if mark.kind == kinds.JUDGE_PANEL:
+            panel.append(mark)
     if panel:
         causes[Cause.JUDGE] = f"The judge rates its panel differently: {panel[-1].after}, {_when(panel[-1])}."
     return causes
@@ -225,7 +231,10 @@ def _evidence(
     marks: Sequence[ChangeMark], around: Sequence[ChangeMark], experiments: Experiments
 ) -> Iterator[str]:
     for kind in dict.fromkeys(mark.kind for mark in (*marks, *around)):
-        own = [mark for mark in (*marks, *around) if mark.kind == kind]
+        own = []
+        for mark in (*marks, *around):
+            if mark.kind == kind:
+                own.append(mark)
         yield f"{_named(own)}, {_when(own[0])}."
     if experiments.goldens == "moved":
         yield "Goldens: answered differently than before."
@@ -238,7 +247,10 @@ def _ruled_out(
 ) -> Iterator[str]:
     noticed = {mark.kind for mark in marks}
     names = {**kinds.NAMES, kinds.JUDGE: "the judge's name or wording"}
-    missing = [names[kind] for kind in kinds.STATED if kind not in noticed]
+    missing = []
+    for kind in kinds.STATED:
+        if kind not in noticed:
+            missing.append(names[kind])
     if missing:
         yield f"Unchanged: {listing(missing)}."
     if experiments.goldens == "same":

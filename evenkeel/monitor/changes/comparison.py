@@ -141,13 +141,20 @@ class Comparison:
     @property
     def rewordings(self) -> tuple[CellSides, ...]:
         """Cells of all perturbations but the resend."""
-        return tuple(cell for cell in self.cells if cell.perturbation != BASELINE)
+        cells: list[CellSides] = []
+        for cell in self.cells:
+            if cell.perturbation != BASELINE:
+                cells.append(cell)
+        return tuple(cells)
 
     @property
     def measured(self) -> bool:
         """True if any cell is precise enough for a difference of 30 points to show."""
         differences = (cell.content_delta.difference for cell in self.cells)
-        return any(sides is not None and sides.upper - sides.lower <= 2 * _TELLING for sides in differences)
+        for sides in differences:
+            if sides is not None and sides.upper - sides.lower <= 2 * _TELLING:
+                return True
+        return False
 
 
 # Probability with which an interval may ever miss the truth: as for cells, so that a figure has one interval.

@@ -86,7 +86,10 @@ def both_sides(reference: Reference, evidence: ReferenceEvidence) -> BothSides |
     if reference.is_vector:
         return None
     kept = sorted((*reference.former, *reference.answers), key=lambda answer: answer.at)
-    before = [answer for answer in kept if answer.at <= evidence.after]
+    before = []
+    for answer in kept:
+        if answer.at <= evidence.after:
+            before.append(answer)
     after = [answer for answer in kept if answer.at >= evidence.since]
     return BothSides(before[-1], after[0]) if before and after else None
 

@@ -231,7 +231,9 @@ def _marks_beside(record: ChangeRecord, records: Sequence[ChangeRecord]) -> list
     marks = []
     for other in records:
         if other.route == record.route and other.id != record.id:
-            marks += [mark for mark in other.marks if mark.kind in kinds.CAUSES]
+            for mark in other.marks:
+                if mark.kind in kinds.CAUSES:
+                    marks.append(mark)
     return marks
 
 

@@ -152,7 +152,10 @@ class ValueWatch(Struct):
         One that had gone before the new value came has not made room for it.
         """
         first = self.latest.index(new, max(0, len(self.latest) - LATEST))
-        earlier = [value for value in self.latest[:first] if value in self.known]
+        earlier = []
+        for value in self.latest[:first]:
+            if value in self.known:
+                earlier.append(value)
         there = sorted(value for value in set(earlier) if not _had_gone(value, earlier))
         chances = {value: self._chance(value) for value in there}
         least = min(chances, key=lambda value: chances[value], default=None)

@@ -55,7 +55,9 @@ def paired_mean(
     if not n:
         return None
     if scale != 1:
-        shares = {difference / scale: count for difference, count in counts.items()}
+        shares = {}
+        for difference, count in counts.items():
+            shares[difference / scale] = count
         mean = paired_mean(shares, alpha=alpha, beta=beta, last_look=last_look, complete=complete)
         return None if mean is None else _scaled(mean, scale)
     value = sum(difference * count for difference, count in counts.items()) / n

@@ -231,7 +231,9 @@ class _DriftRun:
 
     def to_json(self) -> list[Any]:
         """Return the run as JSON values; floats survive exactly."""
-        counts = [[*stratum, tally.trials, tally.hits] for stratum, tally in self.counts.items()]
+        counts = []
+        for stratum, tally in self.counts.items():
+            counts.append([*stratum, tally.trials, tally.hits])
         return [list(self.wealth), self.step, self.expected, self.trials, self.hits, counts]
 
     def read(self, raw: list[Any]) -> None:
@@ -372,7 +374,11 @@ class DriftAlert:
     @property
     def compared(self) -> frozenset[Stratum]:
         """The strata whose trials are compared with former ones."""
-        return frozenset(stratum for stratum in self._strata if self._is_compared(stratum))
+        compared = set()
+        for stratum in self._strata:
+            if self._is_compared(stratum):
+                compared.add(stratum)
+        return frozenset(compared)
 
     @property
     def evidence(self) -> float:

@@ -72,7 +72,10 @@ class Bets:
     table: dict[float, tuple[float, ...]] = derived(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        common = [value for value in _COMMON if self.low <= value <= self.high]
+        common = []
+        for value in _COMMON:
+            if self.low <= value <= self.high:
+                common.append(value)
         object.__setattr__(self, "table", {value: self._computed(value) for value in common})
 
     def _computed(self, observation: float, weight: float = 1.0) -> tuple[float, ...]:

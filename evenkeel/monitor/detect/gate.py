@@ -236,7 +236,10 @@ class Gate:
 
         Raises: ValueError if no measure decides.
         """
-        deciding = [measure for measure in measures if measure.decides]
+        deciding = []
+        for measure in measures:
+            if measure.decides:
+                deciding.append(measure)
         if not deciding:
             raise ValueError("no measure can fail the gate")
         self.rules = rules
@@ -397,7 +400,10 @@ class Gate:
             if self._unmeasured:
                 lost.append(_listed(self._unmeasured, f"of {self._asked} asked could not be measured"))
             return "; ".join(lost)
-        silent = [name for name in self._deciding if self._runs[name].n == 0]
+        silent = []
+        for name in self._deciding:
+            if self._runs[name].n == 0:
+                silent.append(name)
         return f"nothing is known about {', '.join(silent)}" if silent else ""
 
     def _finding(self, measure: GateMeasure) -> GateFinding:

@@ -85,7 +85,9 @@ def needed(counts: Mapping[float, float], threshold: float, alpha: float) -> int
     goal = log(1 / alpha)
 
     def reached(number: float) -> bool:
-        scaled = {difference: count * number / n for difference, count in counts.items()}
+        scaled = {}
+        for difference, count in counts.items():
+            scaled[difference] = count * number / n
         return log_evidence(scaled, threshold) >= goal
 
     if not reached(_MOST_NEEDED):

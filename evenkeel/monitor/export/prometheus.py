@@ -187,8 +187,10 @@ def _detail(report: CellReport) -> Samples:
         samples[column:]
     )
     ratings = {0: 0, 1: 0, 2: 0, 3: 0} | report.counts.ratings
-    verdicts += [Sample((*cell, str(rating or "unsure")), ratings[rating]) for rating in sorted(ratings)]
-    quality += [Sample((*cell, outcome), count) for outcome, count in sorted(report.counts.qualities.items())]
+    for rating in sorted(ratings):
+        verdicts.append(Sample((*cell, str(rating or "unsure")), ratings[rating]))
+    for outcome, count in sorted(report.counts.qualities.items()):
+        quality.append(Sample((*cell, outcome), count))
     invalid += [Sample((*cell, what), count) for what, count in sorted(report.counts.invalids.items())]
     failures += [Sample((*cell, reason), count) for reason, count in sorted(report.counts.failures.items())]
     rated.append(Sample(cell, report.counts.trials))
@@ -207,7 +209,8 @@ def _detail(report: CellReport) -> Samples:
 
 def _add_drift(samples: Samples, cell: tuple[str, ...], drift: DriftReport, alarm_log10: float) -> None:
     alert, evidence, baseline, trials, lower, upper = samples
-    alert += [Sample((*cell, side), int(drift.state == side)) for side in ("fallen", "risen")]
+    for side in ("fallen", "risen"):
+        alert.append(Sample((*cell, side), int(drift.state == side)))
     evidence.append(Sample(cell, _share(drift.evidence_log10, alarm_log10)))
     baseline.append(Sample((*cell, "no" if drift.provisional else "yes"), drift.baseline))
     trials.append(Sample(cell, drift.trials))

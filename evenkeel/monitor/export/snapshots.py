@@ -63,7 +63,10 @@ class SnapshotCollector(Collector):
 def _brief(snapshot: Snapshot) -> Snapshot:
     counters = []
     for name, labels, number in snapshot.get("counters", ()):
-        kept = {key: value for key, value in labels.items() if key != "perturbation"}
+        kept = {}
+        for key, value in labels.items():
+            if key != "perturbation":
+                kept[key] = value
         counters.append([name, kept, number])
     return {**snapshot, "counters": counters}
 

@@ -243,7 +243,9 @@ class Cell:
         for name, segment in alert.segments.named():
             if alert.segment not in {None, name} or segment.trials > alert.segments.trials / 2:
                 continue
-            differences = {(value, 1.0): count for value, count in segment.differences.items()}
+            differences = {}
+            for value, count in segment.differences.items():
+                differences[value, 1.0] = count
             excess = weighted_mean(
                 differences,
                 low=-1.0,

@@ -56,7 +56,11 @@ def segments_of(verdict: Verdict) -> dict[Dimension, str]:
         "language": origin.prompt_language,
         "tool": origin.tool,
     }
-    return {dimension: value for dimension, value in named.items() if value}
+    values: dict[Dimension, str] = {}
+    for dimension, value in named.items():
+        if value:
+            values[dimension] = value
+    return values
 
 
 def stratum_of(verdict: Verdict, judge: str) -> Stratum:

@@ -129,7 +129,10 @@ class RouteModels(Struct):
             for name in list(self.waiting):
                 if self.waiting[name][-1] <= since:
                     del self.waiting[name]
-        numbers = [number for number in self.waiting.get(model, ()) if number > since]
+        numbers = []
+        for number in self.waiting.get(model, ()):
+            if number > since:
+                numbers.append(number)
         numbers.append(self.exchanges)
         self.waiting[model] = numbers
         if len(numbers) < NEEDED:

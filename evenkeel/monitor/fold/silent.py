@@ -136,7 +136,10 @@ class ModelTests(Struct, dict=True):
         They are if they are nearer to being as like those as those were to each other than to being as unlike
         them as the answers in between.
         """
-        former = [alike for at, alike in self.former if at >= evidence.since]
+        former = []
+        for at, alike in self.former:
+            if at >= evidence.since:
+                former.append(alike)
         return bool(former) and sum(former) / len(former) > sum(open_change.alike) / 2
 
     @property

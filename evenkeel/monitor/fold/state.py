@@ -333,8 +333,15 @@ class MonitorState:
 
     def _without_traffic(self, route: str) -> list[Cell]:
         models = self._places(route)
-        alarmed = [self._cells[key] for key in sorted(self._alarmed) if key[0] == route]
-        return [cell for cell in alarmed if models.is_idle(cell.key.model)]
+        alarmed = []
+        for key in sorted(self._alarmed):
+            if key[0] == route:
+                alarmed.append(self._cells[key])
+        cells: list[Cell] = []
+        for cell in alarmed:
+            if models.is_idle(cell.key.model):
+                cells.append(cell)
+        return cells
 
     def _left(
         self, cell: Cell, reason: Literal["retired", "reversed"], logged: LoggedVerdict
@@ -490,7 +497,10 @@ class MonitorState:
         if len(self._sorted) != len(self._cells):
             self._sorted = [self._cells[key] for key in sorted(self._cells)]
         retired = self._retired()
-        return [self._report(cell, retired=cell.key.parts[:2] in retired) for cell in self._sorted]
+        reports: list[CellReport] = []
+        for cell in self._sorted:
+            reports.append(self._report(cell, retired=cell.key.parts[:2] in retired))
+        return reports
 
     def _retired(self) -> set[tuple[str, str]]:
         retired = set()

@@ -158,7 +158,10 @@ class IncidentBook:
             return None
         known = explained.marks if explained.stated else ()
         kinds_known = {mark.kind for mark in known}
-        more = [mark for mark in marks if mark.kind not in kinds_known]
+        more = []
+        for mark in marks:
+            if mark.kind not in kinds_known:
+                more.append(mark)
         return IncidentCause(explained, change, (*known, *more)[:MOST_MARKS]) if more else None
 
     def follow(self, route: str, at: float) -> IncidentCause | None:
@@ -219,7 +222,10 @@ _GONE_BACK: Final = frozenset(("reversed", "retired"))
 
 def _may_explain(marks: tuple[ChangeMark, ...], incident: Incident) -> bool:
     """Return whether a change may explain an incident: not if it came much later or left its model."""
-    left = {mark.before for mark in marks if mark.kind == kinds.MODEL}
+    left = set()
+    for mark in marks:
+        if mark.kind == kinds.MODEL:
+            left.add(mark.before)
     if incident.opened_at < marks[0].at - _EARLY_S:
         return False
     return all(part.raised.model not in left for part in incident.up)

@@ -235,7 +235,10 @@ class Incident:
 
         Answers that shift less often than they did hold nothing open beside other alerts.
         """
-        up = [part for part in self.parts if part.over is None]
+        up = []
+        for part in self.parts:
+            if part.over is None:
+                up.append(part)
         if all(part.effect == "steadier" for part in self.parts):
             return up
         return [part for part in up if part.effect != "steadier"]
@@ -261,7 +264,11 @@ class Incident:
     @property
     def stated(self) -> tuple[ChangeMark, ...]:
         """Marks that may be why: names of models, prompts, parameters, judge and its panel."""
-        return tuple(mark for mark in self.marks if mark.kind in kinds.CAUSES)
+        marks: list[ChangeMark] = []
+        for mark in self.marks:
+            if mark.kind in kinds.CAUSES:
+                marks.append(mark)
+        return tuple(marks)
 
     @property
     def from_the_start(self) -> bool:
@@ -287,7 +294,10 @@ class Incident:
     @property
     def present(self) -> list[Part]:
         """Alerts that are up; if a change to another model came in vain, only those of the latest model."""
-        came = [mark.after for mark in self.in_vain if mark.kind == kinds.MODEL]
+        came = []
+        for mark in self.in_vain:
+            if mark.kind == kinds.MODEL:
+                came.append(mark.after)
         parts: list[Part] = []
         for part in self.up:
             if not came or part.raised.model in {came[-1], ""}:

@@ -46,7 +46,9 @@ def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERD
     offset, scanned = event.offset + 1, 0
     while offset > 0 and len(verdicts) < wanted and scanned < _MOST_SCANNED:
         stretch = log.read_before(offset, _AT_ONCE, narrow)
-        verdicts += [logged for logged in stretch.verdicts if _counts(logged, event)]
+        for logged in stretch.verdicts:
+            if _counts(logged, event):
+                verdicts.append(logged)
         offset, scanned = stretch.reached, scanned + max(1, stretch.looked_at)
     return verdicts[:wanted]
 

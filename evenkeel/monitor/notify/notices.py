@@ -167,7 +167,11 @@ class Notice:
     @property
     def shown(self) -> tuple[NoticeExample, ...]:
         """Examples that can be opened."""
-        return tuple(example for example in self.examples if example.url)
+        examples: list[NoticeExample] = []
+        for example in self.examples:
+            if example.url:
+                examples.append(example)
+        return tuple(examples)
 
     @property
     def links(self) -> tuple[tuple[str, str], ...]:
@@ -345,7 +349,10 @@ class Writer:
         return _capitalized(facts_listed)
 
     def _rewordings(self, incident: Incident) -> list[str]:
-        parts = [part for part in incident.present if part.raised.what == "excess"]
+        parts = []
+        for part in incident.present:
+            if part.raised.what == "excess":
+                parts.append(part)
         if not parts:
             return []
         gravest = [part for part in parts if part.effect == incident.effect]
@@ -378,7 +385,9 @@ class Writer:
         """
         cells = {(part.raised.route, part.raised.model) for part in parts}
         parts = by_themselves(parts, lambda part: part.raised.perturbation)
-        affected = {(part.raised.route, part.raised.model, part.raised.perturbation) for part in parts}
+        affected = set()
+        for part in parts:
+            affected.add((part.raised.route, part.raised.model, part.raised.perturbation))
         groups = all(together_count(name) > 1 for *_, name in affected)
         others = []
         for report in self._reports():
@@ -409,7 +418,10 @@ class Writer:
         return []
 
     def _drifted(self, incident: Incident) -> list[str]:
-        parts = [part for part in incident.up if part.raised.what == "drift"]
+        parts = []
+        for part in incident.up:
+            if part.raised.what == "drift":
+                parts.append(part)
         if not parts:
             return []
         return [*self._drift("resends", parts), *self._drift("rewordings", parts)]

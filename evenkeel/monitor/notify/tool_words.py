@@ -28,7 +28,10 @@ def tool_changes(report: ToolReport) -> list[str]:
 
 def largest_change(reports: Sequence[ToolReport]) -> str:
     """Return the most frequent change of several cells in words; "" if none is more frequent than chance."""
-    changed = [report for report in reports if tool_changes(report)]
+    changed = []
+    for report in reports:
+        if tool_changes(report):
+            changed.append(report)
     if not changed:
         return ""
     return tool_changes(max(changed, key=_share_beyond_control))[0]

@@ -96,7 +96,10 @@ class QuietTraffic:
         cells = []
         for trials in self._cells.values():
             # Not every trial has every measure: quality is known of shifted answers only.
-            losses = [trial[measure] for trial in trials if measure in trial]
+            losses = []
+            for trial in trials:
+                if measure in trial:
+                    losses.append(trial[measure])
             if len(losses) >= _FEWEST_OF_CELL:
                 cells.append(losses)
         return [_upper_end(losses, _ERROR_RATE / len(cells)) for losses in cells]
@@ -104,7 +107,9 @@ class QuietTraffic:
 
 def _upper_end(losses: Sequence[float], alpha: float) -> float:
     """Return the one-sided upper end of a mean: Student's, of the means of blocks in a row."""
-    blocks = [fmean(losses[at : at + _BLOCK]) for at in range(0, len(losses) - _BLOCK + 1, _BLOCK)]
+    blocks = []
+    for at in range(0, len(losses) - _BLOCK + 1, _BLOCK):
+        blocks.append(fmean(losses[at : at + _BLOCK]))
     reach = float(stdtrit(len(blocks) - 1, 1 - alpha)) * stdev(blocks) / sqrt(len(blocks))
     # Where nothing ever happened the blocks do not spread: the rule of three.
     return fmean(losses) + max(reach, _OF_THREE / len(losses))

@@ -267,14 +267,21 @@ def _saved(incumbent: SideFigures, candidate: SideFigures) -> float | None:
 
 def _saved_outside(segment: SegmentFigures, pairs: Iterable[ChallengePair]) -> float | None:
     """Return the dollars that a request outside a segment costs less with the candidate."""
-    outside = [pair for pair in pairs if not segment.holds(pair)]
+    outside = []
+    for pair in pairs:
+        if not segment.holds(pair):
+            outside.append(pair)
     return _saved(_side([pair.again for pair in outside]), _side([pair.candidate for pair in outside]))
 
 
 def _known(
     difference: Callable[[ChallengePair], float | None], pairs: Iterable[ChallengePair]
 ) -> list[float]:
-    return [value for value in map(difference, pairs) if value is not None]
+    values: list[float] = []
+    for value in map(difference, pairs):
+        if value is not None:
+            values.append(value)
+    return values
 
 
 def _places(
@@ -313,7 +320,10 @@ def _order_changed(pairs: Iterable[ChallengePair]) -> Iterable[bool]:
 
 
 def _side(answers: Sequence[ChallengeAnswer]) -> SideFigures:
-    made = [answer for answer in answers if not answer.failure]
+    made = []
+    for answer in answers:
+        if not answer.failure:
+            made.append(answer)
     prices = [answer.dollars for answer in made if answer.dollars is not None]
     return SideFigures(
         answers=len(made),
@@ -332,12 +342,18 @@ def _side(answers: Sequence[ChallengeAnswer]) -> SideFigures:
 
 
 def _median(values: Iterable[float | None]) -> float | None:
-    values_known = [value for value in values if value is not None]
+    values_known = []
+    for value in values:
+        if value is not None:
+            values_known.append(value)
     return median(values_known) if values_known else None
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    values_known = [value for value in values if value is not None]
+    values_known = []
+    for value in values:
+        if value is not None:
+            values_known.append(value)
     return fmean(values_known) if values_known else None
 
 

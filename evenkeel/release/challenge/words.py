@@ -72,7 +72,10 @@ def headline(challenge: Challenge, figures: ChallengeFigures) -> str:
         failed = reasons(figures.candidate_side.failures)
         named = f" ({failed})" if failed else ""
         why.append(f"more of its answers are of no use{named}, {_over(figures.unusable, challenge.worse)}")
-    segments = [reason for reason in decision.because if reason not in _OPEN]
+    segments = []
+    for reason in decision.because:
+        if reason not in _OPEN:
+            segments.append(reason)
     # Where the whole loses, the parts that show it as well add nothing.
     if segments and WORSE not in decision.because:
         why.append(f"its answers are worse for {listing(segments)}")
@@ -163,7 +166,10 @@ def _contents(differs: Estimate | None) -> str:
 def _open(challenge: Challenge, figures: ChallengeFigures) -> str:
     """Return what is not known yet, and for how long about."""
     because = figures.decision.because
-    why = [_OPEN[reason] for reason in because if reason in _OPEN]
+    why = []
+    for reason in because:
+        if reason in _OPEN:
+            why.append(_OPEN[reason])
     segments = [reason for reason in because if reason not in _OPEN]
     if segments:
         why.append(f"whether its answers are worse for {listing(segments)}")

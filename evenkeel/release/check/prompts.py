@@ -42,7 +42,10 @@ def read_prompts(text: str, rows: Sequence[Mapping[str, Any]] | None, where: str
         raise InputError(f"{where}: holds no {{{{variable}}}}, so --inputs has nothing to fill; name one")
     views: list[PromptView] = []
     for number, row in enumerate(rows, start=1):
-        missing = [name for name in named if name not in row]
+        missing = []
+        for name in named:
+            if name not in row:
+                missing.append(name)
         if missing:
             raise InputError(
                 f"--inputs, row {number}: has no value for {missing[0]}; it has {', '.join(row)}"

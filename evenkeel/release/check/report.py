@@ -111,7 +111,10 @@ def _said(figures: tuple[CategoryFigures, ...]) -> str:
     """Return where the categories of an arm stand."""
     sentences: list[str] = []
     for standing in ("over", "unknown", "within"):
-        named = [_label(each.category) for each in figures if each.standing == standing]
+        named = []
+        for each in figures:
+            if each.standing == standing:
+                named.append(_label(each.category))
         if named:
             sentences.append(f"{listing(named)} {_WORDS_FOR[standing]}")
     return "; ".join(sentences) or "nothing was measured"
@@ -263,7 +266,9 @@ def _compared(outcome: CheckOutcome) -> ReportSection:
 def _switch(outcome: CheckOutcome, first: str, second: str) -> str:
     """Say whether the second may take the place of the first."""
     assert outcome.switch is not None
-    names = [name if name == "answers" else f"fragility ({_label(name)})" for name in outcome.switch.because]
+    names = []
+    for name in outcome.switch.because:
+        names.append(name if name == "answers" else f"fragility ({_label(name)})")
     limit = number(100 * outcome.options.limit, 1).removesuffix(".0")
     wrong = f"(wrong with {percent(ERROR_RATE)})"
     match outcome.switch.answer:
@@ -509,5 +514,8 @@ def as_junit(outcome: CheckOutcome) -> str:
 
 def category_order(names: list[str]) -> list[str]:
     """Return the categories of rewordings in the order of the reports."""
-    rewordings = [name for name in names if name != CONTRAST]
+    rewordings = []
+    for name in names:
+        if name != CONTRAST:
+            rewordings.append(name)
     return sorted(rewordings, key=lambda name: (category_named(name).order, name))

@@ -122,7 +122,10 @@ class VariantMaker:
         made = await self._rewording(category, view, round_number, chance)
         if isinstance(made, Variant):
             return made
-        others = [text for text in self.others if text.strip() != question.text.strip()]
+        others = []
+        for text in self.others:
+            if text.strip() != question.text.strip():
+                others.append(text)
         kind, texts = ("input", others) if others else ("question", OTHER_QUESTIONS)
         return Variant(
             category, f"{CONTRAST}.{kind}", view.with_texts({question.index: chance.choice(texts)})
@@ -255,7 +258,10 @@ def _difference(moved: Sequence[bool | None]) -> float | None:
     Args:
         moved: Whether the answers of the arms differ, then whether each arm's resend does.
     """
-    moves = [float(each) for each in moved if each is not None]
+    moves = []
+    for each in moved:
+        if each is not None:
+            moves.append(float(each))
     if len(moves) < len(moved):
         return None
     between, *within = moves

@@ -80,7 +80,10 @@ class CheckOutcome:
     @property
     def settled(self) -> bool:
         """Return whether every category that applies is within or over its limit, and one does."""
-        open_categories = [figures for figures in self._measured if figures.standing not in _SETTLED]
+        open_categories = []
+        for figures in self._measured:
+            if figures.standing not in _SETTLED:
+                open_categories.append(figures)
         return not self.nothing_measured and not open_categories
 
     @property
@@ -96,7 +99,10 @@ class CheckOutcome:
     @property
     def nothing_measured(self) -> bool:
         """Return whether no rewording has an outcome: a passed check would mean nothing."""
-        return all(trial.failure or trial.category == CONTRAST for trial in self.trials)
+        for trial in self.trials:
+            if not (trial.failure or trial.category == CONTRAST):
+                return False
+        return True
 
     @property
     def _measured(self) -> list[CategoryFigures]:
@@ -182,7 +188,9 @@ class _Book:
             applies = any(self.of(arm, category) for arm in self._options.models)
             if rounds and not applies:
                 continue
-            standings = [self.figures(arm, category).standing for arm in self._options.models]
+            standings = []
+            for arm in self._options.models:
+                standings.append(self.figures(arm, category).standing)
             undecided = len(self._options.models) > 1 and self.comparison(category).more_fragile == "unknown"
             if undecided or any(standing in ("unknown", "unmeasured") for standing in standings):
                 open_ones.append(category)

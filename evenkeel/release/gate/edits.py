@@ -34,7 +34,10 @@ class NewSystemPrompt:
 
     def __call__(self, view: PromptView) -> PromptView | Failure:
         """The prompt with the one system message replaced."""
-        indices = [segment.index for segment in view.segments if segment.role in _SYSTEM]
+        indices = []
+        for segment in view.segments:
+            if segment.role in _SYSTEM:
+                indices.append(segment.index)
         if len(indices) != 1:
             what = "no system message" if not indices else f"{len(indices)} system texts"
             return _does_not_fit(f"the request has {what}, so there is not one to replace")

@@ -94,7 +94,9 @@ def document(noise: float, rules: GateRules, *, measures: int, goldens: int, clu
     for excess in (0.0, *_EXCESSES):
         if excess + noise < 1:
             name = f"{round(100 * excess)} points worse: found" if excess else "equal: passes"
-            shares = [chances(noise, excess, size, rules, measures=measures) for size in sizes]
+            shares = []
+            for size in sizes:
+                shares.append(chances(noise, excess, size, rules, measures=measures))
             rows.append((name, *(share.regression if excess else share.passed for share in shares)))
     columns = (Column("Candidate"), *(Column(number(size), FigureForm.PERCENT) for size in sizes))
     yours = f"Your {count(goldens, 'golden')} form {count(clusters, 'cluster')}, which is what counts."

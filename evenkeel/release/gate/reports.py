@@ -69,7 +69,10 @@ STATES: Final = {"regression": "regression", "pass": "pass", "not_settled": "not
 
 def verdict_words(report: GateReport) -> str:
     """Return the verdict in capitals; in the words for similarity alone where that is what decided."""
-    deciding = [finding for finding in report.findings if finding.measure.decides]
+    deciding = []
+    for finding in report.findings:
+        if finding.measure.decides:
+            deciding.append(finding)
     if report.verdict is GateVerdict.REGRESSION:
         deciding = [finding for finding in deciding if finding.state == "regression"]
         by_similarity = all(finding.measure.name == DIFFERS for finding in deciding)
@@ -82,7 +85,10 @@ def verdict_words(report: GateReport) -> str:
 def headline(report: GateReport) -> str:
     """The verdict and its reason in one sentence."""
     word = verdict_words(report)
-    deciding = [finding for finding in report.findings if finding.measure.decides]
+    deciding = []
+    for finding in report.findings:
+        if finding.measure.decides:
+            deciding.append(finding)
     if report.verdict is GateVerdict.COULD_NOT_MEASURE:
         return f"{word}: {report.reason}."
     if not report.settled:
@@ -107,7 +113,10 @@ def headline(report: GateReport) -> str:
 
 def _look(findings: Sequence[GateFinding]) -> str:
     """Name the look that decided: "" for evidence on the way, else the exact test and its p-value."""
-    tested = [finding.p_value for finding in findings if finding.p_value is not None]
+    tested = []
+    for finding in findings:
+        if finding.p_value is not None:
+            tested.append(finding.p_value)
     if not tested:
         return ""
     return f"; decided by the last look, an exact test of all goldens ({_p(max(tested))})"
@@ -289,7 +298,10 @@ def diff(approved: Answer, answer: Answer) -> Iterator[str]:
 
 
 def _sentences(answer: Answer) -> list[str]:
-    sentences = [part.strip() for part in _SENTENCE_END.split(answer.text) if part.strip()]
+    sentences = []
+    for part in _SENTENCE_END.split(answer.text):
+        if part.strip():
+            sentences.append(part.strip())
     return [*sentences, *(f"calls {call.name}({call.arguments})" for call in answer.tool_calls)]
 
 

@@ -491,7 +491,10 @@ async def _decided(
     confirm: Confirm,
 ) -> GateOutcome:
     answers, costs, sides = Answers(database), Costs(options.most_usd), options.sides
-    asked = [task for task in ordered if isinstance(task, SideTask)]
+    asked = []
+    for task in ordered:
+        if isinstance(task, SideTask):
+            asked.append(task)
     async with AsyncExitStack() as services:
         with err.status("loading metrics"):
             raters = await services.enter_async_context(options.raters(database))

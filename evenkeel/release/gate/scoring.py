@@ -51,7 +51,10 @@ def rated_breaches(judgement: Judgement) -> dict[str, Breached]:
     # An answer that ignores the form asked for is of no use, whatever it says.
     if judgement.invalid:
         return {CONTENT_SHIFT: True, QUALITY_CHANGE: True}
-    directions = [score.direction for score in judgement.quality if score.changed]
+    directions = []
+    for score in judgement.quality:
+        if score.changed:
+            directions.append(score.direction)
     changed: Breached = any(direction != "better" for direction in directions)
     if not changed and judgement.failures:
         changed = judgement.failures[0]

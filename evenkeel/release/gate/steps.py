@@ -33,7 +33,10 @@ def step_change(pair: Pair) -> str:
     alignment = equal_steps(reference, candidate)
     kept = {match.reference for match in alignment.matched}
     paired = {match.candidate for match in alignment.matched}
-    gone = [step for index, step in enumerate(reference.steps) if index not in kept]
+    gone = []
+    for index, step in enumerate(reference.steps):
+        if index not in kept:
+            gone.append(step)
     new = [step for index, step in enumerate(candidate.steps) if index not in paired]
     if gone and not new:
         return "missing"

@@ -386,7 +386,10 @@ class _Line:
         return path
 
     def _request(self, path: str) -> str | None:
-        members = [name for name in _ASKED if self.cells.get(name) is not None]
+        members = []
+        for name in _ASKED:
+            if self.cells.get(name) is not None:
+                members.append(name)
         if not members:
             return None
         if len(members) > 1:

@@ -130,7 +130,10 @@ class GoldenReplayer:
 
     def _goldens(self, route: str) -> tuple[Golden, ...]:
         """Return up to `most` goldens with a request, by hash of id: the same ones in every run."""
-        goldens = [golden for golden in self.store.select(route=route) if golden.request is not None]
+        goldens = []
+        for golden in self.store.select(route=route):
+            if golden.request is not None:
+                goldens.append(golden)
         goldens.sort(key=lambda golden: hashlib.sha256(golden.id.encode("utf-8", "replace")).digest())
         return tuple(goldens[: self.most])
 
@@ -149,7 +152,10 @@ class GoldenReplayer:
                 view = PromptView.parse(exchange.request.encode("utf-8", "surrogatepass"), api=api)
             except UnreadablePrompt:
                 continue
-            texts = [segment.text for segment in view.segments if segment.role in _SYSTEM]
+            texts = []
+            for segment in view.segments:
+                if segment.role in _SYSTEM:
+                    texts.append(segment.text)
             return texts[0] if len(texts) == 1 and texts[0].strip() else None
         return None
 
@@ -167,7 +173,10 @@ class GoldenReplayer:
         """Return tasks for goldens approved under another prompt version, with the current system message."""
         if today.system is None:
             return {}
-        stale = [golden for golden in goldens if golden.prompt_version != today.prompt_version]
+        stale = []
+        for golden in goldens:
+            if golden.prompt_version != today.prompt_version:
+                stale.append(golden)
         side = self._side(route, today, NewSystemPrompt(today.system))
         # A golden without a system message to replace is replayed unchanged: its prompt is all input.
         edited = {}
@@ -232,7 +241,10 @@ class GoldenReplayer:
 
 def result_of(key: str, scored: ScoredAnswer) -> GoldenResult:
     """Return the result for a golden: its breaches and scores, or the first failure if nothing was scored."""
-    breaches = {name: breach for name, breach in scored.breaches.items() if isinstance(breach, bool)}
+    breaches = {}
+    for name, breach in scored.breaches.items():
+        if isinstance(breach, bool):
+            breaches[name] = breach
     judgement = scored.judgement
     scores: dict[str, float] = {}
     if judgement.rating is not None:

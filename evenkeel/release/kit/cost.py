@@ -88,7 +88,10 @@ class Costs:
 
     def expenses(self) -> dict[str, Spend]:
         """Spent in this run, by payee."""
-        return {payee: Spend(account.tokens, account.usd) for payee, account in self.accounts.items()}
+        spends: dict[str, Spend] = {}
+        for payee, account in self.accounts.items():
+            spends[payee] = Spend(account.tokens, account.usd)
+        return spends
 
     @property
     def usd(self) -> float:

@@ -47,7 +47,11 @@ class DatasetRow:
     def values(self) -> Cells:
         """Return the values for the variables of a template, out of the envelope around them."""
         cells_read = self.cells if self._inside is None else self._inside
-        return {name: value for name, value in cells_read.items() if not name.startswith(_PRIVATE)}
+        values = {}
+        for name, value in cells_read.items():
+            if not name.startswith(_PRIVATE):
+                values[name] = value
+        return values
 
     @property
     def prompt(self) -> object | None:

@@ -135,7 +135,9 @@ class Table:
         """The rows as they are written."""
         written_rows = []
         for row in self.rows:
-            cells = [column.cell(value) for column, value in zip(self.columns, row, strict=True)]
+            cells = []
+            for column, value in zip(self.columns, row, strict=True):
+                cells.append(column.cell(value))
             written_rows.append(tuple(cells))
         return written_rows
 
@@ -228,7 +230,10 @@ class Document:
 
     def sections_for(self, rendering: Rendering) -> list[ReportSection]:
         """The sections that a rendering shows, those without a block left out."""
-        shown = [section.for_rendering(rendering) for section in self.sections if rendering in section.on]
+        shown = []
+        for section in self.sections:
+            if rendering in section.on:
+                shown.append(section.for_rendering(rendering))
         return [section for section in shown if section.blocks]
 
 

@@ -136,7 +136,10 @@ def by_name(
     chosen: dict[str, Perturbation] = {}
     for pattern in patterns:
         wanted = pattern if "." in pattern or "*" in pattern else f"{pattern}.*"
-        matching = [name for name in names if fnmatch.fnmatchcase(name, wanted)]
+        matching = []
+        for name in names:
+            if fnmatch.fnmatchcase(name, wanted):
+                matching.append(name)
         if not matching:
             raise ValueError(f"unknown perturbation {pattern!r}: {_hint(pattern, names)}")
         chosen.update((name, names[name]) for name in matching)

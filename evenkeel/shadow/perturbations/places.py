@@ -201,7 +201,10 @@ def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
         or code that the answer is to complete.
     """
     slot = view.last_user_slot
-    own = [segment for segment in view.segments if segment.slot == slot]
+    own = []
+    for segment in view.segments:
+        if segment.slot == slot:
+            own.append(segment)
     if slot is None or not own:
         return NotApplicable("no_user_slot", "the prompt holds no text of a user to add the request to")
     text = "".join(segment.text for segment in own)

@@ -123,7 +123,10 @@ def _places(text: str) -> Iterator[re.Match[str]]:
 def _rewrite(match: re.Match[str], rng: random.Random) -> str | None:
     kind = match.lastgroup
     assert kind is not None  # every alternative is named
-    choices = [choice for choice in _CHOICES[kind] if choice != match[0]]
+    choices = []
+    for choice in _CHOICES[kind]:
+        if choice != match[0]:
+            choices.append(choice)
     ends_line = _AT_LINE_END.match(match.string, match.end()) is not None
     if "question" in kind and ends_line and _asks(match.string, match.start()):
         choices.append("")

@@ -103,7 +103,10 @@ class Tone:
 
         Raises: ValueError for an unknown tone, or none.
         """
-        unknown = [tone for tone in tones if tone not in TONES]
+        unknown = []
+        for tone in tones:
+            if tone not in TONES:
+                unknown.append(tone)
         if unknown or not tones:
             raise ValueError(f"unknown tone {unknown[0] if unknown else ''!r}: known are {', '.join(TONES)}")
         self._by = by
@@ -153,7 +156,10 @@ def _asks_about_manner(segment: Segment) -> bool:
     if segment.source != "typed":
         return False
     # A ticket with the line "urgency: 2" asks nothing.
-    return any(asks(line) and about_manner().search(line) for line in segment.text.splitlines())
+    for line in segment.text.splitlines():
+        if asks(line) and about_manner().search(line):
+            return True
+    return False
 
 
 def _by_rule(
@@ -251,7 +257,10 @@ def _inside(language: str, tone: str) -> re.Pattern[str] | None:
     manner = MANNERS[language][tone]
     spaceless = language in SPACELESS
     edges = ("", "") if spaceless else (r"(?<![\w'’\-])", r"(?![\w'’\-])")
-    anywhere = [key for key in manner.swaps if key[0] != "^"]
+    anywhere = []
+    for key in manner.swaps:
+        if key[0] != "^":
+            anywhere.append(key)
     starting = [key[1:] for key in manner.swaps if key[0] == "^"]
     phrases = [
         *_phrases(starting, r"(?:\A|(?<=[.!?]\s)|(?<=\n))", edges[1]),

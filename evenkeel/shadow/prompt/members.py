@@ -89,5 +89,8 @@ def may_be_limited(members: Iterable[Member]) -> bool:
 def counted(keys: Iterable[str]) -> list[str]:
     """Return the sorted counter labels of the members left out, from a set of about forty names."""
     # How a stream is cut is no loss that anybody asks about.
-    lost = {key for key in keys if key != STREAM_OPTIONS}
+    lost = set()
+    for key in keys:
+        if key != STREAM_OPTIONS:
+            lost.add(key)
     return sorted({key if key in _OFTEN_LEFT_OUT else OTHER for key in lost})

@@ -62,7 +62,10 @@ def parameters_of(view: PromptView) -> str:
 
     Returns: below 1,000 characters; "none" if the request asks for nothing.
     """
-    parameters = {name: value for name, value in _found(view) if value}
+    parameters = {}
+    for name, value in _found(view):
+        if value:
+            parameters[name] = value
     return " ".join(f"{name}={parameters[name]}" for name in sorted(parameters)) or NO_PARAMETERS
 
 
@@ -88,7 +91,10 @@ def _form(value: Any) -> str:
     if not isinstance(value, dict):
         return _value(value)
     kind = _value(value.get("type"))
-    schema = {key: item for key, item in value.items() if key != "type"}
+    schema = {}
+    for key, item in value.items():
+        if key != "type":
+            schema[key] = item
     return f"{kind}:{_hash(schema)}" if schema else kind
 
 

@@ -189,7 +189,9 @@ def _names_remote_content(view: PromptView) -> bool:
         if isinstance(value, list):
             waiting += [(key, item) for item in value]
         elif isinstance(value, dict) and not str(value.get("type")).endswith(_RECORDS):
-            waiting += [member for member in value.items() if not _is_text(value, *member)]
+            for member in value.items():
+                if not _is_text(value, *member):
+                    waiting.append(member)
         elif not isinstance(value, dict) and _is_remote(key, value):
             return True
     return False

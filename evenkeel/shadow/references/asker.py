@@ -165,7 +165,10 @@ class ReferenceAsker:
             states = self._store.states()
         due = []
         for route, standing in self._standing.items():
-            own = [state for state in states if state.route == route]
+            own = []
+            for state in states:
+                if state.route == route:
+                    own.append(state)
             if not own or now < standing.paused_until:
                 continue
             before = self._store.asked(route)

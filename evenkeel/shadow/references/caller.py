@@ -88,7 +88,9 @@ class ReferenceCaller:
 
     def _quote(self, reference: Reference, view: PromptView, models: Iterable[str | None]) -> Quote:
         """Quote an answer as long as the longest of the earlier ones."""
-        answers = [answer.answer for answer in (*reference.answers, *reference.former)]
+        answers = []
+        for answer in (*reference.answers, *reference.former):
+            answers.append(answer.answer)
         prompt_tokens = max((answer.prompt_tokens or 0 for answer in answers), default=0)
         completion_tokens = max(
             (answer.completion_tokens or estimate_tokens(answer.text) for answer in answers), default=0

@@ -220,7 +220,11 @@ class ReferenceKeeper:
         return None
 
     def _of_route(self, route: str) -> list[ReferenceState]:
-        return [state for state in self._states if state.route == route]
+        states: list[ReferenceState] = []
+        for state in self._states:
+            if state.route == route:
+                states.append(state)
+        return states
 
     def _likeness(self, sketch: Sequence[int], others: Iterable[ReferenceState]) -> float:
         """Return how like a prompt is to the most similar one of some references, 0 without any."""
@@ -236,7 +240,11 @@ class ReferenceKeeper:
 def _own(of_route: Sequence[ReferenceState], original: Original) -> list[ReferenceState]:
     """The references of the exchange's own set."""
     model = named(original.view.model or "")
-    return [state for state in of_route if state.requested_model == model]
+    states: list[ReferenceState] = []
+    for state in of_route:
+        if state.requested_model == model:
+            states.append(state)
+    return states
 
 
 def _most(of_route: Sequence[ReferenceState], own: Sequence[ReferenceState]) -> int:

@@ -153,7 +153,10 @@ def next_round(
         affordable = int((pace.usd_per_day - asked.usd) / call_usd)
     elif pace.usd_per_day is not None and asked.usd >= pace.usd_per_day:
         affordable = 0
-    able = [state for state in states if _is_asked(state, seen, now)]
+    able = []
+    for state in states:
+        if _is_asked(state, seen, now):
+            able.append(state)
     if affordable <= 0 or not able or pace.calls_per_day == 0:
         return None
     if asked.burst_left:
@@ -187,7 +190,10 @@ def _of_burst(able: Sequence[ReferenceState], asked: AskedToday) -> tuple[str, .
 def _in_turn(
     able: Sequence[ReferenceState], asked: AskedToday, pace: Pace, now: float, affordable: int
 ) -> Round | None:
-    young = [state for state in able if state.answers < FULL]
+    young = []
+    for state in able:
+        if state.answers < FULL:
+            young.append(state)
     left = min(pace.calls_per_day - asked.calls, affordable)
     fillable = asked.spare > 0 or (left > 0 and asked.fills < _FILL_SHARE * pace.calls_per_day)
     if young and fillable:

@@ -150,7 +150,9 @@ def _p_value(sides: Sequence[_Sides], level: float) -> float:
     """Return the chance that random answers differ as much as the new ones; 1 if it is plainly not small."""
     seed = blake2b("\0".join(f"{side.reference.id} {side.answers[-1].at!r}" for side in sides).encode())
     rng = np.random.default_rng(int.from_bytes(seed.digest()[:8], "big"))
-    labels = [np.array([[0.0] * side.old + [1.0] * side.new]) for side in sides]
+    labels = []
+    for side in sides:
+        labels.append(np.array([[0.0] * side.old + [1.0] * side.new]))
     seen = sum(float(side.gaps(label)[0]) for side, label in zip(sides, labels, strict=True)) - _SAME
     if int((_drawn(sides, _FIRST, rng) >= seen).sum()) > _PROMISING:
         return 1.0

@@ -27,7 +27,10 @@ def sketch_of(view: PromptView) -> tuple[int, ...]:
     Words are those of users and documents; those of the application's template count only where there are no
     others. Source: Broder 1997, for the smallest hashes.
     """
-    texts = [segment.text for segment in view.segments if segment.kind == "input"]
+    texts = []
+    for segment in view.segments:
+        if segment.kind == "input":
+            texts.append(segment.text)
     text = "\n".join(texts) or view.text
     if len(text) > 2 * _SKETCHED:
         text = f"{text[:_SKETCHED]}\n{text[-_SKETCHED:]}"

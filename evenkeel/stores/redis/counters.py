@@ -96,4 +96,8 @@ class RedisCounterStore:
 
     def _mine(self, by_source: dict[bytes, bytes]) -> dict[bytes, bytes]:
         prefix = self._group.encode()
-        return {name: body for name, body in by_source.items() if name.startswith(prefix)}
+        bodies: dict[bytes, bytes] = {}
+        for name, body in by_source.items():
+            if name.startswith(prefix):
+                bodies[name] = body
+        return bodies

@@ -95,7 +95,9 @@ class RedisDocuments:
         else:
             last = -1 if limit is None else limit - 1
             order = self.place(collection, "order")
-            names = [text(name) for name in self._store.client.zrevrange(order, 0, last)]
+            names = []
+            for name in self._store.client.zrevrange(order, 0, last):
+                names.append(text(name))
         return self._items(collection, names)
 
     def known(
@@ -119,7 +121,9 @@ class RedisDocuments:
 
     def names(self, collection: Collection[Any], key: Sequence[str] = ()) -> list[str]:
         """Return the names of all versions of the documents whose names begin so, in their order."""
-        every = [text(name) for name in self._store.client.zrange(self.place(collection, "order"), 0, -1)]
+        every = []
+        for name in self._store.client.zrange(self.place(collection, "order"), 0, -1):
+            every.append(text(name))
         start = [storable(part) for part in key]
         return [name for name in every if json.loads(name)[: len(start)] == start] if start else every
 
@@ -146,7 +150,9 @@ class RedisDocuments:
         names = self.names(collection)
         if collection.version:
             versions = self._store.client.hgetall(self.place(collection, "newest"))
-            newest = {_name(json.loads(key), int(version)) for key, version in versions.items()}
+            newest = set()
+            for key, version in versions.items():
+                newest.add(_name(json.loads(key), int(version)))
             names = [name for name in names if name in newest]
         rows: dict[str, dict[str, Field]] | None = None
         for field, value in where.items():
@@ -193,14 +199,19 @@ class _RedisWriting:
             ["HSET", bodies, name, collection.body.pack(item, documents.seal)],
             ["ZADD", order, *condition, self.seen + self.count, name],
         ]
-        values = {field: _plain(value) for field, value in collection.values_of(item).items()}
+        values = {}
+        for field, value in collection.values_of(item).items():
+            values[field] = _plain(value)
         if values:
             row = json.dumps(list(values.values()))
             self.commands.append(["HSET", documents.place(collection, "fields"), name, row])
         if collection.version:
             self._note_version(documents.place(collection, "newest"), _name(key), version)
         if collection.kept is not None:
-            others = [other for other in documents.names(collection) if other != name]
+            others = []
+            for other in documents.names(collection):
+                if other != name:
+                    others.append(other)
             if collection.kept_of:
                 rows, same = documents.rows(collection), values[collection.kept_of]
                 others = [name for name in others if rows[name][collection.kept_of] == same]
@@ -233,7 +244,9 @@ class _RedisWriting:
             self.commands.append(["HSET", newest, key, version])
 
     def _remove(self, collection: Collection[Any], names: Sequence[str]) -> None:
-        keys = [self._documents.place(collection, part) for part in ("bodies", "fields")]
+        keys = []
+        for part in ("bodies", "fields"):
+            keys.append(self._documents.place(collection, part))
         order = self._documents.place(collection, "order")
         for name in names:
             self.commands += [["HDEL", key, name] for key in keys]

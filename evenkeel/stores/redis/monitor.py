@@ -187,7 +187,11 @@ class RedisMonitorStore:
         if not ids:
             return []
         bodies = self._store.client.hmget(self._events, ids)
-        return [from_json(body, AlertEvent) for body in bodies if body is not None]
+        events: list[AlertEvent] = []
+        for body in bodies:
+            if body is not None:
+                events.append(from_json(body, AlertEvent))
+        return events
 
 
 def monitor_names(store: RedisStore) -> list[str]:

@@ -93,7 +93,10 @@ class RedisVerdictLog:
     def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
         """Return up to `limit` verdicts after `offset`, in log order."""
         rows = self._store.client.xrange(self._log, min=f"({offset}-0", count=limit)
-        return [self._logged(entry_id, fields[b"body"]) for entry_id, fields in rows]
+        verdicts: list[LoggedVerdict] = []
+        for entry_id, fields in rows:
+            verdicts.append(self._logged(entry_id, fields[b"body"]))
+        return verdicts
 
     def note(self, note: Note) -> bool:
         """Store a note behind all verdicts so far. Return False if it exists already."""
@@ -122,7 +125,11 @@ class RedisVerdictLog:
     def approvals(self) -> list[LoggedApproval]:
         """Return every approval, in log order."""
         notes = _notes(self._store.client.zrange(self._notes, 0, -1, withscores=True))
-        return [note for note in notes if isinstance(note, LoggedApproval)]
+        approvals: list[LoggedApproval] = []
+        for note in notes:
+            if isinstance(note, LoggedApproval):
+                approvals.append(note)
+        return approvals
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
         """Return the verdicts that `narrow` admits among the `limit` before `offset`, newest first."""
@@ -130,7 +137,10 @@ class RedisVerdictLog:
         if narrow.until is not None:
             offset = self._place_after(narrow.until + _SLACK_S, offset)
         read = self._before(offset, limit)
-        admitted = [logged for logged in read if narrow.admits(logged.verdict)]
+        admitted = []
+        for logged in read:
+            if narrow.admits(logged.verdict):
+                admitted.append(logged)
         if not read:
             return Stretch([], 0, 0)
         reached_s = read[-1].verdict.scored_at
@@ -141,7 +151,10 @@ class RedisVerdictLog:
         """Return up to `limit` verdicts before `offset`, newest first."""
         last = "+" if offset is None else f"({offset}-0"
         rows = self._store.client.xrevrange(self._log, max=last, count=limit)
-        return [self._logged(entry_id, fields[b"body"]) for entry_id, fields in rows]
+        verdicts: list[LoggedVerdict] = []
+        for entry_id, fields in rows:
+            verdicts.append(self._logged(entry_id, fields[b"body"]))
+        return verdicts
 
     def _logged(self, entry_id: bytes, body: bytes) -> LoggedVerdict:
         """Return a verdict with its offset, the first half of its place in the stream."""
@@ -206,4 +219,7 @@ class RedisVerdictLog:
 
 
 def _notes(rows: Iterable[tuple[Any, Any]]) -> list[LoggedNote]:
-    return [logged_note(int(float(number)), text(body)) for body, number in rows]
+    notes: list[LoggedNote] = []
+    for body, number in rows:
+        notes.append(logged_note(int(float(number)), text(body)))
+    return notes

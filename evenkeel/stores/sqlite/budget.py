@@ -71,7 +71,10 @@ class SqliteCostTracker(CostTracker):
             "SELECT route, kind, tokens, usd FROM spend WHERE day = ? ORDER BY route, kind",
             (self._day(ahead),),
         )
-        return {(route, kind): Spend(tokens, usd) for route, kind, tokens, usd in rows}
+        spends: dict[tuple[str, SpendKind], Spend] = {}
+        for route, kind, tokens, usd in rows:
+            spends[route, kind] = Spend(tokens, usd)
+        return spends
 
     def reserve(
         self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True, watch: bool = False

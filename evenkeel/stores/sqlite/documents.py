@@ -147,7 +147,9 @@ class _Writing:
         self._connection.execute(f"DELETE FROM {collection.name} WHERE {named}", values)  # noqa: S608 - ours
 
     def _insert(self, collection: Collection[Item], item: Item, otherwise: str) -> sqlite3.Cursor:
-        row: dict[str, Any] = {name: _column(value) for name, value in collection.values_of(item).items()}
+        row: dict[str, Any] = {}
+        for name, value in collection.values_of(item).items():
+            row[name] = _column(value)
         row |= zip(collection.key, map(storable, collection.key_of(item)), strict=True)
         row |= {"version": collection.version_of(item), "body": collection.body.pack(item, self._seal)}
         marks = ", ".join("?" * len(row))
@@ -163,7 +165,10 @@ def _schema(collection: Collection[Any]) -> Iterator[str]:
     Turns grow in the order in which documents were put.
     """
     columns = ", ".join(f"{_quoted(name)} TEXT NOT NULL" for name in collection.key)
-    fields = [name for name in collection.fields if name not in collection.key]
+    fields = []
+    for name in collection.fields:
+        if name not in collection.key:
+            fields.append(name)
     columns += "".join(f", {_quoted(name)}" for name in fields)
     yield (
         f"CREATE TABLE IF NOT EXISTS {collection.name} (turn INTEGER PRIMARY KEY AUTOINCREMENT, {columns}, "
@@ -184,7 +189,9 @@ def _columns(names: Iterable[str]) -> str:
 
 def _named(collection: Collection[Any], key: tuple[str, ...]) -> tuple[str, list[Any]]:
     """Return the condition that names begin with a prefix, and the values bound in it."""
-    conditions = [f'"{column}" = ?' for column, _ in zip(collection.key, key, strict=False)]
+    conditions = []
+    for column, _ in zip(collection.key, key, strict=False):
+        conditions.append(f'"{column}" = ?')
     return " AND ".join(conditions) or "1", [storable(part) for part in key]
 
 

@@ -137,7 +137,10 @@ class SqliteMonitorStore:
 
     def incidents(self) -> list[bytes]:
         """Return the records of all incidents that are kept."""
-        return [body for (body,) in self._database.rows("SELECT body FROM incidents")]
+        bodies: list[bytes] = []
+        for (body,) in self._database.rows("SELECT body FROM incidents"):
+            bodies.append(body)
+        return bodies
 
     def undelivered(self, limit: int) -> list[AlertEvent]:
         """Return the events not yet notified, oldest first."""

@@ -207,7 +207,10 @@ class SqliteVerdictLog:
         rows = self._database.rows(
             "SELECT offset, body FROM verdicts WHERE offset > ? ORDER BY offset LIMIT ?", (offset, limit)
         )
-        return [LoggedVerdict(entry_offset, self._verdict(body)) for entry_offset, body in rows]
+        verdicts: list[LoggedVerdict] = []
+        for entry_offset, body in rows:
+            verdicts.append(LoggedVerdict(entry_offset, self._verdict(body)))
+        return verdicts
 
     def note(self, note: Note) -> bool:
         """Store a note behind all verdicts so far. Return False if it exists already."""
@@ -249,7 +252,11 @@ class SqliteVerdictLog:
         """Return every approval, in log order."""
         rows = self._database.rows("SELECT offset, body FROM approvals ORDER BY offset")
         notes = (logged_note(offset, body) for offset, body in rows)
-        return [note for note in notes if isinstance(note, LoggedApproval)]
+        approvals: list[LoggedApproval] = []
+        for note in notes:
+            if isinstance(note, LoggedApproval):
+                approvals.append(note)
+        return approvals
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
         """Return up to `limit` verdicts before `offset` that `narrow` admits, newest first."""
@@ -262,7 +269,9 @@ class SqliteVerdictLog:
             f"SELECT offset, body FROM verdicts WHERE offset IN ({chosen}) ORDER BY offset DESC",  # noqa: S608
             (*values, limit),
         )
-        verdicts = [LoggedVerdict(entry_offset, self._verdict(body)) for entry_offset, body in rows]
+        verdicts = []
+        for entry_offset, body in rows:
+            verdicts.append(LoggedVerdict(entry_offset, self._verdict(body)))
         if not verdicts:
             return Stretch([], 0, 0)
         oldest = verdicts[-1]
@@ -274,7 +283,10 @@ class SqliteVerdictLog:
     ) -> list[Verdict]:
         """Return the newest verdicts, newest first."""
         narrow = Narrow.by(route=route, perturbation=perturbation)
-        return [logged.verdict for logged in self.read_before(None, limit, narrow).verdicts]
+        verdicts: list[Verdict] = []
+        for logged in self.read_before(None, limit, narrow).verdicts:
+            verdicts.append(logged.verdict)
+        return verdicts
 
     def find(self, verdict_id: str) -> Verdict | None:
         """Return the verdict with this id."""
@@ -313,7 +325,10 @@ def _condition(narrow: Narrow) -> tuple[str, list[Value | float]]:
     parts: list[str] = []
     values: list[Value | float] = []
     for column, allowed in narrow.allowed:
-        values_allowed = [_stored(value) for value in allowed if value is not None]
+        values_allowed = []
+        for value in allowed:
+            if value is not None:
+                values_allowed.append(_stored(value))
         either = [f"{column} IN ({','.join('?' * len(values_allowed))})"] if values_allowed else []
         either += [f"{column} IS NULL"] if None in allowed else []
         parts.append(f"({' OR '.join(either) or '0'})")

@@ -132,7 +132,10 @@ class Form:
             return NotApplicable("already_wanted", f"the prompt asks for {NAME_OF[self.format]} as it is")
         if self.format == "free" and any(_LISTING.search(segment.text) for segment in asking):
             return NotApplicable("own_form", "a list or a string of a format has no like in prose")
-        present = [segment for segment in view.segments if segment.kind != "history"]
+        present = []
+        for segment in view.segments:
+            if segment.kind != "history":
+                present.append(segment)
         if any(_shown_structures(segment, of_answer=False) for segment in present):
             return NotApplicable("unclear_format", "the prompt shows a structure that may be data or a form")
         return self._irreplaceable(view, asking, stated)
@@ -240,7 +243,9 @@ def _language(view: PromptView, asking: Sequence[Segment]) -> str:
     language = language_of(words)
     if language is not None and language in SPEECHES:
         return language
-    counts = {tag: len(pattern.findall(words)) for tag, pattern in _TELLS.items()}
+    counts = {}
+    for tag, pattern in _TELLS.items():
+        counts[tag] = len(pattern.findall(words))
     if any(counts.values()):
         return max(_TELLS, key=lambda tag: counts[tag])
     language = language_of("\n".join(segment.text for segment in own)) or language_of(view.input_text)
@@ -263,7 +268,10 @@ def _words(text: str, named: Format | None) -> str:
 
 def _shows(text: str, format_: Format) -> bool:
     """Return whether an example is written in a format."""
-    return any(skeleton.format == format_ for skeleton in skeletons(text, format_))
+    for skeleton in skeletons(text, format_):
+        if skeleton.format == format_:
+            return True
+    return False
 
 
 def _asking(view: PromptView) -> list[Segment]:

@@ -116,7 +116,10 @@ def asked_format(line: str) -> Format | None:
 
 def forbids(text: str, format_: Format) -> bool:
     """Return whether a text forbids a format for the answer."""
-    return any(mention.against and mention.format == format_ for mention in _mentions(text))
+    for mention in _mentions(text):
+        if mention.against and mention.format == format_:
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,10 @@ def _schema_lines(schema: Any, root: Mapping[str, Any], depth: int) -> list[str]
     choices = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
     if isinstance(choices, list) and choices:
         # "or null" is how optional values are written; of others the first stands for all.
-        wanted = [choice for choice in choices if choice != {"type": "null"}]
+        wanted = []
+        for choice in choices:
+            if choice != {"type": "null"}:
+                wanted.append(choice)
         return _schema_lines(wanted[0] if wanted else None, root, depth + 1)
     properties = schema.get("properties")
     if isinstance(properties, dict):

@@ -340,7 +340,10 @@ def _bound(text: str, units: Sequence[Unit]) -> list[Unit]:
 
 def _said(unit: str) -> str:
     """Return a unit without the lines that lead in to something in the unit itself."""
-    lines = [line for line in unit.split("\n") if line.strip()]
+    lines = []
+    for line in unit.split("\n"):
+        if line.strip():
+            lines.append(line)
     return (
         "\n".join(line for line in lines[:-1] if not _LEADS.search(line[-80:])) + "\n" + "".join(lines[-1:])
     )

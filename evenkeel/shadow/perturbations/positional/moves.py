@@ -65,7 +65,9 @@ class Positional:
             return self.moved(view, by_rule_layouts, rng)
 
         def finish(replies: Sequence[str]) -> Outcome:
-            layouts = {line.slot: listed(line, reply) for line, reply in zip(lines, replies, strict=True)}
+            layouts = {}
+            for line, reply in zip(lines, replies, strict=True):
+                layouts[line.slot] = listed(line, reply)
             return self.moved(view, [layouts.get(layout.slot) or layout for layout in by_rule_layouts], rng)
 
         return Draft(tuple(line.task for line in lines), finish)
@@ -227,7 +229,10 @@ def _elsewhere(layout: Layout, now: Sequence[int], part: Part) -> list[list[int]
         moved = list(run)
         if not is_part:
             continue
-        others = [group for group in now if group not in moved]
+        others = []
+        for group in now:
+            if group not in moved:
+                others.append(group)
         for position in range(len(others) + 1):
             order = [*others[:position], *moved, *others[position:]]
             if order != list(now) and layout.holds(order):

@@ -57,7 +57,10 @@ class ChatApi(Api):
     def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
         """Implement `Api`."""
         elements = listed(text, members, "messages")
-        return tuple(self._message(text, index, element) for index, element in enumerate(elements))
+        messages: list[RawMessage] = []
+        for index, element in enumerate(elements):
+            messages.append(self._message(text, index, element))
+        return tuple(messages)
 
     def _message(self, text: str, index: int, message: Value) -> RawMessage:
         role = role_of(index, message)
@@ -82,7 +85,10 @@ class ChatApi(Api):
 
     def is_answer(self, body: Mapping[str, Any]) -> bool:
         """Implement `Api`."""
-        return any("message" in fields(choice) for choice in elements(body.get("choices")))
+        for choice in elements(body.get("choices")):
+            if "message" in fields(choice):
+                return True
+        return False
 
     def ask(self, question: str) -> dict[str, Any]:
         """Implement `Api`."""

@@ -112,7 +112,10 @@ class Api(ABC):
             return False
         if kind in self.client_tools:
             return True
-        return any(dated.endswith("_") and kind.startswith(dated) for dated in self.client_tools)
+        for dated in self.client_tools:
+            if dated.endswith("_") and kind.startswith(dated):
+                return True
+        return False
 
     def offered(self, get: Get) -> list[Any]:
         """Return the lists of tools that a request offers; in a bad request they may be anything else."""
@@ -175,7 +178,10 @@ class Api(ABC):
 
 
 def _streams(members: Iterable[Member]) -> bool:
-    return any(member.key == "stream" and member.value.decoded is True for member in members)
+    for member in members:
+        if member.key == "stream" and member.value.decoded is True:
+            return True
+    return False
 
 
 def _at_most_one(value: object) -> bool:

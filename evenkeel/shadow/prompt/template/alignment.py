@@ -156,7 +156,11 @@ def _without_cuts(run: _Run, left: Sequence[str]) -> list[_Run]:
         if offset == run.size or left[run.left + offset] == CUT:
             runs.append(_Run(run.left + begun, run.right + begun, offset - begun))
             begun = offset + 1
-    return [piece for piece in runs if piece.size]
+    pieces: list[_Run] = []
+    for piece in runs:
+        if piece.size:
+            pieces.append(piece)
+    return pieces
 
 
 def _significant(
@@ -216,12 +220,17 @@ def with_new_words(
             recurs, and no new words of the template.
     """
     spans = [place(left, text) for text in texts]
-    between = [gaps(span) for span in spans if span is not None]
+    between = []
+    for span in spans:
+        if span is not None:
+            between.append(gaps(span))
     if len(between) < len(texts):
         return left
     pieces = [left[0]]
     for number, (head, following) in enumerate(pairwise(left)):
-        filled = [text[at[number].start : at[number].end] for text, at in zip(texts, between, strict=True)]
+        filled = []
+        for text, at in zip(texts, between, strict=True):
+            filled.append(text[at[number].start : at[number].end])
         if len(set(filled)) == 1 and any(_holds(fragment, head, following) for fragment in before):
             # An edit inside a fragment: its words were replaced, or there are none any more.
             pieces[-1] += filled[0] + following
@@ -252,7 +261,9 @@ def _alike(filled: Sequence[str], values: Collection[str]) -> tuple[str, str]:
         ends = ends[ends.index("\n") :]
     if begins == heads[0] and len(filled[0]) <= EDGE:
         ends = []
-    anchors = ["".join(words) if sum(map(is_word, words)) >= _FEWEST_NEW else "" for words in (begins, ends)]
+    anchors = []
+    for words in (begins, ends):
+        anchors.append("".join(words) if sum(map(is_word, words)) >= _FEWEST_NEW else "")
     return anchors[0], anchors[1]
 
 

@@ -271,7 +271,10 @@ def fixed_template(texts: Sequence[str]) -> Classifier:
 
 def _skeleton(text: str) -> Skeleton:
     fragments = PLACEHOLDER.split(padded(text))
-    inner = [fragment for fragment in fragments[1:-1] if fragment]
+    inner = []
+    for fragment in fragments[1:-1]:
+        if fragment:
+            inner.append(fragment)
     skeleton = (fragments[0], *inner, fragments[-1]) if len(fragments) > 1 else (fragments[0],)
     if not fixed_characters(skeleton):
         raise ValueError("a template needs text besides its placeholders")
@@ -291,5 +294,7 @@ def _classify(slot: SlotText, skeletons: Sequence[Skeleton]) -> tuple[Block, ...
 
 def unpadded(spans: Sequence[Span], length: int) -> list[Span]:
     """Return stretches of a padded text as stretches of the text itself, empty ones left out."""
-    cut = [Span(max(span.start - 1, 0), min(span.end - 1, length)) for span in spans]
+    cut = []
+    for span in spans:
+        cut.append(Span(max(span.start - 1, 0), min(span.end - 1, length)))
     return [span for span in cut if span.end > span.start]

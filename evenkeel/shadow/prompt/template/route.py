@@ -161,7 +161,10 @@ class RouteTemplates:
 
     def _add(self, template: LearnedTemplate) -> None:
         recent = self.requests - _FORGOTTEN_AFTER
-        kept = [other for other in self.templates if other.last > recent]
+        kept = []
+        for other in self.templates:
+            if other.last > recent:
+                kept.append(other)
         if len(kept) >= _MOST_TEMPLATES:
             kept.remove(min(kept, key=lambda other: (other.fingerprint is not None, other.last)))
         self.templates = [*kept, template]
