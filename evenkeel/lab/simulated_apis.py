@@ -29,7 +29,6 @@ from evenkeel.simulate.requests import (
     read_model,
     read_temperature,
     read_text,
-    read_tools,
     wants_usage,
 )
 
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class SimulatedCompletions(SimulatedApi):
-    """Completions of one prompt: a string, or a list with one string. There are no tools."""
+    """Completions of one prompt: a string, or a list with one string."""
 
     path = "/v1/completions"
     id_prefix = "cmpl-simulated-"
@@ -60,8 +59,6 @@ class SimulatedCompletions(SimulatedApi):
             messages=(PromptMessage("user", prompt),),
             stream=bool(raw.get("stream")),
             include_usage=include_usage,
-            tools=(),
-            tool_choice=None,
         )
 
     def body(self, completion: SimulatedCompletion) -> bytes:
@@ -108,24 +105,19 @@ class SimulatedMessages(SimulatedApi):
         if not isinstance(raw.get("max_tokens"), int):
             raise WireError(400, "max_tokens: Field required", param="max_tokens")
         messages = read_messages(raw.get("messages"))
-        if _is_tool_result(raw["messages"][-1]):
-            messages = (*messages[:-1], PromptMessage("tool", messages[-1].text))
         system = read_text(raw.get("system"), "system")
-        tools = raw.get("tools")
-        own = [_function(tool) for tool in tools if _is_own(tool)] if isinstance(tools, list) else None
         return ModelRequest(
             model=model,
             temperature=read_temperature(raw),
             messages=((PromptMessage("system", system), *messages) if system else messages),
             stream=bool(raw.get("stream")),
             include_usage=True,
-            tools=read_tools(tools, own),
-            tool_choice=_messages_tool_choice(raw.get("tool_choice")),
         )
 
     def body(self, completion: SimulatedCompletion) -> bytes:
         """The message with its one content block."""
-        message = _message(completion, [_block(completion)], _stop_reason(completion), completion.tokens)
+        content = [{"type": "text", "text": completion.text}]
+        message = _message(completion, content, _stop_reason(completion), completion.tokens)
         return json.dumps(message).encode()
 
     def events(self, completion: SimulatedCompletion, *, include_usage: bool) -> Iterator[bytes]:
@@ -135,13 +127,11 @@ class SimulatedMessages(SimulatedApi):
         """
         del include_usage
         yield named_event({"type": "message_start", "message": _message(completion, [], None, 1)})
-        call = completion.tool_call
-        opened = {**_block(completion), "input": {}} if call else {"type": "text", "text": ""}
+        opened = {"type": "text", "text": ""}
         yield named_event({"type": "content_block_start", "index": 0, "content_block": opened})
         yield named_event({"type": "ping"})
-        kind, field = ("input_json_delta", "partial_json") if call else ("text_delta", "text")
-        for piece in pieces(call.arguments if call else completion.text):
-            delta = {"type": kind, field: piece}
+        for piece in pieces(completion.text):
+            delta = {"type": "text_delta", "text": piece}
             yield named_event({"type": "content_block_delta", "index": 0, "delta": delta})
         yield named_event({"type": "content_block_stop", "index": 0})
         yield named_event(
@@ -177,53 +167,11 @@ def _message(
     }
 
 
-def _block(completion: SimulatedCompletion) -> dict[str, Any]:
-    if completion.tool_call:
-        return {
-            "type": "tool_use",
-            "id": f"toolu_{completion.short_id}",
-            "name": completion.tool_call.name,
-            "input": json.loads(completion.tool_call.arguments),
-        }
-    return {"type": "text", "text": completion.text}
-
-
 _STOP_REASONS: Final = {"length": "max_tokens", "content_filter": "refusal"}
 
 
 def _stop_reason(completion: SimulatedCompletion) -> str:
-    return "tool_use" if completion.tool_call else _STOP_REASONS.get(completion.finish_reason, "end_turn")
-
-
-def _is_tool_result(message: dict[str, Any]) -> bool:
-    content = message.get("content")
-    # A content of text alone may be a string.
-    parts = content if isinstance(content, list) else []
-    for part in parts:
-        if isinstance(part, dict) and part.get("type") == "tool_result":
-            return True
-    return False
-
-
-def _is_own(tool: object) -> bool:
-    """Return whether a tool is run by the client; the simulation has no others."""
-    return not isinstance(tool, dict) or tool.get("type", "custom") == "custom"
-
-
-def _function(tool: object) -> object:
-    return {**tool, "parameters": tool.get("input_schema")} if isinstance(tool, dict) else tool
-
-
-def _messages_tool_choice(raw: object) -> object:
-    match raw:
-        case {"type": "tool", "name": name}:
-            return {"function": {"name": name}}
-        case {"type": "any"}:
-            return "required"
-        case {"type": "none"}:
-            return "none"
-        case _:
-            return "auto"
+    return _STOP_REASONS.get(completion.finish_reason, "end_turn")
 
 
 class SimulatedResponses(SimulatedApi):
@@ -239,8 +187,6 @@ class SimulatedResponses(SimulatedApi):
             if raw.get(name) is not None:
                 raise WireError(400, f"{name}: this simulated endpoint stores nothing.", param=name)
         text = raw.get("text")
-        tools = raw.get("tools")
-        own = [tool for tool in tools if _is_function(tool)] if isinstance(tools, list) else None
         instructions = raw.get("instructions")
         if instructions is not None and not isinstance(instructions, str):
             raise WireError(400, "instructions must be a string.", param="instructions")
@@ -251,8 +197,6 @@ class SimulatedResponses(SimulatedApi):
             messages=(*head, *_read_input(raw.get("input"))),
             stream=bool(raw.get("stream")),
             include_usage=True,
-            tools=read_tools(tools, own),
-            tool_choice=_responses_tool_choice(raw.get("tool_choice")),
             form=read_form(text.get("format") if isinstance(text, dict) else None),
             flex=raw.get("service_tier") == "flex",
         )
@@ -277,23 +221,14 @@ def _events(completion: SimulatedCompletion) -> Iterator[dict[str, Any]]:
     yield {"type": "response.created", "response": began}
     yield {"type": "response.in_progress", "response": began}
     location = {"item_id": item["id"], "output_index": 0}
-    call = completion.tool_call
-    if call:
-        opened = {**item, "status": "in_progress", "arguments": ""}
-        yield {"type": "response.output_item.added", "output_index": 0, "item": opened}
-        kind = "response.function_call_arguments"
-        for piece in pieces(call.arguments):
-            yield {"type": f"{kind}.delta", **location, "delta": piece}
-        yield {"type": f"{kind}.done", **location, "name": call.name, "arguments": call.arguments}
-    else:
-        opened = {**item, "status": "in_progress", "content": []}
-        yield {"type": "response.output_item.added", "output_index": 0, "item": opened}
-        location = {**location, "content_index": 0}
-        yield {"type": "response.content_part.added", **location, "part": _part("")}
-        for piece in pieces(completion.text):
-            yield {"type": "response.output_text.delta", **location, "delta": piece, "logprobs": []}
-        yield {"type": "response.output_text.done", **location, "text": completion.text, "logprobs": []}
-        yield {"type": "response.content_part.done", **location, "part": _part(completion.text)}
+    opened = {**item, "status": "in_progress", "content": []}
+    yield {"type": "response.output_item.added", "output_index": 0, "item": opened}
+    location = {**location, "content_index": 0}
+    yield {"type": "response.content_part.added", **location, "part": _part("")}
+    for piece in pieces(completion.text):
+        yield {"type": "response.output_text.delta", **location, "delta": piece, "logprobs": []}
+    yield {"type": "response.output_text.done", **location, "text": completion.text, "logprobs": []}
+    yield {"type": "response.content_part.done", **location, "part": _part(completion.text)}
     yield {"type": "response.output_item.done", "output_index": 0, "item": item}
     status = _ended(completion)
     yield {"type": f"response.{status}", "response": _response(completion, status, [item])}
@@ -341,15 +276,6 @@ def _response(completion: SimulatedCompletion, status: str, output: list[dict[st
 
 
 def _item(completion: SimulatedCompletion) -> dict[str, Any]:
-    if completion.tool_call:
-        return {
-            "id": f"fc_{completion.short_id}",
-            "type": "function_call",
-            "status": "completed",
-            "call_id": f"call_{completion.short_id}",
-            "name": completion.tool_call.name,
-            "arguments": completion.tool_call.arguments,
-        }
     return {
         "id": f"msg_{completion.short_id}",
         "type": "message",
@@ -387,15 +313,6 @@ def _read_item(where: str, raw: object) -> PromptMessage:
         output = raw.get("output")
         return PromptMessage("tool", output if isinstance(output, str) else json.dumps(output))
     return PromptMessage("assistant", str(raw.get("arguments", "")))
-
-
-def _is_function(tool: object) -> bool:
-    """Return whether a tool is run by the client; the simulation has no others."""
-    return not isinstance(tool, dict) or tool.get("type", "function") == "function"
-
-
-def _responses_tool_choice(raw: object) -> object:
-    return {"function": {"name": raw.get("name")}} if isinstance(raw, dict) else raw
 
 
 APIS: Final[tuple[SimulatedApi, ...]] = (

@@ -17,14 +17,11 @@ from evenkeel.simulate.requests import (
     read_messages,
     read_model,
     read_temperature,
-    read_tools,
     wants_usage,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from evenkeel.core.pair import ToolCall
 
 
 # A token, roughly: up to eight characters of a word with the space before it.
@@ -43,18 +40,16 @@ class SimulatedCompletion:
     model: str
     system_fingerprint: str | None
     text: str
-    """"" where a tool is called."""
-    tool_call: ToolCall | None
     prompt_tokens: int
     flex: bool = False
     """True if the flex tier answered."""
     finish_reason: str = "stop"
-    """Why a text ended, as chat completions name it; a call of a tool has its own reason."""
+    """Why the text ended, as chat completions name it."""
 
     @property
     def tokens(self) -> int:
         """Tokens of the answer."""
-        return len(pieces(self.tool_call.arguments if self.tool_call else self.text))
+        return len(pieces(self.text))
 
     @property
     def short_id(self) -> str:
@@ -170,35 +165,23 @@ class SimulatedChat(SimulatedApi):
         """Read a request with `messages`."""
         model = read_model(raw)
         include_usage = wants_usage(raw)
-        tools = raw.get("tools")
-        functions = (
-            [tool.get("function") if isinstance(tool, dict) else None for tool in tools]
-            if isinstance(tools, list)
-            else None
-        )
         return ModelRequest(
             model=model,
             temperature=read_temperature(raw),
             messages=read_messages(raw.get("messages")),
             stream=bool(raw.get("stream")),
             include_usage=include_usage,
-            tools=read_tools(tools, functions),
-            tool_choice=raw.get("tool_choice"),
-            form=read_form(_flat(raw.get("response_format"))),
+            form=read_form(raw.get("response_format")),
             flex=raw.get("service_tier") == "flex",
         )
 
     def body(self, completion: SimulatedCompletion) -> bytes:
         """Write one choice with the message."""
-        message: dict[str, Any] = {"role": "assistant", "content": completion.text, "refusal": None}
-        if completion.tool_call:
-            message["content"] = None
-            message["tool_calls"] = [_tool_call(completion, completion.tool_call)]
         choice = {
             "index": 0,
-            "message": message,
+            "message": {"role": "assistant", "content": completion.text, "refusal": None},
             "logprobs": None,
-            "finish_reason": _finish_reason(completion),
+            "finish_reason": completion.finish_reason,
         }
         return choice_answer(completion, "chat.completion", choice)
 
@@ -214,37 +197,10 @@ class SimulatedChat(SimulatedApi):
             choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
             return data_event({**head, "choices": [choice], **usage})
 
-        if completion.tool_call:
-            call = _tool_call(completion, completion.tool_call)
-            arguments = call["function"]["arguments"]
-            call["function"]["arguments"] = ""
-            yield event({"role": "assistant", "content": None, "tool_calls": [{"index": 0, **call}]})
-            for piece in pieces(arguments):
-                yield event({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
-        else:
-            yield event({"role": "assistant", "content": "", "refusal": None})
-            # The events of the text differ in the text alone: everything around it is written once.
-            before, after = event({"content": "\0"}).split(rb'"\u0000"')
-            for piece in pieces(completion.text):
-                yield before + json.dumps(piece).encode() + after
-        yield event({}, _finish_reason(completion))
+        yield event({"role": "assistant", "content": "", "refusal": None})
+        # The events of the text differ in the text alone: everything around it is written once.
+        before, after = event({"content": "\0"}).split(rb'"\u0000"')
+        for piece in pieces(completion.text):
+            yield before + json.dumps(piece).encode() + after
+        yield event({}, completion.finish_reason)
         yield from stream_end(completion, head, include_usage=include_usage)
-
-
-def _flat(response_format: object) -> object:
-    """The response format with its schema where the Responses API has it."""
-    if isinstance(response_format, dict) and isinstance(response_format.get("json_schema"), dict):
-        return {**response_format["json_schema"], "type": response_format.get("type")}
-    return response_format
-
-
-def _finish_reason(completion: SimulatedCompletion) -> str:
-    return "tool_calls" if completion.tool_call else completion.finish_reason
-
-
-def _tool_call(completion: SimulatedCompletion, call: ToolCall) -> dict[str, Any]:
-    return {
-        "id": f"call_{completion.short_id}",
-        "type": "function",
-        "function": {"name": call.name, "arguments": call.arguments},
-    }

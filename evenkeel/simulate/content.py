@@ -64,30 +64,6 @@ class AnswerContent:
     event: str
     fix: str
 
-    def values(self) -> dict[str, str]:
-        """Every known fact by the name that a schema may use for it; unknown ones are left out."""
-        aliases = (
-            (self.subject, "subject title"),
-            (self.ticket, "ticket case"),
-            (self.host, "host"),
-            (self.version, "version"),
-            (self.code, "error code"),
-            (self.people, "people"),
-            (self.time, "time"),
-            (self.opened, "opened date"),
-            (self.closed, "closed"),
-            (self.reference, "reference article"),
-            (self.problem, "problem issue"),
-            (self.event, "event cause"),
-            (self.fix, "fix resolution outcome"),
-        )
-        values: dict[str, str] = {}
-        for value, names in aliases:
-            if value:
-                for name in names.split():
-                    values[name] = value
-        return values
-
 
 def tell(topic: Topic, details: Details, condition: Condition, phrases: Phrases = ENGLISH) -> AnswerContent:
     """The content of the answer to a case: of its first side, its second, or of neither."""

@@ -8,7 +8,7 @@ Two sources of trouble are planted, and nothing else varies:
 
 The model sees a prompt and nothing else: no label, no case, no seed.
 
-An answer has the format that the words of a prompt ask for, or the JSON schema that its parameters demand.
+An answer has the format that the words of a prompt ask for, or JSON if its parameters demand that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 import yaml
 
@@ -29,7 +29,7 @@ from evenkeel.simulate.tasks import CASE_SUMMARY, SLOT_FILLING, PromptTask, spok
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from evenkeel.core.pair import Format
     from evenkeel.simulate.content import Items, Value
@@ -148,98 +148,12 @@ _WRITERS: Final[dict[str, Callable[[Items], str]]] = {
 }
 
 
-# Levels of nesting that are filled; below, recursive schemas would never end.
-_DEEPEST: Final = 12
-
-
-def fill(schema: dict[str, Any], values: Mapping[str, object], otherwise: str) -> str:
-    """A JSON text that follows a schema.
-
-    Args:
-        schema: JSON schema; `$ref` into itself is followed, of alternatives the first is taken.
-        values: What is known, by name: a property takes the value of its own name, or of the longest
-            name that is a part of its own.
-        otherwise: For texts of no known name.
-    """
-    longest_first = sorted(values.items(), key=lambda entry: -len(entry[0]))
-
-    def fitting(raw: object, name: str, depth: int) -> object:
-        resolved = _resolved(raw, schema)
-        value = next((value for part, value in longest_first if part in name.lower()), None)
-        text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value or otherwise)
-        choices = [resolved["const"]] if "const" in resolved else resolved.get("enum")
-        if isinstance(choices, list) and choices:
-            return next((choice for choice in choices if str(choice) == text), choices[0])
-        match _kind(resolved):
-            case "object":
-                properties = resolved.get("properties")
-                named = properties.items() if isinstance(properties, dict) and depth < _DEEPEST else ()
-                return {key: fitting(below, key, depth + 1) for key, below in named}
-            case "array":
-                if isinstance(value, tuple):
-                    return list(value)
-                return [fitting(resolved.get("items"), name, depth + 1)] if depth < _DEEPEST else []
-            case kind:
-                return _scalar(kind, text, is_known=bool(value))
-
-    return json.dumps(fitting(schema, "", 0), ensure_ascii=False, indent=2)
-
-
-def _scalar(kind: object, text: str, *, is_known: bool) -> object:
-    match kind:
-        case "integer" | "number":
-            return int(text) if text.isdecimal() else 0
-        case "boolean":
-            return is_known
-        case "null":
-            return None
-        case _:
-            return text
-
-
-def _resolved(raw: object, root: dict[str, Any]) -> dict[str, Any]:
-    """A schema behind its references and alternatives; empty for one that never ends."""
-    for _ in range(_DEEPEST):
-        if not isinstance(raw, dict):
-            break
-        reference = raw.get("$ref")
-        choices = []
-        for name in ("anyOf", "oneOf", "allOf"):
-            if isinstance(raw.get(name), list):
-                choices.append(raw[name])
-        if isinstance(reference, str) and reference.startswith("#"):
-            raw = root
-            for step in filter(None, reference.lstrip("#/").split("/")):
-                raw = raw.get(step) if isinstance(raw, dict) else None
-        elif choices and choices[0]:
-            raw = choices[0][0]
-        else:
-            return raw
-    return {}
-
-
-def _kind(schema: dict[str, Any]) -> object:
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        kind = next((name for name in kind if name != "null"), "null")
-    return "object" if kind is None and isinstance(schema.get("properties"), dict) else kind
-
-
 class PromptMessage(NamedTuple):
     """A message of a prompt."""
 
     role: str
     text: str
     """All text of the message; parts that are not text do not count."""
-
-
-class DemandedForm(NamedTuple):
-    """Demands of a request's parameters, not its words, on the form of the answer."""
-
-    format: Format | None = None
-    """None = the words of the prompt decide."""
-    schema: dict[str, Any] | None = None
-    """JSON schema that the answer must follow; None = any JSON."""
 
 
 class Subject(NamedTuple):
@@ -268,8 +182,6 @@ class Reading(NamedTuple):
     task: PromptTask = CASE_SUMMARY
     format: Format = "free"
     language: Phrases = ENGLISH
-    schema: dict[str, Any] | None = None
-    """JSON schema that the request demands."""
     entities: Items = ()
     """Slots that the message is known to fill; () = those of the simulation's own cases."""
 
@@ -320,13 +232,13 @@ def prompt_digest(messages: Sequence[PromptMessage], salt: bytes = b"") -> bytes
 
 
 def read(
-    messages: Sequence[PromptMessage], form: DemandedForm | None = None, subjects: Subjects | None = None
+    messages: Sequence[PromptMessage], form: Format | None = None, subjects: Subjects | None = None
 ) -> Reading:
     """Understand a prompt. Works for any text, none included.
 
     Args:
         messages: The prompt.
-        form: Demands of the request's parameters.
+        form: Format that the request's parameters demand; None = the words of the prompt decide.
         subjects: Known besides the catalogue's topics.
     """
     user_texts = []
@@ -338,7 +250,7 @@ def read(
     topic = subject.topic if subject else find_topic(text)
     # What an assistant said before is no wish, and neither is what a tool returned.
     wishes = "\n\n".join(message.text for message in messages if message.role not in {"assistant", "tool"})
-    wanted = form.format if form and form.format else wanted_format(wishes, loose=topic is not None)
+    wanted = form or wanted_format(wishes, loose=topic is not None)
     return Reading(
         text=text if topic or not user_texts else user_texts[-1],
         topic=topic,
@@ -346,7 +258,6 @@ def read(
         task=_task(wishes, subject) if topic else CASE_SUMMARY,
         format=wanted,
         language=wanted_language(wishes) if topic else ENGLISH,
-        schema=form.schema if form else None,
         entities=subject.entities if subject else (),
     )
 
@@ -367,8 +278,6 @@ def say(reading: Reading, condition: Condition) -> str:
     """
     if reading.topic is None:
         text = generic_answer(reading.text, condition)
-        if reading.schema is not None:
-            return fill(reading.schema, {"answer": text}, text)
         return render((("answer", text),), text, reading.format)
     content = tell(reading.topic, reading.details, condition, reading.language)
     items = reading.task.items(content)
@@ -376,8 +285,6 @@ def say(reading: Reading, condition: Condition) -> str:
     if reading.entities and reading.task is SLOT_FILLING:
         items = _filled(reading.entities, condition)
         prose = "\n".join(f"{name}: {value}" for name, value in items)
-    if reading.schema is not None:
-        return fill(reading.schema, {**content.values(), **dict(items)}, prose)
     return render(items, prose, reading.format)
 
 

@@ -7,10 +7,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.simulate.model import DemandedForm, PromptMessage
+from evenkeel.simulate.model import PromptMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from evenkeel.core.pair import Format
 
 
 # Header in which clients in Anthropic's style put the key.
@@ -70,24 +72,17 @@ def check_key(key: str | None, headers: Iterable[tuple[bytes, bytes]]) -> None:
         )
 
 
-NO_FORM: Final = DemandedForm()
-
-
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """The parts of a request that matter here; all other parameters are ignored."""
+    """Parts of a request that matter here; all others are ignored, tools among them."""
 
     model: str
     messages: tuple[PromptMessage, ...]
     stream: bool
     include_usage: bool
     """True if a stream ends with a chunk of token counts, where the API leaves that open."""
-    tools: tuple[dict[str, Any], ...]
-    """The offered functions with `name` and `parameters`; each has a name."""
-    tool_choice: Any
-    """None, "auto", "none", "required" or `{"function": {"name": …}}`."""
-    form: DemandedForm = NO_FORM
-    """The format that the parameters demand."""
+    form: Format | None = None
+    """Format that the parameters demand; None = the words of the prompt decide."""
     temperature: float | None = None
     """None = not stated."""
     flex: bool = False
@@ -176,38 +171,10 @@ def read_text(content: object, where: str) -> str:
     return "\n".join(texts)
 
 
-def read_tools(raw: object, functions: list[Any] | None = None) -> tuple[dict[str, Any], ...]:
-    """The offered functions.
-
-    Args:
-        raw: `tools` as sent.
-        functions: What of each tool holds its name; None = the tools themselves.
-
-    Raises: WireError (400) if `tools` is no list or a function has no name.
-    """
-    if raw is None:
-        return ()
-    if not isinstance(raw, list):
-        raise WireError(400, "tools must be a list.", param="tools")
-    definitions = raw if functions is None else functions
-    for index, function in enumerate(definitions):
-        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-            raise WireError(400, f"tools[{index}] must hold a function with a name.", param=f"tools[{index}]")
-    return tuple(definitions)
-
-
-def read_form(raw: object) -> DemandedForm:
-    """The form that a `{"type": "json_object"}` or `{"type": "json_schema", "schema": …}` demands."""
-    if not isinstance(raw, dict):
-        return NO_FORM
-    schema = raw.get("schema")
-    match raw.get("type"):
-        case "json_object":
-            return DemandedForm("json")
-        case "json_schema":
-            return DemandedForm("json", schema if isinstance(schema, dict) else None)
-        case _:
-            return NO_FORM
+def read_form(raw: object) -> Format | None:
+    """Return the format that a `{"type": "json_object"}` or `{"type": "json_schema", …}` demands."""
+    demands_json = isinstance(raw, dict) and raw.get("type") in ("json_object", "json_schema")
+    return "json" if demands_json else None
 
 
 def _read_message(where: str, raw: Any) -> PromptMessage:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import socket
 import threading
 from contextlib import contextmanager
@@ -14,77 +13,20 @@ import uvicorn
 from litestar import Litestar, Response, asgi, get, put
 from litestar.exceptions import HTTPException
 
-from evenkeel.core.pair import ToolCall
-from evenkeel.simulate.apis import SimulatedCompletion, count_prompt_tokens
-from evenkeel.simulate.content import Condition
-from evenkeel.simulate.judge import JUDGE_MODEL, judge
-from evenkeel.simulate.model import fill, prompt_digest, read, say
-from evenkeel.simulate.requests import ModelRequest, WireError, check_key, read_object
-from evenkeel.simulate.rewriter import REWRITER_MODEL, rewrite
-from evenkeel.simulate.simulation import FIXED_TIME, SERVANTS, Simulation, read_patch
+from evenkeel.simulate.requests import WireError, check_key, read_object
+from evenkeel.simulate.simulation import FIXED_TIME, SERVANTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from litestar.connection import Request
-    from litestar.handlers import ASGIRouteHandler, HTTPRouteHandler
+    from litestar.handlers import ASGIRouteHandler
     from litestar.params import FromPath, FromQuery
     from litestar.types import HTTPScope, Receive, Scope, Send
 
-    from evenkeel.simulate.apis import SimulatedApi
-    from evenkeel.simulate.model import Reading
-    from evenkeel.simulate.simulation import ModelState, Recordings
-
-
-def requested_tool(request: ModelRequest) -> dict[str, Any] | None:
-    """The function that a request wants called, None if it wants words.
-
-    A tool is wanted if `tool_choice` names or requires it, or if the last message is the user's and
-    contains the tool's name. The result of a call is answered in words, so that agents come to an end.
-    """
-    if not request.tools or request.tool_choice == "none" or request.messages[-1].role == "tool":
-        return None
-    if isinstance(request.tool_choice, dict):
-        function = request.tool_choice.get("function")
-        name = function.get("name") if isinstance(function, dict) else None
-        return next((tool for tool in request.tools if tool["name"] == name), None)
-    last = request.messages[-1]
-    if last.role == "user":
-        for tool in request.tools:
-            if tool["name"] and tool["name"] in last.text:
-                return tool
-    return request.tools[0] if request.tool_choice == "required" else None
-
-
-def call_tool(function: dict[str, Any], reading: Reading, condition: Condition) -> ToolCall:
-    """The call: every property of the function's schema filled from the prompt, by words in its name.
-
-    A worse call knows nothing; a different one takes the second set of identifiers.
-    """
-    details = reading.details
-    good = condition is Condition.GOOD
-    side = details.first if good else details.second
-    arguments_known = {
-        "host": side.host,
-        "version": side.version,
-        "error": side.code,
-        "code": side.code,
-        "date": side.date,
-        "time": side.time,
-        "people": side.people,
-        "count": side.people,
-        "ticket": details.ticket if good else details.change,
-        "case": details.ticket if good else details.change,
-    }
-    words = reading.text.split() or [""]
-    otherwise = reading.topic.name if reading.topic else words[-1 if good else 0].strip(".,;:!?")
-    if condition is Condition.WORSE:
-        arguments_known, otherwise = {}, "unknown"
-    values = {}
-    for name, value in arguments_known.items():
-        if value:
-            values[name] = value
-    return ToolCall(function["name"], fill(function.get("parameters") or {}, values, otherwise))
+    from evenkeel.simulate.apis import SimulatedApi, SimulatedCompletion
+    from evenkeel.simulate.requests import ModelRequest
+    from evenkeel.simulate.simulation import ModelState, Simulation
 
 
 _JSON: Final = (b"content-type", b"application/json")
@@ -134,7 +76,7 @@ class ServedCall:
             raise WireError(500, "Failed by the error rate.", kind="server_error", code="internal_error")
         if request.flex and simulation.rng.random() < state.flex_refusals:
             raise WireError(429, "Resource unavailable.", kind="requests", code="resource_unavailable")
-        completion = complete(simulation, state, request, self._api.id_prefix)
+        completion = simulation.complete(state, request, self._api.id_prefix)
         self._due = asyncio.get_running_loop().time()
         if request.stream:
             events = self._api.events(completion, include_usage=request.include_usage)
@@ -187,62 +129,6 @@ class ServedCall:
             await asyncio.sleep(left)
 
 
-def complete(
-    simulation: Simulation, state: ModelState, request: ModelRequest, id_prefix: str
-) -> SimulatedCompletion:
-    """The answer of a model to a request."""
-    function = None
-    if state.name == REWRITER_MODEL:
-        text = rewrite(request.messages, simulation.subjects)
-    elif state.name == JUDGE_MODEL:
-        text = judge(request.messages, simulation.rng, state.judge_noise)
-    elif simulation.recorded is not None:
-        return _complete_recorded(simulation, simulation.recorded, state, request, id_prefix)
-    else:
-        condition = simulation.model(state).condition(request.messages, simulation.rng)
-        reading = read(request.messages, request.form, simulation.subjects)
-        function = requested_tool(request)
-        text = "" if function else say(reading, condition)
-    return SimulatedCompletion(
-        id=simulation.completion_id(prompt_digest(request.messages), id_prefix),
-        created=simulation.now(),
-        model=state.returned_name or request.model,
-        system_fingerprint=state.system_fingerprint,
-        text=text,
-        tool_call=call_tool(function, reading, condition) if function else None,
-        prompt_tokens=_prompt_tokens(request),
-        flex=request.flex,
-    )
-
-
-def _complete_recorded(
-    simulation: Simulation,
-    recorded: Recordings,
-    state: ModelState,
-    request: ModelRequest,
-    id_prefix: str,
-) -> SimulatedCompletion:
-    """A recorded answer to a request; in a deterministic simulation the prompt decides which sample."""
-    digest = prompt_digest(request.messages)
-    rng = random.Random(digest) if simulation.settings.deterministic else simulation.rng
-    reply = recorded.reply(state.name, request.messages, request.temperature, rng)
-    return SimulatedCompletion(
-        id=simulation.completion_id(digest, id_prefix.replace("simulated", "recorded")),
-        created=simulation.now(),
-        model=reply.returned_name or request.model,
-        system_fingerprint=reply.system_fingerprint,
-        text=reply.text,
-        tool_call=None,
-        prompt_tokens=_prompt_tokens(request),
-        flex=request.flex,
-        finish_reason=reply.finish_reason,
-    )
-
-
-def _prompt_tokens(request: ModelRequest) -> int:
-    return count_prompt_tokens(sum(len(message.text) for message in request.messages))
-
-
 _SHUTDOWN_S: Final = 1
 
 # Path at which Azure OpenAI serves models, each under its name. The request's body names it as well.
@@ -259,9 +145,8 @@ def create_app(simulation: Simulation) -> Litestar:
     - `POST /v1/chat/completions` and what other APIs the simulation has, and the same under
       `/openai/deployments/NAME` in place of `/v1`
     - `GET /v1/models`, `GET /v1/models/{id}`
-    - `GET /simulate/models`, `GET` and `PUT /simulate/models/{name}` (a JSON patch of `ModelPatch`)
+    - `GET /simulate/models`, `GET` and `PUT /simulate/models/{name}` (JSON with fields of `ModelState`)
     - `GET /simulate/truth?model=`: the `Planted` deltas
-    - `GET /simulate/recorded`, `PUT /simulate/recorded` (a JSON `RecordedChange`), where answers are recorded
     - `GET /healthz`
     """
 
@@ -285,11 +170,13 @@ def create_app(simulation: Simulation) -> Litestar:
 
     @put("/simulate/models/{name:path}")
     async def change(request: Request[Any, Any, Any], name: FromPath[str]) -> dict[str, Any]:
-        return asdict(simulation.change(name.removeprefix("/"), read_patch(await request.body())))
+        changes = read_object(await request.body())
+        return asdict(simulation.change(name.removeprefix("/"), changes))
 
     @get("/simulate/truth", sync_to_thread=False)
     def truth(model: FromQuery[str | None] = None) -> dict[str, Any]:
-        return _truth(simulation, model)
+        state = simulation.find(model)
+        return {"model": state.name, **asdict(simulation.truth(state))}
 
     @get("/healthz", sync_to_thread=False, media_type="text/plain")
     def healthz() -> str:
@@ -306,50 +193,13 @@ def create_app(simulation: Simulation) -> Litestar:
             state,
             change,
             truth,
-            *_recorded_handlers(simulation),
+            *simulation.handlers,
             healthz,
         ],
         exception_handlers={WireError: _wire_error, HTTPException: _http_error},
         openapi_config=None,
         logging_config=None,
     )
-
-
-def _recorded_handlers(simulation: Simulation) -> tuple[HTTPRouteHandler, HTTPRouteHandler]:
-    @get("/simulate/recorded", sync_to_thread=False)
-    def recorded() -> dict[str, Any]:
-        return _recorded(simulation).state()
-
-    @put("/simulate/recorded")
-    async def change_recorded(request: Request[Any, Any, Any]) -> dict[str, Any]:
-        name = _recorded(simulation).change(await request.body())
-        simulation.change(name, {})
-        return _recorded(simulation).state()
-
-    return recorded, change_recorded
-
-
-def _truth(simulation: Simulation, model: str | None) -> dict[str, Any]:
-    """The planted deltas of a model.
-
-    Raises: WireError (404) if it is not served, or nothing is planted.
-    """
-    if simulation.recorded is not None:
-        raise WireError(404, "Recorded answers have no planted truth.")
-    state = simulation.find(model)
-    return {"model": state.name, **asdict(state.truth)}
-
-
-def _recorded(simulation: Simulation) -> Recordings:
-    """The recorded answers that are served.
-
-    Raises: WireError (404) if the models are simulated.
-    """
-    if simulation.recorded is None:
-        raise WireError(
-            404, "The models are simulated; start with --recorded FILE to serve recorded answers."
-        )
-    return simulation.recorded
 
 
 def _call_handler(simulation: Simulation, api: SimulatedApi) -> ASGIRouteHandler:
@@ -439,7 +289,7 @@ def _server(simulation: Simulation) -> uvicorn.Server:
 
 
 def _model_card(simulation: Simulation, state: ModelState) -> dict[str, Any]:
-    owner = "recorded" if simulation.recorded and state.name not in SERVANTS else "simulated"
+    owner = "simulated" if state.name in SERVANTS else simulation.owner
     return {"id": state.name, "object": "model", "created": FIXED_TIME, "owned_by": owner}
 
 

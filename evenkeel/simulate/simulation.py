@@ -16,25 +16,29 @@ repeats its draw.
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from evenkeel.simulate.apis import SimulatedChat
-from evenkeel.simulate.judge import JUDGE_MODEL
-from evenkeel.simulate.model import SimulatedModel
+from evenkeel.simulate.apis import SimulatedChat, SimulatedCompletion, count_prompt_tokens
+from evenkeel.simulate.judge import JUDGE_MODEL, judge
+from evenkeel.simulate.model import SimulatedModel, prompt_digest, read, say
 from evenkeel.simulate.requests import WireError
-from evenkeel.simulate.rewriter import REWRITER_MODEL
+from evenkeel.simulate.rewriter import REWRITER_MODEL, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from litestar.handlers import HTTPRouteHandler
+
     from evenkeel.simulate.apis import SimulatedApi
-    from evenkeel.simulate.model import PromptMessage, Subjects
+    from evenkeel.simulate.model import Subjects
+    from evenkeel.simulate.requests import ModelRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,33 +110,35 @@ SERVANTS: Final = (REWRITER_MODEL, JUDGE_MODEL)
 """Served beside all others, whatever these are."""
 MAX_LATENCY_S: Final = 600.0
 
-_Share = Annotated[float, Field(ge=0, le=1)]
-_Name = Annotated[str, Field(min_length=1, max_length=200)]
+Share = Annotated[float, Field(ge=0, le=1)]
+ModelName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelState:
-    """Behaviour of a served model."""
+    """Behaviour of a served model. An admin call changes any of it but the name."""
+
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     name: str
     """Name that requests ask for."""
-    fragility: float = 0.0
-    """Share of prompts answered badly, always; in [0, 1]."""
-    noise: float = 0.0
-    """Share of the other calls answered badly, by chance; in [0, 1]."""
-    worse_share: float = 0.5
-    """Share of bad answers that are worse; the rest are different at equal quality; in [0, 1]."""
-    latency_s: float = 0.0
+    fragility: Share = 0.0
+    """Share of prompts answered badly, always."""
+    noise: Share = 0.0
+    """Share of the other calls answered badly, by chance."""
+    worse_share: Share = 0.5
+    """Share of bad answers that are worse; the rest are different at equal quality."""
+    latency_s: Annotated[float, Field(ge=0, le=MAX_LATENCY_S)] = 0.0
     """Duration of an answer in seconds. A stream begins after half of it and spreads over the rest."""
-    returned_name: str | None = None
+    returned_name: ModelName | None = None
     """Model name in the answers; None = the name that was asked for."""
-    system_fingerprint: str | None = "fp_simulated"
-    error_rate: float = 0.0
-    """Share of calls that end in status 500, by chance; in [0, 1]."""
-    flex_refusals: float = 0.0
-    """Share of calls of the flex tier for which there is no room, by chance; in [0, 1]."""
-    judge_noise: float = 0.0
-    """Share of ratings that are flipped, by chance; in [0, 1]. Of effect on the simulated judge alone."""
+    system_fingerprint: ModelName | None = "fp_simulated"
+    error_rate: Share = 0.0
+    """Share of calls that end in status 500, by chance."""
+    flex_refusals: Share = 0.0
+    """Share of calls of the flex tier for which there is no room, by chance."""
+    judge_noise: Share = 0.0
+    """Share of ratings that are flipped, by chance. Of effect on the simulated judge alone."""
 
     @property
     def truth(self) -> PlantedTruth:
@@ -140,36 +146,7 @@ class ModelState:
         return planted(self.fragility, self.noise, self.worse_share)
 
 
-class ModelPatch(BaseModel):
-    """Changes to a model's state, as the admin call sends them. Absent fields stay as they are."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-    fragility: _Share = 0.0
-    noise: _Share = 0.0
-    worse_share: _Share = 0.0
-    latency_s: Annotated[float, Field(ge=0, le=MAX_LATENCY_S)] = 0.0
-    returned_name: _Name | None = None
-    system_fingerprint: _Name | None = None
-    error_rate: _Share = 0.0
-    flex_refusals: _Share = 0.0
-    judge_noise: _Share = 0.0
-
-
-def read_patch(body: bytes) -> dict[str, Any]:
-    """The fields to change, from the JSON body of an admin call.
-
-    Raises: WireError (400) that names every wrong field and what is allowed.
-    """
-    try:
-        return ModelPatch.model_validate_json(body).model_dump(exclude_unset=True)
-    except ValidationError as error:
-        problems = []
-        for item in error.errors(include_url=False):
-            problems.append(f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}")
-        raise WireError(
-            400, f"{'; '.join(problems)}. Known fields: {', '.join(ModelPatch.model_fields)}."
-        ) from error
+_STATE: Final = TypeAdapter(ModelState)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +163,8 @@ class SimulationSettings:
     """Decides which prompts are fragile; at most 64 bytes."""
 
 
-class RecordedReply(NamedTuple):
-    """A recorded answer, and the names that it is given under."""
+class ModelReply(NamedTuple):
+    """A reply of a model, and the names that it is given under."""
 
     text: str
     finish_reason: str
@@ -196,23 +173,17 @@ class RecordedReply(NamedTuple):
     system_fingerprint: str | None
 
 
-class Recordings(Protocol):
-    """Recorded answers behind model names."""
-
-    def reply(
-        self, name: str, messages: Sequence[PromptMessage], temperature: float | None, rng: random.Random
-    ) -> RecordedReply:
-        """The answer to a request. Raises: WireError (404) if there is none."""
-
-    def change(self, body: bytes) -> str:
-        """Let another version answer. Returns the model name. Raises: WireError (400)."""
-
-    def state(self) -> dict[str, Any]:
-        """Return what is recorded and served, for the admin call."""
-
-
 class Simulation:
-    """The served models by name. For one event loop; not thread-safe."""
+    """The served models by name. For one event loop; not thread-safe.
+
+    `evenkeel.lab.recorded` replaces what its models reply and know about themselves: `reply`, `truth` and
+    `handlers`. The rewriter and the judge are always simulated.
+    """
+
+    owner = "simulated"
+    """Owner of the models in their list, and part of the ids of their answers."""
+    handlers: Sequence[HTTPRouteHandler] = ()
+    """Further admin calls."""
 
     def __init__(
         self,
@@ -220,7 +191,6 @@ class Simulation:
         settings: SimulationSettings | None = None,
         *,
         apis: Sequence[SimulatedApi] = (SimulatedChat(),),
-        recorded: Recordings | None = None,
         subjects: Subjects | None = None,
         rng: random.Random | None = None,
         clock: Callable[[], float] = time.time,
@@ -231,7 +201,6 @@ class Simulation:
             models: at least one, each with a name of its own.
             settings: fixed settings; None = the defaults.
             apis: under which the models can be asked.
-            recorded: answers for all models but the rewriter and the judge; None = they are simulated.
             subjects: that prompts may have besides the topics of the catalogue.
             rng: source of noise, chance errors and ids; None = seeded by the operating system.
             clock: Unix time in seconds for `created`.
@@ -240,7 +209,6 @@ class Simulation:
         """
         self.settings = settings or SimulationSettings()
         self.apis = tuple(apis)
-        self.recorded = recorded
         self.subjects = subjects
         self.rng = rng or random.Random()
         self._clock = clock
@@ -285,24 +253,65 @@ class Simulation:
     def change(self, name: str, changes: dict[str, Any]) -> ModelState:
         """Set fields of a model; one that is not served yet starts as a copy of the default.
 
-        The default's returned name is not copied. `changes` must have passed `read_patch`.
+        The default's returned name is not copied.
+
+        Raises: WireError (400) that names every wrong field and what is allowed.
         """
-        old = self._models.get(name)
-        if old is None:
-            old = replace(self._models[self._default], name=name, returned_name=None)
-        state = replace(old, **changes)
+        old = self._models.get(name) or replace(self.find(None), returned_name=None)
+        fields = asdict(old)
+        del fields["name"]
+        known = ", ".join(fields)
+        problems = [f"{field}: is no field" for field in changes if field not in fields]
+        try:
+            # As JSON: from Python, strict validation takes nothing but a whole state.
+            state = _STATE.validate_json(json.dumps({**fields, **changes, "name": name}))
+        except ValidationError as error:
+            for item in error.errors(include_url=False):
+                if item["loc"][0] in fields:
+                    problems.append(f"{item['loc'][0]}: {item['msg']}")
+        if problems:
+            raise WireError(400, f"{'; '.join(problems)}. Known fields: {known}.")
         self._models[name] = state
         return state
 
-    def model(self, state: ModelState) -> SimulatedModel:
-        """The answering model of a state."""
-        return SimulatedModel(state.fragility, state.noise, state.worse_share, self.settings.salt)
+    def truth(self, state: ModelState) -> PlantedTruth:
+        """Return the true deltas of a model. Raises: WireError (404) where none are planted."""
+        return state.truth
 
-    def completion_id(self, digest: bytes, prefix: str) -> str:
-        """The id of an answer: from the prompt's hash if deterministic, else random."""
-        raw = digest if self.settings.deterministic else self.rng.randbytes(16)
-        return f"{prefix}{raw.hex()}"
+    def reply(self, state: ModelState, request: ModelRequest) -> ModelReply:
+        """Return what a model answers. Raises: WireError (404) if it has no answer."""
+        model = SimulatedModel(state.fragility, state.noise, state.worse_share, self.settings.salt)
+        condition = model.condition(request.messages, self.rng)
+        text = say(read(request.messages, request.form, self.subjects), condition)
+        return ModelReply(text, "stop", state.returned_name, state.system_fingerprint)
 
-    def now(self) -> int:
-        """`created` in Unix seconds."""
-        return FIXED_TIME if self.settings.deterministic else int(self._clock())
+    def complete(self, state: ModelState, request: ModelRequest, id_prefix: str) -> SimulatedCompletion:
+        """Return the answer of a model, the rewriter or the judge to a request.
+
+        Args:
+            state: Of the model that answers.
+            request: Of the client.
+            id_prefix: Beginning of the ids of the API that was asked, with "simulated" in it.
+        """
+        owner = "simulated"
+        if state.name == REWRITER_MODEL:
+            text = rewrite(request.messages, self.subjects)
+            reply = ModelReply(text, "stop", state.returned_name, state.system_fingerprint)
+        elif state.name == JUDGE_MODEL:
+            text = judge(request.messages, self.rng, state.judge_noise)
+            reply = ModelReply(text, "stop", state.returned_name, state.system_fingerprint)
+        else:
+            owner = self.owner
+            reply = self.reply(state, request)
+        deterministic = self.settings.deterministic
+        raw_id = prompt_digest(request.messages) if deterministic else self.rng.randbytes(16)
+        return SimulatedCompletion(
+            id=f"{id_prefix.replace('simulated', owner)}{raw_id.hex()}",
+            created=FIXED_TIME if deterministic else int(self._clock()),
+            model=reply.returned_name or request.model,
+            system_fingerprint=reply.system_fingerprint,
+            text=reply.text,
+            prompt_tokens=count_prompt_tokens(sum(len(message.text) for message in request.messages)),
+            flex=request.flex,
+            finish_reason=reply.finish_reason,
+        )

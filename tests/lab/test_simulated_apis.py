@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import httpx2
 import openai
 import pytest
@@ -24,13 +22,6 @@ from evenkeel.simulate.model import read, say
 CASE = make_case(6)
 PROMPT = summary_prompt(CASE)
 GOOD = say(read([PromptMessage("user", PROMPT)]), Condition.GOOD)
-WORSE = say(read([PromptMessage("user", PROMPT)]), Condition.WORSE)
-PARAMETERS = {
-    "type": "object",
-    "properties": {"ticket_id": {"type": "string"}, "people": {"type": "integer"}},
-}
-ARGUMENTS = {"ticket_id": CASE.details.ticket, "people": int(CASE.details.first.people)}
-CALLING = f"{PROMPT} Then use close_ticket."
 PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages")
 
 
@@ -83,25 +74,6 @@ def test_responses(client, asked):
     assert (answer.status, answer.model, answer.store) == ("completed", "sound", False)
     assert answer.id.startswith("resp_simulated_")
     assert answer.usage.total_tokens == answer.usage.input_tokens + answer.usage.output_tokens
-
-
-def test_responses_call_tools(client):
-    """A function that the input names is called, whole and streamed; its result is answered in words."""
-    tool = {"type": "function", "name": "close_ticket", "parameters": PARAMETERS}
-    tools = [{"type": "web_search"}, tool]
-    answer = client.responses.create(model="sound", input=CALLING, tools=tools)
-    (call,) = answer.output
-    assert (call.type, call.name, json.loads(call.arguments)) == ("function_call", "close_ticket", ARGUMENTS)
-    with client.responses.create(model="sound", input=CALLING, tools=tools, stream=True) as stream:
-        events = list(stream)
-    kind = "response.function_call_arguments.delta"
-    assert "".join(event.delta for event in events if event.type == kind) == call.arguments
-    result = {"type": "function_call_output", "call_id": call.call_id, "output": "done"}
-    items = [{"role": "user", "content": CALLING}, call.model_dump(), result]
-    assert client.responses.create(model="sound", input=items, tools=tools).output_text
-    forced = {"type": "function", "name": "close_ticket"}
-    chosen = client.responses.create(model="sound", input=PROMPT, tools=[tool], tool_choice=forced)
-    assert chosen.output[0].type == "function_call"
 
 
 def test_messages(http):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from evenkeel.simulate import PromptMessage, make_case, make_prompt
-from evenkeel.simulate.model import fill, read
+from evenkeel.simulate.model import read
 from evenkeel.simulate.recognition import find_topic
 from evenkeel.simulate.tasks import TASKS
 from evenkeel.simulate.topics import TOPICS
@@ -46,42 +44,3 @@ def test_prompts_are_read_back(task):
         assert reading.topic is case.topic
         assert reading.details == case.details
         assert (reading.format, reading.language.tag) == ("json", "en")
-
-
-VALUES = {"host": "BER-DB-01", "host_name": "other", "people": "12", "sources": ("Doc 1", "Doc 2")}
-
-
-@pytest.mark.parametrize(
-    ("schema", "expected"),
-    [
-        ({"type": "string"}, "?"),
-        ({"properties": {"my_host": {"type": "string"}}}, {"my_host": "BER-DB-01"}),
-        # The longer name is the better match.
-        ({"properties": {"my_host_name": {}}}, {"my_host_name": "other"}),
-        ({"properties": {"people": {"type": "integer"}, "n": {"type": "number"}}}, {"people": 12, "n": 0}),
-        ({"properties": {"people": {"type": "string"}}}, {"people": "12"}),
-        (
-            {"properties": {"people": {"type": "boolean"}, "n": {"type": "boolean"}}},
-            {"people": True, "n": False},
-        ),
-        ({"properties": {"sources": {"type": "array"}}}, {"sources": ["Doc 1", "Doc 2"]}),
-        ({"properties": {"sources": {"type": "string"}}}, {"sources": "Doc 1, Doc 2"}),
-        ({"properties": {"people": {"type": "array", "items": {"type": "integer"}}}}, {"people": [12]}),
-        ({"properties": {"x": {"type": ["null", "string"]}, "y": {"type": "null"}}}, {"x": "?", "y": None}),
-        (
-            {"properties": {"x": {"enum": ["a", "b"]}, "host": {"enum": ["a", "BER-DB-01"]}}},
-            {"x": "a", "host": "BER-DB-01"},
-        ),
-        ({"properties": {"x": {"const": 5}}}, {"x": 5}),
-        ({"properties": {"x": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}}, {"x": 0}),
-        (
-            {"$defs": {"d": {"properties": {"host": {}}}}, "properties": {"x": {"$ref": "#/$defs/d"}}},
-            {"x": {"host": "BER-DB-01"}},
-        ),
-        ({"properties": {"x": {"$ref": "#/nowhere"}}}, {"x": "?"}),
-        ({"properties": 1, "type": "object"}, {}),
-    ],
-    ids=range(16),
-)
-def test_fill_by_hand(schema, expected):
-    assert json.loads(fill(schema, VALUES, "?")) == expected

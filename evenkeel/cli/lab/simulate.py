@@ -167,8 +167,9 @@ def _recorded(options: dict[str, Any]) -> Simulation:
     Raises: ValueError if nothing can be read, or a version is unknown.
     """
     from evenkeel.lab.recorded.answers import RecordedAnswers, RecordedEndpoint
+    from evenkeel.lab.recorded.simulation import RecordedSimulation
     from evenkeel.lab.simulated_apis import APIS
-    from evenkeel.simulate import ModelState, Simulation, SimulationSettings
+    from evenkeel.simulate import ModelState, SimulationSettings
 
     recorded = RecordedAnswers.load(
         *options["recorded"], form=options["form"], version_from=options["version_from"]
@@ -187,7 +188,8 @@ def _recorded(options: dict[str, Any]) -> Simulation:
     for name in endpoint.models:
         states.append(ModelState(name, latency_s=options["latency"]))
     settings = SimulationSettings(deterministic=options["deterministic"])
-    return Simulation(states, settings, apis=APIS, recorded=endpoint, rng=random.Random(options["seed"]))
+    rng = random.Random(options["seed"])
+    return RecordedSimulation(endpoint, states, settings=settings, apis=APIS, rng=rng)
 
 
 def _names(

@@ -17,7 +17,7 @@ from evenkeel.lab.recorded.importers import RecordedSample, SkippedPlace, import
 from evenkeel.lab.recorded.prompt_index import How, PromptIndex, PromptMatch
 from evenkeel.simulate.model import PromptMessage
 from evenkeel.simulate.requests import WireError
-from evenkeel.simulate.simulation import RecordedReply
+from evenkeel.simulate.simulation import ModelReply
 
 if TYPE_CHECKING:
     import random
@@ -264,7 +264,7 @@ class RecordedEndpoint:
 
     def reply(
         self, name: str, messages: Sequence[PromptMessage], temperature: float | None, rng: random.Random
-    ) -> RecordedReply:
+    ) -> ModelReply:
         """The answer to a request. Counts it.
 
         Args:
@@ -300,7 +300,7 @@ class RecordedEndpoint:
             )
         self._found[match.how] += 1
         self._served[deployment.version] += 1
-        return RecordedReply(
+        return ModelReply(
             sample.text, sample.finish_reason, deployment.returned_name, deployment.system_fingerprint
         )
 

@@ -14,8 +14,9 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.lab.recorded.answers import RecordedAnswers, RecordedEndpoint
+from evenkeel.lab.recorded.simulation import RecordedSimulation
 from evenkeel.lab.simulated_apis import APIS
-from evenkeel.simulate import ModelState, Simulation, serving
+from evenkeel.simulate import ModelState, serving
 
 PROMPT = "Is 17077 a prime number? Think first."
 TYPED = "is 17077 a prme number?  think first. Answer in German."
@@ -40,7 +41,7 @@ def url(recorded_file):
     """A server of them, where `prod` is the old version."""
     endpoint = RecordedEndpoint(RecordedAnswers.load(recorded_file), {"prod": "old"})
     states = [ModelState(name) for name in endpoint.models]
-    with serving(Simulation(states, apis=APIS, recorded=endpoint, rng=random.Random(1))) as url:
+    with serving(RecordedSimulation(endpoint, states, apis=APIS, rng=random.Random(1))) as url:
         yield url
 
 
