@@ -28,9 +28,14 @@ _VERSION_END = len(b"HTTP/1.1")
 
 # More than for requests: some gateways answer with long policies and cookies.
 MAX_HEAD_BYTES = 256 << 10
+# Each further line has the whole head read again, so a head that trickles in is bounded by its lines.
+MAX_FIELDS = 1_000
+# Smaller heads cannot hold enough lines to do harm.
+_COUNT_FIELDS_ABOVE_BYTES = 4 << 10
 
 SWITCHING_PROTOCOLS = 101
-_BODYLESS = frozenset({*range(100, 200), 204, 304})
+_NO_CONTENT = 204
+_BODYLESS = frozenset({*range(100, 200), _NO_CONTENT, 304})
 
 # Pattern of a final answer with a length, like the one in `request_head`. Groups: status, length, keep-alive
 # line.
@@ -111,7 +116,8 @@ def parse_response(data: bytes, method: bytes, last: ResponseHead | None = None)
         return parse_any_response(data, method)
     head = ResponseHead()
     head.raw = data
-    head.end = match.end()
+    head.end = end = match.end()
+    _check_fields(data, end)
     head.minor = 1
     head.status = int(status)
     head.keep_alive = True
@@ -122,7 +128,7 @@ def parse_response(data: bytes, method: bytes, last: ResponseHead | None = None)
         head.edits = [(start - 2, stop, b"")]
     head.length = number = int(length)
     head.framing = _LENGTH if number else _NONE
-    head.known = known(data, match.span(2), head.end) if number else None
+    head.known = known(data, match.span(2), end) if number else None
     head.kept = None
     return head
 
@@ -138,6 +144,7 @@ def parse_any_response(  # noqa: C901, PLR0912 - see `parse_any_request`
     head = ResponseHead()
     head.raw = data
     head.end = end = match.end()
+    _check_fields(data, end)
     head.minor = 1 if match[1] == b"1" else 0
     head.status = status = int(match[2])
     head.keep_alive = head.minor == 1
@@ -173,6 +180,9 @@ def parse_any_response(  # noqa: C901, PLR0912 - see `parse_any_request`
     if bodyless or method == b"HEAD":
         head.framing = _NONE
         head.length = 0
+        if status == _NO_CONTENT and (coding is not None or length not in {None, b"0"}):
+            # Its sender may send that body all the same: the next answer must not begin with it.
+            head.keep_alive = False
     elif coding is None and length is not None and length.isdigit() and len(length) <= MAX_LENGTH_DIGITS:
         head.length = number = int(length)
         head.framing = _LENGTH if number else _NONE
@@ -199,8 +209,14 @@ def _frame(head: ResponseHead, length: bytes | None, coding: bytes | None) -> No
         head.framing = Framing.CLOSE
 
 
+def _check_fields(data: bytes, end: int) -> None:
+    if end > _COUNT_FIELDS_ABOVE_BYTES and data.count(b"\n", 0, end) > MAX_FIELDS:
+        raise MessageError(ForwardingFault.GARBAGE, f"its head has more than {MAX_FIELDS} lines")
+
+
 def _refuse_unless_partial(data: bytes) -> None:
     """Raise if no further bytes can make a head of `data`."""
+    _check_fields(data, len(data))
     if data.find(b"\r\n\r\n") < 0 and len(data) <= MAX_HEAD_BYTES:
         # Such a head never ends in a blank line: the client would wait until the timeout.
         if _BARE_LINE_END.search(data):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from evenkeel.core.network import tls_problem
 from evenkeel.proxy.errors import ForwardingFault
 from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageError
-from evenkeel.proxy.response_head import SWITCHING_PROTOCOLS, parse_response
+from evenkeel.proxy.response_head import MAX_HEAD_BYTES, SWITCHING_PROTOCOLS, parse_response
 from evenkeel.proxy.retry import TcpInfo, tcp_info
 
 if TYPE_CHECKING:
@@ -179,7 +179,12 @@ class UpstreamConnection(asyncio.Protocol):
         if framing is None:
             self.answered = True
             if self._buffer:
-                data = self._buffer + data
+                whole = self._buffer + data
+                # Without a line feed no head has become complete: do not read all of it again.
+                if b"\n" not in data and len(whole) <= MAX_HEAD_BYTES:
+                    self._buffer = whole
+                    return
+                data = whole
                 self._buffer = b""
             self._read_head(client, data)
         elif self._tunnel:

@@ -197,3 +197,23 @@ async def test_leaving_while_the_upload_is_stuck_is_noticed():
             await asyncio.sleep(0.002)
         client.leave()
         await eventually(lambda: rig.counter("proxy_disconnects") == 1)
+
+
+async def test_an_upstreams_head_that_trickles_in_takes_little_time():
+    """It is read again for each line only, and has a thousand at most: else one answer would take minutes."""
+
+    sending = []
+
+    def trickle(wire):
+        wire.write(b"HTTP/1.1 200 OK\r\n")
+        sending.append(asyncio.ensure_future(lines(wire)))
+
+    async def lines(wire):
+        while not wire.transport.is_closing():
+            wire.write(b"a:\r\n")
+            await asyncio.sleep(0)
+
+    async with relay(trickle) as rig:
+        answer = await rig.ask(GET)
+        assert b"more than 1000 lines" in answer
+        await sending[0]

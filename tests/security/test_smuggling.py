@@ -140,6 +140,89 @@ def test_what_follows_an_answer_is_nobodys():
     asyncio.run(main())
 
 
+POISON = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
+
+
+@pytest.mark.parametrize(
+    ("method", "first", "later"),
+    [
+        (b"GET", b"HTTP/1.1 204 No Content\r\n\r\n" + POISON, b""),
+        (b"GET", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" + POISON, b""),
+        (b"HEAD", b"HTTP/1.1 200 OK\r\nContent-Length: 54\r\n\r\n" + POISON, b""),
+        (b"GET", b"HTTP/1.1 204 No Content\r\nContent-Length: 54\r\n\r\n", POISON),
+        (b"GET", b"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", POISON),
+    ],
+)
+def test_a_body_where_none_may_be_answers_no_later_request(method, first, later):
+    """An upstream that sends one, at once or after the next request, loses its connection (oven-sh/bun#37438)."""
+    answers = iter([lambda wire: wire.write(first), lambda wire: wire.write(later + OK)])
+
+    async def main():
+        async with relay(lambda wire: next(answers)(wire)) as rig:
+            client = await rig.client()
+            client.send(method + b" /v1/x HTTP/1.1\r\nHost: h\r\n\r\n")
+            await client.until(b"\r\n\r\n")
+            if not later:
+                assert (await client.ask(START + b"\r\n")).endswith(b"\r\n\r\nok")
+            else:
+                client.send(START + b"\r\n")
+                await client.until(b"\r\n\r\n")
+            assert len(rig.upstream.wires) == 2
+
+    asyncio.run(main())
+
+
+def test_what_follows_a_refused_upgrade_is_a_request_with_a_route_of_its_own():
+    """A proxy that tunnels before the answer is 101 lets it pass unseen (kemalcr/kemal#767)."""
+    upgrade = b"GET /v1/ws HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno"
+
+    async def main():
+        async with relay(refusal, prefix="/v1", parse=False, **IMPATIENT) as rig:
+            rig.upstream.on_data = lambda wire, _: wire.write(refusal)
+            answer = await rig.exchange(upgrade + HIDDEN)
+            assert re.findall(rb"HTTP/1.1 (\d+)", answer) == [b"403", b"404"]
+            assert b"hidden" not in rig.upstream.received
+
+    asyncio.run(main())
+
+
+def test_an_upgrade_with_a_body_is_offered_to_nobody():
+    """Where the body ends would depend on the answer (nghttp2, CVE-2026-58055)."""
+    lines = b"Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 4\r\n\r\nbody"
+    (sent,), answer = received(START + lines)
+    assert b"pgrade" not in sent
+    assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("expect", [b"100-continue", b"x 100-continue", b"", b"100-continue, 100-continue"])
+def test_an_answer_instead_of_100_ends_both_connections(expect):
+    """What the client sends next may be the body or a request: nobody can know (lysine-dev/okhttp#3252)."""
+
+    async def main():
+        async with relay(OK, parse=False, **IMPATIENT) as rig:
+            rig.upstream.on_data = lambda wire, _: wire.write(OK)
+            client = await rig.client()
+            client.send(START + b"Expect: " + expect + b"\r\nContent-Length: %d\r\n\r\n" % len(HIDDEN))
+            head = await client.until(b"\r\n\r\n")
+            assert b"Connection: close" in head
+            client.send(HIDDEN)
+            assert await client.rest() == b"ok"
+            assert b"hidden" not in rig.upstream.received
+            assert (await rig.ask(b"GET /v1/x HTTP/1.1\r\nHost: h\r\n\r\n")).endswith(b"ok")
+            assert len(rig.upstream.wires) == 2
+
+    asyncio.run(main())
+
+
+def test_fields_of_a_trailer_are_nobodys_head():
+    """A framing name in a trailer would be added behind what was checked (zoxy-io/zoxy#244)."""
+    trailer = b"Content-Length: 40\r\nTransfer-Encoding: chunked\r\nAuthorization: x\r\n"
+    raw = START + b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n" + trailer + b"\r\n"
+    (sent,), _ = received(raw)
+    assert sent.endswith(b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
+
+
 def requests_in(raw):
     """Target and body of every whole request that h11 finds."""
     found, reader = [], h11.Connection(h11.SERVER)

@@ -185,6 +185,13 @@ def test_a_redis_that_forgets_is_refused(start):
         RedisStore(RedisPlace(url=server.url)).check()
 
 
+@pytest.mark.parametrize("command", ["CONFIG", "INFO", "SCRIPT"])
+def test_a_redis_without_some_commands_is_used(start, command):
+    """Hosted ones have no CONFIG, and careful operators rename more."""
+    server = start("--rename-command", command, "", "--maxmemory-policy", "noeviction")
+    use(RedisPlace(url=server.url))
+
+
 def wait_for(true):
     deadline = time.monotonic() + 240
     while True:

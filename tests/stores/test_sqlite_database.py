@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from evenkeel.stores.errors import StoreError
+from evenkeel.stores.errors import DamagedStoreError, StoreError
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
@@ -20,6 +20,29 @@ def test_an_unwritable_folder_is_one_clear_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"cannot write the store .*file.*--data-dir"):
         Database(tmp_path / "file" / "evenkeel.db")
+
+
+def test_a_damaged_page_of_a_table_is_one_clear_error(tmp_path):
+    """Also where the file's first pages are whole, so that SQLite opens it."""
+    path = tmp_path / "evenkeel.db"
+    database = Database(path)
+    SqliteVerdictLog(database)
+    (root,) = database.row("SELECT rootpage FROM sqlite_master WHERE name = 'verdicts'")
+    (size,) = database.row("PRAGMA page_size")
+    database.close()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * size)
+        file.write(bytes(size))
+    with pytest.raises(DamagedStoreError, match="restore a backup"):
+        Database(path)
+
+
+def test_a_store_of_another_version_is_one_clear_error(tmp_path):
+    """Its tables have other columns."""
+    database = Database(tmp_path / "evenkeel.db")
+    database.create("CREATE TABLE verdicts (offset INTEGER PRIMARY KEY, id TEXT)")
+    with pytest.raises(StoreError, match=r"another version of evenkeel .*exchange_id.*--data-dir"):
+        SqliteVerdictLog(database)
 
 
 class RefusedFirst(sqlite3.Connection):

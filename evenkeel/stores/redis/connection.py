@@ -113,10 +113,13 @@ class RedisStore:
         try:
             anywhere = {"target_nodes": self.client.get_random_node()} if self.place.cluster else {}
             version = str(self.client.info("server", **anywhere)["redis_version"])
-            policy = self.client.config_get("maxmemory-policy", **anywhere).get("maxmemory-policy")
+            # Not by CONFIG GET: hosted servers do not have that command.
+            policy = self.client.info("memory", **anywhere).get("maxmemory_policy")
         except NoPermissionError:
             return  # an ACL user that may not ask; the commands that are needed will tell
         except RedisError as error:
+            if "unknown command" in str(error):
+                return  # INFO was renamed: the same as for such a user
             raise StoreError(
                 f"cannot use the Redis {self.place}: {str(error).rstrip('.')}; check storage.redis.url"
             ) from error

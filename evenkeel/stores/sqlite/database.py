@@ -79,10 +79,13 @@ class Database:
         try:
             make_private(path)
             keep_private(path)
-            self.connection().execute("PRAGMA user_version").fetchone()
+            # A damaged page shows only when it is read. A full check would take seconds for a large file.
+            for (table,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'"):
+                self.row(f'SELECT * FROM "{table}" LIMIT 1')  # noqa: S608 - a table of this file
             with self.write():
                 pass
         except (OSError, sqlite3.Error) as error:
+            self.close()
             if getattr(error, "sqlite_errorcode", None) in _DAMAGED:
                 raise DamagedStoreError(
                     f"the store {path} is damaged ({error}); restore a backup of it"
@@ -169,10 +172,22 @@ class Database:
             yield connection
 
     def create(self, *statements: str) -> None:
-        """Create tables and indexes that do not exist; repeated if the file is deleted."""
-        with self.write() as connection:
-            for statement in statements:
-                connection.execute(statement)
+        """Create tables and indexes that do not exist; repeated if the file is deleted.
+
+        Raises: StoreError if a table is there in another form.
+        """
+        try:
+            with self.write() as connection:
+                for statement in statements:
+                    connection.execute(statement)
+        except sqlite3.OperationalError as error:
+            # Any other failure to write says nothing about the tables.
+            if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+                raise
+            raise StoreError(
+                f"the store {self.path} was written by another version of evenkeel ({error}); choose another "
+                "folder with --data-dir"
+            ) from error
         self._tables += statements
 
     def close(self) -> None:
