@@ -201,7 +201,6 @@ async def test_leaving_while_the_upload_is_stuck_is_noticed():
 
 async def test_an_upstreams_head_that_trickles_in_takes_little_time():
     """It is read again for each line only, and has a thousand at most: else one answer would take minutes."""
-
     sending = []
 
     def trickle(wire):
