@@ -21,6 +21,7 @@ from evenkeel.shadow.perturbations.format.instructions import (
     named_format,
     named_formats,
     skeletons,
+    speaks_of_format,
 )
 from evenkeel.shadow.perturbations.places import with_request
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
@@ -42,7 +43,7 @@ _PARTS: Final = re.compile(
     r"|\bplain[ -]prose[ ](?:of|instance|containing|matching|conforming|that[ ]conforms)\b",
     re.IGNORECASE,
 )
-_STRUCTURE: Final = re.compile(r"[{\[]\s*\"[^\"\n]+\"\s*:")
+_STRUCTURE: Final = re.compile(r"\{\s*\"[^\"\n]+\"\s*:|\[\s*\"[^\"\n]+\"\s*[,\]]")
 # "une chaîne JSON", "JSON-Array": with prose in the format's place the rest is no grammar.
 _LISTING: Final = re.compile(
     r"\b(?:array|matriz|cadena|tableau|chaîne|stringa)\s+JSON\b|\bJSON-array|JSON配列", re.IGNORECASE
@@ -91,7 +92,7 @@ class Form:
             return NotApplicable("tools_forced", "the request makes the model call a tool")
         constraint, asking, reminders = constraint_of(view), _asking(view), _reminders(view)
         stated = _stated(asking) or ("json" if constraint.is_json else next(iter(reminders.values()), None))
-        refused = self._refused(view, asking, stated)
+        refused = self._refused(view, asking, list(reminders), stated)
         if refused is not None:
             return refused
         speech = SPEECHES.get(_language(view, asking), SPEECHES[_ENGLISH])
@@ -123,11 +124,11 @@ class Form:
         return with_request(changed, sentence)
 
     def _refused(
-        self, view: PromptView, asking: Sequence[Segment], stated: Format | None
+        self, view: PromptView, asking: Sequence[Segment], reminders: Sequence[int], stated: Format | None
     ) -> NotApplicable | None:
         """Return a reason if the prompt's format request cannot or need not be replaced, else None."""
-        if stated is None and _is_named_by_user(view):
-            return NotApplicable("unclear_format", "a user's text speaks of a format")
+        if stated is None and _is_named_anywhere(view):
+            return NotApplicable("unclear_format", "the prompt speaks of a format")
         if (stated or "free") == self.format:
             return NotApplicable("already_wanted", f"the prompt asks for {NAME_OF[self.format]} as it is")
         if self.format == "free" and any(_LISTING.search(segment.text) for segment in asking):
@@ -138,22 +139,25 @@ class Form:
                 present.append(segment)
         if any(_shown_structures(segment, of_answer=False) for segment in present):
             return NotApplicable("unclear_format", "the prompt shows a structure that may be data or a form")
-        return self._irreplaceable(view, asking, stated)
+        return self._irreplaceable(view, asking, reminders, stated)
 
     def _irreplaceable(
-        self, view: PromptView, asking: Sequence[Segment], stated: Format | None
+        self, view: PromptView, asking: Sequence[Segment], reminders: Sequence[int], stated: Format | None
     ) -> NotApplicable | None:
         named = _form_named(asking)
         own_words: list[str] = []
         for segment in view.segments:
-            if segment.kind != "history" and segment.type not in _NOT_SAID:
+            # An earlier question counts, too: "now do the same for these" asks for its form again.
+            if segment.role != "assistant" and segment.type not in _NOT_SAID:
                 own_words.append(segment.text)
         text = "\n".join(own_words)
         if _ARTEFACT.search(text):
             return NotApplicable(
                 "own_form", "the prompt asks for a file or a page that has a format of its own"
             )
-        if stated is None and _OWN_FORM.search(text):
+        instructions = [_words(segment.text, named) for segment in asking]
+        asked = "\n".join((*instructions, *_reminding_lines(view, reminders)))
+        if (_OWN_FORM.search(text) if stated is None else _BOUND.search(asked)) is not None:
             return NotApplicable("own_form", "the prompt asks for a form of its own, or for a bare answer")
         for segment in asking:
             if any(skeleton.outline is None for skeleton in skeletons(segment.text, named)):
@@ -173,11 +177,8 @@ class Form:
         self, changed: PromptView, asking: Sequence[int], reminders: Sequence[int], stated: Format | None
     ) -> NotApplicable | None:
         """Return a reason if the reworded prompt names another format or forbids this one, else None."""
-        reminding = "\n".join(changed.segments[index].text for index in reminders).split("\n")
-        words = "\n".join((
-            *(changed.segments[index].text for index in asking),
-            *(line for line in reminding if asked_format(line) is not None),
-        ))  # fmt: skip
+        texts = [changed.segments[index].text for index in asking]
+        words = "\n".join((*texts, *_reminding_lines(changed, reminders)))
         old_wish = False
         for segment in changed.segments:
             if segment.kind == "history" or segment.type in ("document", "code"):
@@ -322,11 +323,21 @@ def _reminders(view: PromptView) -> dict[int, Format]:
     return formats
 
 
-def _is_named_by_user(view: PromptView) -> bool:
-    """Return whether the last user message names a format anywhere but in a document."""
+def _reminding_lines(view: PromptView, reminders: Sequence[int]) -> list[str]:
+    """Return the lines of these segments that ask for a format."""
+    lines: list[str] = []
+    for index in reminders:
+        for line in view.segments[index].text.split("\n"):
+            if asked_format(line) is not None:
+                lines.append(line)
+    return lines
+
+
+def _is_named_anywhere(view: PromptView) -> bool:
+    """Return whether a prompt names a format anywhere but in a document, "JSON-Zeichenkette" included."""
     for segment in view.segments:
-        is_last = segment.slot == view.last_user_slot
-        if is_last and segment.type != "document" and named_format(segment.text) is not None:
+        is_asked = segment.role != "assistant" and segment.type != "document"
+        if is_asked and speaks_of_format(segment.text):
             return True
     return False
 
@@ -387,6 +398,8 @@ _TABLES: Final = tomllib.loads(files(__package__).joinpath("formats.toml").read_
 _MARKUP: Final = re.compile("|".join(_TABLES["refused"]["markup"]), re.IGNORECASE)
 # Request for a form without a name, or for a bare answer. No other format can replace either.
 _OWN_FORM: Final = re.compile("|".join(_TABLES["refused"]["own_form"]), re.IGNORECASE)
+# What is left of the old format when its name is replaced.
+_BOUND: Final = re.compile("|".join(_TABLES["refused"]["bound"]), re.IGNORECASE)
 # File or page whose format belongs to it: a web page in another format is no web page.
 _ARTEFACT: Final = re.compile("|".join(_TABLES["refused"]["artefact"]), re.IGNORECASE)
 SPEECHES: Final[dict[str, Speech]] = {tag: Speech(**table) for tag, table in _TABLES["speech"].items()}

@@ -62,6 +62,11 @@ _ANY: Final = re.compile(
     re.IGNORECASE,
 )
 _ANY_NAME: Final = "|".join(_NAMES.values())
+# Also inside a compound ("JSON-Zeichenkette")
+_COMPOUND: Final = re.compile(
+    rf"(?P<against>{_AGAINST}{_ADJECTIVE}*)?(?<![A-Za-z0-9_./@#`-])(?:{_ANY_NAME})(?![A-Za-z0-9_/@`]|\.\w)",
+    re.IGNORECASE,
+)
 # Requests for a format in languages other than English.
 _ASKS_ELSEWHERE: Final = re.compile(
     r"(?:\b(?:im|als|ins?|en|au|sous|em|nel|como|come|einen?|une?|una|een|um)\s+(?:[\w’']+\s+){0,2}?"
@@ -92,6 +97,14 @@ def named_formats(text: str) -> tuple[Format, ...]:
         if not mention.against:
             wanted.append(mention.format)
     return tuple(wanted)
+
+
+def speaks_of_format(text: str) -> bool:
+    """Return whether a text names a format other than to forbid it, in a way that may not be understood."""
+    for match in _COMPOUND.finditer(text):
+        if not match["against"]:
+            return True
+    return False
 
 
 class _Mention(NamedTuple):
