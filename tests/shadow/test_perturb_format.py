@@ -205,6 +205,14 @@ def test_words_of_an_instruction(asked, kind, expected):
     ("Use the format below.\n\nname: <full name>\ndate: <date>", YAML, "own_form"),
     ("Plain text without a heading.", YAML, "own_form"),
     ("Contesta con una sola palabra.", HTML, "own_form"),
+    ("Is 7 a prime? Answer \"[Yes]\" or \"[No]\".", JSON, "own_form"),
+    ("Was it kept? End with \"Verdict: X\".", YAML, "own_form"),
+    ("Reply with billing, access or other.", JSON, "own_form"),
+    ("Count the files. The action list you can take: bash, answer.", JSON, "own_form"),
+    ("Put the answer in <answer> tags.", MARKDOWN, "own_form"),
+    ("Rephrase it as a limerick.", XML, "own_form"),
+    ("One object per line, as JSON Lines.", YAML, "own_form"),
+    ("Gib alles als JSON-Zeichenkette zurück.", XML, "unclear_format"),
     ("French:", JSON, "open_end"),
 ])  # fmt: skip
 def test_a_wish_that_cannot_be_replaced_whole_is_refused(asked, kind, reason):

@@ -64,7 +64,7 @@ class Form:
 
     format: Format
     rewording: Rewording
-    version: int = 7
+    version: int = 8
 
     graded: ClassVar[bool] = False
     requires: ClassVar = NOTHING
