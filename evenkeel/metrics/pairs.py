@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.languages import canonical_tag
@@ -54,10 +55,19 @@ def _answer(row: Mapping[str, Any], side: str) -> Answer:
     try:
         return Answer(
             without_thoughts(answer.get("text", "")),
-            tuple(ToolCall(str(call["name"]), str(call["arguments"])) for call in calls),
+            tuple(map(_call, calls)),
         )
     except (TypeError, KeyError) as error:
-        raise PairError(f"{side}.tool_calls: each has a `name` and `arguments`, its JSON as text") from error
+        raise PairError(f"{side}.tool_calls: each has a `name` and `arguments`, as JSON or its text") from error
+
+
+def _call(call: Any) -> ToolCall:
+    """Return a tool call of a row. Raises: TypeError, KeyError."""
+    arguments = call["arguments"]
+    if not isinstance(arguments, str):
+        # Files of people hold the object itself, where an API sends its text.
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    return ToolCall(str(call["name"]), arguments)
 
 
 def _task(value: object) -> str | None:
