@@ -58,7 +58,7 @@ def _answer(row: Mapping[str, Any], side: str) -> Answer:
             tuple(map(_call, calls)),
         )
     except (TypeError, KeyError) as error:
-        raise PairError(f"{side}.tool_calls: each has a `name` and `arguments`, as JSON or its text") from error
+        raise PairError(f"{side}.tool_calls: each has `name` and `arguments`: JSON or its text") from error
 
 
 def _call(call: Any) -> ToolCall:

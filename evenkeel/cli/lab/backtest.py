@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,7 +167,7 @@ def _opened(
         if data_dir is not None:
             raise UserError("name a file or the folder of a store with --data-dir, not both")
         yield (
-            read_log(file, partial(click.echo, err=True)),
+            read_log(file),
             "standard input" if file == "-" else Path(file).name,
         )
         return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -220,7 +219,7 @@ def _place(options: Mapping[str, Any], *, json: bool) -> None:
     monitor = monitor_settings(settings) if options["config"] else MonitorSettings()
     with contextlib.ExitStack() as stack:
         if options["verdicts"]:
-            entries: Iterable[Entry] = read_log(options["verdicts"], partial(click.echo, err=True))
+            entries: Iterable[Entry] = read_log(options["verdicts"])
         else:
             entries = read_store(stack.enter_context(opened(settings)).verdicts)
         quiet = quiet_routes(entries, monitor, since=since)

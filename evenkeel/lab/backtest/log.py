@@ -35,19 +35,14 @@ from evenkeel.core.verdict import (
     Origin,
     QualityScore,
     Scoring,
-    Selection,
     Stage,
     Verdict,
-    drawn_for_label,
 )
-from evenkeel.monitor.estimate import weight_of, weight_sign
-from evenkeel.stores.labels import LabelStatement, label_of
 from evenkeel.stores.verdict_log import LoggedApproval, LoggedDecision, LoggedLabel, LoggedSighting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
-    from evenkeel.stores.labels import Label
     from evenkeel.stores.verdict_log import Entry, VerdictLog
 
 CONTROLS: Final = frozenset((BASELINE, "control", "identical", "resend"))
@@ -61,7 +56,6 @@ _GZIP: Final = b"\x1f\x8b"
 
 Rating: TypeAlias = Annotated[int, Meta(ge=1, le=3)]
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
-Weight: TypeAlias = Annotated[float, Meta(gt=0, le=1)]
 Quality: TypeAlias = Literal["worse", "better", "mixed", "same"]
 
 _QUALITIES: Final[dict[Quality, tuple[QualityScore, ...]]] = {
@@ -70,12 +64,6 @@ _QUALITIES: Final[dict[Quality, tuple[QualityScore, ...]]] = {
     "better": (QualityScore("quality", 1, 2, 3),),
     "mixed": (QualityScore("quality", 1, 3, 2), QualityScore("second_quality", 1, 2, 3)),
 }
-RETIRED: Final = ("answer_chars", "heuristic_rating", "audit_share", "control_stage")
-"""Members of older logs on which no figure depends any more."""
-RetiredStage: TypeAlias = Literal["heuristic", "difference"]
-"""Stages of older logs, in which a rule decided what is the judge's now."""
-# Stage that such a rating is read as: decided by a rule, without the judge.
-_RULE: Final[Stage] = "empty"
 _OBLIGATIONS: Final[tuple[Obligation, ...]] = ("format", "language")
 
 
@@ -109,11 +97,9 @@ class LogLine(msgspec.Struct, forbid_unknown_fields=True):
     control_similarity: Share | None = None
     control_quality: Quality | None = None
     failure: str | None = None
-    stage: Stage | RetiredStage | None = None
+    stage: Stage | None = None
     judge: str = ""
     judge_wording: str = "log@1"
-    label: Rating | None = None
-    label_share: Share = 0.0
     severity: Share = 0.3
     wanted_format: Format | None = None
     wanted_language: str | None = None
@@ -122,34 +108,22 @@ class LogLine(msgspec.Struct, forbid_unknown_fields=True):
     template_share: Share | None = None
     explanation: str = ""
     id: str = ""
-    exchange_weight: Weight = 1.0
-    path_weight: Weight = 1.0
-    split_of: str = ""
-    answer_chars: object = None
-    """Read so that an older log may have it, like the three below; see `RETIRED`."""
-    heuristic_rating: object = None
-    audit_share: object = None
-    control_stage: object = None
 
 
 _DECODER: Final = msgspec.json.Decoder(LogLine)
 
 
-def read_log(path: Path | str, note: Callable[[str], None] = lambda _: None) -> Iterator[Verdict | Label]:
-    """The verdicts and labels of a file of JSON lines, maybe compressed by gzip; "-" is standard input.
-
-    Args:
-        path: The file.
-        note: See `read_lines`.
+def read_log(path: Path | str) -> Iterator[Verdict]:
+    """The verdicts of a file of JSON lines, maybe compressed by gzip; "-" is standard input.
 
     Raises: LogError if it cannot be read; while iterating, with the number of the first line that is wrong.
     """
     if str(path) == "-":
-        yield from read_lines(_plain(sys.stdin.buffer), "standard input", note)
+        yield from read_lines(_plain(sys.stdin.buffer), "standard input")
         return
     try:
         with Path(path).open("rb") as file:
-            yield from read_lines(_plain(file), str(path), note)
+            yield from read_lines(_plain(file), str(path))
     except OSError as error:
         raise LogError(f"{path}: cannot be read: {error.strerror or error}") from error
     except EOFError as error:
@@ -178,15 +152,12 @@ def _plain(file: IO[bytes]) -> IO[bytes]:
     return gzip.open(file) if peeked.startswith(_GZIP) else file  # type: ignore[return-value]
 
 
-def read_lines(
-    lines: Iterable[bytes | str], name: str, note: Callable[[str], None] = lambda _: None
-) -> Iterator[Verdict | Label]:
-    """The verdicts and labels of JSON lines; empty ones are passed over.
+def read_lines(lines: Iterable[bytes | str], name: str) -> Iterator[Verdict]:
+    """The verdicts of JSON lines; empty ones are passed over.
 
     Args:
         lines: In the order in which the trials were scored.
         name: Of the file, for messages.
-        note: Given one sentence at the end if the log has members that are ignored.
 
     Raises: LogError with the number of the first line that is wrong.
     """
@@ -198,9 +169,6 @@ def read_lines(
             yield from reader.verdicts(line, number)
         except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, RecursionError) as error:
             raise LogError(f"{name}: line {number}: {_advice(error)}") from error
-    if reader.ignored:
-        members = ", ".join(f'"{member}"' for member in RETIRED if member in reader.ignored)
-        note(f"{name}: {members} ignored: no figure depends on them any more")
 
 
 def _advice(error: ValueError | RecursionError | msgspec.MsgspecError) -> str:
@@ -236,11 +204,9 @@ class _Reader:
 
     def __init__(self) -> None:
         self._controls: OrderedDict[str, _Control] = OrderedDict()
-        self.ignored: set[str] = set()
-        """Members of the lines so far that no figure depends on."""
 
-    def verdicts(self, text: bytes | str, number: int) -> Iterator[Verdict | Label]:
-        """Yield a line's trial, before it maybe its exchange's control, after it maybe a label."""
+    def verdicts(self, text: bytes | str, number: int) -> Iterator[Verdict]:
+        """Yield a line's trial, before it maybe its exchange's control."""
         try:
             line = _DECODER.decode(text)
         except msgspec.ValidationError:
@@ -249,18 +215,17 @@ class _Reader:
                 raise
             yield stored
             return
-        self.ignored.update(member for member in RETIRED if getattr(line, member) is not None)
         _check(line)
         exchange = line.exchange or f"line-{number}"
         at = _time(line.time)
-        name = _drawn(line.id or f"line-{number}", line)
+        name = line.id or f"line-{number}"
         control = self._controls.get(exchange)
         if line.perturbation in CONTROLS:
             if control is None or control.written:
                 verdict = _control(line, exchange, at, name)
                 if control is None:
                     self._remember(exchange, _said_of(line))
-                yield from _labelled(verdict, line)
+                yield verdict
             return
         own = _said_of_baseline(line)
         if own.rating is None and own.similarity is None:
@@ -269,11 +234,10 @@ class _Reader:
             self._remember(exchange, own)
             resend = msgspec.structs.replace(
                 line, rating=own.rating, similarity=own.similarity, quality=own.quality, invalid=False,
-                failure=None, wanted_format=None, wanted_language=None, label_share=0.0,
-                stage=None, label=None,
+                failure=None, wanted_format=None, wanted_language=None, stage=None,
             )  # fmt: skip
             yield _control(resend, exchange, at, f"line-{number}.control")
-        yield from _labelled(_variant(line, own, exchange, at, name), line)
+        yield _variant(line, own, exchange, at, name)
 
     def _remember(self, exchange: str, control: _Control) -> None:
         self._controls[exchange] = control
@@ -289,24 +253,6 @@ def _said_of(line: LogLine) -> _Control:
 def _said_of_baseline(line: LogLine) -> _Control:
     """Read what a trial's line says of it."""
     return _Control(line.control_rating, line.control_similarity, line.control_quality, written=False)
-
-
-def _drawn(name: str, line: LogLine) -> str:
-    """An id from which it follows that chance drew the trial exactly if it has a label."""
-    number = 0
-    client = name
-    while 0 < line.label_share < 1 and drawn_for_label(client, line.label_share) != (line.label is not None):
-        number += 1
-        client = f"{name}#{number}"
-    return client
-
-
-def _labelled(verdict: Verdict, line: LogLine) -> Iterator[Verdict | Label]:
-    """The verdict, and what a person says of it."""
-    yield verdict
-    if line.label is not None:
-        statement = LabelStatement("log", rating=line.label, drawn=line.label_share > 0)
-        yield label_of(verdict, statement, at=verdict.scored_at)
 
 
 def _stored(text: bytes | str) -> Verdict | None:
@@ -330,12 +276,6 @@ def _check(line: LogLine) -> None:
         raise ValueError('"perturbation" is empty; name what was done to the prompt')
     if line.rating == SAME_CONTENT and line.quality not in {None, "same"}:
         raise ValueError(f'a rating of 3 says the same as before; leave quality "{line.quality}" out')
-    for member in ("exchange_weight", "path_weight"):
-        weight = getattr(line, member)
-        if weight_of(weight_sign(weight)) != weight:
-            raise ValueError(
-                f'"{member}": {weight:g} is none of 1, 1/2, 1/4 … 1/128; give the nearest of these'
-            )
 
 
 def _time(value: float | str) -> float:
@@ -362,18 +302,14 @@ def _time(value: float | str) -> float:
 def _control(line: LogLine, exchange: str, at: float, name: str) -> Verdict:
     """The verdict of the identical resend that a line describes."""
     nothing = _Control(None, None, None, written=False)
-    plain = msgspec.structs.replace(line, perturbation=BASELINE, severity=0.0, path_weight=1.0, split_of="")
+    plain = msgspec.structs.replace(line, perturbation=BASELINE, severity=0.0)
     return _variant(plain, nothing, exchange, at, name)
 
 
 def _variant(line: LogLine, control: _Control, exchange: str, at: float, name: str) -> Verdict:
     rated = line.rating is not None
     unsure = not rated and line.failure is None
-    stage: Stage = "judge" if line.judge or rated else "unsure"
-    if line.stage in STAGES:
-        stage = line.stage
-    elif line.stage is not None:
-        stage = _RULE
+    stage: Stage = line.stage or ("judge" if line.judge or rated else "unsure")
     details = {DECIDED_BY: float(STAGES.index(stage))} if rated or unsure else {}
     judged = rated and stage == "judge"
     return Verdict(
@@ -412,7 +348,6 @@ def _variant(line: LogLine, control: _Control, exchange: str, at: float, name: s
             client=line.client,
         ),
         wanted=AnswerForm(line.wanted_format, line.wanted_language),
-        selection=Selection(line.exchange_weight, line.path_weight, line.split_of, line.label_share),
         settings=line.settings,
     )
 

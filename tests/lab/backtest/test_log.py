@@ -8,9 +8,8 @@ import json
 import pytest
 
 from evenkeel.core.records import to_json
-from evenkeel.core.verdict import BASELINE, Failure, stage_of
+from evenkeel.core.verdict import BASELINE, Failure
 from evenkeel.lab.backtest import LogError, read_lines, read_log
-from evenkeel.stores.labels import Label
 from tests.docs.documentation import DOCS, blocks_of
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
@@ -74,16 +73,6 @@ def test_names_of_clusters_change_nothing():
     assert altered(named, client="", exchange_id="e") == altered(plain, exchange_id="e")
 
 
-def test_labels_follow_the_trials_that_chance_drew():
-    """The trial's id is one that is drawn exactly if there is a label."""
-    said = TRIAL | {"rating": 2, "label": 3, "label_share": 0.1}
-    trial, label, other = read(said, TRIAL | {"label_share": 0.1})
-    assert isinstance(label, Label)
-    assert (label.verdict_id, label.rating, label.judge_rating, label.label_share) == (trial.id, 3, 2, 0.1)
-    assert label.drawn
-    assert (trial.drawn, other.drawn) == (True, False)
-
-
 def test_outcomes_without_a_rating():
     """An invalid answer has moved; a failure is counted by its reason; a similarity alone says nothing."""
     invalid, failed, alike, other = read(
@@ -101,19 +90,6 @@ def test_a_line_may_be_a_stored_verdict():
     """As it was written, with everything that it has."""
     stored = altered(VERDICT, similarity=0.7, quality_failures=(Failure("m", 1, "timeout"),))
     assert list(read_lines([to_json(stored).encode()], "log.jsonl")) == [stored]
-
-
-def test_members_of_older_logs_are_ignored_and_named_once():
-    """They change nothing; a rating that a rule decided once is read as one without the judge."""
-    old = {"audit_share": 0.1, "heuristic_rating": 3, "control_stage": "equality", "stage": "difference"}
-    notes: list[str] = []
-    lines = [json.dumps(TRIAL | old), json.dumps(TRIAL | old)]
-    found = list(read_lines(lines, "old.jsonl", notes.append))
-    assert [stage_of(one.scoring.details) for one in found if not one.is_control] == ["empty", "empty"]
-    names = '"heuristic_rating", "audit_share", "control_stage"'
-    assert notes == [f"old.jsonl: {names} ignored: no figure depends on them any more"]
-    list(read_lines([json.dumps(TRIAL)], "new.jsonl", notes.append))
-    assert len(notes) == 1
 
 
 @pytest.mark.parametrize(
@@ -162,23 +138,3 @@ def test_the_example_of_the_page_is_read():
     assert [one.control.rating for one in found[1:3]] == [3, 3]
     assert found[4].direction == "worse"
     assert (found[-1].route, found[-1].failure) == ("support", Failure("log", 1, "timeout"))
-
-
-def test_weights_and_splits_are_read_and_a_control_has_no_path():
-    """A control in the line weighs what its exchange does; weights are powers of two."""
-    line = TRIAL | {"exchange_weight": 0.25, "path_weight": 0.125, "split_of": "g", "control_rating": 3}
-    control, trial = read(line)
-    assert (trial.selection.exchange_weight, trial.selection.path_weight, trial.selection.split_of) == (
-        0.25,
-        0.125,
-        "g",
-    )
-    assert (control.selection.exchange_weight, control.selection.path_weight, control.selection.split_of) == (
-        0.25,
-        1.0,
-        "",
-    )
-    with pytest.raises(LogError, match=r'line 1: "path_weight": 0\.3 is none of 1, 1/2, 1/4 … 1/128'):
-        read(TRIAL | {"path_weight": 0.3})
-    with pytest.raises(LogError, match="exchange_weight"):
-        read(TRIAL | {"exchange_weight": 0})
