@@ -181,7 +181,7 @@ def served(folder: Path, server: ScriptedServer, *, judge: bool) -> Iterator[Ser
                 }
             ],
             "judge": {"base_url": url, "model": "judge"} if judge else None,
-            "budget": {"tokens_per_day": None, "usd_per_day": None, "spread": False},
+            "budget": {"tokens_per_day": None, "usd_per_day": None},
         }
         path = folder / "evenkeel.yaml"
         path.write_text(json.dumps(settings), encoding="utf-8")

@@ -124,7 +124,7 @@ class Scene:
                         "per_exchange": 1,
                     },
                     # Longer than any fault of the model: a model that stands still is waited for.
-                    "timeouts": {"first_byte_s": 30, "idle_s": 30},
+                    "timeouts": {"silence_s": 30},
                 }
             ],
             "listen": {"port": 0},

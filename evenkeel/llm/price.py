@@ -59,10 +59,6 @@ class ModelPrice:
 
     input_usd: float
     output_usd: float
-    tier_share: float = 1.0
-    """Share of it that a call of another tier than "standard" costs, in [0, 1]."""
-    cached_share: float = 1.0
-    """Share of `input_usd` that tokens from the provider's cache cost, in [0, 1]."""
 
     @property
     def said(self) -> str:
@@ -196,9 +192,8 @@ class Prices:
             own = [last_resort] if last_resort else []
         highest = 0.0
         for price in own:
-            full_tokens = prompt_tokens - cached_tokens * (1 - price.cached_share)
-            cost = full_tokens * price.input_usd + completion_tokens * price.output_usd
-            highest = max(highest, cost * (1.0 if tier == "standard" else price.tier_share))
+            cost = prompt_tokens * price.input_usd + completion_tokens * price.output_usd
+            highest = max(highest, cost)
         return highest / _MILLION
 
     def knows(self, *names: str | None) -> bool:

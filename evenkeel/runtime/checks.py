@@ -357,7 +357,7 @@ def notification_check(settings: Settings) -> Check:
         return Check(
             "note",
             "No channel is set: incidents show in the console only.",
-            "Set alerts.slack_token_env, teams_url_env, pagerduty_key_env, webhook or notify.",
+            "Set alerts.slack_channel, webhook or notify, EVENKEEL_TEAMS_URL or EVENKEEL_PAGERDUTY_KEY.",
         )
     message = NoticeMessage(
         _TITLE,

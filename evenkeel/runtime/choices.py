@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from evenkeel.metrics.quality.bundles import bundles_by, custom_prompt
 from evenkeel.metrics.tasks import task_named
 from evenkeel.settings import SettingsError
+from evenkeel.settings.scoring import SLACK_TOKEN_VARIABLE
 from evenkeel.shadow.original import StatedTemplate
 from evenkeel.shadow.perturbations import by_name, catalogue
 
@@ -85,19 +86,13 @@ def addresses(settings: Settings) -> dict[str, str]:
     return values
 
 
-def notification_keys(settings: Settings) -> dict[str, str]:
-    """Return the values of the variables in `alerts` with the secret, token, address or key of a service.
-
-    Raises: ValueError if one is empty.
-    """
-    alert = settings.alerts
-    named = (alert.webhook_secret_env, alert.slack_token_env, alert.teams_url_env, alert.pagerduty_key_env)
-    values: dict[str, str] = {}
-    for variable in filter(None, named):
-        values[variable] = os.environ.get(variable, "")
-        if not values[variable]:
-            raise ValueError(f"the variable {variable} is empty; it must hold a key or address of a service")
-    return values
+def slack_token(settings: Settings) -> str:
+    """Return the token for the Slack channel of the settings; "" without a channel. Raises: ValueError."""
+    if settings.alerts.slack_channel and not settings.alerts.slack_token:
+        raise ValueError(
+            f"the variable {SLACK_TOKEN_VARIABLE} is empty; slack_channel needs a bot's token there"
+        )
+    return settings.alerts.slack_token
 
 
 def check(settings: Settings, where: str) -> None:
@@ -112,7 +107,7 @@ def check(settings: Settings, where: str) -> None:
     perturbations_known = _looked_up(f"{where}: replays.languages", partial(perturbations, settings))
     _looked_up(f"{where}: judge", partial(bundles, settings))
     _looked_up(f"{where}: alerts.limits", partial(limits, settings))
-    _looked_up(f"{where}: alerts", partial(notification_keys, settings))
+    _looked_up(f"{where}: alerts", partial(slack_token, settings))
     if settings.alerts.notify:
         _looked_up(f"{where}: alerts.notify", partial(addresses, settings))
     for index, route in enumerate(settings.routes):

@@ -15,7 +15,7 @@ from evenkeel.console import JudgeSetup, PipelineView, RouteSetup
 from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.monitor.export.snapshots import coverage
 from evenkeel.runtime import choices
-from evenkeel.runtime.instruments import SWAP_SHARE
+from evenkeel.runtime.instruments import RECHECK_SHARE, SWAP_SHARE
 from evenkeel.runtime.replays import route_plans, unavailable
 from evenkeel.runtime.stores import budgets
 from evenkeel.settings.in_effect import settings_in_effect
@@ -90,7 +90,7 @@ def judge_setup(settings: Settings) -> JudgeSetup | None:
         model=judge.title,
         endpoint=without_credentials(judge.base_url) or "this machine",
         swap_share=SWAP_SHARE,
-        recheck_share=judge.recheck_share,
+        recheck_share=RECHECK_SHARE,
     )
 
 

@@ -52,13 +52,15 @@ _ADVICE = {
     "unauthorized": "put a valid key into {key_env}",
     "connection": "check judge.base_url and the network",
     "timeout": "check that the endpoint is up",
-    "rate_limited": "lower judge.concurrency, or ask the provider for a higher limit",
+    "rate_limited": "lower replays.concurrency, or ask the provider for a higher limit",
 }
 # Characters of a question with both texts; a longer question is not sent and fails as `too_long`.
 _LONGEST_QUESTION = 300_000
 # Most answers to variants of a request that are rated in one call.
 _GROUP = 6
 SWAP_SHARE = 0.5
+# Share of the judged pairs that are judged again, to measure the judge's own noise.
+RECHECK_SHARE = 0.02
 """Share of the similarity calls that show the two answers in the opposite order."""
 # Further attempts after an unreadable reply: endpoints without structured output may add chat.
 _REPAIRS = 1
@@ -186,6 +188,7 @@ def make_judge(
         chosen,
         prices,
         observer,
+        concurrency=settings.replays.concurrency,
         breaker=breaker,
         pauses=_pauses(),
         budget=budget,
@@ -222,7 +225,7 @@ def make_scorer(settings: Settings, judge: Judge | None, tally: Tally) -> TwoSta
     return judge_scorer(
         judge,
         swap_share=SWAP_SHARE,
-        recheck_share=chosen.recheck_share,
+        recheck_share=RECHECK_SHARE,
         group=_GROUP,
         heuristic=heuristic,
         language_of=language_of,

@@ -20,7 +20,6 @@ _SIMULATED_TREND_S: Final = 1.0
 # Settings of `alerts` by the measure that each limits.
 _SETTING_OF: Final = {
     Measure.CONTENT: "threshold",
-    Measure.SIMILARITY: "similarity_loss",
     Measure.QUALITY: "quality_loss",
     Measure.INVALID: "invalid",
 }

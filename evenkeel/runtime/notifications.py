@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.monitor.changes.prompt_edit import edits_of
 from evenkeel.monitor.incidents import worst_trials
@@ -19,7 +19,7 @@ from evenkeel.monitor.notify import (
     Webhook,
     Writer,
 )
-from evenkeel.runtime.choices import addresses, notification_keys
+from evenkeel.runtime.choices import addresses, slack_token
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
     from evenkeel.stores.monitor_state import MonitorStore
     from evenkeel.stores.verdict_log import VerdictLog
+
+
+# News of an incident within so many seconds becomes one message. An incident of the demo lasts a minute, too
+# short to wait as long.
+_WINDOW_S: Final = 30.0
+_SIMULATED_WINDOW_S: Final = 8.0
 
 
 def unknown_services(settings: Settings) -> list[str]:
@@ -131,26 +137,24 @@ def channels(
         announce: gets a line when something fails.
         clock: seconds from any time on.
     """
-    pace = MessagePace(window_s=settings.alerts.notify_window_s)
+    pace = MessagePace(window_s=_SIMULATED_WINDOW_S if settings.simulated else _WINDOW_S)
     return [Channel(sink, store, words, announce, clock, pace, causes) for sink in sinks(settings, announce)]
 
 
 def sinks(settings: Settings, announce: Callable[[str], None]) -> Iterator[Sink]:
     """Yield the services of the settings; `announce` gets a line for those that cannot be used."""
     alert = settings.alerts
-    try:
-        keys = notification_keys(settings)
-    except ValueError as error:
-        announce(f"[evenkeel] no notifications but of apprise: {error}; everything else goes on")
-    else:
-        if alert.webhook:
-            yield Webhook(alert.webhook, keys[alert.webhook_secret_env] if alert.webhook_secret_env else "")
-        if alert.slack_token_env:
-            yield Slack(keys[alert.slack_token_env], alert.slack_channel)
-        if alert.teams_url_env:
-            yield Teams(keys[alert.teams_url_env])
-        if alert.pagerduty_key_env:
-            yield PagerDuty(keys[alert.pagerduty_key_env])
+    if alert.webhook:
+        yield Webhook(alert.webhook, alert.webhook_secret)
+    if alert.slack_channel:
+        try:
+            yield Slack(slack_token(settings), alert.slack_channel)
+        except ValueError as error:
+            announce(f"[evenkeel] no notifications by Slack: {error}; everything else goes on")
+    if alert.teams_url:
+        yield Teams(alert.teams_url)
+    if alert.pagerduty_key:
+        yield PagerDuty(alert.pagerduty_key)
     try:
         urls = addresses(settings)
     except ValueError as error:

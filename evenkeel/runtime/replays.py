@@ -16,7 +16,6 @@ from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.llm.price import ASSUMED, ModelPrice, Prices
 from evenkeel.runtime import choices
 from evenkeel.settings import route_table
-from evenkeel.settings.scoring import JudgeSettings
 from evenkeel.shadow.original import Reader, StatedTemplate, api_headers
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
     from evenkeel.settings.credentials import Headers
     from evenkeel.settings.replay import RewriterSettings
+    from evenkeel.settings.scoring import JudgeSettings
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Perturbation
     from evenkeel.shadow.prompt.template import TemplateLearner
@@ -60,7 +60,7 @@ def prices(settings: Settings) -> Prices:
     """Return the prices of models."""
     own = {}
     for model, price in settings.budget.prices.items():
-        own[model] = ModelPrice(price.input_usd, price.output_usd, price.tier_share, price.cached_share)
+        own[model] = ModelPrice(price.input_usd, price.output_usd)
     return Prices(own)
 
 
@@ -74,6 +74,8 @@ def endpoint(
     section: JudgeSettings | RewriterSettings,
     costs: Prices,
     observer: CallObserver = UNOBSERVED,
+    *,
+    concurrency: int = _CONCURRENCY,
     **more: Any,
 ) -> ModelClient:
     """Return the client of a model of the settings; nothing is sent yet.
@@ -82,6 +84,7 @@ def endpoint(
         section: Names the endpoint and its limits.
         costs: Prices of its calls.
         observer: Sees each call.
+        concurrency: Calls under way at once.
         **more: As `ModelClient` takes it.
     """
     served = Model(
@@ -89,14 +92,8 @@ def endpoint(
         name=section.model or "",
         api_key=os.environ.get(section.api_key_env) or "",
         timeout_s=_TIMEOUT_S,
-        concurrency=_CONCURRENCY,
+        concurrency=concurrency,
     )
-    if isinstance(section, JudgeSettings):
-        served = replace(
-            served,
-            concurrency=section.concurrency,
-            reply_tokens=section.reply_tokens,
-        )
     return ModelClient(served, price=costs.usd, observer=observer, **more)
 
 

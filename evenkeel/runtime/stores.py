@@ -433,16 +433,18 @@ def budgets(settings: Settings) -> Budgets:
         limits = route.budget.model_dump()
         if any(limit is not None for limit in limits.values()):
             watch = _watch_share(settings, 1, **limits)
-            own[route.name] = Budget(**limits, spread=common.spread, reserve=_RESERVE, watch=watch)
+            own[route.name] = Budget(**limits, spread=True, reserve=_RESERVE, watch=watch)
     tokens, usd = common.tokens_per_day, common.usd_per_day
     own[CHALLENGERS] = Budget(
         None if tokens is None else round(tokens * CHALLENGER_SHARE),
         None if usd is None else usd * CHALLENGER_SHARE,
-        spread=common.spread,
+        spread=True,
     )
     return Budgets(
         Budget(
-            **common.model_dump(exclude={"prices"}),
+            common.tokens_per_day,
+            common.usd_per_day,
+            spread=True,
             reserve=_RESERVE,
             watch=_watch_share(settings, len(settings.routes), common.tokens_per_day, common.usd_per_day),
         ),

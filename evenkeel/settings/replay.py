@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, Tag, Variable
+from evenkeel.settings.types import HttpUrl, Seconds, Section, Tag, Variable
 
 
 class RewriterSettings(Section):
@@ -39,7 +39,7 @@ class ReplaySettings(Section):
     """Variable with the replays' own credential. It is sent only if the `upstream` of all routes is of one
     origin (scheme, host and port), and only there; else name each route's key in its `replay_key_env`."""
     concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
-    """Replays under way at once, all routes together."""
+    """Replays under way at once, all routes together, and as many calls of the judge."""
     timeout_s: Seconds = 120.0
     """Limit of one replay."""
     client_exchanges_per_hour: Annotated[int, Field(ge=1)] | None = None
@@ -58,16 +58,13 @@ class PriceSettings(Section):
     """Price of the prompt's tokens."""
     output_usd: Annotated[float, Field(ge=0, le=1_000_000)]
     """Price of the answer's tokens."""
-    tier_share: Rate = 1.0
-    """Factor on both prices for a replay in the provider's flex tier, such as 0.5."""
-    cached_share: Rate = 1.0
-    """Factor on `input_usd` for tokens from the provider's prompt cache, such as 0.1."""
 
 
 class BudgetSettings(Section):
     """Daily limit (UTC) on the cost of replays and judging, all routes together. `null` = no limit.
 
-    Challengers may use a fifth of it.
+    A quarter is available at once and the rest over the day, so that nights are watched too. Challengers may
+    use a fifth of it.
     """
 
     tokens_per_day: Annotated[int, Field(ge=0)] | None = 5_000_000
@@ -75,8 +72,6 @@ class BudgetSettings(Section):
     usd_per_day: Annotated[float, Field(ge=0, le=1_000_000)] | None = 10.0
     """Dollars by `prices`, else by public list prices. If you set it, models whose price nobody knows are not
     replayed; under the default limit they are taken to cost $5 per million tokens in and $25 out."""
-    spread: bool = True
-    """Makes a quarter available at once and the rest over the day, so that nights are watched too."""
     prices: dict[str, PriceSettings] = {}
     """Prices of models that the public list lacks, by name or pattern; `"*"` prices all that have none. A
     model of your own that is free: `{input_usd: 0, output_usd: 0}`."""

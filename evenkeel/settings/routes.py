@@ -54,17 +54,23 @@ DEFAULT_PERTURBATIONS = (
 another question is asked rarely."""
 
 
+# An endpoint that is there answers within milliseconds; a fallback should not wait long for one that is not.
+_CONNECT_S: Final = 5.0
+
+
 class TimeoutSettings(Section):
     """Limits of a forwarded request, in seconds."""
 
-    connect_s: Seconds = 5.0
-    """Limit for name resolution, TCP and TLS."""
-    first_byte_s: Seconds = 600.0
-    """Limit from the end of the request to the first byte of the answer."""
-    idle_s: Seconds = 600.0
-    """Between two bytes of an answer."""
+    silence_s: Seconds = 600.0
+    """Limit for the first byte of an answer, and between two bytes of it. Connecting may take 5 s of it."""
     total_s: Seconds | None = None
     """Limit for the whole request, streams included."""
+
+    @property
+    def of_forwarding(self) -> routing.Timeouts:
+        """Timeouts as the data plane takes them."""
+        connect_s = min(_CONNECT_S, self.silence_s)
+        return routing.Timeouts(connect_s, self.silence_s, self.silence_s, self.total_s)
 
 
 class RouteBudgetSettings(Section):
@@ -231,7 +237,7 @@ def _data_plane_route(route: Route, *, injecting: bool) -> routing.ProxyRoute:
         headers=tuple(route.match.headers.items()),
         key_fingerprints=tuple(route.match.key_fingerprints),
         sampling_rate=route.sampling_rate,
-        timeouts=routing.Timeouts(**route.timeouts.model_dump()),
+        timeouts=route.timeouts.of_forwarding,
         inject=_fields(route.name, route) if injecting else (),
         fallback_inject=tuple(_fields(route.name, fallback) for fallback in route.fallbacks)
         if injecting

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
 
 from evenkeel.core.tiers import tier_problem
 from evenkeel.proxy.routing import Upstream
-from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, Variable, check_extra
+from evenkeel.settings.types import HttpUrl, Section, Variable, check_extra
+
+WEBHOOK_SECRET_VARIABLE: Final = "EVENKEEL_WEBHOOK_SECRET"  # noqa: S105 - the variable's name
+SLACK_TOKEN_VARIABLE: Final = "EVENKEEL_SLACK_TOKEN"  # noqa: S105 - the variable's name
+TEAMS_URL_VARIABLE: Final = "EVENKEEL_TEAMS_URL"
+PAGERDUTY_KEY_VARIABLE: Final = "EVENKEEL_PAGERDUTY_KEY"
 
 
 class Quality(Section):
@@ -38,15 +44,9 @@ class JudgeSettings(Section):
     local: str | None = None
     """Name or folder of an entailment cross-encoder that judges here, in place of a model behind an endpoint.
     It knows prose alone, and English unless it says otherwise. Needs the extra `semantic`."""
-    concurrency: Annotated[int, Field(ge=1, le=256)] = 4
-    """Calls under way at once."""
-    reply_tokens: Annotated[int, Field(ge=1, le=100_000)] = 300
-    """Usual length of a reply, for the budget; some thousand for models that reason."""
     tier: Literal["standard", "flex"] = "standard"
     """`flex` asks for ratings that are not urgent in OpenAI's flex tier, where the model has it: for about
     half of the price, and minutes later."""
-    recheck_share: Rate = 0.02
-    """Share of the judged pairs that are judged again, to measure the judge's own noise."""
     qualities: dict[str, Quality] = {}
     """Further qualities that the judge rates, by name."""
     tasks: dict[str, list[str]] = {}
@@ -72,12 +72,16 @@ class JudgeSettings(Section):
 
 
 class Alerts(Section):
-    """Limits at which an alert is raised, and where it goes."""
+    """Limits at which an alert is raised, and where it goes.
+
+    News of an incident of 30 to 60 s becomes one message. A secret in `EVENKEEL_WEBHOOK_SECRET` signs posts
+    to the webhook, as Standard Webhooks has it. The address of a Microsoft Teams workflow that takes posts in
+    `EVENKEEL_TEAMS_URL`, or the routing key of a PagerDuty integration "Events API v2" in
+    `EVENKEEL_PAGERDUTY_KEY`, turns that service on.
+    """
 
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """Largest share of content shifts above the noise floor that is tolerated."""
-    similarity_loss: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    """Largest mean loss of similarity against the control that is tolerated."""
     quality_loss: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """Largest share of answers that got worse, above that of the identical resends."""
     invalid: Annotated[float, Field(gt=0, lt=1)] = 0.1
@@ -90,27 +94,30 @@ class Alerts(Section):
     """Fewest trials with which anything is reported of a cell."""
     webhook: HttpUrl | None = None
     """Gets each incident as a JSON POST: when it is opened, when it becomes graver, when it is resolved."""
-    webhook_secret_env: Variable | None = None
-    """Variable with the secret that signs these posts, as Standard Webhooks has it."""
-    slack_token_env: Variable | None = None
-    """Variable with the token of a Slack bot that may `chat:write`; one message an incident, updated in place
-    and answered in its thread."""
     slack_channel: str = ""
-    """Channel that it posts to."""
-    teams_url_env: Variable | None = None
-    """Variable with the address of a Microsoft Teams workflow that takes posts."""
-    pagerduty_key_env: Variable | None = None
-    """Variable with the routing key of a PagerDuty integration "Events API v2"."""
+    """Slack channel for one message an incident, updated in place and answered in its thread. Needs the token
+    of a bot that may `chat:write`, in `EVENKEEL_SLACK_TOKEN`."""
     notify: list[Variable] = []
     """Variables with addresses of other services, all that apprise knows. Needs the extra `notify`."""
-    notify_window_s: Seconds = 30.0
-    """Seconds in which news of an incident becomes one message; up to twice as long if more came within the
-    last third."""
     console_url: HttpUrl | None = None
     """Address at which people reach the console; messages link there."""
 
-    @model_validator(mode="after")
-    def _slack_knows_where(self) -> Alerts:
-        if (self.slack_token_env is None) != (not self.slack_channel):
-            raise ValueError("slack_token_env and slack_channel are set together: set both, or neither")
-        return self
+    @property
+    def webhook_secret(self) -> str:
+        """Secret that signs the posts to the webhook; "" if there is none."""
+        return os.environ.get(WEBHOOK_SECRET_VARIABLE, "")
+
+    @property
+    def slack_token(self) -> str:
+        """Token of the Slack bot; "" if there is none."""
+        return os.environ.get(SLACK_TOKEN_VARIABLE, "")
+
+    @property
+    def teams_url(self) -> str:
+        """Address of the Teams workflow; "" if there is none."""
+        return os.environ.get(TEAMS_URL_VARIABLE, "")
+
+    @property
+    def pagerduty_key(self) -> str:
+        """Routing key of the PagerDuty integration; "" if there is none."""
+        return os.environ.get(PAGERDUTY_KEY_VARIABLE, "")

@@ -342,11 +342,9 @@ class Telemetry(Section):
     """Logs, traces and details of the metrics."""
 
     traces: bool = False
-    """Spans of sampled exchanges and their trials, by OTLP as the `OTEL_…` variables say. They need the extra
-    `tracing`."""
-    evaluations: bool = False
-    """Sends ratings as events of the log (`gen_ai.evaluation.result`), with the id of the
-    response that they are about. Needs `traces`."""
+    """Sends spans of sampled exchanges and their trials, and ratings as events of the log
+    (`gen_ai.evaluation.result`), by OTLP as the `OTEL_…` variables say; `OTEL_LOGS_EXPORTER=none` leaves the
+    events out. Needs the extra `tracing`."""
     content: bool = False
     """Puts prompts, answers and the judge's explanations into spans and events."""
     trace_url: Annotated[HttpUrl, AfterValidator(_with_trace_id)] | None = None
@@ -364,9 +362,7 @@ class Telemetry(Section):
     """Form of a line: `text`, or `json` for a log store. `auto` = text at a terminal, else JSON."""
 
     @model_validator(mode="after")
-    def _evaluations_of_traces(self) -> Telemetry:
+    def _can_trace(self) -> Telemetry:
         if self.traces:
             check_extra("opentelemetry.sdk", "tracing")
-        if self.evaluations and not self.traces:
-            raise ValueError("evaluations are part of a trace: set traces, too")
         return self

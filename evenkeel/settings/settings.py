@@ -353,7 +353,10 @@ def _given(fault: ErrorDetails) -> str:
 
 def _unknown(location: tuple[int | str, ...]) -> str:
     """Return the message about an unknown setting: its removal, or the setting with the most similar name."""
-    remedy = GONE.get(".".join(part for part in location if isinstance(part, str)))
+    names = [part for part in location if isinstance(part, str)]
+    if names[:2] == ["budget", "prices"]:
+        del names[2]  # the model
+    remedy = GONE.get(".".join(names))
     if remedy is not None:
         return f"is gone: {remedy}"
     *section, unknown = ("[]" if isinstance(part, int) else part for part in location)

@@ -162,7 +162,7 @@ def running(
         "data_dir": str(addresses.data),
         "simulated": True,
         "alerts": {**settings.get("alerts", {}), "console_url": urls["admin"]},
-        "judge": {"base_url": f"{addresses.simulation}/v1", "model": JUDGE_MODEL, "concurrency": 16},
+        "judge": {"base_url": f"{addresses.simulation}/v1", "model": JUDGE_MODEL},
         "routes": [{**route, "upstream": f"{addresses.simulation}/v1"} for route in settings["routes"]],
     }
     config = folder / "evenkeel.yaml"
@@ -258,8 +258,6 @@ _LONGEST_BACKLOG = 60
 _WAIT_S = 240.0
 _LOOK_S = 0.2
 _LOOKS = 1200
-# Alerts of one incident that are raised within that time are one message.
-_NOTIFY_AFTER_S = 6.0
 _RESTART_S = 20.0
 _TABLE_WIDTH = 118
 
@@ -336,7 +334,7 @@ def run_demo(*, headless: bool, plan: Plan | None = None, variables: Mapping[str
     with tempfile.TemporaryDirectory(prefix="evenkeel-demo-") as folder:
         try:
             with webhook() as (url, messages):
-                settings = {**_SETTINGS, "alerts": {"webhook": url, "notify_window_s": _NOTIFY_AFTER_S}}
+                settings = {**_SETTINGS, "alerts": {"webhook": url}}
                 with running(Path(folder), settings, _MODELS, variables) as addresses:
                     story = _Story(addresses, plan or Plan(), out, messages)
                     return asyncio.run(story.tell(headless=headless))

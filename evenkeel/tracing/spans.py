@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from evenkeel.shadow.observer import NOBODY
@@ -49,7 +50,7 @@ def open_spans(settings: Settings) -> Spans:
 
     telemetry = settings.telemetry
     try:
-        events = otlp_events() if telemetry.evaluations else None
+        events = otlp_events() if os.environ.get("OTEL_LOGS_EXPORTER") != "none" else None
         return ExportedSpans(otlp_exporter(), events, content=telemetry.content)
     except Exception as error:  # noqa: BLE001 - named boundary: variables that the SDK can't read
         log.warning("no traces: %s: %s; everything else goes on", type(error).__name__, error)

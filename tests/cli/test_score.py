@@ -88,7 +88,7 @@ def test_the_judge_of_the_settings_rates_what_is_not_identical(tmp_path, monkeyp
     reply = json.dumps({"explanation": "the same", "rating": 3})
     with ScriptedChat(lambda _: reply) as chat:
         config = tmp_path / "evenkeel.yaml"
-        config.write_text(f"judge: {{base_url: '{chat.url}', model: scripted, recheck_share: 0}}\n")
+        config.write_text(f"judge: {{base_url: '{chat.url}', model: scripted}}\n")
         shown = [
             json.loads(line) for line in run(lines(SAME_DATA, REWORDED), "--config", config).splitlines()
         ]

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 PAUSE_S, PAUSES = 0.2, 25
 """Together longer than the patience that each is shorter than, by far: a busy machine adds to them."""
 IMPATIENT = {
-    "/unaccepting": {"connect_s": 0.4},
-    "/hurried": {"first_byte_s": 0.5},
-    "/stalling": {"idle_s": 4.0},
+    "/unaccepting": {"silence_s": 0.4},
+    "/hurried": {"silence_s": 0.5},
+    "/stalling": {"silence_s": 4.0},
 }
 """What is not waited for on which route. All else is, on every one: most tests are not about time."""
-PATIENT = {"connect_s": 240, "first_byte_s": 240, "idle_s": 240}
+PATIENT = {"silence_s": 240}
 
 
 @dataclass(frozen=True, slots=True)

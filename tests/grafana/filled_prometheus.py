@@ -103,13 +103,12 @@ def _settings(url: str) -> dict[str, Any]:
     price = {"input_usd": 1, "output_usd": 2}
     return {
         "routes": routes,
-        "judge": {"base_url": f"{url}/v1", "model": JUDGE_MODEL, "recheck_share": 0.5},
+        "judge": {"base_url": f"{url}/v1", "model": JUDGE_MODEL},
         # A judge that errs by chance may reject the translation of an instruction that all prompts share,
         # for good: then the language has no trial in the whole run.
         "replays": {"rewriter": {"base_url": f"{url}/v1", "model": REWRITER_MODEL}},
         "budget": {
             "prices": dict.fromkeys((MODEL, "simulated-2", JUDGE_MODEL, REWRITER_MODEL), price),
-            "spread": False,
         },
         "alerts": {"min_trials": 2, "mean_trials_between_false_alarms": 50},
         "telemetry": {"traces": True},

@@ -28,21 +28,18 @@ def test_a_tier_costs_what_is_published(model, tier, usd):
     assert LISTED.dearest([model], 10_000, 10_000, tier) == pytest.approx(usd / 100)
 
 
-def test_a_price_of_the_settings_has_its_own_share():
-    """Nothing is taken off a configured price unless the settings say so."""
-    prices = Prices({"own": ModelPrice(1.0, 3.0), "cheap": ModelPrice(1.0, 3.0, tier_share=0.25)})
+def test_a_price_of_the_settings_holds_for_every_tier():
+    prices = Prices({"own": ModelPrice(1.0, 3.0)})
     assert [prices.dearest(["own"], 10**6, 10**6, tier) for tier in ("standard", "flex")] == [4.0, 4.0]
-    assert [prices.dearest(["cheap"], 10**6, 10**6, tier) for tier in ("standard", "flex")] == [4.0, 1.0]
 
 
 def test_an_answer_from_another_tier_counts_at_that_tier_s_price():
-    """Asked for at half of the price, answered at the whole."""
-    prices = Prices({"m": ModelPrice(1.0, 1.0, tier_share=0.5)})
-    quote = Quote(prices, ["m"], b'{"max_tokens": 1000}', 100, 5, "flex")
-    answer = Answer("hi", model="m", prompt_tokens=100, completion_tokens=300)
-    assert quote.estimate.usd == pytest.approx((200 + 256 + 1000) * 1e-6 / 2)
-    assert quote.proven(answer).usd == pytest.approx(200e-6)
-    assert quote.proven(answer, "standard").usd == pytest.approx(400e-6)
+    """Asked for at half of the price of o3, $2 in and $8 out, and answered at the whole."""
+    quote = Quote(LISTED, ["o3"], b'{"max_tokens": 1000}', 100, 5, "flex")
+    answer = Answer("hi", model="o3", prompt_tokens=100, completion_tokens=300)
+    assert quote.estimate.usd == pytest.approx(((200 + 256) * 2 + 1000 * 8) * 1e-6 / 2)
+    assert quote.proven(answer).usd == pytest.approx((100 * 2 + 300 * 8) * 1e-6 / 2)
+    assert quote.proven(answer, "standard").usd == pytest.approx((100 * 2 + 300 * 8) * 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +50,11 @@ def test_an_answer_from_another_tier_counts_at_that_tier_s_price():
         ("claude-sonnet-4-5", 0.1 * 3.0 + 0.9 * 0.3),
         ("gpt-4-turbo", 10.0),  # nothing is published
         ("own", 2.0),
-        ("cheap", 0.1 * 2.0 + 0.9 * 0.2),
     ],
 )
-def test_tokens_from_the_cache_cost_what_is_published_or_configured(model, usd):
-    """A price of the settings is lowered by its own share alone."""
-    prices = Prices({"own": ModelPrice(2.0, 9.0), "cheap": ModelPrice(2.0, 9.0, cached_share=0.1)})
+def test_tokens_from_the_cache_cost_what_is_published(model, usd):
+    """A price of the settings holds for them too."""
+    prices = Prices({"own": ModelPrice(2.0, 9.0)})
     cost = prices.dearest([model], 100_000, 0, cached_tokens=90_000)
     assert cost == pytest.approx(usd / 10)
     assert prices.usd(model, 100_000, 0, "standard", 90_000) == pytest.approx(usd / 10)
@@ -66,14 +62,14 @@ def test_tokens_from_the_cache_cost_what_is_published_or_configured(model, usd):
 
 def test_a_quote_counts_on_no_cache_and_takes_off_what_came_from_it():
     """What is written to the cache still costs a quarter more; more cached tokens than sent are none."""
-    prices = Prices({"m": ModelPrice(1.0, 0.0, cached_share=0.1)})
-    plain, writing = (Quote(prices, ["m"], body, 1000, 5) for body in (b"{}", b'{"cache_control": {}}'))
+    bodies = (b"{}", b'{"cache_control": {}}')
+    plain, writing = [Quote(LISTED, ["claude-sonnet-4-5"], body, 1000, 5) for body in bodies]
     answer = Answer("hi", prompt_tokens=1000, completion_tokens=0, cached_tokens=800)
-    assert plain.estimate.usd == pytest.approx(2256e-6)
-    assert plain.proven(answer).usd == pytest.approx(280e-6)
-    assert writing.proven(answer).usd == pytest.approx((200 * 1.25 + 80) * 1e-6)
+    # $3 per million tokens in, 30 cents from the cache.
+    assert plain.proven(answer).usd == pytest.approx((200 * 3 + 800 * 0.3) * 1e-6)
+    assert writing.proven(answer).usd == pytest.approx((200 * 3 * 1.25 + 800 * 0.3) * 1e-6)
     odd = Answer("hi", prompt_tokens=1000, completion_tokens=0, cached_tokens=10**12)
-    assert plain.proven(odd) == (1000, pytest.approx(100e-6))
+    assert plain.proven(odd) == (1000, pytest.approx(300e-6))
 
 
 @pytest.mark.parametrize(

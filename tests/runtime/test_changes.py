@@ -155,7 +155,7 @@ def test_what_decides_a_score_is_part_of_the_fingerprint(overrides, tmp_path, mo
     elsewhere = {"data_dir": tmp_path, "budget": {"tokens_per_day": 1}, "listen": {"port": 1}}
     assert named(**elsewhere) == named()
     monkeypatch.setenv("EVENKEEL_JUDGE_API_KEY", "sk-secret")
-    slow = settings(judge={"model": "j", "concurrency": 1})
+    slow = settings(judge={"model": "j"}, replays={"concurrency": 1})
     assert settings_that_matter(slow) == settings_that_matter(settings(judge={"model": "j"}))
     assert "secret" not in str(settings_that_matter(slow))
 

@@ -55,8 +55,8 @@ def test_what_is_set_wins(tmp_path):
 
 
 def test_lines_name_every_limit_once(tmp_path):
-    assert next(limit_lines(calibrated(tmp_path, similarity_loss=0.07))).startswith(
-        f"limits of support: content 0.06 ({SOURCE}), similarity 0.07 (settings)"
+    assert next(limit_lines(calibrated(tmp_path, quality_loss=0.07))).startswith(
+        f"limits of support: content 0.06 ({SOURCE}), similarity 0.03 ({SOURCE}), quality 0.07 (settings)"
     )
     assert len(list(limit_lines(calibrated(tmp_path)))) == 2
 

@@ -37,7 +37,7 @@ class Part:
             {"notify": ["CHAT"]},
             "alerts.notify: the variable CHAT is empty; it must hold the address of a service",
         ),
-        ({"teams_url_env": "CHAT"}, "alerts: the variable CHAT is empty"),
+        ({"slack_channel": "#llm"}, "alerts: the variable EVENKEEL_SLACK_TOKEN is empty"),
     ],
 )
 def test_an_empty_variable_is_found_before_the_start(monkeypatch, alerts, message):
@@ -74,15 +74,12 @@ def test_a_running_evenkeel_goes_on_without_notifications(monkeypatch):
 def test_every_service_that_is_set_is_a_channel(monkeypatch):
     """Webhook, Slack, Teams, PagerDuty, and each of apprise, which is loaded when it is needed."""
     pytest.importorskip("apprise")
-    for name in ("SECRET", "TOKEN", "TEAMS", "PAGER", "CHAT", "MAIL"):
+    own = ("EVENKEEL_SLACK_TOKEN", "EVENKEEL_TEAMS_URL", "EVENKEEL_PAGERDUTY_KEY")
+    for name in (*own, "CHAT", "MAIL"):
         monkeypatch.setenv(name, "http://127.0.0.1:9/x")
     asked = alerting(
         webhook="http://127.0.0.1:9/hook",
-        webhook_secret_env="SECRET",
-        slack_token_env="TOKEN",
         slack_channel="#llm",
-        teams_url_env="TEAMS",
-        pagerduty_key_env="PAGER",
         notify=["CHAT", "MAIL"],
     )
     assert list(addresses(asked)) == ["CHAT", "MAIL"]

@@ -26,7 +26,7 @@ def test_what_is_set_is_told_from_defaults(tmp_path, monkeypatch):
     assert lines["access", "port"].default
     assert not lines["routes[0]", "sampling_rate"].default
     assert not lines["routes[0]", "upstream"].default
-    assert lines["routes[0].timeouts", "idle_s"].default
+    assert lines["routes[0].timeouts", "silence_s"].default
     assert lines["", "judge"].value == "none"
     assert lines["listen", "port"].meaning == "0 picks a free port."
 

@@ -34,7 +34,7 @@ def judge_of(upstream, **sections):
         ),
         (
             "https://api.groq.com/openai/v1",
-            {"judge": {"reply_tokens": 900}},
+            {"judge": {"tier": "standard"}},
             ("https://api.groq.com/openai/v1", "openai/gpt-oss-20b", "EVENKEEL_SHADOW_API_KEY"),
         ),
         (OPENAI, {"judge": None}, None),
@@ -73,7 +73,7 @@ def test_of_several_routes_the_first_with_a_known_provider_counts(monkeypatch):
 def test_a_judge_without_a_model_is_an_error_where_no_provider_is_known():
     """The message says what is missing and where."""
     with pytest.raises(SettingsError, match=r"judge\.model: is missing; no small model is known at 127"):
-        load(None, {"judge": {"reply_tokens": 900}}, {"upstream": OWN})
+        load(None, {"judge": {"tier": "standard"}}, {"upstream": OWN})
 
 
 def test_settings_that_were_written_down_are_read_alike():

@@ -166,19 +166,18 @@ def deployment(start, tmp_path):
         ]
         settings = {
             "routes": routes,
-            "judge": {"base_url": f"{url}/v1", "model": JUDGE_MODEL, "concurrency": 16},
+            "judge": {"base_url": f"{url}/v1", "model": JUDGE_MODEL},
             "replays": {"concurrency": 16, "references": {"calls_per_day": 0}},
             "alerts": {
                 "mean_trials_between_false_alarms": 200,
                 "min_trials": 10,
-                "notify_window_s": 8,  # longer than a busy machine stands still
                 "webhook": f"{url_of_receiver}hook",
-                "webhook_secret_env": "HOOK_SECRET",
             },
+            "simulated": True,  # messages wait 8 s: longer than a busy machine stands still
         }
         config = tmp_path / "evenkeel.yaml"
         config.write_text(json.dumps(settings))
-        keys = {"EVENKEEL_JUDGE_API_KEY": "any", "HOOK_SECRET": SECRET}
+        keys = {"EVENKEEL_JUDGE_API_KEY": "any", "EVENKEEL_WEBHOOK_SECRET": SECRET}
         with (
             start("--config", str(config), environment=keys) as running,
             alertmanager(tmp_path, url_of_receiver) as manager,
