@@ -62,7 +62,7 @@ def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
         reason = response.reason if passing else "bad_schema"
         return Fault(reason, _without(api_key, response.detail), passing, unbilled=response.is_free)
     status, error = response.status, response.error()
-    words = _without(api_key, " ".join(_sentence(error).split()))[:_READ_CHARS]
+    words = _without(api_key, " ".join(sentence_of(error).split()))[:_READ_CHARS]
     further = error.get("innererror")
     codes = (error.get("code"), error.get("type"), further.get("code") if isinstance(further, dict) else None)
     about_limit = error.get("param") in _LIMITS or any(name in words for name in _LIMITS)
@@ -92,7 +92,7 @@ def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
     )
 
 
-def _sentence(error: Mapping[str, Any]) -> str:
+def sentence_of(error: Mapping[str, Any]) -> str:
     """Return an error's sentence; that of a structured one names the members that are rejected."""
     message = error.get("message") or error.get("detail") or error.get("msg") or error.get("Message") or ""
     provider = error.get("metadata")

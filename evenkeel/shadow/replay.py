@@ -1,8 +1,7 @@
 """Replays: requests that send a variant to the original's upstream and read the answer.
 
-A replay gives way. It honours `Retry-After`, and once an upstream throttles, every replay of that route waits
-that is at least as large as the smallest one refused: shadow calls must not take the quota of the
-application's own requests. Other routes go on, and so do smaller requests until one is refused as well.
+A replay gives way. It honours `Retry-After`, and once an upstream throttles, every replay of that route
+waits: shadow calls must not take the quota of the application's own requests. Other routes go on.
 
 A refusal is quoted as far as it helps: short, on one line, and without secrets.
 """
@@ -27,7 +26,7 @@ from evenkeel.core.exchange import LOOP_GUARD_HEADER
 from evenkeel.core.text import well_formed
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.encodings import UnreadableBody
-from evenkeel.llm.faults import about_request, asked_pause_s, has_no_room
+from evenkeel.llm.faults import about_request, asked_pause_s, has_no_room, sentence_of
 from evenkeel.llm.limits import Pauses
 from evenkeel.llm.observer import NO_REPORT, CallResult
 from evenkeel.llm.wire import FLEX_TIMES, MissingResponse, RawResponse, Wire
@@ -58,8 +57,6 @@ _CUT: Final = "\0"
 _READ_CHARACTERS: Final = 2_000
 _SHORTEST_CREDENTIAL: Final = 6
 _NAMES: Final = ("type", "code")
-# Members in which upstreams explain an error, the usual one first.
-_SENTENCES: Final = ("message", "detail", "msg")
 _SECRETS: Final = (JWT, API_KEY, SECRET, EMAIL)
 _LOOKS_SECRET: Final = re.compile(
     r"""
@@ -86,13 +83,7 @@ def excerpt(response: RawResponse, credentials: Iterable[str] = (), *, message: 
         value = error.get(name)
         if isinstance(value, str | int) and value != "" and str(value) not in names:
             names.append(str(value))
-    parts = [", ".join(names)]
-    sentences = []
-    for key in _SENTENCES:
-        if isinstance(error.get(key), str):
-            sentences.append(error[key])
-    if message:
-        parts += sentences[:1]
+    parts = [", ".join(names), sentence_of(error) if message else ""]
     line = " ".join(well_formed(": ".join(filter(None, parts))).split())
     # First what is not printed, or a key with such characters in it would be whole again without them.
     line = "".join(character for character in line if character.isprintable())
@@ -176,28 +167,6 @@ class _Attempt(NamedTuple):
     outcome: Replay | Failure
 
 
-class _Throttle:
-    """Pause of a route's replays to one upstream."""
-
-    def __init__(self, pauses: Pauses) -> None:
-        self._pauses = pauses
-        # Bytes of the smallest request that was refused in this pause.
-        self._smallest = 0
-
-    def left_s(self, size: int) -> float:
-        """Return the seconds that a request of this size still waits."""
-        return self._pauses.pause_left_s if size >= self._smallest else 0.0
-
-    async def rest(self, size: int, patience_s: float) -> float | None:
-        """Wait out the pause. Return the seconds waited, None as soon as they would exceed `patience_s`."""
-        return await self._pauses.rest(patience_s) if self.left_s(size) else 0.0
-
-    def refused(self, size: int, pause_s: float) -> None:
-        """Note that a request of this size was refused."""
-        self._smallest = min(self._smallest, size) if self._pauses.pause_left_s else size
-        self._pauses.pause(pause_s)
-
-
 class Replayer:
     """Sends variants under a concurrency limit shared by all routes."""
 
@@ -224,8 +193,8 @@ class Replayer:
         self._clock = clock
         self._sleep = sleep
         self._patience_s = patience_s
-        # Throttles by route and host of the upstream.
-        self._throttles: dict[tuple[str, str], _Throttle] = {}
+        # Pauses that upstreams asked for, by route and host of the upstream.
+        self._pauses: dict[tuple[str, str], Pauses] = {}
         # Index of the name that each upstream accepts for the limit of the answer, by its URL.
         self._forms: dict[str, int] = {}
         # URLs of upstreams that reject `stream_options`.
@@ -262,12 +231,12 @@ class Replayer:
         """
         forms = _limited(body, api, quote)
         wants_usage = api.usage_on_request and _streams_without_options(body)
-        throttle = self._throttle_of(target)
+        pauses = self._pauses_of(target)
         patience_s = self._patience_s
         outcome: Replay | Failure | None = None
         attempt = 1
         while attempt <= _ATTEMPTS:
-            rested_s = await self._place(throttle, len(body), patience_s)
+            rested_s = await self._place(pauses, patience_s)
             if rested_s is None:
                 return outcome or _failure(
                     "rate_limited", "not sent: the upstream asked replays of this route to pause"
@@ -301,7 +270,7 @@ class Replayer:
             if isinstance(outcome, Failure) and outcome.reason in {"rejected", FLEX_UNAVAILABLE}:
                 break
             asked = asked_pause_s(response.headers)
-            throttle.refused(len(body), _THROTTLED_PAUSES.pause_s(attempt) if asked is None else asked)
+            pauses.pause(_THROTTLED_PAUSES.pause_s(attempt) if asked is None else asked)
             attempt += 1
         assert outcome is not None
         return outcome
@@ -334,27 +303,27 @@ class Replayer:
             report.ended(_result(outcome))
         return _Attempt(response, outcome)
 
-    async def _place(self, throttle: _Throttle, size: int, patience_s: float) -> float | None:
+    async def _place(self, pauses: Pauses, patience_s: float) -> float | None:
         """Take one of the replay slots once the upstream wants no pause. Hold none while waiting.
 
         Returns: seconds rested; None, without a place, if it would take more than `patience_s`.
         """
         rested_s = 0.0
         while True:
-            more_s = await throttle.rest(size, patience_s - rested_s)
+            more_s = await pauses.rest(patience_s - rested_s)
             if more_s is None:
                 return None
             rested_s += more_s
             await self._slots.acquire()
-            if not throttle.left_s(size):
+            if not pauses.pause_left_s:
                 return rested_s
             self._slots.release()
 
-    def _throttle_of(self, target: Target) -> _Throttle:
+    def _pauses_of(self, target: Target) -> Pauses:
         key = target.route, target.unix_path or httpx2.URL(target.url).netloc.decode()
-        if key not in self._throttles:
-            self._throttles[key] = _Throttle(Pauses(clock=self._clock, sleep=self._sleep))
-        return self._throttles[key]
+        if key not in self._pauses:
+            self._pauses[key] = Pauses(clock=self._clock, sleep=self._sleep)
+        return self._pauses[key]
 
 
 def _read(target: Target, response: RawResponse, duration_s: float, api: Api) -> Replay | Failure:
@@ -364,7 +333,7 @@ def _read(target: Target, response: RawResponse, duration_s: float, api: Api) ->
         # Upstreams repeat parts of a key that they do not know.
         line = excerpt(response, credentials, message=response.status != _KEY_UNKNOWN)
         error = response.error()
-        own = about_request(response.status, map(error.get, _NAMES), str(error.get("message", "")))
+        own = about_request(response.status, map(error.get, _NAMES), sentence_of(error))
         return _refused(response, line, own=own is not None)
     try:
         answer = read_answer(response.content_headers, response.raw, api.answer_reader())

@@ -184,6 +184,19 @@ def test_a_stream_is_read_as_before():
     assert found.replaced == {"email": 1, "card": 1}
 
 
+@pytest.mark.parametrize(
+    "end", ["", "[DONE]\n", "data: [DONE]\n", '{"choices": [{"delta": {"content": "ann@exam']
+)
+def test_lines_of_json_are_redacted_like_events(end):
+    """Some servers write no prefix; a line that is cut off is dropped."""
+    lines = chat_events(["Ask ann@exa", "mple.org"], "\n").replace("data: ", "").replace("[DONE]\n", "")
+    last = '{"choices": [{"delta": {}, "finish_reason": "stop"}]}\n'
+    found = Redactor(BUILTIN).redact(exchange(b"{}", (lines + last + end).encode()))
+    assert not found.emptied
+    answer = read_answer({}, found.exchange.response_body, CHAT.answer_reader())
+    assert (answer.text, answer.streamed) == ("Ask [EMAIL_1]", True)
+
+
 def test_request_answer_and_session_share_their_placeholders():
     """Whether an answer repeats a value of the question can still be seen."""
     body = json.dumps({"messages": [{"role": "user", "content": f"b@c.org and {ADDRESS}"}]}).encode()

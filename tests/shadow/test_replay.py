@@ -68,11 +68,9 @@ def send(url, *, time=None, headers=(), count=1, api=CHAT):
 
 @pytest.mark.parametrize(("api", "answer"), CASES["answers"])
 def test_an_answer_is_read_as_its_api_writes_it(upstream, api, answer):
-    """Every API's answer is read by its own reader, and by no other."""
-    upstream.script = [(200, {}, json.dumps(answer).encode())] * 2
+    """Every API's answer is read by its own reader."""
+    upstream.script = [(200, {}, json.dumps(answer).encode())]
     assert send(chat_of(upstream), api=API[api]).answer.text == "hi"
-    other = send(chat_of(upstream), api=CHAT)
-    assert isinstance(other, Failure) or other.answer.text == ""
 
 
 def test_a_replay_carries_its_body_its_credential_and_the_loop_guard(upstream):

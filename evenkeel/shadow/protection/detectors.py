@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-import time
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -47,14 +46,9 @@ _DASHES: Final = "\u2010\u2011\u2013-"
 _PLAIN_MARKS: Final = {**dict.fromkeys(map(ord, _SPACES), " "), **dict.fromkeys(map(ord, _DASHES), "-")}
 
 
-# Long texts are searched in windows, so that other threads get their turn between them.
-_WINDOW_CHARS: Final = 8_192
-# Longest value of a pattern that is searched in windows, in characters.
+# Longest value of most patterns, and of keys and tokens, in characters.
 _LONGEST_CHARS: Final = 512
-# Longest value of any other pattern, in characters.
 _LONGEST_SECRET_CHARS: Final = 65_536
-# Long enough for another thread to take the interpreter.
-_BREATH_S: Final = 5e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,43 +62,32 @@ class Pattern:
     """Function that returns how many characters of a match belong to the value; 0 to reject the match."""
     needs: tuple[str, ...] = ()
     """Lower-case strings. A text without any of them has no such value, which is quick to find out."""
-    short: bool = True
-    """True if a value has at most 512 characters."""
+    longest: int = _LONGEST_CHARS
+    """Most characters of a value."""
 
     def find(self, text: str) -> Iterator[SensitiveSpan]:
-        """Implement `Detector.find`.
-
-        A search holds Python's global lock. So a long text is searched in windows with a pause between them,
-        in which the relay's event loop, in another thread, can run.
-        """
+        """Implement `Detector.find`."""
         if self.needs:
             lower = text.lower()
             if not any(need in lower for need in self.needs):
                 return
         group = "value" if "value" in self.look.groupindex else 0
-        window = _WINDOW_CHARS if self.short else max(1, len(text))
         done = 0
-        """End of the searched text. Adjacent values may extend it beyond the window."""
-        for start in range(0, len(text), window):
-            if start:
-                time.sleep(_BREATH_S)
-            stop = min(start + window, len(text))
-            done = max(done, start)
-            while (match := self.look.search(text, done, stop + _LONGEST_CHARS)) and match.start() < stop:
-                done, at = match.end(), match.start(group)
-                length = self.length(match[group])
-                while length:
-                    yield SensitiveSpan(at, at + length, self.kind)
-                    at += length
-                    length = self._behind_value(text, at, group)
-                done = max(done, at)
+        while match := self.look.search(text, done):
+            done, at = match.end(), match.start(group)
+            length = self.length(match[group])
+            while length:
+                yield SensitiveSpan(at, at + length, self.kind)
+                at += length
+                length = self._behind_value(text, at, group)
+            done = max(done, at)
 
     def _behind_value(self, text: str, at: int, group: int | str) -> int:
         """Return the length of a value directly after another; 0 for none.
 
         A search misses it, because patterns require a boundary before a value.
         """
-        rest = text[at : at + (_LONGEST_CHARS if self.short else _LONGEST_SECRET_CHARS)]
+        rest = text[at : at + self.longest]
         match = self.look.match(rest)
         if match is None or match.start(group) or (match.end() == len(rest) and at + len(rest) < len(text)):
             return 0
@@ -268,7 +251,7 @@ JWT: Final = Pattern(
     "jwt",
     re.compile(r"(?<![\w-])eyJ[\w-]{8,8192}\.eyJ[\w-]{8,16384}(?:\.[\w-]{0,8192})?(?![\w-])"),
     needs=("eyj",),
-    short=False,
+    longest=_LONGEST_SECRET_CHARS,
 )
 API_KEY: Final = Pattern(
     "api_key",
@@ -285,7 +268,7 @@ API_KEY: Final = Pattern(
         *("sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "ghp_", "gho_", "ghr_", "ghs_", "ghu_", "github_pat_"),
         *("glpat-", "akia", "asia", "aiza", "ya29.", "xox", "hf_", "npm_", "dop_v1_", "private key-"),
     ),
-    short=False,
+    longest=_LONGEST_SECRET_CHARS,
 )
 SECRET: Final = Pattern(
     "secret",
@@ -294,14 +277,14 @@ SECRET: Final = Pattern(
         r"[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?))(?P<value>[\w./+~=-]{16,2048})"
     ),
     needs=("bearer", "key", "secret", "token", "passw"),
-    short=False,
+    longest=_LONGEST_SECRET_CHARS,
 )
 BASIC: Final = Pattern(
     "secret",
     re.compile(r"(?i:\bbasic)[ \t]{1,4}(?P<value>[A-Za-z0-9+/]{4,2048}={0,2})(?![\w+/=])"),
     _basic,
     needs=("basic",),
-    short=False,
+    longest=_LONGEST_SECRET_CHARS,
 )
 URL_CREDENTIALS: Final = Pattern(
     "secret",

@@ -23,7 +23,7 @@ from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.protection.detectors import API_KEY, IBAN, JWT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from evenkeel.core.exchange import Exchange, ExchangeSink
     from evenkeel.shadow.protection.detectors import Detector, SensitiveSpan
@@ -58,8 +58,9 @@ _DISCRIMINATORS: Final = re.compile(
     r'"(?:type|index|output_index|content_index|item_id)"\s*:\s*(?:"[^"\\]*"|\d+)'
 )
 _LINE_END: Final = re.compile(r"(\r\n|\n|\r)")
-_DATA: Final = re.compile(r"data: ?")
-_OTHER_LINE: Final = re.compile(r"(?:event|id|retry):[\w .:-]{0,200}|:.{0,200}|")
+# Head of a line with JSON: an event, an error as llama.cpp wrote it, or a bare object, which has none.
+_JSON_HEAD: Final = re.compile(r"(?:data|error): ?|(?=\{)")
+_OTHER_LINE: Final = re.compile(r"(?:event|id|retry):[\w .:-]{0,200}|:.{0,200}|\[DONE\]|")
 _DONE: Final = "[DONE]"
 
 
@@ -68,24 +69,25 @@ class Unredactable(ValueError):  # noqa: N818 - named as the outcome it is; call
 
 
 class _Text(NamedTuple):
-    """A string of an event."""
+    """A string of a JSON text."""
 
-    line: int
     start: int
     end: int
-    """End of the literal in its line. The span includes the quotes."""
+    """End of the literal. The span includes the quotes."""
     text: str
+    name: str = ""
+    """Name of the member that it is the value of; "" for other strings."""
 
 
 def redact_json(body: str, redact: Callable[[str], str]) -> str:
     """Return a JSON text with its strings redacted. Raises: Unredactable("not_json")."""
     if not _is_json(body):
         raise Unredactable("not_json")
-    return _LITERAL.sub(lambda match: _redacted_literal(match, redact), body)
+    return _redacted_strings(body, redact)
 
 
 def redact_events(body: str, redact: Callable[[str], str]) -> str:
-    """Return server-sent events with their strings redacted.
+    """Return server-sent events, or lines of JSON, with their strings redacted.
 
     A text that comes in pieces is redacted as a whole. If that changes it, all of it comes with its first
     piece and the others are empty. Lines that are no JSON and no field of the protocol, as the last one of a
@@ -93,24 +95,24 @@ def redact_events(body: str, redact: Callable[[str], str]) -> str:
     """
     pieces = _LINE_END.split(body)
     lines: list[str] = pieces[::2]
-    pieced: dict[tuple[object, ...], list[_Text]] = defaultdict(list)
+    pieced: dict[tuple[object, ...], list[tuple[int, _Text]]] = defaultdict(list)
     changes: dict[int, list[tuple[_Text, str]]] = defaultdict(list)
     for number, line in enumerate(lines):
-        data = _DATA.match(line)
-        if data is None:
+        head = _JSON_HEAD.match(line)
+        if head is None:
             lines[number] = redact(line) if _OTHER_LINE.fullmatch(line) else ""
-        elif line[data.end() :].strip() == _DONE:
+        elif line[head.end() :].strip() == _DONE:
             continue
-        elif _is_json(line[data.end() :]):
+        elif _is_json(line[head.end() :]):
             _collect(number, line, pieced, changes, redact)
         else:
             lines[number] = ""
     for texts in pieced.values():
-        whole = "".join(text.text for text in texts)
+        whole = "".join(text.text for _, text in texts)
         redacted = redact_text(whole, redact)
         if redacted != whole:
-            for piece, text in zip(texts, (redacted, *("" for _ in texts[1:])), strict=True):
-                changes[piece.line].append((piece, text))
+            for place, (number, text) in enumerate(texts):
+                changes[number].append((text, redacted if place == 0 else ""))
     for number, changed in changes.items():
         lines[number] = _with_texts(lines[number], changed)
     pieces[::2] = lines
@@ -118,61 +120,65 @@ def redact_events(body: str, redact: Callable[[str], str]) -> str:
 
 
 def redact_text(text: str, redact: Callable[[str], str]) -> str:
-    """A text redacted; one that is JSON itself, as the arguments of a call, within its strings."""
+    """Return a text redacted; one that is JSON itself, as the arguments of a call, within its strings."""
     if text.lstrip()[:1] in {"{", "["} and _is_json(text):
-        return _LITERAL.sub(lambda match: _redacted_parts(match, redact), text)
+        return _redacted_strings(text, redact, within_text=True)
     return redact(text)
 
 
 def _collect(
     number: int,
     line: str,
-    pieced: dict[tuple[object, ...], list[_Text]],
+    pieced: dict[tuple[object, ...], list[tuple[int, _Text]]],
     changes: dict[int, list[tuple[_Text, str]]],
     redact: Callable[[str], str],
 ) -> None:
     """Sort the strings of an event into pieces of a longer text and separate strings."""
     told_apart = tuple(_DISCRIMINATORS.findall(line))
     seen: dict[str, int] = defaultdict(int)
-    for match in _LITERAL.finditer(line):
-        name, group = (match["first"], "value") if match["colon"] else ("", "first")
-        if match[group] is None or _of_the_api(name, match[group]):
-            continue
-        start, end = match.start(group) - 1, match.end(group) + 1
-        text = _Text(number, start, end, _string(line[start:end]))
-        if name in _STREAMED:
-            seen[name] += 1
-            pieced[name, seen[name], told_apart].append(text)
+    for text in _strings(line):
+        if text.name in _STREAMED:
+            seen[text.name] += 1
+            pieced[text.name, seen[text.name], told_apart].append((number, text))
         else:
             redacted = redact_text(text.text, redact)
             if redacted != text.text:
                 changes[number].append((text, redacted))
 
 
-def _with_texts(line: str, changed: list[tuple[_Text, str]]) -> str:
-    for piece, text in sorted(changed, reverse=True):
-        line = line[: piece.start] + json.dumps(text) + line[piece.end :]
-    return line
+def _strings(body: str, *, within_text: bool = False) -> Iterator[_Text]:
+    """Yield the strings of JSON in order, but for words of the API and names of its members.
+
+    Within a text, names and words are the user's data like all of it.
+    """
+    for match in _LITERAL.finditer(body):
+        if within_text or match["colon"] is None:
+            yield _text_at(body, *match.span("first"))
+        if match["value"] is not None and (within_text or not _of_the_api(match["first"], match["value"])):
+            yield _text_at(body, *match.span("value"), match["first"])
 
 
-def _redacted_literal(match: re.Match[str], redact: Callable[[str], str]) -> str:
-    """A string value, redacted unless the member it belongs to is one of the API's own."""
-    if match["colon"] is None:
-        return _changed(match[0], redact)
-    if match["value"] is None or _of_the_api(match["first"], match["value"]):
-        return match[0]
-    literal_at = match.start("value") - 1 - match.start()
-    return match[0][:literal_at] + _changed(match[0][literal_at:], redact)
+def _text_at(body: str, start: int, end: int, name: str = "") -> _Text:
+    text: str = json.loads(body[start - 1 : end + 1], strict=False)
+    return _Text(start - 1, end + 1, text, name)
 
 
-def _redacted_parts(match: re.Match[str], redact: Callable[[str], str]) -> str:
-    """A string of a text that is JSON; its members' names are data like all of it."""
-    first = f'"{match["first"]}"'
-    rest = match[0][len(first) :]
-    if match["value"] is not None:
-        literal_at = match.start("value") - 1 - match.start() - len(first)
-        rest = rest[:literal_at] + _changed(rest[literal_at:], redact)
-    return _changed(first, redact) + rest
+def _redacted_strings(body: str, redact: Callable[[str], str], *, within_text: bool = False) -> str:
+    changed: list[tuple[_Text, str]] = []
+    for text in _strings(body, within_text=within_text):
+        redacted = redact_text(text.text, redact)
+        if redacted != text.text:
+            changed.append((text, redacted))
+    return _with_texts(body, changed)
+
+
+def _with_texts(body: str, changed: list[tuple[_Text, str]]) -> str:
+    pieces: list[str] = []
+    at = 0
+    for old, text in sorted(changed):
+        pieces += (body[at : old.start], json.dumps(text))
+        at = old.end
+    return "".join(pieces) + body[at:]
 
 
 def _of_the_api(name: str, value: str) -> bool:
@@ -181,17 +187,6 @@ def _of_the_api(name: str, value: str) -> bool:
     if _WORD.fullmatch(value) is None:
         return False
     return not any(list(pattern.find(value)) for pattern in _NO_WORDS)
-
-
-def _changed(literal: str, redact: Callable[[str], str]) -> str:
-    text = _string(literal)
-    redacted = redact_text(text, redact)
-    return literal if redacted == text else json.dumps(redacted)
-
-
-def _string(literal: str) -> str:
-    text: str = json.loads(literal, strict=False)
-    return text
 
 
 def _is_json(text: str) -> bool:
@@ -309,7 +304,7 @@ def _with_free(chosen: list[SensitiveSpan], values: list[SensitiveSpan]) -> list
 
 
 _EVENTS = "text/event-stream"
-_STREAM = re.compile(r"\ufeff?\s*(?:data|event|id|retry)?:")
+_STREAM = re.compile(r"\ufeff?\s*(?:data|event|id|retry|error)?:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,8 +384,10 @@ def _text(text: str, content_type: str, redact: Callable[[str], str]) -> str:
     try:
         return redact_json(text, redact)
     except Unredactable:
-        # Some servers label streams otherwise, and some label JSON as a stream.
-        if _EVENTS in content_type.lower() or _STREAM.match(text):
+        # Some servers label streams otherwise, some label JSON as a stream, and some send lines of JSON.
+        first_line = text.lstrip().partition("\n")[0]
+        of_objects = first_line.startswith("{") and _is_json(first_line)
+        if _EVENTS in content_type.lower() or _STREAM.match(text) or of_objects:
             return redact_events(text, redact)
         raise
 
