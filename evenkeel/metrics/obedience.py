@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel.metrics.language_match import LanguageMatch
+from evenkeel.core.languages import base_tag
 from evenkeel.metrics.structured.reading import Structure, read_structure
+from evenkeel.metrics.structured.tree import flat
 from evenkeel.metrics.tasks import Task
 
 if TYPE_CHECKING:
@@ -33,10 +34,19 @@ def ignored(pair: Pair, language_of: LanguageOf | None) -> tuple[Obligation, ...
         pair.wanted.language is not None
         and pair.task != Task.SLOT_FILLING
         and language_of is not None
-        and LanguageMatch(language_of).score(pair) == 0.0
+        and _is_in_another(pair.wanted.language, pair.candidate.text, language_of)
     ):
         obligations.append("language")
     return tuple(obligations)
+
+
+def _is_in_another(wanted: str, text: str, language_of: LanguageOf) -> bool:
+    """Return whether a text is certainly in another language; regions do not count ("pt-BR" is "pt")."""
+    structure = read_structure(text)
+    # Keys of data are often English in any language, so only its values are read.
+    prose = flat(structure.tree) if isinstance(structure, Structure) else text.strip()
+    language = language_of(prose) if prose else None
+    return language is not None and base_tag(language) != base_tag(wanted)
 
 
 def is_valid(text: str, expected: Format) -> bool:

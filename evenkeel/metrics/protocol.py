@@ -17,10 +17,8 @@ SCALE = (1, 2, 3)
 
 
 Family = Literal[
-    "equality",
     "lexical",
     "sequence",
-    "vocabulary",
     "semantic",
     "structured",
     "structural",
@@ -32,11 +30,9 @@ Family = Literal[
 ]
 """Family of a metric: the aspect of an answer that it measures.
 
-"structured" is data in an answer, "structural" are the steps of a workflow, "order" is their order. Of the
-lexical families, a "sequence" metric looks for the longest shared sequence and notices parts that moved; a
-"vocabulary" metric does not; n-grams lie between.
+"structured" is data in an answer, "structural" are the steps of a workflow, "order" is their order.
 """
-Needs = Literal["nothing", "language_identifier", "encoder", "token_matcher", "judge"]
+Needs = Literal["nothing", "encoder", "token_matcher", "judge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,26 +113,4 @@ class BatchMetric(Metric, Protocol):
 
     def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
         """Return the result of `score` for each pair, in order."""
-        ...
-
-
-class AsyncMetric(Protocol):
-    """Metric that waits for a network. Belongs to one event loop."""
-
-    @property
-    def name(self) -> str:
-        """Label of the score, snake_case."""
-        ...
-
-    @property
-    def version(self) -> int:
-        """Version, raised whenever the same pair may score differently than before."""
-        ...
-
-    async def score(self, pair: Pair) -> float | Failure:
-        """Return the closeness of the candidate to the reference, in [0, 1], or a `Failure`."""
-        ...
-
-    async def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
-        """Return the result of `score` for each pair, in order, in as few requests as possible."""
         ...

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from evenkeel.core.extensions import Extension
-    from evenkeel.metrics.protocol import AsyncMetric, Family, Metric
+    from evenkeel.metrics.protocol import Family, Metric
 
 GROUP: Final = "evenkeel.metrics"
 """Name of the group of entry points."""
@@ -33,9 +33,6 @@ BUILTIN: tuple[str, ...] = (
     "evenkeel.metrics.similarity.sequence:RougeL",
     "evenkeel.metrics.entity:SlotMatch",
     "evenkeel.metrics.tool_calls:ToolCalls",
-    "evenkeel.metrics.tool_calls:ToolNames",
-    "evenkeel.metrics.tool_calls:ToolOrder",
-    "evenkeel.metrics.language_match:LanguageMatch",
 )
 """Module and class of each metric, grouped by what they read. A new metric is one file and one line here."""
 
@@ -51,7 +48,7 @@ class UnknownMetricError(LookupError):
 class MetricEntry:
     """Metric with the facts needed to choose it. All values are ratios in [0, 1]."""
 
-    kind: type[Metric | AsyncMetric]
+    kind: type[Any]
     """Class of the metric, to be built with the dependencies it needs."""
     name: str
     version: int

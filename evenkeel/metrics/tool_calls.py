@@ -1,6 +1,6 @@
 """Tool calls: the same tools, with the same arguments, in the same order.
 
-`compared` says how the calls of two answers differ first; the metrics say how much of them is equal.
+`compared` says how the calls of two answers differ first, `ToolCalls` and `SameCalls` how much of them is equal.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.text import named
-from evenkeel.core.verdict import Failure, ToolStep
-from evenkeel.metrics.identity import NotDataError, Scalar, is_empty, json_value, same_arguments
+from evenkeel.core.verdict import Failure, QualityScore, ToolStep
+from evenkeel.metrics.identity import NotDataError, Scalar, is_empty, json_value, same_arguments, same_calls
 from evenkeel.metrics.protocol import About
+from evenkeel.metrics.quality.measurement import RuleQuality
 from evenkeel.metrics.similarity.sequence import common_length
-from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
-from evenkeel.metrics.structured.tree import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -86,52 +85,6 @@ def _unequal(before: str, after: str) -> tuple[str, ...]:
     return tuple(paths)[:_MOST_NAMED]
 
 
-class ToolNames:
-    """F1 over the names of called tools."""
-
-    name: ClassVar[str] = "tool_names"
-    version: ClassVar[int] = 1
-    about: ClassVar[About] = About("tools")
-
-    def score(self, pair: Pair) -> float | Failure:
-        """Share of the two answers' calls that go to the same tools. Symmetric.
-
-        Repeated calls count as often as they occur; arguments and order do not count.
-
-        Returns: ratio in [0, 1]; 1 = the same tools equally often; 0 = none in common, or only one
-            side calls. A `Failure` "no_tool_calls" if neither does.
-        Source: multiset Dice coefficient.
-        """
-        left, right = Counter(_names(pair.reference)), Counter(_names(pair.candidate))
-        total = left.total() + right.total()
-        if not total:
-            return Failure(self.name, self.version, "no_tool_calls", "Neither answer calls a tool.")
-        return 2 * (left & right).total() / total
-
-
-class ToolOrder:
-    """Share of common calls that come in the same order."""
-
-    name: ClassVar[str] = "tool_order"
-    version: ClassVar[int] = 1
-    about: ClassVar[About] = About("tools")
-
-    def score(self, pair: Pair) -> float | Failure:
-        """Longest common subsequence of the tool names, over the calls that both answers make. Symmetric.
-
-        Returns: ratio in (0, 1]; 1 = what both call comes in the same order, also if it is a
-            single call; never 0, as one call is in order with itself. A `Failure`
-            "no_tool_calls" if neither side calls a tool, or "no_shared_tool".
-        """
-        left, right = _names(pair.reference), _names(pair.candidate)
-        if not left and not right:
-            return Failure(self.name, self.version, "no_tool_calls", "Neither answer calls a tool.")
-        shared = (Counter(left) & Counter(right)).total()
-        if not shared:
-            return Failure(self.name, self.version, "no_shared_tool", "No tool is called by both answers.")
-        return common_length(left, right) / shared
-
-
 class ToolCalls:
     """F1 over tool names and argument values."""
 
@@ -187,80 +140,31 @@ def _scalars(value: Value, path: str) -> Iterator[Argument]:
             yield path, Scalar("untyped", "{}" if isinstance(value, dict) else "[]")
 
 
-class ToolArgumentsMatch:
-    """F1 of arguments that are equal, over the calls that both answers make of the same tools.
+class SameCalls(RuleQuality):
+    """Quality of the tool calls, which needs no judge; `compared` tells how they differ first."""
 
-    1 means no change, and everything below means one. Measured only where the judge saw other content, so
-    arguments that it takes for the same in other words count only if something else moved.
-    """
-
-    name: ClassVar[str] = "tool_arguments_match"
+    name: ClassVar[str] = "tool_calls"
     version: ClassVar[int] = 3
 
-    def score(self, pair: Pair) -> float | Failure:
-        """Equal arguments over the arguments of both calls, as the mean of all calls. Symmetric.
+    def measure_now(self, pair: Pair) -> QualityScore | None:
+        """Return the agreement of the calls, on the scale "agreement".
 
-        Calls are assigned one to one within their tool so that most agrees. Values under one key are
-        compared to the letter. Calls without counterpart do not count here (see `ToolNames`).
-
-        Returns: ratio in [0, 1]; 1 = all equal; 0 = none. A `Failure` "no_tool_calls" if neither side
-            calls a tool, "no_shared_tool" if no tool is called by both, "too_large" if the arguments of
-            a side exceed 500,000 characters or one tool is called more than 50 times by both.
+        Returns: the calls that both answers make with equal arguments and in the same order, against the
+            calls of both; 1 = the same calls, by the rule of identity. None if neither answer calls a tool.
         """
-        left = _arguments_by_tool(pair.reference.tool_calls)
-        right = _arguments_by_tool(pair.candidate.tool_calls)
+        left, right = pair.reference.tool_calls, pair.candidate.tool_calls
         if not left and not right:
-            return Failure(self.name, self.version, "no_tool_calls", "Neither answer calls a tool.")
-        shared = [name for name in left if name in right]
-        if not shared:
-            return Failure(self.name, self.version, "no_shared_tool", "No tool is called by both answers.")
-        size = max(_characters(pair.reference), _characters(pair.candidate))
-        cells = max(len(left[name]) * len(right[name]) for name in shared)
-        if size > LONGEST or cells > MOST_CELLS:
-            detail = f"{size} characters of arguments, {cells} pairs of calls of one tool"
-            return Failure(self.name, self.version, "too_large", detail)
-        scores: list[float] = []
-        for name in shared:
-            scores += _scores_of_tool(left[name], right[name])
-        return sum(scores) / len(scores)
+            return None
+        share = 1.0
+        if not same_calls(left, right):
+            share = 2 * common_length(_keys(left), _keys(right)) / (len(left) + len(right))
+        return QualityScore(self.name, self.version, 1.0, share, "agreement")
 
 
-def _characters(answer: Answer) -> int:
-    """Count the characters of the arguments of an answer's calls."""
-    return sum(len(call.arguments) for call in answer.tool_calls)
-
-
-# Pairs of calls of one tool that are all compared; of more than 20 by 20, each with the one in its place.
-_MOST_COMPARED = 400
-
-
-def _scores_of_tool(left: list[str], right: list[str]) -> Iterator[float]:
-    """Yield the shares of equal arguments of the calls of one tool, assigned so that most agrees."""
-    same = Counter(left) & Counter(right)
-    for _ in range(same.total()):
-        yield 1.0
-    rows = [arguments_of(call) for call in (Counter(left) - same).elements()]
-    columns = []
-    for call in (Counter(right) - same).elements():
-        columns.append(arguments_of(call))
-    if len(rows) * len(columns) > _MOST_COMPARED:
-        for row, column in zip(rows, columns, strict=False):
-            yield _share_equal(row, column)
-    elif rows and columns:
-        table = []
-        for row in rows:
-            table.append([_share_equal(row, column) for column in columns])
-        for row_place, column_place in best_assignment(table):
-            yield table[row_place][column_place]
-
-
-def _share_equal(left: list[Argument], right: list[Argument]) -> float:
-    total = len(left) + len(right)
-    return 2 * (Counter(left) & Counter(right)).total() / total if total else 1.0
-
-
-def _arguments_by_tool(calls: tuple[ToolCall, ...]) -> dict[str, list[str]]:
-    by_tool: dict[str, list[str]] = {}
+def _keys(calls: Iterable[ToolCall]) -> list[str]:
+    """Return a text for each call that is the same for calls of one tool with equal arguments."""
+    keys = []
     for call in calls:
-        by_tool.setdefault(call.name, []).append(call.arguments)
-    return by_tool
+        arguments = sorted((path, value.kind, value.lexeme) for path, value in arguments_of(call.arguments))
+        keys.append(repr((call.name, arguments)))
+    return keys

@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
-from evenkeel.core.verdict import Failure, ToolStep
-from evenkeel.metrics.tool_calls import ToolArgumentsMatch, ToolNames, ToolOrder, compared
+from evenkeel.core.verdict import ToolStep
+from evenkeel.metrics.tool_calls import SameCalls, compared
 from tests.cases import cases
-
-METRICS = {"names": ToolNames(), "arguments": ToolArgumentsMatch(), "order": ToolOrder()}
 
 
 def calls(*named: str | tuple[str, str]) -> Answer:
@@ -24,16 +22,17 @@ def pair(reference: Answer, candidate: Answer) -> Pair:
     return Pair(reference, candidate, "")
 
 
-def reason(score: float | Failure) -> str:
-    assert isinstance(score, Failure)
-    return score.reason
+def share(reference: Answer, candidate: Answer) -> float | None:
+    score = SameCalls().measure_now(pair(reference, candidate))
+    return None if score is None else score.candidate
 
 
-@pytest.mark.parametrize(("metric", "left", "right", "expected"), cases(__file__)["scores"])
-def test_scores_of_hand_worked_pairs(metric: str, left: list[Any], right: list[Any], expected: Any) -> None:
-    """Names, arguments and order, each for itself; answers in words have no tools."""
-    score = METRICS[metric].score(pair(calls(*left), calls(*right)))
-    assert expected == (score.reason if isinstance(score, Failure) else pytest.approx(score, abs=1e-6))
+@pytest.mark.parametrize(("left", "right", "expected"), cases(__file__)["scores"])
+def test_scores_of_hand_worked_pairs(left: list[Any], right: list[Any], expected: float | None) -> None:
+    """Only the same calls in the same order agree."""
+    assert share(calls(*left), calls(*right)) == (
+        None if expected is None else pytest.approx(expected, abs=1e-6)
+    )
 
 
 @pytest.mark.parametrize(("before", "after", "shifted", "expected"), cases(__file__)["differences"])
@@ -49,14 +48,12 @@ def test_first_difference_of_tool_calls(
     assert step == ToolStep(difference, tool, instead, tuple(arguments))
 
 
-def test_hostile_arguments_are_failures() -> None:
-    """Too much text and too many calls are reasons, not hours; deep nesting is compared as text."""
-    large = calls(("say", "x" * 600_000))
-    many = calls(*(("say", f'{{"a": {i}}}') for i in range(80)))
+def test_hostile_arguments_are_compared_as_text() -> None:
+    """Deep nesting and many calls take no hours."""
     deep = calls(("say", '{"a":' * 5000))
-    assert reason(ToolArgumentsMatch().score(pair(large, large))) == "too_large"
-    assert reason(ToolArgumentsMatch().score(pair(many, many))) == "too_large"
-    assert ToolArgumentsMatch().score(pair(deep, calls(("say", '{"a":')))) == 0.0
+    many = calls(*(("say", f'{{"a": {number}}}') for number in range(500)))
+    assert share(deep, calls(("say", '{"a":'))) == 0.0
+    assert share(many, calls(*(("say", f'{{"a": {number}}}') for number in range(1, 501)))) == 499 / 500
 
 
 CALLS = st.lists(
@@ -68,14 +65,12 @@ CALLS = st.lists(
 
 
 @given(CALLS, CALLS)
-def test_tool_metrics_are_bounded_symmetric_and_1_for_equal_calls(left, right) -> None:
+def test_agreement_of_calls_is_bounded_symmetric_and_1_for_equal_calls_alone(left, right) -> None:
     """Which answer is the reference does not matter."""
-    for metric in METRICS.values():
-        there = metric.score(pair(calls(*left), calls(*right)))
-        back = metric.score(pair(calls(*right), calls(*left)))
-        if isinstance(there, Failure):
-            assert reason(back) == there.reason
-            continue
-        assert 0 <= there <= 1
-        assert there == pytest.approx(back)
-        assert not left or metric.score(pair(calls(*left), calls(*left))) == pytest.approx(1.0)
+    there, back = share(calls(*left), calls(*right)), share(calls(*right), calls(*left))
+    if there is None:
+        assert back is None
+        return
+    assert there == back
+    assert 0 <= there <= 1
+    assert (there == 1) == (left == right)

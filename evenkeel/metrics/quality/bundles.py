@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, prompts_of, rubric_prompt
 from evenkeel.metrics.protocol import SCALE
-from evenkeel.metrics.quality.measurement import Agreement, EachSide
+from evenkeel.metrics.quality.measurement import EachSide
 from evenkeel.metrics.quality.slots import SameSlots
 from evenkeel.metrics.quality.workflow_steps import StepsKept
 from evenkeel.metrics.tasks import Task, nearest, task_named
-from evenkeel.metrics.tool_calls import ToolArgumentsMatch, ToolNames, ToolOrder
+from evenkeel.metrics.tool_calls import SameCalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -55,18 +55,10 @@ class Bundle:
         return tuple(EachSide(judged(prompt)) for prompt in self.judged) + self.by_rule
 
 
-_NO_CALLS: Final = frozenset(("no_tool_calls", "no_shared_tool"))
-TOOL_QUALITIES: Final[tuple[PairQuality, ...]] = (
-    Agreement(ToolNames(), silent=_NO_CALLS),
-    Agreement(ToolArgumentsMatch(), silent=_NO_CALLS),
-    Agreement(ToolOrder(), silent=_NO_CALLS),
-)
-"""Qualities of tool calls, in every bundle; they report nothing unless an answer calls a tool."""
-
 WORKFLOW_QUALITIES: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=True),)
 """Qualities of workflows, in every bundle; they report nothing unless an answer is a workflow."""
 # Qualities of tasks whose answers may be workflows although the task does not ask for one.
-_STEPS: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=False), *TOOL_QUALITIES)
+_STEPS: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=False), SameCalls())
 
 BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
     {
@@ -82,10 +74,10 @@ BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
             ),
             _STEPS,
         ),
-        Task.SLOT_FILLING: Bundle((FAITHFULNESS, COMPLETENESS), (SameSlots(), *TOOL_QUALITIES)),
+        Task.SLOT_FILLING: Bundle((FAITHFULNESS, COMPLETENESS), (SameSlots(), SameCalls())),
         Task.WORKFLOW: Bundle(
             (FAITHFULNESS, COMPLETENESS),
-            (*WORKFLOW_QUALITIES, *TOOL_QUALITIES),
+            (*WORKFLOW_QUALITIES, SameCalls()),
         ),
         Task.CHAT: Bundle((FAITHFULNESS, COMPLETENESS), _STEPS),
     }

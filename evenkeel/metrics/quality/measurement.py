@@ -1,23 +1,22 @@
 """Qualities of a pair: their protocol, their measurement on both answers, and all of them at once.
 
-A quality of one answer is measured `EachSide` against the context; where one answer is right, the quality
-is the `Agreement` with it.
+A judge rates each answer alone (`EachSide`); a `RuleQuality` compares the two.
 """
 
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import isfinite
 from typing import TYPE_CHECKING, Protocol
 
 from evenkeel.core.verdict import Failure, QualityScore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from evenkeel.core.pair import Answer, Pair
-    from evenkeel.metrics.protocol import Metric, Rating
+    from evenkeel.metrics.protocol import Rating
 
 
 class QualityMetric(Protocol):
@@ -59,7 +58,7 @@ class QualityMeasurement:
 class PairQuality(Protocol):
     """Measure of whether a quality changed within a pair: all that the second stage of the score needs.
 
-    A `QualityMetric` becomes one by `EachSide`, a similarity metric by `Agreement`.
+    A `QualityMetric` becomes one by `EachSide`.
     """
 
     @property
@@ -110,63 +109,16 @@ class EachSide:
         )
 
 
-def always(_: Pair) -> bool:
-    """Return True: every pair is measured."""
-    return True
-
-
-class Agreement:
-    """Quality made of a similarity metric, for tasks with one right answer: filled slots, tool calls.
-
-    The reference agrees with itself, so its value is 1 and the candidate's is the metric's. Quality
-    changed if that is below 1 by more than the tolerance. Which answer is the right one it can't say.
-    """
-
-    def __init__(
-        self,
-        metric: Metric,
-        *,
-        tolerance: float = 0.0,
-        applies: Callable[[Pair], bool] = always,
-        silent: frozenset[str] = frozenset(),
-    ) -> None:
-        """Build from a metric in [0, 1], 1 = alike.
-
-        Args:
-            metric: Compares the answers.
-            tolerance: Largest distance from 1 that is no change. 0 for metrics that decide for each
-                item whether it is alike; more where rewording lowers the value.
-            applies: Whether the metric has anything to say about a pair.
-            silent: Reasons of failures that mean the same: there was nothing to compare.
-        """
-        self._metric = metric
-        self._tolerance = tolerance
-        self._applies = applies
-        self._silent = silent
-
-    @property
-    def name(self) -> str:
-        """Name of the metric."""
-        return self._metric.name
-
-    @property
-    def version(self) -> int:
-        """Version of the metric."""
-        return self._metric.version
+class RuleQuality(ABC):
+    """Quality that a rule measures on both answers, without a judge and at no cost."""
 
     async def measure(self, pair: Pair) -> QualityMeasurement:
-        """Return the metric's value on the scale "agreement"; computed in a thread."""
-        if not self._applies(pair):
-            return QualityMeasurement(None)
-        value = await asyncio.to_thread(self._metric.score, pair)
-        if isinstance(value, Failure):
-            return QualityMeasurement(None if value.reason in self._silent else value)
-        if not isfinite(value):
-            return QualityMeasurement(
-                Failure(self.name, self.version, "not_finite", f"The metric returned {value}.")
-            )
-        score = QualityScore(self.name, self.version, 1.0, value, "agreement", self._tolerance)
-        return QualityMeasurement(score)
+        """Return `measure_now`, computed in a thread."""
+        return QualityMeasurement(await asyncio.to_thread(self.measure_now, pair))
+
+    @abstractmethod
+    def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
+        """Measure both answers in this thread; None if there is nothing to report about them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import QualityScore
 from evenkeel.metrics.entity import read_schema, read_slots, slot_key
 from evenkeel.metrics.identity import plain
-from evenkeel.metrics.quality.measurement import QualityMeasurement
+from evenkeel.metrics.quality.measurement import RuleQuality
 from evenkeel.metrics.structured.tree import UnreadableError
 
 if TYPE_CHECKING:
@@ -17,15 +16,11 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Format, Pair
 
 
-class SameSlots:
+class SameSlots(RuleQuality):
     """Quality of an extraction that needs no judge. Values that are worded otherwise are left to one."""
 
     name: ClassVar[str] = "slot_match"
     version: ClassVar[int] = 3
-
-    async def measure(self, pair: Pair) -> QualityMeasurement:
-        """Return `measure_now`, computed in a thread."""
-        return QualityMeasurement(await asyncio.to_thread(self.measure_now, pair))
 
     def measure_now(self, pair: Pair) -> QualityScore | None:
         """Return the agreement of the slots, on the scale "agreement".

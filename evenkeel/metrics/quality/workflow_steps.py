@@ -5,12 +5,11 @@ Steps are matched by the words they share, which survives rewording and needs no
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.verdict import Failure, QualityScore
-from evenkeel.metrics.quality.measurement import QualityMeasurement
+from evenkeel.metrics.quality.measurement import RuleQuality
 from evenkeel.metrics.similarity.words import content_words, stem
 from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
 from evenkeel.metrics.workflow.alignment import Alignment, StepMatch, arranged, equal_steps
@@ -109,7 +108,7 @@ class WorkflowSteps:
         return chain_f1(reference, candidate, SharedWords().align(reference, candidate)).f1
 
 
-class StepsKept:
+class StepsKept(RuleQuality):
     """Quality of a pair by `WorkflowSteps`.
 
     Two workflows agree as far as they share their steps in an allowed order; steps in other words are left to
@@ -128,10 +127,6 @@ class StepsKept:
                 diagrams count, as the items of other lists have no order.
         """
         self._asked_for = asked_for
-
-    async def measure(self, pair: Pair) -> QualityMeasurement:
-        """Return `measure_now`, computed in a thread."""
-        return QualityMeasurement(await asyncio.to_thread(self.measure_now, pair))
 
     def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
         """Return the agreement of two workflows, or the loss of one on the scale "ratio".

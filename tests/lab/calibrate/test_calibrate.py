@@ -147,11 +147,11 @@ ANSWERLESS = '{"id": "a", "answer": {"text": "", "tool_calls": [{"name": "f", "a
         (None, ["--encoder", "m", "--no-embeddings"], "contradict each other"),
         (None, ["--judge-model", "m", "--price", "cheap"], '--price: "cheap" is not a price'),
         (None, ["--metrics", "embeddings"], "embeddings cannot be measured on workflows"),
-        (None, ["--metrics", "language_match"], "language_match cannot be measured on workflows"),
+        (None, ["--metrics", "json_similarity"], "json_similarity cannot be measured on workflows"),
         (None, ["--metrics", "workflow_judge"], "workflow_judge needs a judge: name one with --judge-model"),
         (None, ["--modes", "missing,lost"], '--modes: "lost" is none of missing, compressed, reworded'),
         (None, ["--modes", ","], "--modes: is empty; give some of missing"),
-        (None, ["--metrics", "tool_names"], "no metric tells the degraded answers apart"),
+        (None, ["--metrics", "tool_calls"], "no metric tells the degraded answers apart"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(tmp_path, lines, arguments, message):

@@ -69,8 +69,7 @@ def test_qualities_of_a_task_with_and_without_a_judge(task: str | None, judged: 
     """The paper's qualities by judge, none of them without one, and rules in both."""
     bundle = BUNDLES[find_task(task)]
     _, judges = scripted({})
-    rules = ["tool_names", "tool_arguments_match", "tool_order"]
-    rules.insert(0, "slot_match" if task == "slot_filling" else "workflow_steps")
+    rules = ["slot_match" if task == "slot_filling" else "workflow_steps", "tool_calls"]
     assert [quality.name for quality in bundle.measures(judges)] == judged + rules
     assert [quality.name for quality in bundle.measures()] == rules
 
@@ -135,7 +134,7 @@ def test_tool_calls_are_qualities_beside_the_judged_ones() -> None:
         measure_all(BUNDLES[Task.CHAT].measures(judged), Pair(before, after, CONTEXT))
     ).scores
     assert [(score.metric, score.changed) for score in scores] == [
-        ("faithfulness", False), ("completeness", False), ("tool_names", True),
+        ("faithfulness", False), ("completeness", False), ("tool_calls", True),
     ]  # fmt: skip
 
 

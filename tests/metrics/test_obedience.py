@@ -1,0 +1,43 @@
+"""Form that a variant asks for, and answers that ignore it."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenkeel.core.pair import Answer, AnswerForm, Pair
+from evenkeel.metrics.obedience import ignored
+
+
+def by_mark(text: str) -> str | None:
+    """Tells three languages by one word each."""
+    for word, tag in (("the", "en"), ("der", "de"), ("la", "fr")):
+        if word in text.split():
+            return tag
+    return None
+
+
+@pytest.mark.parametrize(
+    ("candidate", "wanted", "expected"),
+    [
+        ("der Schacht", "de-AT", ()),
+        ("open the tray", "de", ("language",)),
+        # English keys around German text are a German answer.
+        ('{"the": "der Schacht klemmt"}', "de", ()),
+        ('{"a": "the tray is stuck"}', "de", ("language",)),
+        # What is not certain is not held against an answer.
+        ("ok", "de", ()),
+        (" ", "de", ()),
+    ],
+)
+def test_an_answer_owes_the_language_asked_for(
+    candidate: str, wanted: str, expected: tuple[str, ...]
+) -> None:
+    """Regions do not count."""
+    pair = Pair(Answer("x"), Answer(candidate), "", wanted=AnswerForm(language=wanted))
+    assert ignored(pair, by_mark) == expected
+
+
+def test_an_extraction_owes_no_language() -> None:
+    """Its values are copied from the prompt, in whatever language that is."""
+    answer = Answer('{"a": "the tray is stuck"}')
+    assert ignored(Pair(Answer("x"), answer, "", "slot_filling", AnswerForm(language="de")), by_mark) == ()
