@@ -12,16 +12,21 @@ from evenkeel.metrics.judge import Judge
 from evenkeel.release.kit.asking import AGAIN, FAULTS, StoppedError, UnusableError, advised, work_through
 from evenkeel.release.kit.cost import BudgetUsedUpError
 from evenkeel.release.kit.progress import progress
+from evenkeel.stores.sqlite.cache import rulings
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterable
     from pathlib import Path
 
     from rich.console import Console
 
+    from evenkeel.stores.sqlite.database import Database
+
 
 _Item = TypeVar("_Item")
 
+KEPT: Final = 10_000_000
+"""Most texts and rulings that a journal keeps: more than a run makes, so that none is asked for twice."""
 # Failures in a row of a judge or a rewriter that has never answered, after which the run ends.
 _SERVICE_PATIENCE: Final = 5
 
@@ -85,26 +90,27 @@ class ModelAddress:
     timeout_s: float = 60.0
     prices: Prices = field(default_factory=Prices)
 
-    def endpoint(self, model: str | None = None) -> ModelClient:
-        """The model there, or another one of the same server; nothing is sent yet."""
+    def endpoint(self) -> ModelClient:
+        """The model there; nothing is sent yet."""
         served = Model(
             base_url=self.url,
-            name=model or self.model,
+            name=self.model,
             api_key=self.api_key,
             timeout_s=self.timeout_s,
             concurrency=self.concurrency,
         )
         return ModelClient(served, price=self.prices.usd)
 
-    def judge(self) -> Judge:
-        """A judge there; nothing is sent yet."""
-        return Judge(self.endpoint())
+    def judge(self, journal: Database | None = None, *, repairs: int = 0) -> Judge:
+        """A judge there that remembers its rulings in a journal; nothing is sent yet."""
+        cache = None if journal is None else rulings(journal, kept=KEPT)
+        return Judge(self.endpoint(), cache=cache, repairs=repairs)
 
 
 def ask_model(
-    model: str, todo: Sequence[_Item], work: Callable[[_Item], Awaitable[object]], *, nouns: tuple[str, str],
-    concurrency: int, close: Iterable[Callable[[], Awaitable[None]]], err: Console,
-    details: Callable[[], str] = str,
+    model: str, todo: Collection[_Item], work: Callable[[_Item], Awaitable[object]], *,
+    nouns: tuple[str, str], concurrency: int, close: Iterable[Callable[[], Awaitable[None]]],
+    err: Console, details: Callable[[], str] = str, again: str = AGAIN,
 ) -> None:  # fmt: skip
     """Do all that one model is asked for, showing progress.
 
@@ -117,6 +123,7 @@ def ask_model(
         close: Closes the connections in the end.
         err: Gets progress.
         details: What else there is to say of it.
+        again: How to go on after a stop, for messages.
 
     Raises: StoppedError if the model cannot be used, or the budget is used up.
     """
@@ -137,5 +144,5 @@ def ask_model(
             asyncio.run(everything())
         except (UnusableError, BudgetUsedUpError) as error:
             raise StoppedError(
-                f"{model} cannot be used ({error}) after {made.done} of {len(todo)} {nouns[1]}; {AGAIN}"
+                f"{model} cannot be used ({error}) after {made.done} of {len(todo)} {nouns[1]}; {again}"
             ) from error

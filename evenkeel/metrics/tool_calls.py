@@ -1,6 +1,6 @@
 """Tool calls: the same tools, with the same arguments, in the same order.
 
-`compared` says how the calls of two answers differ first, `ToolCalls` and `SameCalls` how much of them is equal.
+`compared` says how the calls of two answers differ first, `ToolCalls` and `SameCalls` how much is equal.
 """
 
 from __future__ import annotations

@@ -24,12 +24,12 @@ from evenkeel.cli.options import (
 )
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
-from evenkeel.lab.asking import Service
+from evenkeel.lab.asking import KEPT, Service
 from evenkeel.lab.bench.items import BUILTIN, builtin_items, read_items
 from evenkeel.lab.bench.models import PARAMETERS, model_at, read_models, upstream_at
 from evenkeel.lab.bench.prompts import TASKS
 from evenkeel.lab.bench.report import as_json, as_lines, document
-from evenkeel.lab.bench.run import BenchOptions, JudgeChosen, RewriterChosen, run_bench
+from evenkeel.lab.bench.run import BenchOptions, run_bench
 from evenkeel.lab.bench.services import Services, WatchedRewriter, reference_metrics, without_slots
 from evenkeel.lab.bench.trials import Protocol
 from evenkeel.lab.metrics.embeddings import EmbeddingsUnavailableError, available, load_embeddings
@@ -71,8 +71,6 @@ STOPPED: Final = 1
 """Exit code of a run that stopped early."""
 # Columns of the tables where the output is not a terminal.
 _PIPED_WIDTH: Final = 200
-# Most texts and rulings that a journal keeps, which is all of them.
-_KEPT: Final = 10_000_000
 _OUTPUTS: Final = ("trials", "html")
 _KEY_ENV: Final = "EVENKEEL_SHADOW_API_KEY"
 _key_option = click.option(
@@ -230,8 +228,8 @@ def _options(options: Mapping[str, Any], settings: Settings) -> BenchOptions:
         items=tuple(drawn[: options["max_items"]]),
         source=", ".join(path.name for path in files) if files else BUILTIN,
         not_measured=not_measured,
-        judge=JudgeChosen(judge.base_url, judge.model) if judge else None,
-        rewriter=RewriterChosen(rewriter.base_url, rewriter.model) if rewriter else None,
+        judge=judge.model if judge else None,
+        rewriter=rewriter.model if rewriter else None,
         bundles=without_slots(choices.bundles(settings)),
         prices=prices(settings),
         journal=options["journal"],
@@ -352,7 +350,7 @@ def _connect(settings: Settings, options: BenchOptions, *, embeddings: bool | No
             scorer = heuristic_scorer(rater, bundles=options.bundles)
         else:
             there = endpoint(chosen, options.prices)
-            judge = Judge(there, cache=rulings(database, kept=_KEPT), repairs=1)
+            judge = Judge(there, cache=rulings(database, kept=KEPT), repairs=1)
             stack.push_async_callback(judge.close)
             scorer = judge_scorer(
                 judge,
@@ -382,7 +380,7 @@ def _rewriter(
         return None
     rewriter = Rewriter(
         endpoint(chosen, prices),
-        cache=SqliteCache(database, "rewrites", "rewrite", kept=_KEPT),
+        cache=SqliteCache(database, "rewrites", "rewrite", kept=KEPT),
         equal_meaning=JudgedMeaning(judge, PayeeBudget(costs)) if judge else None,
     )
     stack.push_async_callback(rewriter.close)

@@ -70,7 +70,7 @@ _PIPED_WIDTH: Final = 160
 @click.option("--seed", default=0, help="Random seed.")
 @click.option("--resamples", type=click.IntRange(0), default=1000, help="Resamples behind each interval.")
 @call_options(4, 60.0, most=None, least_s=None)
-@file_option("--cache", "File for answers, so that a stopped run can continue.")
+@file_option("--journal", "File for the judge's ratings, so that a stopped run can continue.")
 @file_option("--record", "Write the judge's ratings, for --recorded.")
 @json_option
 @file_option("--html", "Write an HTML page.")
@@ -85,7 +85,7 @@ def judge_audit(file: Path, *, as_json: bool, yes: bool, **options: Any) -> None
 
     \b
       evenkeel judge-audit model_annotations.aligned.jsonl --cluster article
-      evenkeel judge-audit ratings.csv --judge-model gpt-4o-mini --cache calls.jsonl --html audit.html
+      evenkeel judge-audit ratings.csv --judge-model gpt-4o-mini --journal audit.journal --html audit.html
       evenkeel judge-audit ratings.csv --recorded judge.jsonl
 
     Exit code: 0 done, 1 declined or the judge failed, 2 invalid files or options.
@@ -100,7 +100,7 @@ def _run(file: Path, options: Mapping[str, Any], *, json: bool, confirmed: bool)
         judge that could not be asked.
     """
     out, err = consoles(_PIPED_WIDTH, json=json)
-    check_writable(options[name] for name in ("html", "record", "cache"))
+    check_writable(options[name] for name in ("html", "record", "journal"))
     if options["judge_model"] or options["recorded"]:
         _check_extra()
     try:
@@ -138,7 +138,7 @@ def _options(file: Path, options: Mapping[str, Any]) -> AuditOptions:
         max_items=options["max_items"],
         seed=options["seed"],
         resamples=options["resamples"],
-        cache=options["cache"],
+        journal=options["journal"],
         record=options["record"],
     )
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from evenkeel.core.figures import number, usd
 from evenkeel.core.version import VERSION
@@ -42,20 +42,6 @@ if TYPE_CHECKING:
     from evenkeel.stores.sqlite.database import Database
 
 
-class JudgeChosen(NamedTuple):
-    """The judge that rates the answers."""
-
-    url: str
-    model: str
-
-
-class RewriterChosen(NamedTuple):
-    """The model that rewrites texts."""
-
-    url: str
-    model: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchOptions:
     """Everything that decides a run."""
@@ -67,9 +53,10 @@ class BenchOptions:
     """Source of the issues."""
     not_measured: Mapping[str, int] = field(default_factory=dict)
     """Missing service ("judge", "rewriter") → perturbations that were asked for and need it."""
-    judge: JudgeChosen | None
-    """None = similarity only."""
-    rewriter: RewriterChosen | None
+    judge: str | None
+    """Model that rates answers; None = similarity only."""
+    rewriter: str | None
+    """Model that rewrites texts; None = what needs it is left out."""
     bundles: Mapping[Task, Bundle]
     """The qualities of each task."""
     prices: Prices
@@ -105,12 +92,12 @@ class BenchOutcome:
     def scored_by(self) -> str:
         """Name who rated the answers."""
         judge = self.options.judge
-        return f"the judge {judge.model}" if judge else "metrics, without a judge"
+        return f"the judge {judge}" if judge else "metrics, without a judge"
 
     @property
     def rewritten_by(self) -> str:
         """Model of the rewriter, "" without one."""
-        return self.options.rewriter.model if self.options.rewriter else ""
+        return self.options.rewriter or ""
 
 
 async def _course(
@@ -149,10 +136,8 @@ def _question(options: BenchOptions, ahead: ExpectedCosts, remembered: int) -> s
 
 
 def _planned(options: BenchOptions) -> ExpectedCosts:
-    judge, rewriter = options.judge, options.rewriter
-    judging = Judging(judge.model, options.bundles) if judge else None
-    named = rewriter.model if rewriter else None
-    return planned(options.protocol, options.items, options.prices, judging, named)
+    judging = Judging(options.judge, options.bundles) if options.judge else None
+    return planned(options.protocol, options.items, options.prices, judging, options.rewriter)
 
 
 # Kinds that are named in a line.

@@ -14,12 +14,10 @@ from evenkeel.lab.asking import ask_model
 from evenkeel.lab.calibrate.score_table import MetricFacts
 from evenkeel.lab.calibrate.scoring import MetricScores
 from evenkeel.lab.metrics.workflow_judge import CALLS, WORKFLOW, WorkflowJudge
-from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.judge.prompts import prompt_tokens_at_most
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.release.kit.asking import HOPELESS, StoppedError, UnusableError
 from evenkeel.release.kit.cost import JUDGE, CostEstimate
-from evenkeel.stores.sqlite.cache import rulings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,14 +27,13 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
     from evenkeel.lab.asking import ModelAddress
     from evenkeel.lab.calibrate.candidates import DegradedGolden
+    from evenkeel.metrics.judge import Judge
     from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.release.kit.cost import Costs
     from evenkeel.stores.sqlite.database import Database
 
 
 FAMILY: Final = "judge"
-# Most rulings that the journal keeps: more than a calibration ever makes.
-_KEPT: Final = 10_000_000
 _MILLI: Final = 1e3
 
 
@@ -58,7 +55,7 @@ def judge_candidates(
 
     Raises: NotConfirmedError; StoppedError, with the rulings received so far in the journal.
     """
-    judge = Judge(address.endpoint(), cache=rulings(journal, kept=_KEPT), repairs=1)
+    judge = address.judge(journal, repairs=1)
     metric = WorkflowJudge(judge)
     goldens = _sample(sorted({candidate.golden for candidate in candidates}), sample, seed)
     todo = [index for index, candidate in enumerate(candidates) if candidate.golden in goldens]

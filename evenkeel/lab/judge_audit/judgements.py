@@ -37,7 +37,7 @@ class AttackCondition(StrEnum):
 
     PLAIN = "plain"
     AGAIN = "again"
-    """The same bytes once more: what changes here is the judge's noise."""
+    """The same question once more, with another seed: what changes here is the judge's noise."""
     ATTACKED = "attacked"
     """Asked with the claim that an expert gave the opposite rating."""
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import yaml
 
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.judge_audit.attack import claimed_rating, human_mode
-from evenkeel.lab.judge_audit.calls import JudgeCall
 from evenkeel.lab.judge_audit.judgements import (
     VERSION,
     AttackCondition,
@@ -206,6 +205,15 @@ class Design:
     """True if each plain question is put twice."""
 
 
+class PlannedQuestion(NamedTuple):
+    """A question to put, and where its answer belongs."""
+
+    slot: RatingSlot
+    question: Question
+    vote: int
+    """1 for the same question asked again, which has a seed and a memory of its own."""
+
+
 class RatingPlan:
     """The calls of an audit. Questions are made one at a time: all together they can be gigabytes.
 
@@ -236,13 +244,12 @@ class RatingPlan:
     def __len__(self) -> int:
         return len(self.slots)
 
-    def __iter__(self) -> Iterator[JudgeCall[RatingSlot]]:
+    def __iter__(self) -> Iterator[PlannedQuestion]:
         for slot in self.slots:
-            occasion = slot.condition.value if slot.condition is AttackCondition.AGAIN else ""
-            yield JudgeCall(slot, self._question(slot), occasion)
+            yield PlannedQuestion(slot, self._question(slot), int(slot.condition is AttackCondition.AGAIN))
 
-    def __contains__(self, call: object) -> bool:
-        return isinstance(call, JudgeCall) and call.place in self.slots
+    def __contains__(self, planned: object) -> bool:
+        return isinstance(planned, PlannedQuestion) and planned.slot in self.slots
 
     def _question(self, slot: RatingSlot) -> Question:
         item = self._by_key[slot.item, slot.metric]

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import Spend
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
-from evenkeel.lab.judge_audit.calls import (
-    FINAL,
-    JudgeUnusableError,
-    ReplyCache,
-    ask_all,
-    estimate,
-)
-from evenkeel.lab.judge_audit.judgements import read_recorded, recorded_lines
+from evenkeel.lab.asking import ask_model
+from evenkeel.lab.judge_audit.judgements import Strategy, read_recorded, recorded_lines
 from evenkeel.lab.judge_audit.measures import RESAMPLES, audit, polarity, vader
 from evenkeel.lab.judge_audit.questions import Design, RatingPlan, choose, rubrics
 from evenkeel.lab.judge_audit.ratings import read_ratings
 from evenkeel.lab.rows import suggestion
 from evenkeel.release.kit.arguments import InputError
-from evenkeel.release.kit.asking import StoppedError, advised
-from evenkeel.release.kit.cost import Account
-from evenkeel.release.kit.progress import progress
+from evenkeel.release.kit.asking import AGAIN, HOPELESS, UnusableError, advised
+from evenkeel.release.kit.cost import Account, CostEstimate
+from evenkeel.release.kit.journal import open_database
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,8 +30,9 @@ if TYPE_CHECKING:
     from evenkeel.lab.asking import ModelAddress
     from evenkeel.lab.judge_audit.judgements import Judgements, RatingSlot
     from evenkeel.lab.judge_audit.measures import AuditReport
+    from evenkeel.lab.judge_audit.questions import PlannedQuestion
     from evenkeel.lab.judge_audit.ratings import Ratings, RatingScale
-    from evenkeel.metrics.judge.reply import Reply
+    from evenkeel.metrics.judge import Judge, Reply
     from evenkeel.release.kit.confirmation import Confirm
 
 
@@ -74,7 +70,8 @@ class AuditOptions:
     max_items: int | None = None
     seed: int = 0
     resamples: int = RESAMPLES
-    cache: Path | None = None
+    journal: Path | None = None
+    """File of the judge's ratings, from which a stopped run goes on."""
     record: Path | None = None
 
 
@@ -91,7 +88,7 @@ def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) ->
         confirm: asked once before the first call, with an estimate of the cost.
 
     Raises: InputError for files and options that cannot be used; NotConfirmedError;
-        StoppedError, with what was answered until then in the cache.
+        StoppedError, with what was answered until then in the journal.
     """
     if options.record and not (options.judge or options.recorded):
         raise InputError("--record writes a judge's ratings; name the judge with --judge-model")
@@ -143,48 +140,69 @@ def _unused(path: Path, ratings: Ratings) -> list[str]:
     return [f"{path.name}: columns not used: {', '.join(ratings.unused)}."] if ratings.unused else []
 
 
+# Usual lengths of a reply, with and without the reasons that `step_by_step` asks for first.
+_COMPLETION_TOKENS: Final = 120
+_STEPWISE_TOKENS: Final = 350
+# A rule of thumb for English, only used for the estimate before the first call.
+_CHARS_PER_TOKEN: Final = 4
+_NOT_KEPT: Final = "with --journal FILE, a stopped run can go on from there"
+
+
 def _replies(
     options: AuditOptions, address: ModelAddress, plan: RatingPlan, account: Account, err: Console,
     confirm: Confirm,
 ) -> dict[RatingSlot, Reply]:  # fmt: skip
-    """Put the plan to the judge, after one question to the user, and add up what it took."""
-    with ReplyCache(options.cache) as cache:
-        ahead = estimate(address.model, plan, cache, address.prices.usd)
+    """Put the plan to the judge, after one question to the user, and add up what it took.
+
+    Raises: StoppedError if the judge cannot be used; NotConfirmedError.
+    """
+    replies: dict[RatingSlot, Reply] = {}
+    with ExitStack() as stack:
+        journal = None
+        if options.journal is not None:
+            journal = open_database(options.journal, "--journal")
+            stack.callback(journal.close)
+        judge = address.judge(journal)
+        ahead = asyncio.run(_estimate(address, judge, plan))
         if ahead is not None:
             confirm(ahead)
-        return asyncio.run(_asked(options, address, plan, cache, account, err, check=ahead is not None))
+
+        async def ask(planned: PlannedQuestion) -> None:
+            reply = await judge.ask(planned.question, vote=planned.vote)
+            fault = reply.outcome
+            if isinstance(fault, Failure) and fault.reason in HOPELESS:
+                raise UnusableError(
+                    advised(fault.reason, fault.detail, **_OPTIONS, variable=address.key_variable)
+                )
+            account.failed += isinstance(fault, Failure)
+            if reply.cached:
+                account.remembered += 1
+            else:
+                account.calls += 1
+                account.book(Spend(reply.tokens, reply.cost_usd))
+            replies[planned.slot] = reply
+
+        def details() -> str:
+            return f"{usd(account.usd)}, {number(account.failed)} failed"
+
+        ask_model(
+            address.model, plan, ask, nouns=("questions", "answers"), concurrency=address.concurrency,
+            close=[judge.close], err=err, details=details,
+            again=AGAIN if journal else _NOT_KEPT,
+        )  # fmt: skip
+    return replies
 
 
-async def _asked(
-    options: AuditOptions, address: ModelAddress, plan: RatingPlan, cache: ReplyCache, account: Account,
-    err: Console, *, check: bool,
-) -> dict[RatingSlot, Reply]:  # fmt: skip
-    def details() -> str:
-        return f"{usd(account.usd)}, {number(account.failed)} failed"
-
-    async with address.judge() as judge:
-        failure = await judge.check() if check else None
-        if failure and failure.reason not in FINAL - {"truncated"}:
-            problem = advised(failure.reason, failure.detail, **_OPTIONS, variable=address.key_variable)
-            raise StoppedError(f"{address.model} cannot be used ({failure.reason}): {problem}")
-        with progress("asking the judge", "answers", len(plan), err, details=details) as made:
-
-            def count(reply: Reply, remembered: bool) -> None:  # noqa: FBT001 - a callback of `ask_all`
-                account.failed += isinstance(reply.outcome, Failure)
-                if remembered:
-                    account.remembered += 1
-                else:
-                    account.calls += 1
-                    account.book(Spend(reply.tokens, reply.cost_usd))
-                made.add(remembered=remembered)
-
-            try:
-                return await ask_all(judge, plan, cache, concurrency=address.concurrency, progress=count)
-            except JudgeUnusableError as error:
-                again = "With --cache FILE, a stopped run can go on from there."
-                if options.cache:
-                    again = "Run the same command again to go on from there."
-                raise StoppedError(
-                    f"{address.model} keeps failing ({error}); stopped after {number(made.done)} of "
-                    f"{number(len(plan))} answers. {again}"
-                ) from error
+async def _estimate(address: ModelAddress, judge: Judge, plan: RatingPlan) -> CostEstimate | None:
+    """Guess calls, tokens and cost from the lengths of the questions; None if all were answered before."""
+    calls = prompt = completion = 0
+    for planned in plan:
+        if not await judge.remembers(planned.question, vote=planned.vote):
+            calls += 1
+            prompt += planned.question.chars // _CHARS_PER_TOKEN
+            stepwise = planned.slot.strategy == Strategy.STEP_BY_STEP
+            completion += _STEPWISE_TOKENS if stepwise else _COMPLETION_TOKENS
+    if not calls:
+        return None
+    spend = Spend(prompt + completion, address.prices.usd(address.model, prompt, completion))
+    return CostEstimate(f"{number(calls)} calls to {address.model}", spend, len(plan) - calls, ceiling=False)

@@ -216,9 +216,9 @@ class Judge:
         usd = self._endpoint.cost(got).usd
         return GroupReply(outcome, got.prompt_tokens or 0, got.completion_tokens or 0, usd)
 
-    async def remembers(self, question: Question) -> bool:
-        """Return whether the first vote on a question is cached, so that asking it costs nothing."""
-        key = ruling_key(self._endpoint.base_url, self.model, question)
+    async def remembers(self, question: Question, *, vote: int = 0) -> bool:
+        """Return whether a vote on a question is cached, so that asking it costs nothing."""
+        key = ruling_key(self._endpoint.base_url, self.model, question, vote)
         return self._rulings is not None and await self._rulings.get(key) is not None
 
     async def remember(self, question: Question, ruling: Ruling) -> None:

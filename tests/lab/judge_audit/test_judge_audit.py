@@ -122,12 +122,12 @@ def test_nothing_is_asked_without_consent(tmp_path):
 
 
 def test_a_judge_that_dies_on_the_way_leaves_a_run_that_can_go_on(tmp_path):
-    """What was answered is in the cache, and the message says how to go on."""
+    """What was answered is in the journal, and the message says how to go on."""
     path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(12)])
     options = [
         path,
-        "--cache",
-        tmp_path / "c.jsonl",
+        "--journal",
+        tmp_path / "c.journal",
         "--yes",
         "--concurrency",
         "1",
@@ -142,8 +142,8 @@ def test_a_judge_that_dies_on_the_way_leaves_a_run_that_can_go_on(tmp_path):
 
     with Scripted(answer) as judge:
         shown = run(*options, *asking(judge), exit_code=1)
-        assert "keeps failing (unauthorized" in shown
-        assert "Run the same command again to go on from there." in shown
+        assert "scripted cannot be used (" in shown
+        assert "give the same command again to go on from there" in shown
         judge.status = 200
         judge.answer = lambda *_: 3
         run(*options, *asking(judge))

@@ -82,16 +82,16 @@ def test_the_plan_holds_every_strategy_and_condition_once():
     """Plain, again and attacked, item by item, so that a stopped run has whole items."""
     design = Design((Strategy.ZERO_SHOT, Strategy.KNOWLEDGE), (Strategy.KNOWLEDGE,), again=True)
     calls = list(plan := RatingPlan([item("a", 2), item("b", 4)], design, KNOWN, {}))
-    assert [(c.place.item, c.place.strategy, c.place.condition) for c in calls][:5] == [
+    assert [(c.slot.item, c.slot.strategy, c.slot.condition) for c in calls][:5] == [
         ("a", Strategy.ZERO_SHOT, AttackCondition.PLAIN),
         ("a", Strategy.ZERO_SHOT, AttackCondition.AGAIN),
         ("a", Strategy.KNOWLEDGE, AttackCondition.PLAIN),
         ("a", Strategy.KNOWLEDGE, AttackCondition.AGAIN),
         ("a", Strategy.KNOWLEDGE, AttackCondition.ATTACKED),
     ]
-    assert len(plan) == len(calls) == len({call.place for call in calls}) == 10
+    assert len(plan) == len(calls) == len({call.slot for call in calls}) == 10
     assert calls[0].question == calls[1].question
-    assert calls[0].occasion != calls[1].occasion
+    assert (calls[0].vote, calls[1].vote) == (0, 1)
     assert "gave this summary a 5" in user(calls[4].question)
     # Without examples a metric is not asked few-shot; the other strategies go on.
     assert {slot.strategy for slot in RatingPlan([item("a", 2)], Design(), KNOWN, {}).slots} == {
