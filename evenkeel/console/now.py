@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from evenkeel.console.incidents import IncidentLine
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.situation import Situation
-    from evenkeel.console.sources import ConsoleSources
+    from evenkeel.console.sources import ConsoleSources, PipelineView
     from evenkeel.core.cells import CellReport
     from evenkeel.monitor.measuring import Measuring
 
 SHOWN: Final = 5
-"""Open incidents shown in full; of the others only the headline is shown."""
+"""Open incidents and notices that head the page; the others would push the cells off the screen."""
 # Seconds for which an incident that is over is still listed.
 _LATELY_S: Final = 86_400.0
 _TITLES: Final = {
@@ -49,7 +49,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     for incident in situation.board.all():
         if now - (incident.closed_at or 0.0) < _LATELY_S:
             over.append(incident)
-    state = state_of(reports, measuring, going)
+    state = state_of(reports, view, measuring, going)
     # What holds measuring up heads the page already.
     behind = "" if measuring.causes else stuck(view, measuring)
     routes_seen = {report.key.route for report in reports}
@@ -89,13 +89,17 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     )
 
 
-def state_of(reports: Sequence[CellReport], measuring: Measuring, going: Sequence[IncidentLine]) -> str:
+def state_of(
+    reports: Sequence[CellReport], view: PipelineView, measuring: Measuring, going: Sequence[IncidentLine]
+) -> str:
     """Return what the top of the page is about: a key of the titles."""
     # An incident comes before what holds measuring up: somebody has to act on it in either case.
     if going:
         return "incident"
     tried = any(report.counts.trials or report.counts.failures for report in reports)
-    if measuring.state == "learning" and not tried:
+    # Traffic may arrive and wait, for example for the day's budget: then nobody has to set a base URL.
+    arrived = any(flow.eligible for flow in view.routes)
+    if measuring.state == "learning" and not tried and not arrived:
         return "empty"
     return measuring.state
 

@@ -34,6 +34,7 @@ class OverviewColumn(NamedTuple):
 
     label: str
     perturbation: str
+    group: str
     first_of_group: bool
 
 
@@ -119,7 +120,7 @@ def overview(
     """
     live = [report for report in reports if not report.retired]
     columns = _columns(sorted({report.key.perturbation for report in live}, key=rewordings.position))
-    groups = groupby(columns, key=lambda column: rewordings.category(column.perturbation).name)
+    groups = groupby(columns, key=lambda column: column.group)
     models: dict[tuple[str, str], dict[str, CellReport]] = {}
     for report in live:
         models.setdefault(report.key.parts[:2], {})[report.key.perturbation] = report
@@ -204,12 +205,10 @@ def course(store: MonitorStore, report: CellReport, now: float) -> Spark | None:
 
 def _columns(names: Sequence[str]) -> tuple[OverviewColumn, ...]:
     columns: list[OverviewColumn] = []
-    before = ""
     for name in names:
-        category = rewordings.category(name).name
-        first_of_group = bool(columns) and category != before
-        columns.append(OverviewColumn(rewordings.column_label(name), name, first_of_group))
-        before = category
+        group = rewordings.category(name).name
+        first_of_group = bool(columns) and columns[-1].group != group
+        columns.append(OverviewColumn(rewordings.column_label(name), name, group, first_of_group))
     return tuple(columns)
 
 

@@ -84,7 +84,7 @@ class UntriedLine:
     kinds: str
     reason: str
     count: str
-    """Number of times, or "always" if these rewordings cannot run with the current settings."""
+    """"12 times", or "always" if these rewordings cannot run with the current settings."""
 
 
 def untried_lines(untried: Sequence[UntriedPerturbation]) -> tuple[UntriedLine, ...]:
@@ -102,7 +102,9 @@ def untried_lines(untried: Sequence[UntriedPerturbation]) -> tuple[UntriedLine, 
         # Rewordings that the settings rule out have no count, because no trial of them ever begins.
         always = any(member.count is None for member in members)
         count = sum(member.count or 0 for member in members)
-        line = UntriedLine(route, kinds, reason_in_words(reason), "always" if always else f"{count:,}")
+        line = UntriedLine(
+            route, kinds, reason_in_words(reason), "always" if always else figures.count(count, "time")
+        )
         lines.append((not always, -count, route, category, line))
     return tuple(line for *_, line in sorted(lines, key=lambda entry: entry[:4]))
 
@@ -250,7 +252,7 @@ STEPS: Final = {
 }
 """Advice by reason; reasons without an entry need none."""
 _UNREAD_STEPS: Final = {
-    "embeddings": "Nothing to do: a few are kept as reference prompts.",
+    "embeddings": "Nothing: a few are kept as reference prompts.",
     "interactions": "Use generateContent.",
     "bedrock": "Use Bedrock's OpenAI-compatible endpoint.",
     "conversations": "Use chat/completions, or responses without a kept conversation.",
@@ -307,11 +309,11 @@ def not_replayed(flows: Iterable[RouteFlow], reports: Iterable[CellReport]) -> l
         for reason, count in flow.skipped.items():
             # Counters stay at 0 for reasons of an earlier process; embeddings are counted below.
             if count and reason != EMBEDDINGS:
-                step = STEPS.get(reason, "Nothing to do.")
+                step = STEPS.get(reason, "Nothing.")
                 lines.append(NotReplayedLine(flow.route, skipped_because(reason), step, count))
         for api, count in flow.unread.items():
             reason = f"requests of another API ({api.replace('_', ' ')}) are forwarded and not read"
-            step = _UNREAD_STEPS.get(api, "Nothing to do.")
+            step = _UNREAD_STEPS.get(api, "Nothing.")
             lines.append(NotReplayedLine(flow.route, reason, step, count))
     return sorted(lines, key=lambda line: (-line.requests, line.route, line.reason))
 

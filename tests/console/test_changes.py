@@ -181,7 +181,7 @@ def test_reference_prompts_are_on_the_page_of_their_route(console_client, make_s
         assert said in page, said
     assert "printer" not in page.partition('id="references"')[2]
     assert '<a href="/changes/s-1">found</a>' in page
-    assert "of what convicts" in page
+    assert "of the evidence that opens an incident" in page
     chat = next(one for one in served.get("/api/references").json()["routes"] if one["route"] == "chat")
     assert (chat["references"], chat["calls_today"], chat["usd_today"]) == (4, 53, 0.083)
     assert chat["sets"][1] | {"asked_at": 0} == {

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from evenkeel.console import JudgeSetup
+from evenkeel.console import JudgeSetup, PipelineView
 from evenkeel.console.chart import ChartSample, spark
 from evenkeel.console.incidents import incident_lines, next_step
 from evenkeel.console.now import blind_notices, state_of
@@ -22,6 +22,7 @@ from evenkeel.monitor.measuring import HoldUp, Measuring
 from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.release.challenge.board import ChallengeBoard
 from evenkeel.stores.challenges import ChallengeStore
+from evenkeel.stores.counters import RouteFlow
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.memory_stores import MemoryMonitorStore
 from tests.console.reading import words
@@ -108,19 +109,22 @@ HELD = Measuring("held_up", NOW - 600, (HoldUp("judge", "The judge j is down", "
 
 
 @pytest.mark.parametrize(
-    ("reports", "measuring", "state"),
+    ("reports", "eligible", "measuring", "state"),
     [
-        ([WITHIN], FINE, "measuring"),
-        ([WITHIN], HELD, "held_up"),
-        ([], Measuring("learning", NOW), "empty"),
-        ([cell(trials=3)], Measuring("learning", NOW), "learning"),
+        ([WITHIN], 9, FINE, "measuring"),
+        ([WITHIN], 9, HELD, "held_up"),
+        ([], 0, Measuring("learning", NOW), "empty"),
+        ([], 9, Measuring("learning", NOW), "learning"),
+        ([cell(trials=3)], 0, Measuring("learning", NOW), "learning"),
     ],
 )
-def test_the_page_is_about_what_matters_most(reports, measuring, state):
-    """An incident before all else."""
-    assert state_of(reports, measuring, ()) == state
+def test_the_page_is_about_what_matters_most(reports, eligible, measuring, state):
+    """An incident before all else; traffic that waits for its replays is traffic."""
+    flow = RouteFlow("chat", eligible=eligible, sampled=0, queued=0, scored=0)
+    view = PipelineView("http://127.0.0.1:8100/v1", routes=(flow,))
+    assert state_of(reports, view, measuring, ()) == state
     (incident,) = incidents_of([SPELLING])
-    assert state_of(reports, measuring, incident_lines([incident], Writer())) == "incident"
+    assert state_of(reports, view, measuring, incident_lines([incident], Writer())) == "incident"
 
 
 def test_a_page_that_is_held_up_says_what_since_when_and_what_to_do(make_scene, console_client):

@@ -262,8 +262,8 @@ def test_what_can_never_run_comes_before_what_did_not_apply() -> None:
     )
     assert [(line.kinds, line.count) for line in lines] == [
         ("multilingual: de", "always"),
-        ("tone", "30"),
-        ("positional: context, positional: mixed", "12"),
+        ("tone", "30 times"),
+        ("positional: context, positional: mixed", "12 times"),
     ]
     assert [line.reason for line in lines[1:]] == [
         "the language of the input is not clear",

@@ -31,7 +31,7 @@ def test_what_is_not_replayed_is_listed_with_what_to_do():
     assert [(line.requests, line.step) for line in lines] == [
         (3, "Use generateContent."),
         (2, "Send the earlier turns with the request, or previous_response_id."),
-        (1, "Nothing to do."),
+        (1, "Nothing."),
     ]
     assert lines[0].reason == "requests of another API (interactions) are forwarded and not read"
     failures = {"previous_response_unknown": 4, "timeout": 1}

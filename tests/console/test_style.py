@@ -63,6 +63,12 @@ def test_dark_scheme_defines_every_colour():
     assert _colours("dark").keys() == _colours("light").keys()
 
 
+def test_every_selector_is_complete():
+    """A browser drops a whole rule, without a word, where a selector has a bracket too many."""
+    for selector in re.findall(r"[^{};]+(?={)", re.sub(r"/\*.*?\*/", "", _CSS, flags=re.DOTALL)):
+        assert selector.count("(") == selector.count(")"), selector
+
+
 def test_static_files_ask_nobody_else():
     """No address of another host, no import, no embedded font."""
     for entry in files("evenkeel.console").joinpath("static").iterdir():
