@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from evenkeel.lab.bench.scores import make_tables
 from evenkeel.lab.bench.trials import Rounds, measure
 from evenkeel.release.kit.asking import AGAIN, StoppedError, UnusableError
 from evenkeel.release.kit.cost import BudgetUsedUpError, Costs
-from evenkeel.release.kit.journal import Answers, open_database
+from evenkeel.release.kit.journal import Answers, opened_journal
 from evenkeel.release.kit.progress import progress
 from evenkeel.shadow.replay import Replayer
 from evenkeel.stores.errors import StoreError
@@ -156,9 +156,7 @@ def run_bench(options: BenchOptions, connect: Connect, *, err: Console, confirm:
     Raises: InputError for a journal that cannot be used; NotConfirmedError; StoppedError, with every
         answer until then in the journal.
     """
-    with ExitStack() as stack:
-        database = open_database(options.journal, "--journal")
-        stack.callback(database.close)
+    with opened_journal(options.journal, "--journal") as database:
         try:
             return asyncio.run(_measured(options, connect, database, err, confirm))
         except sqlite3.Error as error:

@@ -23,7 +23,7 @@ from evenkeel.lab.metrics.workflow_judge import WorkflowJudge
 from evenkeel.metrics.registry import metric
 from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.kit.cost import Costs
-from evenkeel.release.kit.journal import open_database
+from evenkeel.release.kit.journal import opened_journal
 from evenkeel.release.kit.renderings import html
 
 if TYPE_CHECKING:
@@ -159,14 +159,11 @@ def run_calibrate(
     costs = Costs(options.max_usd)
     measured = score_candidates(options.scoring, candidates.made, err)
     if options.judge is not None:
-        journal = open_database(options.journal or options.out / JOURNAL, "--journal")
-        try:
+        with opened_journal(options.journal or options.out / JOURNAL, "--journal") as journal:
             judged = judge_candidates(
                 options.judge, candidates.made, costs, confirm, err,
                 journal=journal, sample=options.judge_goldens, seed=options.seed,
             )  # fmt: skip
-        finally:
-            journal.close()
         measured.append(judged)
     scores = gather(candidates.made, measured, clusters(chosen.goldens))
     if not scores.metrics:

@@ -9,8 +9,6 @@ import asyncio
 import json
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.budget import Spend
@@ -29,7 +27,7 @@ from evenkeel.release.check.trial import FIRST
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised, call_key
 from evenkeel.release.kit.cost import CostEstimate, Costs, PayeeBudget
-from evenkeel.release.kit.journal import Answers, open_database
+from evenkeel.release.kit.journal import Answers, opened_journal
 from evenkeel.shadow.perturbations import by_name, catalogue
 from evenkeel.shadow.perturbations.contrast import question_of
 from evenkeel.shadow.replay import Replayer, Target
@@ -38,6 +36,7 @@ from evenkeel.stores.sqlite.cache import SqliteCache, rulings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from evenkeel.core.pair import Answer, Pair
     from evenkeel.core.verdict import Failure, Judgement
@@ -183,11 +182,7 @@ def make_check(request: CheckRequest, *, progress: Callable[[], None] = lambda: 
 
 async def _made(request: CheckRequest, progress: Callable[[], None]) -> CheckOutcome:
     async with AsyncExitStack() as stack:
-        journal = request.journal
-        if journal is None:
-            journal = Path(stack.enter_context(TemporaryDirectory())) / "journal"
-        database = open_database(journal, "--journal")
-        stack.callback(database.close)
+        database = stack.enter_context(opened_journal(request.journal, "--journal"))
         costs = Costs(request.most_usd)
         services = _Services(request, database, costs, stack)
         views = request.prompts[FIRST]

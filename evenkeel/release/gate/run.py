@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass, field, replace
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from itertools import product
-from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.budget import Spend
@@ -19,30 +17,27 @@ from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.core.version import VERSION
 from evenkeel.llm.price import Prices, estimate_tokens
-from evenkeel.metrics.tasks import Task
 from evenkeel.monitor.detect.gate import Gate, GateRules, Shares, least_clusters, least_for_regression
 from evenkeel.release.gate.clusters import clusters, sentence
 from evenkeel.release.gate.scoring import DIFFERS, GateScoring
 from evenkeel.release.gate.sides import (
-    SideTask,
-    UnaskedGolden,
     check_different,
     described,
     drawn,
+    prepare,
     task_of,
-    tasks,
 )
-from evenkeel.release.gate.steps import step_change
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised
 from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError, CostEstimate, Costs
-from evenkeel.release.kit.journal import Answers, open_database
+from evenkeel.release.kit.journal import Answers, opened_journal
 from evenkeel.release.kit.progress import progress
 from evenkeel.shadow.replay import Replayer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
 
     from rich.console import Console
 
@@ -51,7 +46,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.monitor.detect.gate import GateReport, Measured
     from evenkeel.release.gate.scoring import ScoredAnswer
-    from evenkeel.release.gate.sides import Side, SideName
+    from evenkeel.release.gate.sides import PreparedGoldens, Side, SideName, SideTask
     from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.stores.goldens import Golden
     from evenkeel.stores.sqlite.database import Database
@@ -133,8 +128,6 @@ class FallenGolden:
     rating: int | None
     """1, 2 or 3; None if it was not rated."""
     explanation: str
-    steps: str = ""
-    """Name of what became of a workflow's steps, as in "missing"; "" if it is none, or they are the same."""
 
     @property
     def weight(self) -> tuple[float, int]:
@@ -190,18 +183,19 @@ class Course:
     cut_short: str = ""
     """Why it stopped before it was settled, "" if it did not."""
 
+    def note(self, failure: Failure) -> None:
+        """Remember what was said about a reason, the first time it occurs."""
+        self.failures.setdefault(failure.reason, failure.detail)
 
-def shuffled(
-    tasks: Sequence[SideTask | UnaskedGolden], cluster: Mapping[str, str], seed: int
-) -> list[SideTask | UnaskedGolden]:
+
+def shuffled(tasks: Sequence[SideTask], cluster: Mapping[str, str], seed: int) -> list[SideTask]:
     """Return the tasks in a random order, cluster by cluster.
 
     The order follows from the seed and the goldens, not from the order in which they were given.
     """
     names = sorted(set(cluster.values()))
     Random(f"{seed}:gate").shuffle(names)
-    position_of = {name: number for number, name in enumerate(names)}
-    return sorted(tasks, key=lambda task: (position_of[cluster[task.golden.id]], task.golden.id))
+    return sorted(tasks, key=lambda task: (names.index(cluster[task.golden.id]), task.golden.id))
 
 
 @dataclass(slots=True)
@@ -226,25 +220,24 @@ class Run:
     progress: Callable[[], None] = lambda: None
     """Called after each golden."""
 
-    async def run(self, tasks: Sequence[SideTask | UnaskedGolden]) -> Course:
+    async def run(self, tasks: Sequence[SideTask], left_out: Sequence[Failure] = ()) -> Course:
         """Take the tasks in order until the gate is settled or there are no more.
-
-        Those that cannot be asked come first of all: if they are too many, nothing is spent.
 
         Answers come in any order; they are taken in that of the tasks, so that a quick answer does not
         count before a slow one, and a run can be repeated.
         """
         course = Course()
-        for unasked in tasks:
-            if isinstance(unasked, UnaskedGolden):
-                self.gate.leave_out(unasked.failure)
-                course.failures.setdefault(unasked.failure.reason, unasked.failure.detail)
-        asked = [task for task in tasks if isinstance(task, SideTask)]
-        waiting = iter(asked)
+        # Those that cannot be asked come first of all: if they are too many, nothing is spent.
+        for failure in left_out:
+            self.gate.leave_out(failure)
+            course.note(failure)
+        waiting = iter(tasks)
+        # More goldens at the same time would be asked in vain once the gate is settled.
+        ahead = max(1, round(self.concurrency / len(draws(tasks[0], self.repeats)))) if tasks else 0
         begun: deque[tuple[SideTask, asyncio.Task[GoldenLook]]] = deque()
         try:
             while not self.gate.settled:
-                while len(begun) < self._ahead(asked) and (task := next(waiting, None)) is not None:
+                while len(begun) < ahead and (task := next(waiting, None)) is not None:
                     begun.append((task, asyncio.create_task(self._look(task))))
                 if not begun:
                     break
@@ -261,19 +254,14 @@ class Run:
             await asyncio.gather(*(looking for _, looking in begun), return_exceptions=True)
         return course
 
-    def _ahead(self, tasks: Sequence[SideTask]) -> int:
-        """Goldens under way at the same time. More of them would be asked in vain once it is settled."""
-        each = next((len(draws(task, self.repeats)) for task in tasks), 1)
-        return max(1, round(self.concurrency / each))
-
     def _take(self, looked: GoldenLook, course: Course, cluster: str | None) -> None:
         self.gate.take(looked.measured, cluster)
         if looked.fallen is not None:
             course.fallen.append(looked.fallen)
-        failed = [looked.measured] if isinstance(looked.measured, Failure) else looked.measured.values()
-        for reason in failed:
-            if isinstance(reason, Failure):
-                course.failures.setdefault(reason.reason, reason.detail)
+        measured = looked.measured
+        for outcome in [measured] if isinstance(measured, Failure) else measured.values():
+            if isinstance(outcome, Failure):
+                course.note(outcome)
         self.progress()
 
     async def _look(self, task: SideTask) -> GoldenLook:
@@ -287,31 +275,19 @@ class Run:
             for call in calls:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
-        failure = next((answer for answer in answers if isinstance(answer, Failure)), None)
-        # One missing answer makes the golden unmeasured: a difference needs both sides.
-        if failure is not None:
-            return GoldenLook(failure)
-        read_answers = [answer for answer in answers if not isinstance(answer, Failure)]
-        scored = await self._scores(task, task.golden.answer, read_answers)
-        scored_by_side: dict[SideName, list[tuple[Answer, ScoredAnswer]]] = {}
-        for (side, _), answer, score in zip(planned_calls, read_answers, scored, strict=True):
-            scored_by_side.setdefault(side, []).append((answer, score))
-        return _looked(task, scored_by_side, is_workflow=self.task(task.golden) == Task.WORKFLOW)
+        scored: dict[SideName, list[ScoredAnswer]] = {}
+        for (side, _), answer in zip(planned_calls, answers, strict=True):
+            # One missing answer makes the golden unmeasured: a difference needs both sides.
+            if isinstance(answer, Failure):
+                return GoldenLook(answer)
+            scored.setdefault(side, []).append(await self._score(task, answer))
+        return _looked(task.golden, scored)
 
-    async def _scores(
-        self, task: SideTask, approved: Answer, answers: Sequence[Answer]
-    ) -> list[ScoredAnswer]:
-        """The scores of each answer. Answers that are equal are scored once, so they score alike."""
-        by_content: dict[tuple[object, ...], ScoredAnswer] = {}
-        scores = []
-        for answer in answers:
-            key = (answer.text, answer.tool_calls)
-            if key not in by_content:
-                pair = Pair(approved, answer, task.context, self.task(task.golden))
-                by_content[key] = scored = await self.scoring.score(pair)
-                self.costs.book_judge(scored.judgement)
-            scores.append(by_content[key])
-        return scores
+    async def _score(self, task: SideTask, answer: Answer) -> ScoredAnswer:
+        pair = Pair(task.golden.answer, answer, task.context, self.task(task.golden))
+        scored = await self.scoring.score(pair)
+        self.costs.book_judge(scored.judgement)
+        return scored
 
 
 def draws(task: SideTask, repeats: int) -> list[tuple[SideName, int]]:
@@ -319,85 +295,72 @@ def draws(task: SideTask, repeats: int) -> list[tuple[SideName, int]]:
     return list(product(task.requests, range(repeats)))
 
 
-def _looked(
-    task: SideTask,
-    scored_by_side: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]],
-    *,
-    is_workflow: bool,
-) -> GoldenLook:
+def _looked(golden: Golden, scored: Mapping[SideName, Sequence[ScoredAnswer]]) -> GoldenLook:
     measured: Measured = {}
-    names: dict[str, None] = {}
-    for _, scored in scored_by_side["candidate"]:
-        names.update(dict.fromkeys(scored.breaches))
-    for name in names:
-        # Nearly every answer is unlike the approved one, so only the comparison with the other side tells.
-        if name == DIFFERS and "reference" in scored_by_side:
-            measured[name] = _less_similar(scored_by_side)
-            continue
-        measured[name] = _shares(scored_by_side, name)
     differences: dict[str, float] = {}
-    for name, shares in measured.items():
+    for name in scored["candidate"][0].breaches:
+        # Nearly every answer is unlike the approved one, so only the comparison with the other side tells.
+        if name == DIFFERS and "reference" in scored:
+            shares = _less_similar(scored["candidate"], scored["reference"])
+        else:
+            shares = _shares(scored, name)
+        measured[name] = shares
         if isinstance(shares, Shares) and shares.difference > 0:
             differences[name] = shares.difference
     if not differences:
         return GoldenLook(measured)
-    fallen = _fallen(task.golden, differences, scored_by_side["candidate"])
-    if is_workflow:
-        pair = Pair(task.golden.answer, fallen.answer, task.context, Task.WORKFLOW)
-        fallen = replace(fallen, steps=step_change(pair))
-    return GoldenLook(measured, fallen)
+    return GoldenLook(measured, _fallen(golden, differences, scored["candidate"]))
 
 
-def _shares(
-    scored_by_side: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]], name: str
-) -> Shares | Failure:
+def _shares(scored: Mapping[SideName, Sequence[ScoredAnswer]], name: str) -> Shares | Failure:
     """Return the shares of each side's answers that breach a measure; the failure if one is not known."""
-    known: dict[SideName, float] = {}
-    for side, answers in scored_by_side.items():
-        share = _share([scored for _, scored in answers], name)
-        if isinstance(share, Failure):
-            return share
-        known[side] = share
-    return Shares(known["candidate"], known.get("reference"))
+    shares: dict[SideName, float] = {}
+    for side, answers in scored.items():
+        breaches = 0
+        for answer in answers:
+            breach = answer.breaches[name]
+            if isinstance(breach, Failure):
+                return breach
+            breaches += breach
+        shares[side] = breaches / len(answers)
+    return Shares(shares["candidate"], shares.get("reference"))
 
 
 def _fallen(
-    golden: Golden, differences: Mapping[str, float], answers: Sequence[tuple[Answer, ScoredAnswer]]
+    golden: Golden, differences: Mapping[str, float], answers: Sequence[ScoredAnswer]
 ) -> FallenGolden:
     """Return what fell, with the candidate's first answer that breaches one of the measures."""
-    for answer, scored in answers:
-        if any(scored.breaches[name] is True for name in differences):
-            judgement = scored.judgement
-            return FallenGolden(golden, differences, answer, judgement.rating, judgement.explanation)
+    for scored in answers:
+        for name in differences:
+            if scored.breaches[name] is True:
+                judgement = scored.judgement
+                return FallenGolden(
+                    golden, differences, scored.answer, judgement.rating, judgement.explanation
+                )
     raise AssertionError("a share above 0 comes from an answer that breaches")
 
 
-def _less_similar(
-    scored_by_side: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]],
-) -> Shares | Failure:
+def _less_similar(candidate: Sequence[ScoredAnswer], reference: Sequence[ScoredAnswer]) -> Shares | Failure:
     """Return how often the answers of each side are less similar to the approved one than the other side's.
 
     Without a judge this is all that can be compared. If nothing has changed, both sides do so equally often.
     """
-    similarities: dict[SideName, list[float]] = {}
-    for side, answers in scored_by_side.items():
-        for _, scored in answers:
+    worse = better = 0
+    for ours, theirs in product(candidate, reference):
+        for scored in (ours, theirs):
             breach = scored.breaches[DIFFERS]
             if isinstance(breach, Failure):
                 return breach
-            similarity = scored.judgement.similarity
-            similarities.setdefault(side, []).append(1.0 if similarity is None else similarity)
-    pairs = list(product(similarities["candidate"], similarities["reference"]))
-    candidate = sum(ours < theirs for ours, theirs in pairs) / len(pairs)
-    reference = sum(theirs < ours for ours, theirs in pairs) / len(pairs)
-    return Shares(candidate, reference)
+        worse += _similarity(ours) < _similarity(theirs)
+        better += _similarity(theirs) < _similarity(ours)
+    pairs = len(candidate) * len(reference)
+    return Shares(worse / pairs, better / pairs)
 
 
-def _share(scored: Sequence[ScoredAnswer], name: str) -> float | Failure:
-    """Share of the answers that breach a measure; the failure if that is unknown of one of them."""
-    breaches = [score.breaches[name] for score in scored]
-    failure = next((breach for breach in breaches if isinstance(breach, Failure)), None)
-    return failure or sum(breach is True for breach in breaches) / len(breaches)
+def _similarity(scored: ScoredAnswer) -> float:
+    # An answer without one breaches by a failure, which ends the comparison before.
+    assert scored.judgement.similarity is not None
+    return scored.judgement.similarity
 
 
 def give_up(sides: Sequence[Side]) -> Callable[[AskedCall, Failure], None]:
@@ -470,31 +433,23 @@ def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> GateOut
     Raises: InputError for what cannot be used; NotConfirmedError.
     """
     cluster = clusters(options.goldens)
-    ordered = shuffled(tasks(options.goldens, options.sides), cluster, options.seed)
-    check_different([task for task in ordered if isinstance(task, SideTask)], options.sides)
-    with ExitStack() as stack:
-        path = options.cache
-        if path is None:
-            folder = stack.enter_context(TemporaryDirectory(prefix="evenkeel-gate-"))
-            path = Path(folder) / "answers"
-        database = open_database(path, "--cache")
-        stack.callback(database.close)
-        return asyncio.run(_decided(options, ordered, cluster, database, err, confirm))
+    prepared = prepare(options.goldens, options.sides)
+    check_different(prepared.tasks, options.sides)
+    with opened_journal(options.cache, "--cache") as database:
+        return asyncio.run(_decided(options, prepared, cluster, database, err, confirm))
 
 
 async def _decided(
     options: GateOptions,
-    ordered: Sequence[SideTask | UnaskedGolden],
+    prepared: PreparedGoldens,
     cluster: Mapping[str, str],
     database: Database,
     err: Console,
     confirm: Confirm,
 ) -> GateOutcome:
     answers, costs, sides = Answers(database), Costs(options.most_usd), options.sides
-    asked = []
-    for task in ordered:
-        if isinstance(task, SideTask):
-            asked.append(task)
+    asked = shuffled(prepared.tasks, cluster, options.seed)
+    planned_calls = options.repeats * len(sides) * len(asked)
     async with AsyncExitStack() as services:
         with err.status("loading metrics"):
             raters = await services.enter_async_context(options.raters(database))
@@ -503,7 +458,7 @@ async def _decided(
             gate = Gate(
                 options.rules,
                 scoring.measures(options.deciding),
-                goldens=len(ordered),
+                goldens=len(options.goldens),
                 with_reference=len(sides) > 1,
             )
         except ValueError as error:
@@ -528,7 +483,7 @@ async def _decided(
                 task=lambda golden: task_of(golden, options.route_tasks, options.task),
                 clusters=cluster,
                 progress=made.add,
-            ).run(ordered)
+            ).run(asked, prepared.left_out)
         took_s = time.monotonic() - started
     return GateOutcome(
         report=gate.report(course.cut_short),
@@ -536,11 +491,11 @@ async def _decided(
         candidate=described(sides[0]),
         reference=described(sides[1]) if len(sides) > 1 else "",
         scored_by=scoring.title,
-        planned_calls=sum(len(draws(task, options.repeats)) for task in asked),
+        planned_calls=planned_calls,
         ledger=Spent.of(costs),
         fallen=tuple(sorted(course.fallen, key=lambda fallen: fallen.weight, reverse=True)),
         failures=course.failures,
-        notes=(*_notes(options, Counter(cluster.values()), gate), *_steps_note(course.fallen)),
+        notes=tuple(_notes(options, Counter(cluster.values()), gate)),
         seed=options.seed,
         repeats=options.repeats,
         duration_s=took_s,
@@ -572,11 +527,3 @@ def _notes(options: GateOptions, sizes: Counter[str], gate: Gate) -> Iterator[st
             "No reference was asked, so the noise floor could not be taken off: what an unchanged model "
             "answers differently by chance counts against the candidate."
         )
-
-
-def _steps_note(fallen: Sequence[FallenGolden]) -> Iterator[str]:
-    """Say what became of the steps of workflows, in one sentence if they changed."""
-    changes = Counter(each.steps for each in fallen if each.steps)
-    if changes:
-        listed = ", ".join(f"{name} in {number(times)}" for name, times in changes.most_common())
-        yield f"Steps of the workflows that were answered worse: {listed}."

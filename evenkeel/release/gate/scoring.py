@@ -12,7 +12,7 @@ from evenkeel.monitor.detect.gate import GateMeasure
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evenkeel.core.pair import Pair
+    from evenkeel.core.pair import Answer, Pair
     from evenkeel.core.verdict import Judgement
     from evenkeel.metrics.scoring import TwoStageScorer
 
@@ -67,6 +67,7 @@ def rated_breaches(judgement: Judgement) -> dict[str, Breached]:
 class ScoredAnswer:
     """An answer compared with the approved one."""
 
+    answer: Answer
     breaches: Mapping[str, Breached]
     judgement: Judgement
 
@@ -85,7 +86,7 @@ class GateScoring:
     async def score(self, pair: Pair) -> ScoredAnswer:
         """Score a pair; what cannot be measured is among the breaches as a failure."""
         judgement = await self.rating.score(pair)
-        return ScoredAnswer(rated_breaches(judgement), judgement)
+        return ScoredAnswer(pair.candidate, rated_breaches(judgement), judgement)
 
     def measures(self, deciding: Sequence[str] = ()) -> tuple[GateMeasure, ...]:
         """Return the measures of a run.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from evenkeel.core.endpoint import with_model
 from evenkeel.core.figures import count
@@ -17,7 +17,7 @@ from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, headers
 from evenkeel.shadow.replay import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evenkeel.core.endpoint import Upstream
     from evenkeel.release.gate.edits import Edit
@@ -60,14 +60,16 @@ class Side:
     edit: Edit | None = None
     """None = the golden's own prompt."""
 
-    def request(self, golden: Golden) -> AskedCall | Failure:
-        """Return the request for a golden, or why it cannot be asked: as replays, without effects."""
+    def request(self, golden: Golden, view: PromptView) -> AskedCall | Failure:
+        """Return the request for a golden, or why it cannot be asked: as replays, without effects.
+
+        Args:
+            golden: To ask again.
+            view: Its prompt, see `view_of`.
+        """
         upstream = self.upstreams.get(golden.route, self.upstream)
         if upstream is None:
             return _failure("no_endpoint", f'no endpoint is known for the route "{golden.route}"')
-        view = view_of(golden)
-        if isinstance(view, Failure):
-            return view
         if self.edit is not None:
             edited = self.edit(view)
             if isinstance(edited, Failure):
@@ -130,28 +132,36 @@ class SideTask:
     requests: Mapping[SideName, AskedCall]
 
 
-@dataclass(frozen=True, slots=True)
-class UnaskedGolden:
-    """A golden that cannot be asked."""
+class PreparedGoldens(NamedTuple):
+    """Goldens with their requests."""
 
-    golden: Golden
-    failure: Failure
+    tasks: list[SideTask]
+    left_out: list[Failure]
+    """A reason for each golden that cannot be asked."""
 
 
-def tasks(goldens: Sequence[Golden], sides: Sequence[Side]) -> tuple[SideTask | UnaskedGolden, ...]:
+def prepare(goldens: Iterable[Golden], sides: Sequence[Side]) -> PreparedGoldens:
     """Return the requests of each golden."""
-    return tuple(_task(golden, sides) for golden in goldens)
+    prepared = PreparedGoldens([], [])
+    for golden in goldens:
+        task = _task(golden, sides)
+        if isinstance(task, Failure):
+            prepared.left_out.append(task)
+        else:
+            prepared.tasks.append(task)
+    return prepared
 
 
-def _task(golden: Golden, sides: Sequence[Side]) -> SideTask | UnaskedGolden:
+def _task(golden: Golden, sides: Sequence[Side]) -> SideTask | Failure:
+    view = view_of(golden)
+    if isinstance(view, Failure):
+        return view
     requests: dict[SideName, AskedCall] = {}
     for side in sides:
-        request = side.request(golden)
+        request = side.request(golden, view)
         if isinstance(request, Failure):
-            return UnaskedGolden(golden, request)
+            return request
         requests[side.name] = request
-    view = view_of(golden)
-    assert not isinstance(view, Failure)
     return SideTask(golden, view.text, requests)
 
 

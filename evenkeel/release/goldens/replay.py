@@ -13,7 +13,7 @@ from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import Quote, estimate_tokens
 from evenkeel.release.gate.edits import NewSystemPrompt
-from evenkeel.release.gate.sides import Side, SideTask, task_of, tasks
+from evenkeel.release.gate.sides import Side, prepare, task_of
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import key_of
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from evenkeel.llm.price import Prices
     from evenkeel.release.gate.edits import Edit
     from evenkeel.release.gate.scoring import GateScoring, ScoredAnswer
+    from evenkeel.release.gate.sides import SideTask
     from evenkeel.shadow.replay import Replayer
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.goldens import Golden, GoldenStore
@@ -97,19 +98,15 @@ class GoldenReplayer:
         if not goldens:
             return None
         today = await asyncio.to_thread(self._today, route)
-        prepared = tasks(goldens, [self._side(route, today, None)])
+        prepared = prepare(goldens, [self._side(route, today, None)])
         # Goldens of an older prompt are asked under today's, as users are.
         edited = self._edited(route, goldens, today)
-        todo = [edited.get(task.golden.id, task) for task in prepared]
         slots = asyncio.Semaphore(_AT_ONCE)
-        asked: list[SideTask] = []
-        left_out: Counter[str] = Counter()
-        for task in todo:
-            if isinstance(task, SideTask):
-                asked.append(task)
-            else:
-                left_out[task.failure.reason] += 1
-        results = await asyncio.gather(*(self._ask(task, route, slots) for task in asked))
+        asking = []
+        for task in prepared.tasks:
+            asking.append(self._ask(edited.get(task.golden.id, task), route, slots))
+        results = await asyncio.gather(*asking)
+        left_out = Counter(failure.reason for failure in prepared.left_out)
         models = Counter(model for _, model in results if model)
         at = self.clock()
         digest = hashlib.sha256(f"{route}\0{change}\0{at!r}".encode()).hexdigest()
@@ -179,11 +176,7 @@ class GoldenReplayer:
                 stale.append(golden)
         side = self._side(route, today, NewSystemPrompt(today.system))
         # A golden without a system message to replace is replayed unchanged: its prompt is all input.
-        edited = {}
-        for task in tasks(stale, [side]):
-            if isinstance(task, SideTask):
-                edited[task.golden.id] = task
-        return edited
+        return {task.golden.id: task for task in prepare(stale, [side]).tasks}
 
     async def _ask(
         self, task: SideTask, route: str, slots: asyncio.Semaphore

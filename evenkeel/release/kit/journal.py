@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from evenkeel.core.pair import Answer, ToolCall
@@ -14,24 +17,36 @@ from evenkeel.stores.sealing import SealError
 from evenkeel.stores.sqlite.database import Database
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 
-def open_database(path: Path, option: str) -> Database:
-    """Open a journal of answers, or begin one.
+@contextmanager
+def opened_journal(path: Path | None, option: str) -> Iterator[Database]:
+    """Open a journal of answers, or begin one, and close it at the end.
 
     Args:
-        path: Where.
-        option: Which names it, for messages.
+        path: File of the journal; None = one that is deleted at the end.
+        option: Option that names it, for messages.
 
     Raises: InputError.
     """
+    if path is None:
+        with (
+            TemporaryDirectory(prefix="evenkeel-") as folder,
+            opened_journal(Path(folder) / "journal", option) as database,
+        ):
+            yield database
+        return
     if path.is_dir():
         raise InputError(f"{option} {path}: is a folder; name a file")
     try:
-        return Database(path)
+        database = Database(path)
     except StoreError as error:
         raise InputError(f"{option} {path}: cannot be used; name another file ({error})") from error
+    try:
+        yield database
+    finally:
+        database.close()
 
 
 class Answers:

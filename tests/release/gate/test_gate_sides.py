@@ -10,7 +10,7 @@ from evenkeel.core.endpoint import Upstream
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.release.gate.edits import NewSystemPrompt, NewTemplate
-from evenkeel.release.gate.sides import Side
+from evenkeel.release.gate.sides import Side, prepare
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.stores.goldens import Golden
 
@@ -29,8 +29,14 @@ def side(**more):
     return Side(name="candidate", upstream=MODELS, **more)
 
 
+def request_of(one, made):
+    """The request of a side for a golden, or why there is none."""
+    prepared = prepare([made], [one])
+    return prepared.left_out[0] if prepared.left_out else prepared.tasks[0].requests["candidate"]
+
+
 def asked(one, body, **more):
-    request = one.request(golden(body, **more))
+    request = request_of(one, golden(body, **more))
     assert not isinstance(request, Failure), request
     return request, json.loads(request.body)
 
@@ -131,7 +137,7 @@ def test_a_template_edit_puts_the_inputs_into_the_new_words(old, new, text, expe
 )  # fmt: skip
 def test_what_cannot_be_asked_has_a_reason(body, path, more, reason):
     """No effects, nothing that could not be compared, and no guess at which system message is replaced."""
-    found = side(**more).request(golden(body, path))
+    found = request_of(side(**more), golden(body, path))
     assert isinstance(found, Failure)
     assert found.reason == reason
 
@@ -139,8 +145,8 @@ def test_what_cannot_be_asked_has_a_reason(body, path, more, reason):
 def test_goldens_without_a_request_or_an_endpoint_cannot_be_asked():
     """Both are counted by reason."""
     bare = Golden(id="g", answer=Answer("Yes."))
-    assert side().request(bare).reason == "no_request"
+    assert request_of(side(), bare).reason == "no_request"
     nowhere = Side(name="candidate", upstreams={"other": MODELS})
-    assert nowhere.request(golden(chat(("user", "Hi")))).reason == "no_endpoint"
+    assert request_of(nowhere, golden(chat(("user", "Hi")))).reason == "no_endpoint"
     by_route = Side(name="candidate", upstreams={"default": MODELS})
-    assert by_route.request(golden(chat(("user", "Hi")))).target.url.startswith("https://models.example")
+    assert request_of(by_route, golden(chat(("user", "Hi")))).target.url.startswith("https://models.example")
