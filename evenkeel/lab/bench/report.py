@@ -135,7 +135,7 @@ def _heats(tables: BenchTables) -> Iterator[ReportSection]:
     )  # fmt: skip
     for key, title, about, of in groupings:
         if tables.columns(of):
-            table = _heat(tables, of, across=key.removesuffix("s"), legend=key == "categories")
+            table = _heat(tables, of, legend=key == "categories")
             yield ReportSection(title, (table,), key=key, about=about)
 
 
@@ -148,14 +148,14 @@ def _single(row: ModelRow) -> Mapping[str, GroupScores]:
     return scored
 
 
-def _heat(tables: BenchTables, of: Group, *, across: str, legend: bool) -> Table:
+def _heat(tables: BenchTables, of: Group, *, legend: bool) -> Table:
     names = tables.columns(of)
     rows: list[tuple[Value, ...]] = []
     for row in tables.models:
         cells = [_cell(row.model, name, of(row).get(name)) for name in names]
         rows.append((row.model, *cells))
     columns = _columns("Model", map(_plain, names))
-    return Table(columns, tuple(rows), across=across, heat=True, legend=legend)
+    return Table(columns, tuple(rows), heat=True, legend=legend)
 
 
 def _columns(first: str, names: Iterable[str]) -> tuple[Column, ...]:
@@ -268,7 +268,7 @@ def _deltas(tables: BenchTables) -> ReportSection:
         )
     return ReportSection(
         "Deltas",
-        (Table(_columns("Model", names), tuple(rows), across="figure"),),
+        (Table(_columns("Model", names), tuple(rows)),),
         key="deltas",
         about="How often the content changed, and how often a quality changed with it; lower is better. "
         "Sensitivity: how often the answer to another question was another one; higher is better. "
@@ -284,7 +284,7 @@ def _likeness(tables: BenchTables) -> ReportSection:
     columns = _columns("Model", [metric(name).about.label for name in names])
     return ReportSection(
         "Reference metrics",
-        (Table(columns, tuple(rows), across="metric"),) if names else (),
+        (Table(columns, tuple(rows)),) if names else (),
         key="likeness",
         about="Likeness of the perturbed answers to the original ones, points of 100, mean over the five "
         "categories. It measures wording, not content, and decides nothing.",
@@ -302,7 +302,7 @@ def _quality_by_language(tables: BenchTables) -> ReportSection:
         rows.append((row.model, *cells))
     return ReportSection(
         "Quality delta by language",
-        (Table(_columns("Model", tags), tuple(rows), across="language"),) if tags else (),
+        (Table(_columns("Model", tags), tuple(rows)),) if tags else (),
         key="quality-languages",
         about="Of the answers whose content changed, those whose quality changed with it; lower is better.",
     )

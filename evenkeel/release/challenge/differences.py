@@ -89,17 +89,17 @@ def tool_difference(pair: ChallengePair) -> float | None:
 def candidate_excess(pair: ChallengePair) -> float | None:
     """Return 1 if a rewording moved the candidate's answer and a resend did not, −1 the other way round."""
     made = pair.rewording
-    if made is None or made.candidate_moved is None or made.candidate_resend_moved is None:
-        return None
-    return float(made.candidate_moved) - float(made.candidate_resend_moved)
+    return None if made is None else _excess(made.candidate_moved, made.candidate_resend_moved)
 
 
 def incumbent_excess(pair: ChallengePair) -> float | None:
     """Return the same of the incumbent."""
     made = pair.rewording
-    if made is None or made.incumbent_moved is None or made.incumbent_resend_moved is None:
-        return None
-    return float(made.incumbent_moved) - float(made.incumbent_resend_moved)
+    return None if made is None else _excess(made.incumbent_moved, made.incumbent_resend_moved)
+
+
+def _excess(moved: bool | None, resend_moved: bool | None) -> float | None:  # noqa: FBT001 - a pair of outcomes
+    return None if moved is None or resend_moved is None else float(moved) - float(resend_moved)
 
 
 def fragility_difference(pair: ChallengePair) -> float | None:

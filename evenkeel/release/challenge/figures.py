@@ -170,7 +170,14 @@ def challenge_figures(
         pairs: Its pairs, oldest first. Without a judge's among them "may switch" is never said.
         labels: Places that people gave the candidate's answer against the served one, by exchange.
     """
-    every, pairs = pairs, [pair for pair in pairs if not hindrances(pair)]
+    every, pairs = pairs, []
+    reasons: Counter[str] = Counter()
+    for pair in every:
+        # A pair that evenkeel could not ask of both models says nothing about either.
+        if reasons_of_pair := hindrances(pair):
+            reasons.update(reasons_of_pair)
+        else:
+            pairs.append(pair)
     # Before the first pair nobody knows, and the page must not say that there is none.
     judge = not pairs or any(pair.judged for pair in pairs)
     alpha, beta = whole_rates(3)
@@ -230,15 +237,8 @@ def challenge_figures(
         spared_saved_dollars=None if decision.may_for is None else _saved_outside(decision.may_for, every),
         settled_at=_settled_at(decision, every, pace),
         left_out=len(every) - len(pairs),
-        hindrances=_hindrances(every),
+        hindrances=reasons,
     )
-
-
-def _hindrances(pairs: Iterable[ChallengePair]) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for pair in pairs:
-        counts.update(hindrances(pair))
-    return counts
 
 
 def _pairs_a_day(pairs: Sequence[ChallengePair]) -> float | None:
@@ -319,42 +319,47 @@ def _order_changed(pairs: Iterable[ChallengePair]) -> Iterable[bool]:
             yield pair.both_orders[0] != pair.both_orders[1]
 
 
-def _side(answers: Sequence[ChallengeAnswer]) -> SideFigures:
-    made = []
+def _side(answers: Iterable[ChallengeAnswer]) -> SideFigures:
+    made: list[ChallengeAnswer] = []
+    failures: Counter[str] = Counter()
     for answer in answers:
-        if not answer.failure:
+        if answer.failure:
+            failures[answer.failure] += 1
+        else:
             made.append(answer)
-    prices = [answer.dollars for answer in made if answer.dollars is not None]
+    prices = _values(made, "dollars")
     return SideFigures(
         answers=len(made),
-        failures=Counter(answer.failure for answer in answers if answer.failure),
-        invalid=sum(not answer.valid for answer in made),
-        refusals=sum(answer.refusal for answer in made),
-        empty=sum(answer.empty for answer in made),
-        characters=fmean(answer.characters for answer in made) if made else None,
-        first_s=_median(answer.first_s for answer in made),
-        total_s=_median(answer.total_s for answer in made),
-        prompt_tokens=_mean(answer.prompt_tokens for answer in made),
-        completion_tokens=_mean(answer.completion_tokens for answer in made),
+        failures=failures,
+        invalid=len(made) - sum(map(bool, _values(made, "valid"))),
+        refusals=sum(map(bool, _values(made, "refusal"))),
+        empty=sum(map(bool, _values(made, "empty"))),
+        characters=_mean(_values(made, "characters")),
+        first_s=_median(_values(made, "first_s")),
+        total_s=_median(_values(made, "total_s")),
+        prompt_tokens=_mean(_values(made, "prompt_tokens")),
+        completion_tokens=_mean(_values(made, "completion_tokens")),
         # A side is priced as a whole or not at all: the requests without a price may be the dear ones.
-        dollars=fmean(prices) if prices and len(prices) == len(made) else None,
+        dollars=_mean(prices) if len(prices) == len(made) else None,
     )
 
 
-def _median(values: Iterable[float | None]) -> float | None:
-    values_known = []
-    for value in values:
+def _values(answers: Iterable[ChallengeAnswer], field_name: str) -> list[float]:
+    """Return the values of a field, without those that are not known."""
+    values = []
+    for answer in answers:
+        value = getattr(answer, field_name)
         if value is not None:
-            values_known.append(value)
-    return median(values_known) if values_known else None
+            values.append(value)
+    return values
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    values_known = []
-    for value in values:
-        if value is not None:
-            values_known.append(value)
-    return fmean(values_known) if values_known else None
+def _median(values: Sequence[float]) -> float | None:
+    return median(values) if values else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
 
 
 def _judge_figures(

@@ -14,8 +14,6 @@ from evenkeel.release.challenge.verdict import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evenkeel.core.cells import Estimate
     from evenkeel.core.challenge import Challenge
     from evenkeel.release.challenge.figures import ChallengeFigures, PlaceCounts, SideFigures
@@ -240,23 +238,27 @@ def places(counts: PlaceCounts) -> str:
     return f"worse {worse}, as good {as_good}, better {better}"
 
 
-def sides(figures: ChallengeFigures) -> list[tuple[str, ...]]:
+def sides(figures: ChallengeFigures) -> list[tuple[str, str, str]]:
     """Return the two sides' answers row by row: name, the incumbent's asked again, the candidate's."""
-    both = figures.again_side, figures.candidate_side
-    table: list[tuple[str, Sequence[str]]] = [
-        ("answers", [number(side.answers) for side in both]),
-        ("against the served answer", [places(figures.again), places(figures.candidate)]),
-        ("failed", [_failed(side) for side in both]),
-        ("without the form asked for", [number(side.invalid) for side in both]),
-        ("refused", [number(side.refusals) for side in both]),
-        ("characters, mean", [_number(side.characters) for side in both]),
-        ("seconds to the first token, median", [_number(side.first_s, 2) for side in both]),
-        ("seconds, median", [_number(side.total_s, 2) for side in both]),
-        ("tokens in, mean", [_number(side.prompt_tokens) for side in both]),
-        ("tokens out, mean", [_number(side.completion_tokens) for side in both]),
-        ("price of a request", [MISSING if side.dollars is None else usd(side.dollars) for side in both]),
-    ]
-    return [(name, *cells) for name, cells in table]
+    incumbent = _side_texts(figures.again_side, figures.again)
+    candidate = _side_texts(figures.candidate_side, figures.candidate)
+    return [(name, text, candidate[name]) for name, text in incumbent.items()]
+
+
+def _side_texts(side: SideFigures, counts: PlaceCounts) -> dict[str, str]:
+    return {
+        "answers": number(side.answers),
+        "against the served answer": places(counts),
+        "failed": _failed(side),
+        "without the form asked for": number(side.invalid),
+        "refused": number(side.refusals),
+        "characters, mean": _number(side.characters),
+        "seconds to the first token, median": _number(side.first_s, 2),
+        "seconds, median": _number(side.total_s, 2),
+        "tokens in, mean": _number(side.prompt_tokens),
+        "tokens out, mean": _number(side.completion_tokens),
+        "price of a request": MISSING if side.dollars is None else usd(side.dollars),
+    }
 
 
 def _failed(side: SideFigures) -> str:

@@ -104,13 +104,12 @@ class Spent:
     @classmethod
     def of(cls, costs: Costs) -> Spent:
         """Costs of a run."""
-        accounts = costs.accounts.values()
         return cls(
             costs.calls,
             costs.remembered,
             costs.failed,
-            sum(account.prompt_tokens for account in accounts),
-            sum(account.completion_tokens for account in accounts),
+            costs.total("prompt_tokens"),
+            costs.total("completion_tokens"),
             costs.usd,
             costs.of(JUDGE).tokens,
         )

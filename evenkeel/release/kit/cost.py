@@ -101,22 +101,26 @@ class Costs:
     @property
     def tokens(self) -> int:
         """The same in tokens."""
-        return sum(account.tokens for account in self.accounts.values())
+        return self.total("tokens")
 
     @property
     def calls(self) -> int:
         """Calls made in this run, the rewriter's included; the judge's are not counted."""
-        return sum(account.calls for account in self.accounts.values())
+        return self.total("calls")
 
     @property
     def remembered(self) -> int:
         """Answers taken from the journal."""
-        return sum(account.remembered for account in self.accounts.values())
+        return self.total("remembered")
 
     @property
     def failed(self) -> int:
         """Calls without an answer."""
-        return sum(account.failed for account in self.accounts.values())
+        return self.total("failed")
+
+    def total(self, figure: str) -> int:
+        """Return the sum of a number of `Account` over all payees."""
+        return sum(int(getattr(account, figure)) for account in self.accounts.values())
 
     def check(self) -> None:
         """Raise BudgetUsedUpError once the limit is reached."""

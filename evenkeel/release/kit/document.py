@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from evenkeel.core import figures
@@ -121,8 +122,6 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
     title: str = ""
-    across: str = ""
-    """Noun for the columns, should a narrow terminal turn them into rows; "" = never turned."""
     heat: bool = False
     """True if its figures are a picture: coloured cells without lines between them."""
     grouped: bool = False
@@ -264,24 +263,7 @@ def both(value: Value, form: FigureForm, digits: int = 0) -> str:
     return Column("", form, digits).cell(value).line
 
 
-def turned(table: Table) -> Table:
-    """The table on its side: its columns as rows."""
-    first, *others = table.columns
-    names = [first.cell(row[0]).text for row in table.rows]
-    form = others[0] if others else first
-    columns = (Column(table.across), *(replace(form, name=name) for name in names))
-    rows: list[tuple[Value, ...]] = []
-    for column_index, column in enumerate(others, start=1):
-        cells = [column.cell(row[column_index]) for row in table.rows]
-        rows.append((column.name, *cells))
-    return replace(table, columns=columns, rows=tuple(rows))
-
-
 def part(table: Table, chosen: Sequence[int]) -> Table:
     """The table with some of its columns, the first one always among them."""
-    columns = (0, *chosen)
-    rows = []
-    for row in table.rows:
-        rows.append(tuple(row[column] for column in columns))
-    heads = tuple(table.columns[column] for column in columns)
-    return replace(table, columns=heads, rows=tuple(rows))
+    pick = itemgetter(0, *chosen)
+    return replace(table, columns=pick(table.columns), rows=tuple(map(pick, table.rows)))

@@ -23,7 +23,7 @@ from evenkeel.core.text import one_line, visible, well_formed
 from evenkeel.core.verdict import Failure
 from evenkeel.core.version import VERSION
 from evenkeel.release.kit import charts
-from evenkeel.release.kit.document import Bullets, FoldedSection, Paragraph, Picture, Table, part, turned
+from evenkeel.release.kit.document import Bullets, FoldedSection, Paragraph, Picture, Table, part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,23 +71,15 @@ def _show_block(block: Block, title: str, console: Console) -> None:
 
 
 def fitted(table: Table, width: int) -> Iterator[Table]:
-    """Tables that show one table in a terminal of some columns with no figure cut or broken.
-
-    Returns: the table as it is; on its side if only that fits and it may be turned; else in parts, one below
-        the other.
-    """
+    """Yield a table in as many parts, one below the other, as a terminal needs to show each figure whole."""
     if not table.rows:
         return
-    chosen = table
-    # On its side a table keeps every figure whole where there are few rows and many columns.
-    if table.across and _width(table) > width:
-        chosen = turned(table)
-    first, end = 1, len(chosen.columns)
+    first, end = 1, len(table.columns)
     while first < end:
         last = first + 1
-        while last < end and _width(part(chosen, range(first, last + 1))) <= width:
+        while last < end and _width(part(table, range(first, last + 1))) <= width:
             last += 1
-        yield part(chosen, range(first, last))
+        yield part(table, range(first, last))
         first = last
 
 

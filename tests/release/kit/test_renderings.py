@@ -114,20 +114,15 @@ def test_blocks_are_shown_where_they_belong():
 FIGURE = TableCell("91.0 ± 0.4", "[88.2, 93.1]")
 
 
-def grid(models, scores):
-    columns = (Column("model"), *(Column(f"score {place}", FigureForm.POINTS) for place in range(scores)))
-    return Table(
-        columns, tuple((f"model-{name}", *(FIGURE,) * scores) for name in range(models)), across="score"
-    )
-
-
-def test_a_table_that_is_too_wide_is_turned():
-    """Three scores of three models are shown as they are, ten scores become rows."""
-    (shown,) = fitted(grid(3, 3), 80)
-    assert shown == grid(3, 3)
-    (shown,) = fitted(grid(3, 10), 80)
-    assert [row[0] for row in shown.rows] == [f"score {place}" for place in range(10)]
-    assert len(list(fitted(grid(9, 10), 60))) > 1
+def test_a_table_that_is_too_wide_is_shown_in_parts():
+    """Each part has the names of the rows, no figure is cut, and none is left out."""
+    scores = [Column(f"score {place}", FigureForm.POINTS) for place in range(10)]
+    table = Table((Column("model"), *scores), (("model-1", *(FIGURE,) * 10), ("model-2", *(FIGURE,) * 10)))
+    assert list(fitted(table, 300)) == [table]
+    parts = list(fitted(table, 80))
+    assert {part.columns[0].name for part in parts} == {"model"}
+    assert [column for part in parts for column in part.columns[1:]] == scores
+    assert max(map(len, printed(document(table), 80).splitlines())) <= 80
 
 
 def test_dots_lie_where_their_values_are():
