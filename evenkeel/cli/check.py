@@ -29,12 +29,12 @@ from evenkeel.core.figures import usd
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.tasks import task_named
 from evenkeel.release.check.endpoints import OPENAI, is_simulated, judge_beside, model_at, rewriter_beside
+from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.prompts import read_dataset, read_prompts
 from evenkeel.release.check.report import as_json as to_json
 from evenkeel.release.check.report import as_junit, as_run, category_order, document, nothing_because
 from evenkeel.release.check.run import CheckOptions
 from evenkeel.release.check.service import CheckRequest, ModelAt, kinds_by_category, make_check
-from evenkeel.release.check.trial import FIRST, SECOND
 from evenkeel.release.kit.arguments import (
     InputError,
     check_writable,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.core.verdict import CONTRAST
+from evenkeel.release.check.figures import FIRST, CheckTrial
 from evenkeel.release.check.rounds import RoundResult
-from evenkeel.release.check.trial import FIRST, CheckTrial
 
 if TYPE_CHECKING:
     import random

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from evenkeel.core.cells import Estimate
-    from evenkeel.release.check.trial import CheckTrial
 
+FIRST: Final = "first"
+"""Arm of the model or prompt that is checked."""
+SECOND: Final = "second"
+"""Arm of the one that it is compared with."""
 ERROR_RATE: Final = 0.05
 """Probability with which a check calls any category over its limit falsely; and with which it calls one
 within its limit falsely, each category by itself."""
@@ -30,6 +33,46 @@ _MOST_MORE_ROUNDS: Final = 10_000
 
 Standing = Literal["within", "over", "unknown", "unmeasured"]
 """Position of a category: its interval is within the limit, is over it, holds it, or there is no figure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckTrial:
+    """Outcome of one variant in one round."""
+
+    round: int
+    arm: str
+    category: str
+    kind: str
+    """Name of the perturbation."""
+    moved: bool | None = None
+    """True if the content moved; None if nobody could say."""
+    control_moved: bool | None = None
+    quality_changed: bool | None = None
+    control_quality_changed: bool | None = None
+    rating: int | None = None
+    similarity: float | None = None
+    control_similarity: float | None = None
+    invalid: bool = False
+    cut: bool = False
+    """True if an answer reached the maximum length."""
+    failure: str = ""
+    """Reason why there is no outcome."""
+    explanation: str = ""
+    words: tuple[str, ...] = ()
+    """Words of the prompt that the variant changed."""
+    touched: float = 0.0
+    """Share of the input's words that it changed, in [0, 1]."""
+    prompt: str = ""
+    variant: str = ""
+    reference: str = ""
+    candidate: str = ""
+
+    @property
+    def excess(self) -> float | None:
+        """Return how much the variant moved the answer beyond the resend: 1, 0 or −1; None if not known."""
+        if self.moved is None or self.control_moved is None:
+            return None
+        return float(self.moved) - float(self.control_moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +140,18 @@ def category_figures(
     """
     rated: list[CheckTrial] = []
     excess: Counter[float] = Counter()
+    similarity_losses: Counter[float] = Counter()
+    failures: Counter[str] = Counter()
+    invalid = 0
     for trial in trials:
+        invalid += trial.invalid
+        if trial.failure:
+            failures[trial.failure] += 1
         if trial.excess is not None:
             rated.append(trial)
             excess[trial.excess] += 1
-    similarity_losses: list[float] = []
-    for trial in trials:
         if trial.similarity is not None and trial.control_similarity is not None:
-            similarity_losses.append(trial.control_similarity - trial.similarity)
+            similarity_losses[trial.control_similarity - trial.similarity] += 1
     # The lower end, which accuses, holds for all categories together, and the upper end for one.
     points = paired_mean(excess, alpha=ERROR_RATE / max(1, categories), beta=ERROR_RATE, complete=complete)
     # Each end of a two-sided interval misses with half of alpha.
@@ -114,13 +161,13 @@ def category_figures(
         category=category,
         standing=standing,
         points=points,
-        content_delta=_mean((float(bool(trial.moved)) for trial in rated), alpha),
-        noise_floor=_mean((float(bool(trial.control_moved)) for trial in rated), alpha),
-        quality_loss=_mean(_known(trial.quality_changed for trial in rated), alpha),
-        control_quality_loss=_mean(_known(trial.control_quality_changed for trial in rated), alpha),
-        similarity_loss=_mean(similarity_losses, alpha, -1.0),
-        invalid=sum(trial.invalid for trial in trials),
-        failures=Counter(trial.failure for trial in trials if trial.failure),
+        content_delta=_share(rated, "moved", alpha),
+        noise_floor=_share(rated, "control_moved", alpha),
+        quality_loss=_share(rated, "quality_changed", alpha),
+        control_quality_loss=_share(rated, "control_quality_changed", alpha),
+        similarity_loss=bounded_mean(similarity_losses, low=-1.0, alpha=alpha),
+        invalid=invalid,
+        failures=failures,
         not_applicable=not_applicable,
         more_rounds=more,
     )
@@ -128,15 +175,17 @@ def category_figures(
 
 def sensitivity(trials: Sequence[CheckTrial]) -> Estimate | None:
     """Return the share of the contrast trials whose answer moved, in [0, 1]; None without any."""
-    return _mean(_known(trial.moved for trial in trials), ERROR_RATE)
+    return _share(trials, "moved", ERROR_RATE)
 
 
-def _known(values: Iterable[bool | None]) -> list[float]:
-    return [float(value) for value in values if value is not None]
-
-
-def _mean(values: Iterable[float], alpha: float, low: float = 0.0) -> Estimate | None:
-    return bounded_mean(Counter(values), low=low, alpha=alpha)
+def _share(trials: Iterable[CheckTrial], outcome: str, alpha: float) -> Estimate | None:
+    """Return the share of the trials with an outcome; those in which it is not known are left out."""
+    counts: Counter[float] = Counter()
+    for trial in trials:
+        happened = getattr(trial, outcome)
+        if happened is not None:
+            counts[float(happened)] += 1
+    return bounded_mean(counts, alpha=alpha)
 
 
 def _standing(points: Estimate | None, limit: float) -> tuple[Standing, int | None]:
@@ -232,13 +281,15 @@ def fragile_words(trials: Iterable[CheckTrial], most: int = 8) -> list[PromptWor
             telling.append(trial)
     if not telling:
         return []
-    usual = sum(bool(trial.moved) for trial in telling) / len(telling)
     touched: Counter[str] = Counter()
     moved: Counter[str] = Counter()
+    moves = 0
     for trial in telling:
         touched.update(trial.words)
         if trial.moved:
             moved.update(trial.words)
+            moves += 1
+    usual = moves / len(telling)
     ranked = []
     for word, count in touched.items():
         if count >= _LEAST_TRIALS and moved[word] > usual * count:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.errors import UserError
 from evenkeel.release.check.endpoints import judge_beside, model_at, rewriter_beside
+from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.prompts import read_prompts
 from evenkeel.release.check.report import category_order
 from evenkeel.release.check.run import CheckOptions
 from evenkeel.release.check.service import CheckRequest, ModelAt, kinds_by_category, make_check
-from evenkeel.release.check.trial import FIRST, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

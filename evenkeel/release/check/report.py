@@ -9,8 +9,7 @@ from evenkeel.core.figures import NO_JUDGE, count, duration, listing, number, pe
 from evenkeel.core.rewordings import category as category_named
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
-from evenkeel.release.check.figures import ERROR_RATE, fragile_words
-from evenkeel.release.check.trial import FIRST
+from evenkeel.release.check.figures import ERROR_RATE, FIRST, fragile_words
 from evenkeel.release.kit.charts import Point, dot_plot
 from evenkeel.release.kit.document import (
     MISSING,
@@ -32,9 +31,8 @@ from evenkeel.stores.changes import CheckedCategory, CheckedModel, CheckRun
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evenkeel.release.check.figures import CategoryFigures
+    from evenkeel.release.check.figures import CategoryFigures, CheckTrial
     from evenkeel.release.check.run import CheckOutcome
-    from evenkeel.release.check.trial import CheckTrial
     from evenkeel.release.kit.document import Block, Tone
 
 SCHEMA: Final = 1

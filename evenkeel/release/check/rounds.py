@@ -7,11 +7,11 @@ import difflib
 import random
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE, Pair
 from evenkeel.core.verdict import CONTRAST, Failure
-from evenkeel.release.check.trial import FIRST, CheckTrial
+from evenkeel.release.check.figures import FIRST, CheckTrial
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt, seed_for
 from evenkeel.shadow.perturbations.contrast import question_of
 
@@ -25,26 +25,12 @@ if TYPE_CHECKING:
     from evenkeel.shadow.rewriter import Rejection
 
     Rewrite = Callable[[RewriteTask], Awaitable[str | Rejection]]
+    Ask = Callable[[str, PromptView, str], Awaitable[Answer | Failure]]
+    Score = Callable[[Sequence[Pair]], Awaitable[list[Judgement]]]
 
 _WORD: Final = re.compile(r"\w+(?:['’]\w+)*", re.UNICODE)
 # Words of a prompt that are compared with those of its variant.
 _MOST_WORDS: Final = 5_000
-
-
-class Ask(Protocol):
-    """Puts a prompt to one of the models under test."""
-
-    async def __call__(self, arm: str, view: PromptView, draw: str) -> Answer | Failure:
-        """Return its answer, or why there is none; the draw tells equal requests apart."""
-        ...
-
-
-class Score(Protocol):
-    """Rates pairs of answers to one prompt together."""
-
-    async def __call__(self, pairs: Sequence[Pair]) -> list[Judgement]:
-        """Return a judgement for each pair, in order."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +164,9 @@ class RoundMaker:
     """Makes the rounds of a check."""
 
     ask: Ask
+    """Puts a prompt to the model of an arm; the last argument tells equal requests apart."""
     score: Score
+    """Rates pairs of answers to one prompt together, in order."""
     variants: VariantMaker
     prompts: Mapping[str, Sequence[PromptView]]
     """Prompts of each arm; arms have the same number, and prompts of one place belong together."""
@@ -201,11 +189,14 @@ class RoundMaker:
             reasons |= made.reasons
             judgements += made.judgements
         difference = None
-        if len(arms) > 1 and arms[0].reference is not None and arms[1].reference is not None:
-            pair = Pair(arms[0].reference, arms[1].reference, views[FIRST].text, self.task)
+        first, second = arms[0], arms[-1]
+        if len(arms) > 1 and first.reference is not None and second.reference is not None:
+            pair = Pair(first.reference, second.reference, views[FIRST].text, self.task)
             between = (await self.score([pair]))[0]
             judgements.append(between)
-            difference = _difference([content_moved(between), *(made.control_moved for made in arms)])
+            moved = content_moved(between)
+            if moved is not None and first.control_moved is not None and second.control_moved is not None:
+                difference = moved - (first.control_moved + second.control_moved) / 2
         return RoundResult(tuple(trials), reasons, tuple(judgements), difference)
 
     async def _arm(
@@ -218,18 +209,17 @@ class RoundMaker:
             self.ask(arm, view, f"{round_number} again"),
             *(self.ask(arm, variant.view, f"{round_number} {variant.kind}") for variant in variants),
         )
+        trials: list[CheckTrial] = []
         # Without an original or its resend there is nothing to compare with, so nothing counts as moved.
-        if isinstance(reference, Failure):
-            return _ArmResult(
-                [_failed(round_number, arm, variant, reference) for variant in variants], reasons, []
-            )
-        if isinstance(control, Failure):
-            return _ArmResult(
-                [_failed(round_number, arm, variant, control) for variant in variants], reasons, []
-            )
+        for answer in (reference, control):
+            if isinstance(answer, Failure):
+                for variant in variants:
+                    trials.append(_failed(round_number, arm, variant, answer))
+                return _ArmResult(trials, reasons, [])
+        assert not isinstance(reference, Failure)
+        assert not isinstance(control, Failure)
         pairs = [Pair(reference, control, view.text, self.task)]
         answered: list[tuple[Variant, Answer]] = []
-        trials: list[CheckTrial] = []
         for variant, answer in zip(variants, answers, strict=True):
             if isinstance(answer, Failure):
                 trials.append(_failed(round_number, arm, variant, answer))
@@ -250,22 +240,6 @@ def _failed(round_number: int, arm: str, variant: Variant, failure: Failure) -> 
     return CheckTrial(
         round=round_number, arm=arm, category=variant.category, kind=variant.kind, failure=failure.reason
     )
-
-
-def _difference(moved: Sequence[bool | None]) -> float | None:
-    """Return how far two arms differ beyond their own noise; None if a rating is missing.
-
-    Args:
-        moved: Whether the answers of the arms differ, then whether each arm's resend does.
-    """
-    moves = []
-    for each in moved:
-        if each is not None:
-            moves.append(float(each))
-    if len(moves) < len(moved):
-        return None
-    between, *within = moves
-    return between - sum(within) / len(within)
 
 
 def _trial(
@@ -295,7 +269,7 @@ def _trial(
         similarity=judgement.similarity,
         control_similarity=control.similarity,
         invalid=bool(judgement.invalid),
-        cut=any(answer.cut for answer in answers),
+        cut=answers[0].cut or answers[1].cut,
         failure=failure,
         explanation=judgement.explanation,
         words=words,
@@ -328,8 +302,9 @@ def _quality_changed(judgement: Judgement) -> bool | None:
     moved = content_moved(judgement)
     if not moved or judgement.invalid:
         return moved
-    if any(score.changed for score in judgement.quality):
-        return True
+    for score in judgement.quality:
+        if score.changed:
+            return True
     if judgement.failures:
         return None
     # Without a quality metric for its task a moved answer counts as changed: nobody can say it did no harm.

@@ -13,12 +13,13 @@ from evenkeel.core.verdict import CONTRAST
 from evenkeel.monitor.detect.decision import SwitchMeasure, decide, paired_mean
 from evenkeel.release.check.figures import (
     ERROR_RATE,
+    FIRST,
+    SECOND,
     category_figures,
     compare,
     excess_differences,
     sensitivity,
 )
-from evenkeel.release.check.trial import FIRST, SECOND
 from evenkeel.release.kit.cost import BudgetUsedUpError
 
 if TYPE_CHECKING:
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import Estimate
     from evenkeel.monitor.detect.decision import SwitchDecision
-    from evenkeel.release.check.figures import ArmComparison, CategoryFigures
+    from evenkeel.release.check.figures import ArmComparison, CategoryFigures, CheckTrial
     from evenkeel.release.check.rounds import RoundMaker, RoundResult
-    from evenkeel.release.check.trial import CheckTrial
     from evenkeel.release.kit.cost import Costs
 
 # Rounds under way together; after each wave the settled categories are left out.
@@ -120,28 +120,24 @@ class _Book:
     def __init__(self, options: CheckOptions) -> None:
         self._options = options
         self.trials: list[CheckTrial] = []
-        self.differences: list[float] = []
+        self.differences: Counter[float] = Counter()
+        self._trials: dict[tuple[str, str], list[CheckTrial]] = {}
         self._reasons: dict[str, str] = {}
         self.complete: set[str] = set()
         """Categories that were still open after the last planned round, whose last look is due."""
 
     def add(self, made: RoundResult) -> None:
-        """Take in a round."""
         self.trials += made.trials
+        for trial in made.trials:
+            self._trials.setdefault((trial.arm, trial.category), []).append(trial)
         self._reasons |= made.reasons
         if made.difference is not None:
-            self.differences.append(made.difference)
+            self.differences[made.difference] += 1
 
-    def of(self, arm: str, category: str) -> list[CheckTrial]:
-        """Return the trials of an arm in a category."""
-        trials: list[CheckTrial] = []
-        for trial in self.trials:
-            if trial.arm == arm and trial.category == category:
-                trials.append(trial)
-        return trials
+    def of(self, arm: str, category: str) -> Sequence[CheckTrial]:
+        return self._trials.get((arm, category), ())
 
     def figures(self, arm: str, category: str) -> CategoryFigures:
-        """Return the figures of a category."""
         trials = self.of(arm, category)
         reason = "" if trials else self._reasons.get(category, "")
         return category_figures(
@@ -154,7 +150,6 @@ class _Book:
         )
 
     def comparison(self, category: str) -> ArmComparison:
-        """Return how the two arms compare in a category."""
         return compare(
             category,
             self.of(FIRST, category),
@@ -173,7 +168,7 @@ class _Book:
         # One measure is enough for "must not", so its error rate is split over all of them (Bonferroni).
         # "May switch" needs every measure, so its rate is not split.
         alpha = ERROR_RATE / (1 + len(categories))
-        answers = paired_mean(Counter(self.differences), alpha=alpha, beta=ERROR_RATE)
+        answers = paired_mean(self.differences, alpha=alpha, beta=ERROR_RATE)
         measures = [SwitchMeasure("answers", answers, self._options.limit)]
         for category in categories:
             differences = excess_differences(self.of(FIRST, category), self.of(SECOND, category))
@@ -185,14 +180,12 @@ class _Book:
         """Return the categories that need further rounds, the contrasts among them."""
         open_ones = []
         for category in self._options.categories:
-            applies = any(self.of(arm, category) for arm in self._options.models)
-            if rounds and not applies:
+            measured = {arm: self.figures(arm, category) for arm in self._options.models}
+            if rounds and not any(self.of(arm, category) for arm in measured):
                 continue
-            standings = []
-            for arm in self._options.models:
-                standings.append(self.figures(arm, category).standing)
-            undecided = len(self._options.models) > 1 and self.comparison(category).more_fragile == "unknown"
-            if undecided or any(standing in ("unknown", "unmeasured") for standing in standings):
+            settled = _SETTLED.issuperset(figures.standing for figures in measured.values())
+            undecided = len(measured) > 1 and self.comparison(category).more_fragile == "unknown"
+            if undecided or not settled:
                 open_ones.append(category)
         if open_ones and self._options.judge and rounds < _CONTRAST_ROUNDS:
             open_ones.append(CONTRAST)
@@ -265,7 +258,7 @@ def _outcome(
         arms=arms,
         sensitivity={arm: sensitivity(book.of(arm, CONTRAST)) for arm in options.models},
         comparisons=tuple(book.comparison(category) for category in options.categories) if two else (),
-        differ=paired_mean(Counter(book.differences), alpha=ERROR_RATE / 2, beta=ERROR_RATE / 2),
+        differ=paired_mean(book.differences, alpha=ERROR_RATE / 2, beta=ERROR_RATE / 2),
         switch=book.switch() if two else None,
         trials=tuple(book.trials),
         rounds=rounds,

@@ -21,9 +21,9 @@ from evenkeel.llm.client import Model, ModelClient
 from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
+from evenkeel.release.check.figures import FIRST
 from evenkeel.release.check.rounds import RoundMaker, VariantMaker
 from evenkeel.release.check.run import CheckOptions, run_check
-from evenkeel.release.check.trial import FIRST
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised, call_key
 from evenkeel.release.kit.cost import CostEstimate, Costs, PayeeBudget

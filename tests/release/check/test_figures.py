@@ -7,9 +7,16 @@ import random
 
 import pytest
 
-from evenkeel.release.check.figures import category_figures, compare, fragile_words, sensitivity
+from evenkeel.release.check.figures import (
+    FIRST,
+    SECOND,
+    CheckTrial,
+    category_figures,
+    compare,
+    fragile_words,
+    sensitivity,
+)
 from evenkeel.release.check.run import CheckOptions, run_check
-from evenkeel.release.check.trial import FIRST, SECOND, CheckTrial
 from evenkeel.release.kit.cost import Costs
 from tests.kit.check_rounds import CATEGORIES, FRAGILE, SimulatedRounds
 
