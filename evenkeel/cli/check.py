@@ -28,13 +28,12 @@ from evenkeel.core.errors import UserError
 from evenkeel.core.figures import usd
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.tasks import task_named
-from evenkeel.release.check.endpoints import OPENAI, is_simulated, judge_beside, model_at, rewriter_beside
+from evenkeel.release.check.endpoints import OPENAI, ModelAt, is_simulated, judge_beside, model_at
 from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.prompts import read_dataset, read_prompts
 from evenkeel.release.check.report import as_json as to_json
-from evenkeel.release.check.report import as_junit, as_run, category_order, document, nothing_because
-from evenkeel.release.check.run import CheckOptions
-from evenkeel.release.check.service import CheckRequest, ModelAt, kinds_by_category, make_check
+from evenkeel.release.check.report import as_junit, as_run, document, nothing_because
+from evenkeel.release.check.service import CheckRequest, kinds_by_category, make_check
 from evenkeel.release.kit.arguments import (
     InputError,
     check_writable,
@@ -252,16 +251,14 @@ def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitSta
             raise InputError(f"--against-prompt {other}: must have as many prompts as {source}")
     first = _model(options, prompts[FIRST], stack)
     models = {FIRST: first}
-    names = {FIRST: first.model}
+    names: dict[str, str] = {}
     if options["against"]:
         models[SECOND] = ModelAt(options["against"], first.base_url, first.api_key, first.key_variable)
         prompts[SECOND] = prompts[FIRST]
-        names[SECOND] = options["against"]
     elif options["against_prompt"]:
         models[SECOND] = first
         names = {FIRST: source, SECOND: str(options["against_prompt"])}
     judge = _judge(options, first)
-    kinds = kinds_by_category(words(options["perturbations"]), rewriter=judge is not None)
     rng = random.Random(options["seed"])
     order = list(range(len(prompts[FIRST])))
     # One order for both sides, so that a round asks both about the same prompt.
@@ -271,17 +268,12 @@ def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitSta
     return CheckRequest(
         prompts=prompts,
         models=models,
-        options=CheckOptions(
-            models=names,
-            categories=tuple(category_order(list(kinds))),
-            limit=options["limit"] / 100,
-            rounds=options["rounds"],
-            judge=judge.model if judge else "",
-            source=source,
-        ),
-        kinds=kinds,
+        names=names,
+        source=source,
+        kinds=kinds_by_category(words(options["perturbations"]), rewriter=judge is not None),
         judge=judge,
-        rewriter=rewriter_beside(judge) if judge else None,
+        limit=options["limit"] / 100,
+        rounds=options["rounds"],
         task=_task(options["task"]),
         severity=options["severity"],
         seed=options["seed"],

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from evenkeel.core.endpoint import Upstream
 from evenkeel.llm.providers import small_model
-from evenkeel.release.check.service import ModelAt
 from evenkeel.release.kit.arguments import InputError
+from evenkeel.shadow.replay import Target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from evenkeel.shadow.prompt import Api
 
 OPENAI: Final = "https://api.openai.com/v1"
 ANTHROPIC: Final = "https://api.anthropic.com/v1"
@@ -20,6 +23,35 @@ KEY_VARIABLE: Final = "OPENAI_API_KEY"
 SIMULATED_JUDGE: Final = "simulated-judge"
 SIMULATED_REWRITER: Final = "simulated-rewriter"
 _SIMULATED: Final = "simulated-"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAt:
+    """A model behind an endpoint that speaks an API evenkeel reads."""
+
+    model: str
+    """Name that the endpoint knows."""
+    base_url: str
+    """Up to and including the version, as in "https://api.openai.com/v1"."""
+    api_key: str = field(default="", repr=False)
+    key_variable: str = ""
+    """Variable that the key was taken from, for messages."""
+
+    def target(self, api: Api) -> Target:
+        """Return where its requests of an API go, with the credential.
+
+        Raises: InputError for a URL that is none.
+        """
+        try:
+            upstream = Upstream.parse(self.base_url)
+        except ValueError as error:
+            raise InputError(f"--base-url: {error}") from error
+        headers: list[tuple[str, str]] = [("content-type", "application/json"), *api.headers]
+        if api.name == "messages":
+            headers.append(("x-api-key", self.api_key))
+        elif self.api_key:
+            headers.append(("authorization", f"Bearer {self.api_key}"))
+        return Target(upstream.url(f"/v1/{api.path}"), tuple(headers), upstream.unix_path)
 
 
 def model_at(

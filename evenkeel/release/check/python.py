@@ -7,12 +7,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.errors import UserError
-from evenkeel.release.check.endpoints import judge_beside, model_at, rewriter_beside
+from evenkeel.release.check.endpoints import ModelAt, judge_beside, model_at
 from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.prompts import read_prompts
-from evenkeel.release.check.report import category_order
-from evenkeel.release.check.run import CheckOptions
-from evenkeel.release.check.service import CheckRequest, ModelAt, kinds_by_category, make_check
+from evenkeel.release.check.service import CheckRequest, kinds_by_category, make_check
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,20 +65,13 @@ def check(
     if not 0 < limit <= 100:  # noqa: PLR2004 - points of 100
         raise UserError(f"limit: must be above 0 and at most 100 points, not {limit:g}")
     rater = judge_beside(first, judge if isinstance(judge, str) else None) if judge else None
-    kinds = kinds_by_category(tuple(perturbations), rewriter=rater is not None)
     request = CheckRequest(
         prompts=dict.fromkeys(models, views),
         models=models,
-        options=CheckOptions(
-            models={arm: at.model for arm, at in models.items()},
-            categories=tuple(category_order(list(kinds))),
-            limit=limit / 100,
-            rounds=rounds,
-            judge=rater.model if rater else "",
-        ),
-        kinds=kinds,
+        kinds=kinds_by_category(perturbations, rewriter=rater is not None),
         judge=rater,
-        rewriter=rewriter_beside(rater) if rater else None,
+        limit=limit / 100,
+        rounds=rounds,
         seed=seed,
         journal=journal,
         most_usd=budget_usd,

@@ -6,7 +6,6 @@ import difflib
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.figures import NO_JUDGE, count, duration, listing, number, percent, reasons, rounded, usd
-from evenkeel.core.rewordings import category as category_named
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
 from evenkeel.release.check.figures import ERROR_RATE, FIRST, fragile_words
@@ -508,12 +507,3 @@ def as_junit(outcome: CheckOutcome) -> str:
         output=headline(outcome),
         duration_s=outcome.duration_s,
     )
-
-
-def category_order(names: list[str]) -> list[str]:
-    """Return the categories of rewordings in the order of the reports."""
-    rewordings = []
-    for name in names:
-        if name != CONTRAST:
-            rewordings.append(name)
-    return sorted(rewordings, key=lambda name: (category_named(name).order, name))

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.budget import Spend
-from evenkeel.core.endpoint import Upstream
 from evenkeel.core.figures import number, rounded
 from evenkeel.core.languages import language_of
+from evenkeel.core.rewordings import category as category_named
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
 from evenkeel.llm.client import Model, ModelClient
 from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
+from evenkeel.release.check.endpoints import rewriter_beside
 from evenkeel.release.check.figures import FIRST
 from evenkeel.release.check.rounds import RoundMaker, VariantMaker
 from evenkeel.release.check.run import CheckOptions, run_check
@@ -30,7 +31,7 @@ from evenkeel.release.kit.cost import CostEstimate, Costs, PayeeBudget
 from evenkeel.release.kit.journal import Answers, opened_journal
 from evenkeel.shadow.perturbations import by_name, catalogue
 from evenkeel.shadow.perturbations.contrast import question_of
-from evenkeel.shadow.replay import Replayer, Target
+from evenkeel.shadow.replay import Replayer
 from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
 from evenkeel.stores.sqlite.cache import SqliteCache, rulings
 
@@ -40,11 +41,11 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer, Pair
     from evenkeel.core.verdict import Failure, Judgement
-    from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.metrics.tasks import Task
+    from evenkeel.release.check.endpoints import ModelAt
     from evenkeel.release.check.run import CheckOutcome
     from evenkeel.shadow.perturbations import Perturbation, RewriteTask
-    from evenkeel.shadow.prompt import Api, PromptView
+    from evenkeel.shadow.prompt import PromptView
     from evenkeel.shadow.rewriter import Rejection
     from evenkeel.stores.sqlite.database import Database
 
@@ -59,54 +60,32 @@ _JUDGE_PROMPT_TOKENS: Final = 900
 _RULING_TOKENS: Final = 60
 # Part of the most rounds that a category takes on average before it is settled.
 _UNSETTLED_SHARE: Final = 0.6
+# Pairs of a round that the judge rates in one call.
+_GROUP: Final = 8
 # Failures in a row of a model that has answered before, after which it is not asked again.
 _PATIENCE: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ModelAt:
-    """A model behind an endpoint that speaks an API evenkeel reads."""
-
-    model: str
-    """Name that the endpoint knows."""
-    base_url: str
-    """Up to and including the version, as in "https://api.openai.com/v1"."""
-    api_key: str = field(default="", repr=False)
-    key_variable: str = ""
-    """Variable that the key was taken from, for messages."""
-
-    def target(self, api: Api) -> Target:
-        """Return where its requests of an API go, with the credential.
-
-        Raises: InputError for a URL that is none.
-        """
-        try:
-            upstream = Upstream.parse(self.base_url)
-        except ValueError as error:
-            raise InputError(f"--base-url: {error}") from error
-        headers: list[tuple[str, str]] = [("content-type", "application/json"), *api.headers]
-        if api.name == "messages":
-            headers.append(("x-api-key", self.api_key))
-        elif self.api_key:
-            headers.append(("authorization", f"Bearer {self.api_key}"))
-        return Target(upstream.url(f"/v1/{api.path}"), tuple(headers), upstream.unix_path)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRequest:
-    """A check to make."""
+    """A check to make. Without a judge there is nothing but similarity, and no text is rewritten."""
 
     prompts: Mapping[str, Sequence[PromptView]]
     """Prompts of each arm, in the same order."""
     models: Mapping[str, ModelAt]
     """Model of each arm."""
-    options: CheckOptions
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Name of each arm in reports; {} = those of the models."""
+    source: str = ""
+    """Name of the prompt, for titles."""
     kinds: Mapping[str, Sequence[Perturbation]]
     """Perturbations by category; see `kinds_by_category`. Contrasts are asked where there are any."""
     judge: ModelAt | None
-    """Rates answers; None = similarity only."""
-    rewriter: ModelAt | None
-    """Writes paraphrases, translations and contrasts."""
+    """Rates answers. It also writes paraphrases, translations and contrasts."""
+    limit: float
+    """Largest difference between rewordings and resends that is tolerated, in (0, 1]."""
+    rounds: int
+    """Most rounds."""
     task: Task | None = None
     severity: float = 0.13
     seed: int = 0
@@ -118,6 +97,20 @@ class CheckRequest:
     most_usd: float | None = None
     concurrency: int = 16
     timeout_s: float = 120.0
+
+    @property
+    def options(self) -> CheckOptions:
+        """The part of it that decides when a category is settled."""
+        rewordings = [category for category in self.kinds if category != CONTRAST]
+        rewordings.sort(key=lambda name: (category_named(name).order, name))
+        return CheckOptions(
+            models=self.names or {arm: at.model for arm, at in self.models.items()},
+            categories=tuple(rewordings),
+            limit=self.limit,
+            rounds=self.rounds,
+            judge=self.judge.model if self.judge else "",
+            source=self.source,
+        )
 
     def estimate(self) -> CostEstimate:
         """Return about what the check may cost; 0 dollars if any of its models has no known price."""
@@ -146,7 +139,7 @@ class CheckRequest:
 def kinds_by_category(patterns: Sequence[str], *, rewriter: bool) -> dict[str, list[Perturbation]]:
     """Return the perturbations of some categories, names or patterns, without those that lack a rewriter.
 
-    With a rewriter the contrasts come on top.
+    With a rewriter the contrasts come on top. () stands for `CATEGORIES`.
 
     Raises: InputError for a pattern that names nothing.
     """
@@ -193,7 +186,7 @@ async def _made(request: CheckRequest, progress: Callable[[], None]) -> CheckOut
                 request.kinds,
                 request.severity,
                 request.seed,
-                services.rewrite if request.rewriter else None,
+                services.rewrite if request.judge else None,
                 tuple(dict.fromkeys(segment.text for view in views if (segment := question_of(view)))),
             ),
             request.prompts,
@@ -219,18 +212,16 @@ class _Services:
             replayer, Answers(database), request.prices, costs, patience=_PATIENCE, give_up=self._give_up
         )
         self._budget = PayeeBudget(costs)
-        judge = None
+        self._scorer = heuristic_scorer()
+        self._rewriter: Rewriter | None = None
         if request.judge is not None:
             judge = Judge(self._endpoint(request.judge), cache=rulings(database, kept=_KEPT), repairs=1)
             stack.push_async_callback(judge.close)
-        self._scorer = _scorer(judge)
-        meaning = JudgedMeaning(judge, self._budget) if judge else None
-        self._rewriter: Rewriter | None = None
-        if request.rewriter is not None:
+            self._scorer = judge_scorer(judge, group=_GROUP, language_of=language_of)
             self._rewriter = Rewriter(
-                self._endpoint(request.rewriter),
+                self._endpoint(rewriter_beside(request.judge)),
                 cache=SqliteCache(database, "rewrites", "rewrite", kept=_KEPT),
-                equal_meaning=meaning,
+                equal_meaning=JudgedMeaning(judge, self._budget),
             )
             stack.push_async_callback(self._rewriter.close)
 
@@ -281,13 +272,3 @@ class _Services:
             f"{call.payee} does not answer: {advised(failure.reason, failure.detail, **options)} "
             f"({call.target.url})"
         )
-
-
-# Pairs of a round that the judge rates in one call.
-_GROUP: Final = 8
-
-
-def _scorer(judge: Judge | None) -> TwoStageScorer:
-    if judge is None:
-        return heuristic_scorer()
-    return judge_scorer(judge, group=_GROUP, language_of=language_of)
