@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.figures import NO_JUDGE, count, duration, listing, number, percent, reasons, rounded, usd
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from evenkeel.release.check.figures import CategoryFigures, CheckTrial
     from evenkeel.release.check.run import CheckOutcome
-    from evenkeel.release.kit.document import Block, Tone
+    from evenkeel.release.kit.document import Block, Tone, Value
 
 SCHEMA: Final = 1
 _WORST: Final = 3
@@ -55,9 +56,10 @@ def document(outcome: CheckOutcome) -> Document:
     options = outcome.options
     sections: list[ReportSection] = []
     for arm, name in options.models.items():
-        blocks: list[Block] = [_table(outcome.arms[arm], judged=bool(options.judge)), _picture(outcome, arm)]
+        figures, picture = outcome.arms[arm], _picture(outcome, arm)
+        blocks: list[Block] = [_similarity_table(figures), picture]
         if options.judge:
-            blocks.append(_kinds(outcome, arm))
+            blocks = [_content_table(figures), picture, _kinds(outcome, arm)]
         title = f"Rewordings: {name}" if len(options.models) > 1 else "Rewordings"
         sections.append(ReportSection(title, tuple(blocks), key=f"rewordings-{arm}", about=_about(outcome)))
     if outcome.comparisons:
@@ -121,42 +123,18 @@ def _label(name: str) -> str:
     return name.replace("_", " ")
 
 
+def _limit(outcome: CheckOutcome) -> str:
+    """The limit in points, as it was typed."""
+    return number(100 * outcome.options.limit, 1).removesuffix(".0")
+
+
 def _about(outcome: CheckOutcome) -> str:
-    limit = number(100 * outcome.options.limit, 1).removesuffix(".0")
     return (
         "Points above noise: how many answers of 100 change content under a rewording, less those that "
-        f"change when the same prompt is sent again. The limit is {limit}. At any time of looking, the lower "
-        f"ends hold for all categories together with {percent(1 - ERROR_RATE)}, the upper ends for each."
+        f"change when the same prompt is sent again. The limit is {_limit(outcome)}. At any time of looking, "
+        f"the lower ends hold for all categories together with {percent(1 - ERROR_RATE)}, the upper ends for "
+        "each."
     )
-
-
-def _table(figures: tuple[CategoryFigures, ...], *, judged: bool) -> Table:
-    return _content_table(figures) if judged else _similarity_table(figures)
-
-
-def _not_applicable(figures: CategoryFigures) -> str:
-    """Return why no kind of a category applies; "" if one does."""
-    return f"not applicable: {_label(figures.not_applicable)}" if figures.not_applicable else ""
-
-
-def _similarity_table(figures: tuple[CategoryFigures, ...]) -> Table:
-    columns = (
-        Column("rewording"),
-        Column("similarity lost", FigureForm.SIGNED_POINTS, 1),
-        Column("invalid", FigureForm.NUMBER),
-        Column("content", wide=True),
-    )
-    rows = []
-    for each in figures:
-        rows.append(
-            (
-                _label(each.category),
-                each.similarity_loss,
-                each.invalid,
-                _not_applicable(each) or "not measured",
-            )
-        )
-    return Table(columns, tuple(rows))
 
 
 def _content_table(figures: tuple[CategoryFigures, ...]) -> Table:
@@ -170,44 +148,56 @@ def _content_table(figures: tuple[CategoryFigures, ...]) -> Table:
         Column("of resends", FigureForm.POINTS),
         Column("rounds", FigureForm.NUMBER),
     )
-    rows = []
+    rows: list[tuple[Value, ...]] = []
     for each in figures:
+        standing = TableCell(standing_text(each), tone=_TONES[each.standing])
+        moved = each.content_delta.value if each.content_delta else None
+        resend_moved = each.noise_floor.value if each.noise_floor else None
+        rounds = each.points.n if each.points else 0
         rows.append(
             (
-                _label(each.category),
-                TableCell(standing_text(each), tone=_TONES[each.standing]),
-                each.points,
-                each.content_delta.value if each.content_delta else None,
-                each.noise_floor.value if each.noise_floor else None,
-                each.robustness,
-                each.control_robustness,
-                each.points.n if each.points else 0,
+                _label(each.category), standing, each.points, moved, resend_moved, each.robustness,
+                each.control_robustness, rounds,
             )
-        )
+        )  # fmt: skip
     return Table(columns, tuple(rows))
+
+
+def _similarity_table(figures: tuple[CategoryFigures, ...]) -> Table:
+    columns = (
+        Column("rewording"),
+        Column("similarity lost", FigureForm.SIGNED_POINTS, 1),
+        Column("invalid", FigureForm.NUMBER),
+        Column("content", wide=True),
+    )
+    rows: list[tuple[Value, ...]] = []
+    for each in figures:
+        content = _not_applicable(each) or "not measured"
+        rows.append((_label(each.category), each.similarity_loss, each.invalid, content))
+    return Table(columns, tuple(rows))
+
+
+def _not_applicable(figures: CategoryFigures) -> str:
+    return f"not applicable: {_label(figures.not_applicable)}" if figures.not_applicable else ""
 
 
 def _kinds(outcome: CheckOutcome, arm: str) -> Table:
     """Return how often each single rewording moved the answer."""
-    rows: list[tuple[str, int, int, int]] = []
-    kinds = dict.fromkeys(trial.kind for trial in outcome.trials if trial.arm == arm)
-    for kind in sorted(kinds):
-        trials = []
-        for trial in outcome.trials:
-            if trial.arm == arm and trial.kind == kind:
-                trials.append(trial)
-        rated = [trial for trial in trials if trial.moved is not None]
-        if rated and trials[0].category != CONTRAST:
-            moved = sum(bool(trial.moved) for trial in rated)
-            resends = sum(bool(trial.control_moved) for trial in rated)
-            rows.append((kind, moved, resends, len(rated)))
+    moved: Counter[str] = Counter()
+    resends: Counter[str] = Counter()
+    rated: Counter[str] = Counter()
+    for trial in outcome.trials:
+        if trial.arm == arm and trial.moved is not None and trial.category != CONTRAST:
+            rated[trial.kind] += 1
+            moved[trial.kind] += trial.moved
+            resends[trial.kind] += bool(trial.control_moved)
     columns = (
         Column("single rewording"),
         Column("moved", FigureForm.NUMBER),
         Column("resends moved", FigureForm.NUMBER),
         Column("of", FigureForm.NUMBER),
     )
-    return Table(columns, tuple(rows))
+    return Table(columns, tuple((kind, moved[kind], resends[kind], rated[kind]) for kind in sorted(rated)))
 
 
 def standing_text(figures: CategoryFigures) -> str:
@@ -266,7 +256,7 @@ def _switch(outcome: CheckOutcome, first: str, second: str) -> str:
     names = []
     for name in outcome.switch.because:
         names.append(name if name == "answers" else f"fragility ({_label(name)})")
-    limit = number(100 * outcome.options.limit, 1).removesuffix(".0")
+    limit = _limit(outcome)
     wrong = f"(wrong with {percent(ERROR_RATE)})"
     match outcome.switch.answer:
         case "may_switch":
@@ -326,12 +316,15 @@ def worst_trials(trials: tuple[CheckTrial, ...]) -> list[CheckTrial]:
             moved.append(trial)
     moved.sort(key=lambda trial: (trial.rating or 0, trial.similarity or 0.0, trial.round, trial.kind))
     chosen: list[CheckTrial] = []
-    for distinct in (True, False):
-        for trial in moved:
-            kinds_shown = {other.kind for other in chosen}
-            if len(chosen) < _WORST and trial not in chosen and not (distinct and trial.kind in kinds_shown):
-                chosen.append(trial)
-    return chosen
+    others: list[CheckTrial] = []
+    kinds_shown = set()
+    for trial in moved:
+        if trial.kind in kinds_shown:
+            others.append(trial)
+        else:
+            kinds_shown.add(trial.kind)
+            chosen.append(trial)
+    return [*chosen, *others][:_WORST]
 
 
 def _worst(trials: list[CheckTrial]) -> Iterator[Block]:
