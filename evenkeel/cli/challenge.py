@@ -23,6 +23,10 @@ from evenkeel.settings import SettingsError
 from evenkeel.stores.audit_log import Action
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console
+
     from evenkeel.release.challenge.figures import ChallengeFigures
     from evenkeel.runtime.stores import Stores
 
@@ -163,19 +167,16 @@ def list_(config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
             "No challengers. Start one: evenkeel challenge --route default --model gpt-5-mini", err=True
         )
         return
-    table = Table(box=None, pad_edge=False)
-    for name in ("route", "challenger", "started", "state", "pairs", "decision"):
-        table.add_column(name)
+    rows = []
     for running, measured in every:
-        table.add_row(
-            visible(running.route),
-            visible(words.name_of(running)),
-            figures.date_and_time(running.started_at),
-            "running" if running.stopped_at is None else "stopped",
-            figures.number(measured.pairs),
-            words.ANSWERS[measured.decision.answer],
-        )
-    table_console().print(table)
+        rows.append(
+            (
+                running.route, words.name_of(running), figures.date_and_time(running.started_at),
+                "running" if running.stopped_at is None else "stopped", figures.number(measured.pairs),
+                words.ANSWERS[measured.decision.answer],
+            )
+        )  # fmt: skip
+    _print_table(table_console(), ("route", "challenger", "started", "state", "pairs", "decision"), rows)
 
 
 @challenge.command()
@@ -231,31 +232,26 @@ def _record(stores: Stores, what: Any, running: Challenge, by: str | None) -> No
 def _show(running: Challenge, measured: ChallengeFigures) -> None:
     console = table_console()
     lines = [words.headline(running, measured), *words.details(running, measured)]
-    console.print("\n".join(visible(line) for line in lines), markup=False, highlight=False)
-    table = Table(box=None, pad_edge=False)
-    for name in ("points", "figure", "limit", "n", "counts"):
-        table.add_column(name)
+    console.print("\n".join(map(visible, lines)), markup=False, highlight=False)
+    rows = []
     for row in words.rows(running, measured):
-        table.add_row(row.name, row.figure, row.limit, figures.number(row.n), row.about)
+        rows.append((row.name, row.figure, row.limit, figures.number(row.n), row.about))
     console.print()
-    console.print(table)
-    console.print()
-    console.print(words.limits(running), markup=False, highlight=False)
-    both = Table(box=None, pad_edge=False)
-    for name in ("", "incumbent asked again", "candidate"):
-        both.add_column(name)
-    for cells in words.sides(measured):
-        both.add_row(*cells)
-    console.print()
-    console.print(both)
+    _print_table(console, ("points", "figure", "limit", "n", "counts"), rows)
+    console.print(f"\n{words.limits(running)}\n", markup=False, highlight=False)
+    _print_table(console, ("", "incumbent asked again", "candidate"), words.sides(measured))
     if measured.segments:
-        parts = Table(box=None, pad_edge=False)
-        for name in ("segment", "share", "worse, points", ""):
-            parts.add_column(name)
-        for cells in words.segment_rows(running, measured):
-            parts.add_row(*map(visible, cells))
         console.print()
-        console.print(parts)
+        heads = ("segment", "share", "worse, points", "")
+        _print_table(console, heads, words.segment_rows(running, measured))
     for line in (*words.judge_lines(measured), words.CONDITION):
-        console.print()
-        console.print(visible(line), markup=False, highlight=False)
+        console.print(f"\n{visible(line)}", markup=False, highlight=False)
+
+
+def _print_table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for name in heads:
+        table.add_column(name)
+    for cells in rows:
+        table.add_row(*map(visible, cells))
+    console.print(table)

@@ -19,7 +19,7 @@ from evenkeel.lab.rows import suggestion
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AGAIN, HOPELESS, UnusableError, advised
 from evenkeel.release.kit.cost import Account, CostEstimate
-from evenkeel.release.kit.journal import open_database
+from evenkeel.release.kit.journal import opened_journal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -160,8 +160,7 @@ def _replies(
     with ExitStack() as stack:
         journal = None
         if options.journal is not None:
-            journal = open_database(options.journal, "--journal")
-            stack.callback(journal.close)
+            journal = stack.enter_context(opened_journal(options.journal, "--journal"))
         judge = address.judge(journal)
         ahead = asyncio.run(_estimate(address, judge, plan))
         if ahead is not None:
