@@ -24,12 +24,13 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from evenkeel.tracing import names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from opentelemetry.context import Context
     from opentelemetry.trace import Tracer
 
     from evenkeel.core.exchange import Exchange, ExchangeSink
+    from evenkeel.stores.counters import Tally
 
 
 PROPAGATOR: Final = TraceContextTextMapPropagator()
@@ -105,14 +106,11 @@ def _derived(exchange_id: str, what: str, size: int) -> int:
 class TracedSink:
     """Passes exchanges on to the queue and reports each as a span."""
 
-    def __init__(
-        self, sink: ExchangeSink, tracer: Tracer, ids: ChosenIds, lost: Callable[[], None] = lambda: None
-    ) -> None:
-        """Wire it. `lost` is called for each span that could not be made."""
+    def __init__(self, sink: ExchangeSink, tracer: Tracer, ids: ChosenIds, tally: Tally) -> None:
         self._sink = sink
         self._tracer = tracer
         self._ids = ids
-        self._lost = lost
+        self._tally = tally
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
         """Report each exchange as a span and pass all on, whether or not the queue takes them."""
@@ -120,7 +118,7 @@ class TracedSink:
             try:
                 self._report(exchange)
             except Exception:  # noqa: BLE001 - named boundary: a span is never worth an exchange; counted
-                self._lost()
+                self._tally.add("spans_dropped", reason="error")
         return self._sink.put(exchanges)
 
     def _report(self, exchange: Exchange) -> None:
