@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from evenkeel.core.approval import ApprovedCell
     from evenkeel.core.cells import CellReport
     from evenkeel.runtime.stores import Stores
-    from evenkeel.stores.verdict_log import LoggedApproval
 
 _SKIPPED_SHOWN = 5
 
@@ -117,9 +116,9 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List approvals, newest first."""
     approvals = stores.verdicts.approvals()[::-1]
     if route is not None:
-        approvals = [logged for logged in approvals if logged.approval.route == route]
+        approvals = [approval for approval in approvals if approval.route == route]
     if as_json:
-        emit([{"offset": logged.offset, **asdict(logged.approval)} for logged in approvals])
+        emit([asdict(approval) for approval in approvals])
     elif approvals:
         click.echo("\n\n".join(map(_said, approvals)))
     else:
@@ -166,8 +165,7 @@ def _table(cells: Sequence[ApprovedCell]) -> str:
     return "\n".join(lines)
 
 
-def _said(logged: LoggedApproval) -> str:
-    approval = logged.approval
+def _said(approval: Approval) -> str:
     at = f"{datetime.fromtimestamp(approval.at, UTC):%Y-%m-%d %H:%M} UTC"
     note = f": {approval.note}" if approval.note else ""
     return f"{approval.id}  {approval.route}  {at}, {approval.by}{note}\n{_table(approval.cells)}"

@@ -17,6 +17,8 @@ from evenkeel.stores.labels import Label
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from evenkeel.core.verdict import Evidence
     from evenkeel.stores.trial_index import Narrow
 
@@ -30,61 +32,28 @@ class LoggedVerdict:
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedApproval:
-    """Approval of baselines and its place among the verdicts of the log."""
-
-    offset: int
-    """Place in the sequence that verdicts share; no verdict has the same offset."""
-    approval: Approval
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedLabel:
-    """Label that a person gave a verdict or withdrew, and its place among the verdicts of the log."""
-
-    offset: int
-    """Place in the log, as for an approval."""
-    label: Label
-    """Label without its texts, which may quote an answer; the fold needs none of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedSighting:
-    """Answer to a reference prompt or round of a judge's panel, and its place among the verdicts."""
-
-    offset: int
-    """Place in the log, as for an approval."""
-    sighting: ReferenceAnswered | PanelRated
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedDecision:
-    """Decision of a person about an incident, and its place among the verdicts of the log."""
-
-    offset: int
-    """Place in the log, as for an approval."""
-    decision: Decision
-
-
-LoggedNote: TypeAlias = LoggedApproval | LoggedLabel | LoggedSighting | LoggedDecision
-"""Entry of the log that is not a verdict."""
-Logged: TypeAlias = LoggedVerdict | LoggedNote
-
 Note: TypeAlias = Approval | Label | Decision | ReferenceAnswered | PanelRated
+"""Entry of the log that is not a verdict."""
 Entry: TypeAlias = Verdict | Note
 """Content of an entry, without its offset."""
 
 
+@dataclass(frozen=True, slots=True)
+class LoggedNote:
+    """Note and its place among the verdicts of the log."""
+
+    offset: int
+    """Place in the sequence that verdicts share; no verdict has the same offset."""
+    note: Note
+    """The note; a label is without its texts, which may quote an answer and which the fold does not need."""
+
+
+Logged: TypeAlias = LoggedVerdict | LoggedNote
+
+
 def logged(offset: int, entry: Entry) -> Logged:
     """Return an entry with its place in a log."""
-    if isinstance(entry, Verdict):
-        return LoggedVerdict(offset, entry)
-    if isinstance(entry, Approval):
-        return LoggedApproval(offset, entry)
-    if isinstance(entry, Decision):
-        return LoggedDecision(offset, entry)
-    return LoggedLabel(offset, entry) if isinstance(entry, Label) else LoggedSighting(offset, entry)
+    return LoggedVerdict(offset, entry) if isinstance(entry, Verdict) else LoggedNote(offset, entry)
 
 
 _LABEL_ID: Final = "label/"
@@ -116,21 +85,22 @@ _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 
 
 def note_to_text(note: Note) -> str:
-    """Return one line that `logged_note` reads; of a label without its texts."""
+    """Return one line that `note_of_text` reads; of a label without its texts."""
     if isinstance(note, Label):
         note = structs.replace(note, note="", explanation="", quality_scores=(), details={})
     return f"{_NAMES[type(note)]} {to_json(note)}"
 
 
-def logged_note(offset: int, written: str) -> LoggedNote:
+def note_of_text(written: str) -> Note:
     """Read what `note_to_text` wrote."""
     name, _, record = written.partition(" ")
-    note = from_json(record, _KINDS[name])
-    if isinstance(note, Approval):
-        return LoggedApproval(offset, note)
-    if isinstance(note, Decision):
-        return LoggedDecision(offset, note)
-    return LoggedLabel(offset, note) if isinstance(note, Label) else LoggedSighting(offset, note)
+    return from_json(record, _KINDS[name])
+
+
+def approvals_in(written: Iterable[str]) -> list[Approval]:
+    """Return the approvals among written notes, in their order."""
+    notes = map(note_of_text, written)
+    return [note for note in notes if isinstance(note, Approval)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +147,7 @@ class VerdictLog(Protocol):
         """Return up to `limit` entries of any kind after `offset` (0 = from the start), in log order."""
         ...
 
-    def approvals(self) -> list[LoggedApproval]:
+    def approvals(self) -> list[Approval]:
         """Return every approval, in log order. They are never dropped."""
         ...
 

@@ -47,9 +47,9 @@ def test_a_route_is_approved_and_the_monitor_takes_it_up(database):
     assert done.exit_code == 0, done.output
     assert "25.0%" in done.output
     assert "too few trials since the last change, left as they are: a.b" in done.output
-    (entry,) = SqliteVerdictLog(database).approvals()
-    assert (entry.approval.by, entry.approval.note) == ("ann", "as agreed")
-    assert f"approved as {entry.approval.id}" in done.output
+    (approved,) = SqliteVerdictLog(database).approvals()
+    assert (approved.by, approved.note) == ("ann", "as agreed")
+    assert f"approved as {approved.id}" in done.output
     monitor = Monitor(SqliteVerdictLog(database), SqliteMonitorStore(database))
     assert monitor.step() == 1
     drift = {report.key.perturbation: report.detection.drift for report in monitor.reports()}
@@ -60,7 +60,7 @@ def test_a_route_is_approved_and_the_monitor_takes_it_up(database):
     listed = run(database, "list")
     assert "as agreed" in listed.output
     (row,) = json.loads(run(database, "list", "--json").output)
-    assert (row["offset"], row["cells"][0]["n"]) == (entry.offset, 40)
+    assert (row["id"], row["cells"][0]["n"]) == (approved.id, 40)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.approval import Approval
 from evenkeel.stores.trial_index import ANYTHING
-from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict, Stretch
+from evenkeel.stores.verdict_log import LoggedVerdict, Stretch
 from tests.monitor.notify.scene import incidents_of
 
 if TYPE_CHECKING:
@@ -33,11 +33,9 @@ class MemoryLog:
         self.notes.append(note)
         return True
 
-    def approvals(self) -> list[LoggedApproval]:
+    def approvals(self) -> list[Approval]:
         """All, in order."""
-        return [
-            LoggedApproval(place, one) for place, one in enumerate(self.notes) if isinstance(one, Approval)
-        ]
+        return [note for note in self.notes if isinstance(note, Approval)]
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
         """Store once by id."""

@@ -6,7 +6,7 @@ import random
 from typing import TYPE_CHECKING
 
 from evenkeel.core.sightings import ReferenceAnswered
-from evenkeel.stores.verdict_log import LoggedSighting, LoggedVerdict
+from evenkeel.stores.verdict_log import LoggedNote, LoggedVerdict
 from tests.kit.records import altered
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def sightings(count: int, seed: int) -> list[ReferenceAnswered]:
     return found
 
 
-def logged(found: list[ReferenceAnswered]) -> list[LoggedSighting]:
+def logged(found: list[ReferenceAnswered]) -> list[LoggedNote]:
     """A log of them alone."""
-    return [LoggedSighting(place, one) for place, one in enumerate(found, 1)]
+    return [LoggedNote(place, one) for place, one in enumerate(found, 1)]
 
 
 def interleaved(verdicts: list[LoggedVerdict], found: list[ReferenceAnswered]) -> list[Logged]:
@@ -52,6 +52,6 @@ def interleaved(verdicts: list[LoggedVerdict], found: list[ReferenceAnswered]) -
     for place, one in enumerate(verdicts):
         log.append(LoggedVerdict(len(log) + 1, one.verdict))
         if waiting and place % every == 0:
-            log.append(LoggedSighting(len(log) + 1, waiting.pop(0)))
-    log += [LoggedSighting(len(log) + number, one) for number, one in enumerate(waiting, 1)]
+            log.append(LoggedNote(len(log) + 1, waiting.pop(0)))
+    log += [LoggedNote(len(log) + number, one) for number, one in enumerate(waiting, 1)]
     return log

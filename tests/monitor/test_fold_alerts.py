@@ -16,7 +16,7 @@ from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import summary
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict
+from evenkeel.stores.verdict_log import LoggedNote, LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -36,7 +36,7 @@ def trials(count: int, every: int, **changed: object) -> list[Verdict]:
 def log_of(*entries):
     """Verdicts and approvals with places, ids and exchanges of their own."""
     return [
-        LoggedApproval(place, one)
+        LoggedNote(place, one)
         if isinstance(one, Approval)
         else LoggedVerdict(place, altered(one, id=f"v{place}", exchange_id=f"e{place}"))
         for place, one in enumerate(entries, 1)
@@ -224,14 +224,14 @@ def test_an_approval_stands_among_the_verdicts_in_the_order_of_the_log(log):
     log.append(altered(VERDICT, id="v3"), None)
     assert log.note(approval(at=78.0))
     entries = log.entries_after(0, 10)
-    assert [one.verdict.id if isinstance(one, LoggedVerdict) else one.approval.at for one in entries] == [
+    assert [one.verdict.id if isinstance(one, LoggedVerdict) else one.note.at for one in entries] == [
         *("v1", "v2", 77.0, "v3", 78.0)
     ]
     assert sorted({one.offset for one in entries}) == [one.offset for one in entries]
     assert log.entries_after(entries[1].offset, 2) == entries[2:4]
     assert log.entries_after(entries[2].offset, 1) == entries[3:4]
     assert log.entries_after(entries[4].offset, 10) == []
-    assert log.approvals() == [entries[2], entries[4]]
+    assert log.approvals() == [entries[2].note, entries[4].note]
     assert [one.verdict.id for one in log.read_after(0, 10)] == ["v1", "v2", "v3"]
     assert [one.id for one in log.latest(10)] == ["v3", "v2", "v1"]
 

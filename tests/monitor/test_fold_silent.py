@@ -10,7 +10,7 @@ from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.fold.silent import DAY_S, MOST_MODELS
 from evenkeel.monitor.incidents import cases_of
 from evenkeel.monitor.notify import summary
-from evenkeel.stores.verdict_log import LoggedSighting, LoggedVerdict
+from evenkeel.stores.verdict_log import LoggedNote, LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.changes.silent_evidence import references
 from tests.monitor.planted_sightings import MINUTE_S, NOON, answered, logged, sightings
@@ -47,7 +47,7 @@ class Fold:
         """Apply sightings at the end of the log; returns the events they gave rise to."""
         found = []
         for one in sightings:
-            found += self.state.apply(LoggedSighting(self.state.offset + 1, one)).events
+            found += self.state.apply(LoggedNote(self.state.offset + 1, one)).events
         self.events += found
         return found
 

@@ -17,7 +17,7 @@ from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from evenkeel.stores.verdict_log import LoggedSighting
+from evenkeel.stores.verdict_log import LoggedNote
 from tests.stores.examples import verdict
 
 DAY_S = 86_400.0
@@ -70,7 +70,7 @@ class Asking:
 
     def noted(self):
         entries = self.log.entries_after(0, 10_000)
-        found = [entry.sighting for entry in entries if isinstance(entry, LoggedSighting)]
+        found = [entry.note for entry in entries if isinstance(entry, LoggedNote)]
         assert all(isinstance(sighting, PanelRated) for sighting in found)
         return found
 

@@ -76,9 +76,9 @@ def test_verdicts_evidence_and_notes_round_trip(backend, opened, said):
         assert log.note(note)
         assert not log.note(note)
     _, *noted = again.entries_after(0, 9)
-    assert noted[0].sighting == seen
-    assert noted[1].label.verdict_id == kept.id
-    assert noted[2].approval == approval
+    assert noted[0].note == seen
+    assert noted[1].note.verdict_id == kept.id
+    assert noted[2].note == approval
 
 
 def test_labels_goldens_references_archive_and_audit_log_round_trip(backend, opened, said):

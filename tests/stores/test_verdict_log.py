@@ -16,10 +16,7 @@ from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.trial_index import ANYTHING, Narrow
 from evenkeel.stores.verdict_log import (
-    LoggedDecision,
-    LoggedLabel,
-    LoggedSighting,
-    LoggedVerdict,
+    LoggedNote,
 )
 from tests.kit.records import altered
 from tests.stores.examples import EVIDENCE, fill, verdict
@@ -70,27 +67,27 @@ WITHOUT_TEXTS = altered(LABEL, note="", quality_scores=(), details={})
 
 
 @pytest.mark.parametrize(
-    ("note", "entry"),
+    ("note", "stored"),
     [
-        (LABEL, LoggedLabel(2, WITHOUT_TEXTS)),
+        (LABEL, WITHOUT_TEXTS),
         (
             altered(LABEL, version=2, withdrawn_at=6.0),
-            LoggedLabel(2, altered(WITHOUT_TEXTS, version=2, withdrawn_at=6.0)),
+            altered(WITHOUT_TEXTS, version=2, withdrawn_at=6.0),
         ),
-        (SEEN, LoggedSighting(2, SEEN)),
-        (ASKED, LoggedSighting(2, ASKED)),
-        (DECISION, LoggedDecision(2, DECISION)),
+        (SEEN, SEEN),
+        (ASKED, ASKED),
+        (DECISION, DECISION),
     ],
     ids=["label", "withdrawn label", "sighting", "asked", "decision"],
 )
-def test_a_note_is_an_entry_once_between_the_verdicts(log, note, entry):
+def test_a_note_is_an_entry_once_between_the_verdicts(log, note, stored):
     """A label without its texts, all else as it went in; who reads verdicts or approvals sees none of it."""
     log.append(verdict(1), EVIDENCE)
     assert log.note(note)
     assert not log.note(note)
     log.append(verdict(2), None)
-    assert log.entries_after(0, 10)[1] == entry
-    assert log.entries_after(1, 1) == [entry]
+    assert log.entries_after(0, 10)[1] == LoggedNote(2, stored)
+    assert log.entries_after(1, 1) == [LoggedNote(2, stored)]
     assert log.approvals() == []
     assert [row.verdict for row in log.read_after(0, 10)] == [verdict(1), verdict(2)]
 
@@ -112,8 +109,8 @@ def test_the_oldest_verdicts_go_first_and_are_counted(backend):
         assert log.evidence(verdict(first - 1).id) is None
     assert log.of_exchange(f"e{first - 1}") == []
     assert log.evidence(verdict(first).id) == EVIDENCE
-    kinds = [type(entry) for entry in log.entries_after(0, 5000) if not isinstance(entry, LoggedVerdict)]
-    assert kinds == [LoggedLabel, LoggedSighting]
+    notes = [entry.note for entry in log.entries_after(0, 5000) if isinstance(entry, LoggedNote)]
+    assert notes == [WITHOUT_TEXTS, ASKED]
 
 
 def test_old_evidence_is_pruned_and_the_verdict_kept(log):

@@ -38,7 +38,7 @@ from evenkeel.core.verdict import (
     Stage,
     Verdict,
 )
-from evenkeel.stores.verdict_log import LoggedApproval, LoggedDecision, LoggedLabel, LoggedSighting
+from evenkeel.stores.verdict_log import LoggedNote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -135,14 +135,7 @@ def read_store(log: VerdictLog) -> Iterator[Entry]:
     after = 0
     while entries := log.entries_after(after, _BATCH):
         for entry in entries:
-            if isinstance(entry, LoggedApproval):
-                yield entry.approval
-            elif isinstance(entry, LoggedDecision):
-                yield entry.decision
-            elif isinstance(entry, LoggedSighting):
-                yield entry.sighting
-            else:
-                yield entry.label if isinstance(entry, LoggedLabel) else entry.verdict
+            yield entry.note if isinstance(entry, LoggedNote) else entry.verdict
         after = entries[-1].offset
 
 

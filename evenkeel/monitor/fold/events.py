@@ -6,13 +6,15 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from evenkeel.core.approval import Approval
 from evenkeel.monitor.changes import kinds
 from evenkeel.stores.monitor_state import AlertEvent, AlertFacts, TrendPoint
-from evenkeel.stores.verdict_log import LoggedApproval
+from evenkeel.stores.verdict_log import LoggedNote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from evenkeel.core.incidents import Decision
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.changes.silent import Closed
     from evenkeel.monitor.detect import AlertChange, Baseline, DriftChange
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.monitor.incidents import Incident
     from evenkeel.monitor.incidents.book import IncidentCause
-    from evenkeel.stores.verdict_log import LoggedDecision, LoggedVerdict
+    from evenkeel.stores.verdict_log import Logged, LoggedVerdict
 
 
 class TrendRow(NamedTuple):
@@ -116,11 +118,11 @@ def cell_left(
     return replace(_event(cell, logged, settings, "resolved", what), reason=reason, facts=facts)
 
 
-def drift_approved(cell: Cell, logged: LoggedApproval, settings: MonitorSettings) -> AlertEvent:
+def drift_approved(cell: Cell, approval: Approval, offset: int, settings: MonitorSettings) -> AlertEvent:
     """Return the event of a drift that ended because another baseline was approved."""
     assert cell.drift.baseline is not None
-    event = _event(cell, logged, settings, "resolved", "drift")
-    return replace(event, reason="approved", by=logged.approval.by, facts=_baseline(cell.drift.baseline))
+    event = _event(cell, LoggedNote(offset, approval), settings, "resolved", "drift")
+    return replace(event, reason="approved", by=approval.by, facts=_baseline(cell.drift.baseline))
 
 
 def cells_dropped(
@@ -138,15 +140,16 @@ def cells_dropped(
 
 def _event(
     cell: Cell,
-    logged: LoggedVerdict | LoggedApproval,
+    logged: Logged,
     settings: MonitorSettings,
     kind: str,
     what: str = "excess",
     direction: str = "",
     run_trials: int = 0,
 ) -> AlertEvent:
-    if isinstance(logged, LoggedApproval):
-        cause, at, verdict, trace_id = logged.approval.id, logged.approval.at, "", ""
+    if isinstance(logged, LoggedNote):
+        assert isinstance(logged.note, Approval)
+        cause, at, verdict, trace_id = logged.note.id, logged.note.at, "", ""
     else:
         verdict, at, trace_id = logged.verdict.id, logged.verdict.scored_at, logged.verdict.trace_id
         cause = verdict
@@ -211,12 +214,11 @@ def change_closed(
     )
 
 
-def decided(incident: Incident, logged: LoggedDecision) -> AlertEvent:
+def decided(incident: Incident, decision: Decision, offset: int) -> AlertEvent:
     """Return the event for a person's decision about an incident."""
-    decision = logged.decision
     acknowledged = decision.decided == "acknowledged"
     return replace(
-        _incident_event(incident, decision.at, logged.offset),
+        _incident_event(incident, decision.at, offset),
         id=_named("incident", decision.id),
         kind="acknowledged" if acknowledged else "closed",
         note=decision.note,

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from evenkeel.core.approval import Approval
 from evenkeel.core.cells import CellKey, CellReport, ChangeMark, RollupReport, RouteChanges
+from evenkeel.core.incidents import Decision
 from evenkeel.core.panel import PanelRated
 from evenkeel.core.records import from_plain
 from evenkeel.core.together import together_count
@@ -43,12 +45,14 @@ from evenkeel.monitor.fold.rollups import ExchangeRollup, OpenExchange, Rollup, 
 from evenkeel.monitor.fold.silent import ModelTests, SilentChanges
 from evenkeel.monitor.incidents.book import IncidentBook
 from evenkeel.monitor.noise import JudgeCounts, Judges
+from evenkeel.stores.labels import Label
 from evenkeel.stores.monitor_state import IncidentRow
-from evenkeel.stores.verdict_log import LoggedApproval, LoggedDecision, LoggedLabel, LoggedSighting
+from evenkeel.stores.verdict_log import LoggedNote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evenkeel.core.sightings import ReferenceAnswered
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.changes.record import ChangeTally
@@ -188,18 +192,18 @@ class MonitorState:
         return placed
 
     def _applied(self, logged: Logged) -> FoldOutcome:
-        if isinstance(logged, LoggedApproval):
-            return FoldOutcome(self._approved(logged), [])
-        if isinstance(logged, LoggedDecision):
-            incident = self._incidents.find(logged.decision.incident)
-            return FoldOutcome([] if incident is None else [decided(incident, logged)], [])
-        if isinstance(logged, LoggedLabel):
-            return FoldOutcome(
-                [], []
-            )  # labels say how good the judge is; no figure of a cell depends on them
-        if isinstance(logged, LoggedSighting):
-            return FoldOutcome(self._sighted(logged), [])
-        return self._scored(logged)
+        if not isinstance(logged, LoggedNote):
+            return self._scored(logged)
+        note, offset = logged.note, logged.offset
+        if isinstance(note, Approval):
+            return FoldOutcome(self._approved(note, offset), [])
+        if isinstance(note, Decision):
+            incident = self._incidents.find(note.incident)
+            return FoldOutcome([] if incident is None else [decided(incident, note, offset)], [])
+        if isinstance(note, Label):
+            # Labels say how good the judge is; no figure of a cell depends on them.
+            return FoldOutcome([], [])
+        return FoldOutcome(self._sighted(note, offset), [])
 
     def _scored(self, logged: LoggedVerdict) -> FoldOutcome:
         verdict = logged.verdict
@@ -241,18 +245,17 @@ class MonitorState:
             trend = [TrendRow(*cell.key.parts, point)]
         return FoldOutcome(events, trend)
 
-    def _sighted(self, logged: LoggedSighting) -> list[AlertEvent]:
-        sighting = logged.sighting
+    def _sighted(self, sighting: ReferenceAnswered | PanelRated, offset: int) -> list[AlertEvent]:
         now = self._seen_clock.add(sighting.at)
         watch, dropped = self._watch(sighting.route), self._silent.dropped
         if isinstance(sighting, PanelRated):
-            changed = watch.note_panel(sighting, logged.offset)
+            changed = watch.note_panel(sighting, offset)
             if changed is not None:
                 self.mark_change(sighting.route, changed)
             return []
         events = [
-            *self._silent.expire(logged.offset, now),
-            *self._silent.observe(sighting, logged.offset, now),
+            *self._silent.expire(offset, now),
+            *self._silent.observe(sighting, offset, now),
         ]
         if self._silent.dropped > dropped:
             self._stored = False  # the store has a part of what is gone
@@ -281,15 +284,15 @@ class MonitorState:
             self.mark_change(cell.key.route, mark)
         return drift_event(cell, drifted, logged, self.settings)
 
-    def _approved(self, logged: LoggedApproval) -> list[AlertEvent]:
+    def _approved(self, approval: Approval, offset: int) -> list[AlertEvent]:
         """Compare the cells with the approved baselines from now on.
 
         Also those without a verdict: the log may no longer have what came before.
         """
         events = []
-        route = logged.approval.route
+        route = approval.route
         models = self._places(route)
-        for approved in logged.approval.cells:
+        for approved in approval.cells:
             if not models.admit(approved.model, NEEDED):
                 continue
             cell = self._cell(route, approved.model, approved.perturbation)
@@ -298,7 +301,7 @@ class MonitorState:
             self._note_alerts(cell)
             cell.touch()
             if drifting:
-                events.append(drift_approved(cell, logged, self.settings))
+                events.append(drift_approved(cell, approval, offset, self.settings))
         return events
 
     def _places(self, route: str) -> RouteModels:

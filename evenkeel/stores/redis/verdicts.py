@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.stores.payloads import pack_evidence, pack_verdict, storable, unpack_evidence, unpack_verdict
 from evenkeel.stores.redis.connection import Script, text
 from evenkeel.stores.trial_index import ANYTHING
 from evenkeel.stores.verdict_log import (
-    LoggedApproval,
+    LoggedNote,
     LoggedVerdict,
     Stretch,
+    approvals_in,
     is_kept,
-    logged_note,
     note_id,
+    note_of_text,
     note_to_text,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from evenkeel.core.approval import Approval
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.stores.redis.connection import RedisStore
     from evenkeel.stores.trial_index import Narrow
-    from evenkeel.stores.verdict_log import Logged, LoggedNote, Note
+    from evenkeel.stores.verdict_log import Logged, Note
 
 _VERDICTS_KEPT: Final = 500_000
 _EVIDENCE_KEPT: Final = 20_000
@@ -113,7 +113,9 @@ class RedisVerdictLog:
         for entry_id, body in zip(read[::2], read[1::2], strict=True):
             entries.append(self._logged(entry_id, body))
         for notes in noted:
-            entries += _notes(zip(notes[::2], notes[1::2], strict=True))
+            for body, place in zip(notes[::2], notes[1::2], strict=True):
+                # Redis gives the scores of a sorted set as floats.
+                entries.append(LoggedNote(int(float(place)), note_of_text(text(body))))
         # Notes and verdicts share one sequence; without notes the verdicts are in order already.
         if any(noted):
             entries.sort(key=lambda entry: entry.offset)
@@ -122,14 +124,9 @@ class RedisVerdictLog:
             self._store.await_replicas()
         return entries[:limit]
 
-    def approvals(self) -> list[LoggedApproval]:
+    def approvals(self) -> list[Approval]:
         """Return every approval, in log order."""
-        notes = _notes(self._store.client.zrange(self._notes, 0, -1, withscores=True))
-        approvals: list[LoggedApproval] = []
-        for note in notes:
-            if isinstance(note, LoggedApproval):
-                approvals.append(note)
-        return approvals
+        return approvals_in(map(text, self._store.client.zrange(self._notes, 0, -1)))
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
         """Return the verdicts that `narrow` admits among the `limit` before `offset`, newest first."""
@@ -216,10 +213,3 @@ class RedisVerdictLog:
 
     def _verdict(self, body: bytes) -> Verdict:
         return unpack_verdict(body.decode(), self._store.seal)
-
-
-def _notes(rows: Iterable[tuple[Any, Any]]) -> list[LoggedNote]:
-    notes: list[LoggedNote] = []
-    for body, number in rows:
-        notes.append(logged_note(int(float(number)), text(body)))
-    return notes

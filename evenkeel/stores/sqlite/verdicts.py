@@ -16,12 +16,13 @@ from evenkeel.stores.payloads import (
 )
 from evenkeel.stores.trial_index import ANYTHING, COLUMNS, Narrow
 from evenkeel.stores.verdict_log import (
-    LoggedApproval,
+    LoggedNote,
     LoggedVerdict,
     Stretch,
+    approvals_in,
     is_kept,
-    logged_note,
     note_id,
+    note_of_text,
     note_to_text,
 )
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterator
 
+    from evenkeel.core.approval import Approval
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.stores.sqlite.database import Database
     from evenkeel.stores.trial_index import Value
@@ -243,20 +245,16 @@ class SqliteVerdictLog:
         )
         entries: list[Logged] = []
         for entry_offset, noted, body in rows:
-            entries.append(
-                logged_note(entry_offset, body) if noted else LoggedVerdict(entry_offset, self._verdict(body))
-            )
+            if noted:
+                entries.append(LoggedNote(entry_offset, note_of_text(body)))
+            else:
+                entries.append(LoggedVerdict(entry_offset, self._verdict(body)))
         return entries
 
-    def approvals(self) -> list[LoggedApproval]:
+    def approvals(self) -> list[Approval]:
         """Return every approval, in log order."""
-        rows = self._database.rows("SELECT offset, body FROM approvals ORDER BY offset")
-        notes = (logged_note(offset, body) for offset, body in rows)
-        approvals: list[LoggedApproval] = []
-        for note in notes:
-            if isinstance(note, LoggedApproval):
-                approvals.append(note)
-        return approvals
+        rows = self._database.rows("SELECT body FROM approvals ORDER BY offset")
+        return approvals_in(body for (body,) in rows)
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
         """Return up to `limit` verdicts before `offset` that `narrow` admits, newest first."""

@@ -25,7 +25,7 @@ from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from evenkeel.stores.verdict_log import LoggedSighting
+from evenkeel.stores.verdict_log import LoggedNote
 from tests.kit.records import altered
 from tests.stores.examples import verdict
 
@@ -107,9 +107,9 @@ class Asking:
     def noted(self):
         entries = self.log.entries_after(0, 10_000)
         return [
-            one.sighting
+            one.note
             for one in entries
-            if isinstance(one, LoggedSighting) and isinstance(one.sighting, ReferenceAnswered)
+            if isinstance(one, LoggedNote) and isinstance(one.note, ReferenceAnswered)
         ]
 
 

@@ -29,7 +29,7 @@ from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from evenkeel.stores.verdict_log import LoggedSighting
+from evenkeel.stores.verdict_log import LoggedNote
 from tests.stores.examples import exchange
 
 JSON = {"content-type": "application/json"}
@@ -129,7 +129,7 @@ class Canary:
             self.now += 1000.0
             made += asyncio.run(self.asker.step())
         entries = self.log.entries_after(0, 10_000)
-        return [one.sighting for one in entries if isinstance(one, LoggedSighting)]
+        return [one.note for one in entries if isinstance(one, LoggedNote)]
 
 
 def _answer(vector):
