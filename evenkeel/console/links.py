@@ -59,11 +59,6 @@ def route_link(route: str) -> str:
     return f"/routes/{path_part(route)}"
 
 
-def dead_letter_link(exchange_id: str) -> str:
-    """Address of the page of an exchange that was given up."""
-    return f"/pipeline/dead/{path_part(exchange_id)}"
-
-
 def runbook_link(name: str) -> str:
     """Address of the runbook of an alert."""
     return f"/docs/runbooks/{path_part(name)}"

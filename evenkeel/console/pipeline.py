@@ -6,10 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from litestar import Response, get
-from litestar.exceptions import NotFoundException
-
-from evenkeel.console.rendering import Page, PathText, live_handlers
+from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.spend import total_meters
 from evenkeel.core import figures, rewordings
 from evenkeel.core.endpoint import EMBEDDINGS
@@ -188,8 +185,6 @@ def _lag(view: PipelineView) -> str:
 
 
 DEAD_SHOWN: Final = 50
-DEAD_IN_FILE: Final = 1000
-_BODY_CHARS: Final = 20_000
 
 _UNKNOWN_RESPONSE: Final = "previous_response_unknown"
 _DROPPED: Final = {
@@ -319,28 +314,5 @@ def not_replayed(flows: Iterable[RouteFlow], reports: Iterable[CellReport]) -> l
 
 
 def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """Handlers of `/pipeline` with its live part, and `/pipeline/dead/{id}`."""
-    handlers = live_handlers("/pipeline", "_pipeline.html", lambda _: pipeline_page(sources), renderer)
-
-    # The path type also takes ids that hold a slash.
-    @get("/pipeline/dead/{exchange_id:path}", sync_to_thread=True, needs="viewer")
-    def dead(exchange_id: PathText) -> Response[bytes]:
-        name = exchange_id.removeprefix("/")
-        exchange = sources.dead_exchange(name)
-        if exchange is None:
-            raise NotFoundException(detail="There is no dead letter of this id, or it is no longer kept.")
-        reasons = {}
-        for letter in sources.dead_letters(DEAD_IN_FILE):
-            reasons[letter.exchange_id] = letter.reason
-        return renderer.response(
-            "dead_letter.html", id=name, exchange=exchange, reason=reasons.get(name, ""), cut=_cut
-        )
-
-    return [*handlers, dead]
-
-
-def _cut(body: bytes) -> str:
-    text = body.decode("utf-8", "replace")
-    if len(text) <= _BODY_CHARS:
-        return text
-    return f"{text[:_BODY_CHARS]}… ({len(text) - _BODY_CHARS:,} more characters)"
+    """Handlers of `/pipeline` and its live part."""
+    return live_handlers("/pipeline", "_pipeline.html", lambda _: pipeline_page(sources), renderer)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.budget import Budget, CostTracker
     from evenkeel.core.cells import CellReport, RollupReport, RouteChanges
-    from evenkeel.core.exchange import DeadLetter, Exchange
+    from evenkeel.core.exchange import DeadLetter
     from evenkeel.core.verdict import Scorer
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.fold import MonitorSettings, SilentReport
@@ -201,8 +201,6 @@ class ConsoleSources:
     """Budgets of routes that have limits of their own."""
     dead_letters: Callable[[int], Sequence[DeadLetter]] = lambda _: ()
     """Returns the newest exchanges that were given up, at most this many."""
-    dead_exchange: Callable[[str], Exchange | None] = lambda _: None
-    """Returns an exchange that was given up, with its bodies decoded; None if it is no longer stored."""
     judge: JudgeSetup | None = None
     """Settings of the judge; None without a judge."""
     thresholds: MonitorSettings | None = None

@@ -135,15 +135,11 @@ class ExchangeQueue(ExchangeSink, Protocol):
         ...
 
     def bury(self, exchange_id: str, reason: str) -> None:
-        """Move an exchange to the dead letters, with the reason."""
+        """Move an exchange to the dead letters, with the reason and without its bodies."""
         ...
 
     def dead_letters(self, limit: int) -> list[DeadLetter]:
         """Return the newest dead letters, newest first."""
-        ...
-
-    def dead_exchange(self, exchange_id: str) -> Exchange | None:
-        """Return the exchange of a dead letter; None if it is no longer stored or cannot be read."""
         ...
 
     def lag(self) -> Lag:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from evenkeel.console import JudgeSetup, PipelineView, RouteSetup
-from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.monitor.export.snapshots import coverage
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import RECHECK_SHARE, SWAP_SHARE
@@ -25,14 +24,12 @@ from evenkeel.stores.counters import RouteFlow, UntriedPerturbation, gauges, mer
 if TYPE_CHECKING:
     from evenkeel.console import ConsoleSources
     from evenkeel.core.budget import CostTracker
-    from evenkeel.core.exchange import Exchange, ExchangeQueue
+    from evenkeel.core.exchange import ExchangeQueue
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import CounterStore, Snapshot
 
 
 log = logging.getLogger("evenkeel")
-# Largest decoded body in bytes that is shown.
-_SHOWN_BYTES: Final = 1 << 20
 
 
 def with_operations(
@@ -45,22 +42,9 @@ def with_operations(
         ledger=ledger,
         budgets=budgets(settings).routes,
         dead_letters=queue.dead_letters,
-        dead_exchange=partial(dead_exchange, queue),
         setup=route_setups(settings),
         judge=judge_setup(settings),
         settings=partial(settings_in_effect, settings),
-    )
-
-
-def dead_exchange(queue: ExchangeQueue, exchange_id: str) -> Exchange | None:
-    """Return what is stored of an exchange that was given up, with its bodies decoded where possible."""
-    exchange = queue.dead_exchange(exchange_id)
-    if exchange is None:
-        return None
-    return replace(
-        exchange,
-        request_body=_readable(exchange.request_body, exchange.request_headers),
-        response_body=_readable(exchange.response_body, exchange.response_headers),
     )
 
 
@@ -92,13 +76,6 @@ def judge_setup(settings: Settings) -> JudgeSetup | None:
         swap_share=SWAP_SHARE,
         recheck_share=RECHECK_SHARE,
     )
-
-
-def _readable(body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
-    try:
-        return decode_body(dict(headers), body, _SHOWN_BYTES)
-    except UnreadableBody as error:
-        return f"({error.detail}; {len(body):,} bytes as sent)".encode()
 
 
 class Pipeline:

@@ -111,16 +111,6 @@ def _opened(exchange_id: str, payload: bytes, seal: Seal) -> Exchange:
     return exchange
 
 
-def dead_body(exchange_id: str, payload: bytes, seal: Seal) -> Exchange | None:
-    """Return the exchange of a dead letter; None if its bodies were dropped or cannot be read."""
-    if not payload:
-        return None
-    try:
-        return _opened(exchange_id, payload, seal)
-    except (SealError, zlib.error, struct.error, ValueError, TypeError, KeyError, RecursionError):
-        return None
-
-
 def check_readable(newest: bytes | None, seal: Seal) -> None:
     """Raise SealError if the newest exchange of a queue cannot be decrypted: others would fail too."""
     if newest is not None:

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.service("chromium")
 _DEEP_PAGES = (
     "/incidents/c-7",
     "/routes/case-summaries",
-    "/pipeline/dead/0000000000000001",
     "/changes/c-7",
     "/changes/s-1",
     "/trials?outcome=worse&since=2026-08-12T10:00&text=printer",
@@ -242,6 +241,3 @@ def _walk(chromium, address, scene, faults):
     page.get_by_role("link", name="answers became fragile").first.click()
     page.get_by_role("link", name="The runbook in full").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Evenkeel")
-    page.goto(f"{address}/pipeline")
-    page.get_by_role("link", name="0000000000000001").click()
-    expect(page.get_by_text("not JSON <b>at all</b>")).to_be_visible()

@@ -38,13 +38,11 @@ from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from evenkeel.stores.references import AskedToday, KeptAnswer, Reference, ReferenceStore
 from tests.kit.cells import with_figures
 from tests.kit.records import altered
-from tests.stores.examples import exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenkeel.console import ConsoleSources
-    from evenkeel.core.exchange import Exchange
     from evenkeel.stores.changes import Move
     from evenkeel.stores.documents import Documents
 
@@ -165,7 +163,6 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
             DeadLetter(f"{number:016x}", "too_many_attempts" if number else "expired", now - 500 * number)
             for number in range(3)
         ][:limit],
-        dead_exchange=lambda name: _dead(now) if name == "0000000000000001" else None,
         judge=JudgeSetup("referee-2", "https://api.example/v1", 0.5, 0.02),
         thresholds=MonitorSettings(),
         settings=lambda: settings_in_effect(settings),
@@ -333,13 +330,3 @@ def _points(rng: random.Random, now: float, level: float) -> list[TrendPoint]:
             )
         )
     return found
-
-
-def _dead(now: float) -> Exchange:
-    return exchange(
-        1,
-        route="chat",
-        received_at=now - 900,
-        request_body=b'{"messages": [{"role": "user", "content": "How long is the delivery?"}]}',
-        response_body=b"not JSON <b>at all</b>",
-    )

@@ -496,7 +496,7 @@ def payload_on(queue):
     """What is stored of the one exchange."""
     if isinstance(queue, SqliteExchangeQueue):
         return queue._database.connection().execute("SELECT payload FROM exchanges").fetchone()[0]
-    return queue._store.client.get(f"{queue._prefixes[0]}{EXCHANGE.id}")
+    return queue._store.client.get(f"{queue._prefix}{EXCHANGE.id}")
 
 
 def test_an_exchange_is_compressed_and_then_encrypted(queue_with):
@@ -554,7 +554,7 @@ def test_a_damaged_body_does_not_hold_up_the_others(queue_with, tmp_path):
         with queue._database.write() as connection:
             connection.execute("UPDATE exchanges SET payload = x'7a00'")
     else:
-        queue._store.client.set(f"{queue._prefixes[0]}{EXCHANGE.id}", b"z\x00")
+        queue._store.client.set(f"{queue._prefix}{EXCHANGE.id}", b"z\x00")
     assert worked_through(queue).value("exchanges_dead", reason="damaged") == 1
     assert queue.lag().dead == 1
 
@@ -576,18 +576,3 @@ def test_bodies_in_the_file_are_forgotten_in_time(on_sqlite, tmp_path):
     queue.release([lease.exchange.id for lease in (first, *others)])
     queue.acknowledge([lease.exchange.id for lease in others])
     assert worked_through(queue).value("exchanges_dead", reason="expired") == 1
-
-
-def test_dead_letters_in_the_file_lose_their_bodies_in_time(on_sqlite, tmp_path):
-    """What is left is the id and the reason."""
-    queue = on_sqlite.queue(kept_s=3600.0)
-    queue.put([EXCHANGE])
-    queue.bury(EXCHANGE.id, "not_json")
-    rows = "SELECT id, reason, length(payload) > 0 FROM dead_exchanges"
-    on_sqlite.clock.now += 3599.0
-    queue.reserve(5, 10.0)
-    connection = queue._database.connection()
-    assert connection.execute(rows).fetchall() == [(EXCHANGE.id, "not_json", 1)]
-    on_sqlite.clock.now += 61.0
-    queue.reserve(5, 10.0)
-    assert connection.execute(rows).fetchall() == [(EXCHANGE.id, "not_json", 0)]

@@ -130,7 +130,7 @@ def test_leases_of_a_killed_process_are_recovered(backend, queue, clock):
     assert [lease.attempt for lease in queue.reserve(10, 60)] == [2] * 4
 
 
-def test_dead_letters_leave_the_queue_and_keep_their_bodies(queue, clock):
+def test_dead_letters_leave_the_queue(queue, clock):
     """Listed newest first with reason and time, at most as many as asked for; never delivered again."""
     queue.put([exchange(number) for number in range(3)])
     queue.reserve(3, 60)
@@ -141,8 +141,6 @@ def test_dead_letters_leave_the_queue_and_keep_their_bodies(queue, clock):
         (exchange(2).id, "expired", 1000.0),
         (exchange(1).id, "too_many_attempts", 1000.0),
     ]
-    assert queue.dead_exchange(letters[1].exchange_id) == exchange(1)
-    assert queue.dead_exchange("nothing of this id") is None
     clock.now += 100
     assert queue.reserve(1, 60) == []
     assert (queue.lag().dead, queue.lag().leased) == (3, 0)
@@ -177,23 +175,22 @@ def test_an_exchange_whose_time_is_over_is_a_dead_letter(store):
 
 
 def test_bodies_have_a_time_to_live(store):
-    """The server forgets them itself, those of dead letters too."""
+    """The server forgets them itself; those of a dead letter go at once."""
     queue = queue_on(store, kept_s=100)
     queue.put([exchange(1), exchange(2)])
     queue.bury(exchange(2).id, "not_json")
-    for name in (f"payload:{exchange(1).id}", f"dead-payload:{exchange(2).id}"):
-        assert 0 < store.client.pttl(store.key("main", name)) <= 100_000
+    assert 0 < store.client.pttl(store.key("main", f"payload:{exchange(1).id}")) <= 100_000
+    assert not store.client.exists(store.key("main", f"payload:{exchange(2).id}"))
 
 
 def test_dead_letters_are_bounded_and_counted(store):
-    """The oldest go first, with their bodies."""
+    """The oldest go first."""
     queue = queue_on(store, dead_kept=3)
     queue.put([exchange(number) for number in range(5)])
     for number in range(5):
         queue.bury(exchange(number).id, f"reason_{number}")
     assert [letter.reason for letter in queue.dead_letters(10)] == ["reason_4", "reason_3", "reason_2"]
     assert queue.figures()["dead_dropped"] == 2
-    assert len(list(store.client.scan_iter(store.key("main", "dead-payload:*")))) == 3
 
 
 def test_a_heartbeat_of_a_worker_that_lost_its_lease_takes_nothing_back(store):

@@ -2,9 +2,9 @@
 
 Every operation is one atomic script, `scripts/queue_*.lua`. Their `KEYS`: 1 the stream of exchanges that
 wait or are held, 2 the hash exchange id → "entry size", 3 the hash of figures (`bytes`, `lease_ms`,
-counters), 4 the stream of dead letters. `ARGV` begins with 1 the prefix of payloads, 2 that of dead
-payloads, 3 how many dead letters are kept, 4 Unix time in seconds. Payloads are keys of their own, so that
-the server forgets them when their time is over.
+counters), 4 the stream of dead letters. `ARGV` begins with 1 the prefix of payloads, 2 how
+many dead letters are kept, 3 Unix time in seconds. Payloads are keys of their own, so that the server forgets
+them when their time is over.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from redis.exceptions import OutOfMemoryError, ResponseError
 
 from evenkeel.core.backoff import Backoff
 from evenkeel.core.exchange import DeadLetter, Lag
-from evenkeel.stores.payloads import check_readable, dead_body, lease_of
+from evenkeel.stores.payloads import check_readable, lease_of
 from evenkeel.stores.payloads import seal_exchange as sealed
 from evenkeel.stores.redis.connection import PASSING, Script, process_name, text
 
@@ -96,7 +96,7 @@ class RedisExchangeQueue:
             "main", "exchanges", "exchange-ids", "queue", "dead"
         )
         self._keys = (self._stream, ids, self._figures, self._dead)
-        self._prefixes = (store.key("main", "payload:"), store.key("main", "dead-payload:"))
+        self._prefix = store.key("main", "payload:")
         self._put = Script(store, "queue_shared", "queue_put")
         self._reserve = Script(store, "queue_shared", "queue_reserve")
         self._extend = Script(store, "queue_shared", "queue_extend")
@@ -140,7 +140,7 @@ class RedisExchangeQueue:
     def check_readable(self) -> None:
         """Raise SealError, which says what to do, if the newest exchange cannot be decrypted."""
         for _, fields in self._store.client.xrevrange(self._stream, count=1):
-            newest = self._store.client.get(f"{self._prefixes[0]}{text(fields[b'id'])}")
+            newest = self._store.client.get(f"{self._prefix}{text(fields[b'id'])}")
             check_readable(newest, self._store.seal)
 
     def extend(self, ids: Collection[str], lease_s: float) -> None:
@@ -176,11 +176,6 @@ class RedisExchangeQueue:
             letters.append(DeadLetter(text(fields[b"id"]), text(fields[b"reason"]), float(fields[b"at"])))
         return letters
 
-    def dead_exchange(self, exchange_id: str) -> Exchange | None:
-        """Return the exchange of a dead letter; None if it is no longer kept or cannot be read."""
-        payload = self._store.client.get(f"{self._prefixes[1]}{exchange_id}")
-        return dead_body(exchange_id, payload or b"", self._store.seal)
-
     def figures(self) -> dict[str, int]:
         """Count events since the queue was made.
 
@@ -201,7 +196,7 @@ class RedisExchangeQueue:
         return forgotten
 
     def _run(self, script: Callable[..., Any], *arguments: Value) -> Any:
-        whole = (*self._prefixes, self._dead_kept, repr(self._clock()), *arguments)
+        whole = (self._prefix, self._dead_kept, repr(self._clock()), *arguments)
         try:
             return script(self._keys, *whole)
         except ResponseError as error:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from evenkeel.core.exchange import DeadLetter, Lag
 from evenkeel.stores.payloads import (
     check_readable,
-    dead_body,
     lease_of,
 )
 from evenkeel.stores.payloads import (
@@ -69,8 +68,7 @@ class SqliteExchangeQueue:
             "CREATE INDEX IF NOT EXISTS exchanges_size ON exchanges (size)",
             "CREATE INDEX IF NOT EXISTS exchanges_turns ON exchanges (client, seq, lease_until)",
             """CREATE TABLE IF NOT EXISTS dead_exchanges (
-                 id TEXT PRIMARY KEY, reason TEXT NOT NULL, buried_at REAL NOT NULL,
-                 payload BLOB NOT NULL)""",
+                 id TEXT PRIMARY KEY, reason TEXT NOT NULL, buried_at REAL NOT NULL)""",
         )
 
     @property
@@ -176,21 +174,16 @@ class SqliteExchangeQueue:
     def forget(self) -> None:
         """Delete bodies older than `kept_s`; runs at most once a minute while the queue is in use.
 
-        A waiting exchange without bodies reaches a worker as "expired"; a dead letter stays without them.
+        A waiting exchange without bodies reaches a worker as "expired".
         """
         before = self._clock() - self._kept_s
-        old = (
-            "FROM exchanges WHERE queued_at <= ? AND size > 0",
-            "FROM dead_exchanges WHERE buried_at <= ? AND payload != x''",
-        )
-        connection = self._database.connection()
-        if any(connection.execute(f"SELECT 1 {row} LIMIT 1", (before,)).fetchone() for row in old):
+        # Looked for first: a write would wait for, and hold up, all other writers of the file.
+        if self._database.row("SELECT 1 FROM exchanges WHERE queued_at <= ? AND size > 0 LIMIT 1", (before,)):
             with self._database.write() as connection:
-                for statement in (
+                connection.execute(
                     "UPDATE exchanges SET payload = x'', size = 0 WHERE queued_at <= ? AND size > 0",
-                    "UPDATE dead_exchanges SET payload = x'' WHERE buried_at <= ? AND payload != x''",
-                ):
-                    connection.execute(statement, (before,))
+                    (before,),
+                )
 
     def _forget_now_and_then(self) -> None:
         now = self._clock()
@@ -222,8 +215,8 @@ class SqliteExchangeQueue:
         """Move an exchange to the dead letters, of which the newest 1,000 are kept."""
         with self._database.write() as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO dead_exchanges (id, reason, buried_at, payload)"
-                " SELECT id, ?, ?, payload FROM exchanges WHERE id = ?",
+                "INSERT OR REPLACE INTO dead_exchanges (id, reason, buried_at)"
+                " SELECT id, ?, ? FROM exchanges WHERE id = ?",
                 (reason, self._clock(), exchange_id),
             )
             connection.execute("DELETE FROM exchanges WHERE id = ?", (exchange_id,))
@@ -238,11 +231,6 @@ class SqliteExchangeQueue:
             "SELECT id, reason, buried_at FROM dead_exchanges ORDER BY rowid DESC LIMIT ?", (limit,)
         )
         return [DeadLetter(*row) for row in rows]
-
-    def dead_exchange(self, exchange_id: str) -> Exchange | None:
-        """Return the exchange of a dead letter; None if it is no longer kept or cannot be read."""
-        row = self._database.row("SELECT payload FROM dead_exchanges WHERE id = ?", (exchange_id,))
-        return dead_body(exchange_id, row[0], self._database.seal) if row else None
 
     def lag(self) -> Lag:
         """Count what is waiting, leased and dead."""

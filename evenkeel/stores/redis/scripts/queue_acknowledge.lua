@@ -1,5 +1,5 @@
 -- then ids
-for i = 5, #ARGV do
+for i = 4, #ARGV do
   local entry, size = place(ARGV[i])
   if entry then
     forget(ARGV[i], entry, size)

@@ -1,3 +1,3 @@
--- 5 id, 6 reason
-local entry, size = place(ARGV[5])
-if entry then bury(ARGV[5], entry, size, ARGV[6]) end
+-- 4 id, 5 reason
+local entry, size = place(ARGV[4])
+if entry then bury(ARGV[4], entry, size, ARGV[5]) end

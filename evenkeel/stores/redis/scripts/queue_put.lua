@@ -1,9 +1,9 @@
--- 5 time to live of payloads in ms, 6 and 7 the bounds, 8 what a known id counts; then id, payload, ...
-local most, most_bytes, known_counts = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+-- 4 time to live of payloads in ms, 5 and 6 the bounds, 7 what a known id counts; then id, payload, ...
+local most, most_bytes, known_counts = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local held = redis.call('HLEN', ids)
 local used = tonumber(redis.call('HGET', figures, 'bytes') or '0')
 local taken = 0
-for i = 9, #ARGV, 2 do
+for i = 8, #ARGV, 2 do
   local id, payload = ARGV[i], ARGV[i + 1]
   if redis.call('HEXISTS', ids, id) == 1 then
     taken = taken + known_counts
@@ -11,7 +11,7 @@ for i = 9, #ARGV, 2 do
     break
   else
     local size = string.len(payload)
-    redis.call('SET', payload_prefix .. id, payload, 'PX', ARGV[5])
+    redis.call('SET', payload_prefix .. id, payload, 'PX', ARGV[4])
     local entry = redis.call('XADD', stream, '*', 'id', id, 'at', now)
     redis.call('HSET', ids, id, entry .. ' ' .. size)
     redis.call('HINCRBY', figures, 'bytes', size)

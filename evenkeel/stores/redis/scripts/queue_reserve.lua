@@ -1,5 +1,5 @@
--- 5 name of the worker, 6 lease in ms, 7 how many
-local consumer, lease_ms, limit = ARGV[5], ARGV[6], tonumber(ARGV[7])
+-- 4 name of the worker, 5 lease in ms, 6 how many
+local consumer, lease_ms, limit = ARGV[4], ARGV[5], tonumber(ARGV[6])
 if redis.call('HGET', figures, 'lease_ms') ~= lease_ms then
   redis.call('HSET', figures, 'lease_ms', lease_ms)
 end

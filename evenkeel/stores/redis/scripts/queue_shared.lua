@@ -1,5 +1,5 @@
 local stream, ids, figures, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local payload_prefix, dead_prefix, dead_kept, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local payload_prefix, dead_kept, now = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 
 local function place(id)
   local known = redis.call('HGET', ids, id)
@@ -15,14 +15,11 @@ local function forget(id, entry, size)
 end
 
 local function bury(id, entry, size, reason)
-  if redis.call('EXISTS', payload_prefix .. id) == 1 then
-    redis.call('RENAME', payload_prefix .. id, dead_prefix .. id)
-  end
+  redis.call('DEL', payload_prefix .. id)
   forget(id, entry, size)
   redis.call('XADD', dead, '*', 'id', id, 'reason', reason, 'at', now)
   while redis.call('XLEN', dead) > dead_kept do
     local oldest = redis.call('XRANGE', dead, '-', '+', 'COUNT', 1)[1]
-    redis.call('DEL', dead_prefix .. oldest[2][2])
     redis.call('XDEL', dead, oldest[1])
     redis.call('HINCRBY', figures, 'dead_dropped', 1)
   end
