@@ -12,13 +12,15 @@ from functools import partial
 from itertools import count
 from math import inf, pi, sin
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from benchmarks.kit import Table
 from evenkeel.lab.backtest.log import read_lines
-from evenkeel.monitor.estimate import CellEffects, proportion
+from evenkeel.monitor.detect import Alert, Measure
+from evenkeel.monitor.estimate import Counts
+from evenkeel.monitor.estimate.counts import RATED
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import logged
 
@@ -36,6 +38,7 @@ _BATCHED: Final = 0.8
 _FIXED: Final = ("Zipf", "12")
 """First letters of the kinds whose prompts or families keep their outcomes or rates."""
 _KIND: Final = "general.typos"
+_ALPHA: Final = 0.05
 
 Shift = Callable[[int, float, Random], bool]
 """Tells whether an exchange's answer shifts, by its number and the rate."""
@@ -163,37 +166,61 @@ def folded(rows: list[dict[str, Any]], until: float = inf) -> Folded:
     return found
 
 
-def covers(rows: list[dict[str, Any]], truth: float) -> bool:
-    """Return whether the rewording's interval of content holds the truth at every look.
+class Covered(NamedTuple):
+    """Intervals of a log that held the truth at every look."""
 
-    Only what the interval rests on is computed, so that hundreds of logs are read in minutes.
+    content: bool
+    """Content delta of the rewording."""
+    above_noise: bool
+    """Its points above noise, as the cell shows them: while an alert is up they begin at the limit."""
+
+
+def covered(rows: list[dict[str, Any]], truth: float) -> Covered:
+    """Return which of the rewording's intervals hold the truth at every look.
+
+    Only what the intervals rest on is computed, so that hundreds of logs are read in minutes.
     """
-    effects = CellEffects()
-    shifts = 0
+    alert = Alert(MonitorSettings().rules("default"))
+    counts = Counts()
+    content = above_noise = True
     for number, (control, variant) in enumerate(zip(rows[::2], rows[1::2], strict=True), start=1):
-        shifted = variant["rating"] < _SAME
-        shifts += shifted
-        effects.content.add(float(shifted) - (control["rating"] < _SAME))
-        effects.loss.add(control["similarity"] - variant["similarity"])
-        if number % _LOOKED == 0:
-            rate = proportion(shifts, number, effect=effects.intervals)
-            if rate is not None and not rate.lower <= truth <= rate.upper:
-                return False
-    return True
+        shifted, floor = variant["rating"] < _SAME, control["rating"] < _SAME
+        loss = control["similarity"] - variant["similarity"]
+        observed = {Measure.CONTENT: shifted - floor, Measure.SIMILARITY: loss}
+        observed[Measure.QUALITY] = (variant.get("quality") == "worse") - (control.get("quality") == "worse")
+        effects = counts.effects
+        alert.observe(observed, effect=effects.bets)
+        effects.content.add(shifted - floor)
+        effects.loss.add(loss)
+        letter = RATED[2 if shifted else 3, "same" if shifted else None, shifted - floor].letter
+        counts.words[letter] = counts.words.get(letter, 0) + 1
+        if number % _LOOKED:
+            continue
+        counts.effect = effects.intervals
+        shown = LIMIT if Measure.CONTENT in alert.over else None
+        rate = counts.content_delta(alpha=_ALPHA, min_trials=1)
+        excess = counts.excess(alpha=_ALPHA, min_trials=1, shown=shown)
+        assert rate is not None
+        assert excess is not None
+        content = content and rate.lower <= truth <= rate.upper
+        above_noise = above_noise and excess.lower <= truth - NOISE <= excess.upper
+    return Covered(content, above_noise)
 
 
 def coverage_table(runs: int, exchanges: int, seed: int, kinds: Sequence[str] = tuple(KINDS)) -> Table:
-    """Share of logs whose interval of content holds the traffic's share at every look."""
+    """Share of logs whose intervals hold the traffic's share at every look."""
     rows = []
     for name in kinds:
         for rate, said in ((NOISE, "quiet"), (NOISE + LIMIT, "on the limit")):
-            covered = 0
+            content = above_noise = 0
             for run in range(runs):
                 log, share = _within_limit(name, KINDS[name], [rate] * exchanges, f"{seed}/{run}")
-                covered += covers(log, share if name.startswith(_FIXED) else rate)
-            rows.append((name, said, f"{covered / runs:.3f}"))
+                held = covered(log, share if name.startswith(_FIXED) else rate)
+                content += held.content
+                above_noise += held.above_noise
+            rows.append((name, said, f"{content / runs:.3f}", f"{above_noise / runs:.3f}"))
     notes = (f"{runs} logs of {exchanges:,} exchanges each, a look every {_LOOKED}.",)
-    return Table("traffic-coverage", ("traffic", "rate", "coverage at every look"), tuple(rows), notes=notes)
+    return Table("traffic-coverage", ("traffic", "rate", "content", "above noise"), tuple(rows), notes=notes)
 
 
 def quiet_table(runs: int, exchanges: int, seed: int, kinds: Sequence[str] = tuple(KINDS)) -> Table:

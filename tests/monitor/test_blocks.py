@@ -36,7 +36,7 @@ def test_nothing_is_known_at_first() -> None:
     assert (effect.intervals, effect.bets) == (12.0, 1.0)
     for trial in _independent(160, 1):
         effect.add(trial)
-    assert effect.bets == 4.0
+    assert effect.bets == 5.0
 
 
 def test_a_series_without_trials_says_nothing() -> None:

@@ -56,7 +56,7 @@ def test_a_cell_that_leaves_its_baseline_is_reported_and_its_return_too():
         ("raised", "drift", "risen"),
         ("resolved", "drift", ""),
     ]
-    assert "51% over the last 49 trials" in summary(events[0])
+    assert "51% over the last 63 trials" in summary(events[0])
     assert "5% in its first 201 trials" in summary(events[0])
     (report,) = state.reports()
     assert report.detection.drift.state == "level"
@@ -80,7 +80,7 @@ def test_a_change_of_the_model_closes_the_drift_of_its_route_and_of_no_other():
     other = trials(200, 20, route="billing")
     resends = [altered(VERDICT, perturbation=BASELINE, control_rating=None, model=name) for name in "mn"]
     swap = [*[resends[0]] * 20, *[resends[1]] * 200]
-    state, events = fold(log_of(*other, *trials(200, 20), *trials(60, 2), *swap))
+    state, events = fold(log_of(*other, *trials(200, 20), *trials(80, 2), *swap))
     assert [(event.kind, event.route) for event in events] == [("raised", "chat"), ("resolved", "chat")]
     assert "m has not answered any of the last 200 sampled exchanges" in summary(events[1])
     drift = {report.key: report.detection.drift for report in state.reports()}
@@ -99,16 +99,16 @@ def test_another_prompt_version_has_a_baseline_of_its_own():
 
 def test_a_drift_is_closed_when_its_prompts_come_no_more():
     """Raised under one prompt version; a hundred trials under another end it, without evidence."""
-    before = [altered(one, prompt_version="v1") for one in (*trials(200, 20), *trials(60, 2))]
+    before = [altered(one, prompt_version="v1") for one in (*trials(200, 20), *trials(80, 2))]
     after = [altered(one, prompt_version="v2") for one in trials(100, 2)]
     _, events = fold(log_of(*before, *after))
     assert [event.kind for event in events] == ["raised", "resolved"]
-    assert events[1].offset == 360
+    assert events[1].offset == 380
 
 
 def test_a_drift_is_noted_among_the_changes_of_its_route_and_goes_on():
     """It opens a record, but the baseline that it is held against stays."""
-    state, events = fold(log_of(*trials(200, 20), *trials(60, 2)))
+    state, events = fold(log_of(*trials(200, 20), *trials(80, 2)))
     assert [event.kind for event in events] == ["raised"]
     (record,) = state.change_records()
     assert (record.route, record.kinds) == ("chat", {"ratings"})

@@ -118,19 +118,18 @@ def test_a_backtest_says_the_same(excess: Estimate) -> None:
 def test_while_an_alert_is_up_the_interval_begins_at_the_limit() -> None:
     """Shortly after the change, when the interval alone would still hold the limit."""
     state = MonitorState(MonitorSettings())
-    shown = None
     for number, verdict in enumerate(read_lines(_lines(), "log"), start=1):
         state.apply(logged(number, verdict))
         cell = state.cells.get(("default", "m2", KIND))
-        if cell is not None and cell.alert is not None and cell.alert.up and shown is None:
-            counts = cell.since_change(state.changes()[0].counts["model"])
-            shown = (
-                counts.excess(alpha=state.settings.alpha, min_trials=1),
-                cell.above_noise(counts, state.settings),
-            )
-    assert shown is not None
-    alone, beside_the_alert = shown
+        if cell is not None and cell.alert is not None and cell.alert.up:
+            break
+    assert cell is not None
+    counts = cell.since_change(state.changes()[0].counts["model"])
+    alone = counts.excess(alpha=state.settings.alpha, min_trials=1)
+    beside_the_alert = cell.above_noise(counts, state.settings)
     assert alone is not None
     assert beside_the_alert is not None
     assert alone.lower < beside_the_alert.lower == state.settings.threshold
     assert (alone.value, alone.upper) == (beside_the_alert.value, beside_the_alert.upper)
+    (change,) = reports_of(state.change_records(), GoldenHistory({}, {}))
+    assert change.comparison.rewordings[0].excess.after == beside_the_alert

@@ -232,11 +232,19 @@ def _cell(name: str, before: ChangeTally, after: ChangeTally, min_trials: int) -
     return CellSides(
         name,
         sides(Counts.content_delta),
-        sides(Counts.excess) if name != BASELINE else UNMEASURED,
+        _excess(name, before, after, min_trials) if name != BASELINE else UNMEASURED,
         sides(Counts.robustness),
         Sides(worse(both[0]), worse(both[1])),
         Sides(invalid(before, both[0]), invalid(after, both[1])),
     )
+
+
+def _excess(name: str, before: ChangeTally, after: ChangeTally, min_trials: int) -> Sides:
+    estimates = []
+    for tally in (before, after):
+        shown = tally.shown_limits.get(name)
+        estimates.append(tally.counts(name).excess(alpha=_ALPHA, min_trials=min_trials, shown=shown))
+    return Sides(*estimates)
 
 
 def _proportion(hits: int, trials: int, effect: float, min_trials: int) -> Estimate | None:

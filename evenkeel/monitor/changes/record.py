@@ -53,6 +53,9 @@ class ChangeTally(Struct, dict=True):
         self.effects: dict[str, float] = {}
         """Design effects by perturbation: those of the cells of the model with the most trials, so that a
         figure has the same interval here as in its cell. Not part of the state."""
+        self.shown_limits: dict[str, float | None] = {}
+        """Limits by perturbation that the alerts of these cells show answers to be over. Not part of the
+        state."""
 
     def add(self, verdict: Verdict, outcome: RatedOutcome | str) -> None:
         """Count a verdict with its outcome."""
@@ -96,6 +99,11 @@ class ChangeTally(Struct, dict=True):
     def trials(self) -> int:
         """Number of trials over all perturbations."""
         return sum(sum(letters.values()) for letters in self.cells.values())
+
+    @property
+    def leading_model(self) -> str:
+        """Model with the most trials; "" without any."""
+        return max(self.models, key=lambda model: self.models[model], default="")
 
     def counts(self, perturbation: str) -> Counts:
         """Return the counts of one perturbation, whatever the model."""

@@ -8,7 +8,6 @@ is all that its rates need.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 from math import isfinite, log2
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -101,19 +100,31 @@ _CHANGED: Final = frozenset({"worse", "better", "mixed"})
 _LETTERS: Final = "".join(chr(code) for code in range(ord("0"), 127) if chr(code) != "\\")
 _DIFFERENCES: Final[tuple[Literal[-1, 0, 1] | None, ...]] = (None, 1, -1, 0)
 _QUALITIES: Final[tuple[QualityOutcome, ...]] = ("same", "worse", "better", "mixed", "unscored")
-_SHIFTED: Final[tuple[Literal[1, 2], ...]] = (1, 2)
-_RATED: Final[tuple[tuple[Literal[0, 1, 2, 3], QualityOutcome | None], ...]] = (
-    (3, None),
-    *((rating, quality) for rating in _SHIFTED for quality in _QUALITIES),
-    (UNSURE, None),
-    *((UNSURE, quality) for quality in _QUALITIES),
-)
-_ALL: Final[Mapping[tuple[int, QualityOutcome | None, int | None], RatedOutcome]] = {
-    (rating, quality, difference): RatedOutcome(letter, rating, quality, difference)
-    for letter, ((rating, quality), difference) in zip(_LETTERS, product(_RATED, _DIFFERENCES), strict=False)
+
+
+def _all_outcomes() -> list[RatedOutcome]:
+    letters = iter(_LETTERS)
+    outcomes = []
+    # The letters are part of the monitor's checkpoint, so this order stays as it is.
+    ratings: tuple[Literal[3, 1, 2, 0], ...] = (3, 1, 2, UNSURE)
+    for rating in ratings:
+        qualities: tuple[QualityOutcome | None, ...] = _QUALITIES
+        if rating == 3:  # noqa: PLR2004 - alike
+            qualities = (None,)
+        elif rating == UNSURE:
+            qualities = (None, *_QUALITIES)
+        for quality in qualities:
+            for difference in _DIFFERENCES:
+                outcomes.append(RatedOutcome(next(letters), rating, quality, difference))
+    return outcomes
+
+
+OUTCOMES: Final = {outcome.letter: outcome for outcome in _all_outcomes()}
+"""Outcomes by letter."""
+RATED: Final[Mapping[tuple[int, QualityOutcome | None, int | None], RatedOutcome]] = {
+    (outcome.rating, outcome.quality, outcome.difference): outcome for outcome in OUTCOMES.values()
 }
-OUTCOMES: Final = {outcome.letter: outcome for outcome in _ALL.values()}
-"""Outcomes by letter. The letters are part of the monitor's checkpoint and are never reassigned."""
+"""Outcomes by rating, quality and difference."""
 
 
 def outcome_of(verdict: Verdict) -> RatedOutcome | str:
@@ -123,14 +134,14 @@ def outcome_of(verdict: Verdict) -> RatedOutcome | str:
         return verdict.failure.reason if verdict.failure else "unrated"
     if shifted is None or verdict.scoring.scorer == "metrics":
         # Without a judge only identical, empty and invalid answers are known: a share of these is no figure.
-        return _ALL[UNSURE, None, None]
+        return RATED[UNSURE, None, None]
     if rating is None or verdict.invalid:
         rating = UNSURE
     elif rating not in {1, 2, 3}:
         return "rating_out_of_range"
     baseline = verdict.control.shifted
     difference = None if baseline is None else shifted - baseline
-    return _ALL[rating, _quality(verdict) if shifted else None, difference]
+    return RATED[rating, _quality(verdict) if shifted else None, difference]
 
 
 def _quality(verdict: Verdict) -> QualityOutcome:
@@ -300,7 +311,7 @@ class Counts(Struct):
 
     def rate(self, rating: int, quality: QualityOutcome | None, times: int = 1) -> None:
         """Count trials of a rating without a resend; `quality` is that of a shifted trial."""
-        letter = _ALL[rating, quality, None].letter
+        letter = RATED[rating, quality, None].letter
         self.words[letter] = self.words.get(letter, 0) + times
 
     def add(self, verdict: Verdict) -> int | None:
@@ -431,12 +442,25 @@ class Counts(Struct):
         """Return the rate of shifts; None with fewer than `min_trials` trials of known content."""
         return self._rate(_shifted, _known, alpha=alpha, min_trials=min_trials)
 
-    def excess(self, *, alpha: float, min_trials: int) -> Estimate | None:
+    def excess(self, *, alpha: float, min_trials: int, shown: float | None = None) -> Estimate | None:
         """Return the paired excess; None with fewer than `min_trials` pairs.
 
         A trial whose resend has no rating is in no pair. The interval allows for all of those resends shifted
         and for none, whatever made them fail.
+
+        Args:
+            alpha: Probability with which the interval may ever miss the truth.
+            min_trials: Fewest pairs.
+            shown: Limit that an alert shows answers to be over; the interval then begins there. The alert has
+                an error of its own. The interval alone is slower, since it allows for traffic that depends on
+                itself from the first trial on.
         """
+        excess = self._excess(alpha, min_trials)
+        if excess is None or shown is None or not excess.lower < shown < excess.value:
+            return excess
+        return replace(excess, lower=shown)
+
+    def _excess(self, alpha: float, min_trials: int) -> Estimate | None:
         plain: dict[tuple[float, float], int] = {}
         least, most = dict(plain), dict(plain)
         for word, count in self.words.items():

@@ -209,19 +209,18 @@ class Cell:
         return self._since
 
     def above_noise(self, counts: Counts, settings: MonitorSettings) -> Estimate | None:
-        """Return the points above noise of some of the cell's trials, as a share; None for the control.
-
-        While an alert on content is up, the interval begins at the limit: the alert has shown, with an error
-        of its own, that answers move more than that. Intervals alone are slower, since they allow for traffic
-        that depends on itself from the first trial on.
-        """
+        """Return the points above noise of some of the cell's trials, as a share; None for the control."""
         if self.alert is None:
             return None
-        excess = counts.excess(alpha=settings.alpha, min_trials=max(settings.min_trials, 1))
-        if excess is None or Measure.CONTENT not in self.alert.over:
-            return excess
-        limit = self.alert.rules.limits[Measure.CONTENT].value
-        return replace(excess, lower=limit) if excess.lower < limit < excess.value else excess
+        least = max(settings.min_trials, 1)
+        return counts.excess(alpha=settings.alpha, min_trials=least, shown=self.shown_limit)
+
+    @property
+    def shown_limit(self) -> float | None:
+        """Limit that the alert shows answers to be over; None unless an alert on content is up."""
+        if self.alert is None or Measure.CONTENT not in self.alert.over:
+            return None
+        return self.alert.rules.limits[Measure.CONTENT].value
 
     def _estimates_of(self, counts: Counts, settings: MonitorSettings) -> WindowEstimates:
         alpha, min_trials = settings.alpha, settings.min_trials

@@ -461,22 +461,27 @@ class MonitorState:
 
     def change_records(self) -> list[ChangeRecord]:
         """Return the latest changes of every route with the traffic on both sides, by route, oldest first."""
-        records = []
+        records: list[ChangeRecord] = []
         for route in sorted(self._routes):
-            for record in self._routes[route].records():
-                record.before.effects = self._effects(route, record.before)
-                record.after.effects = self._effects(route, record.after)
-                records.append(record)
+            of_route = self._routes[route].records()
+            for record in of_route:
+                self._take_effects(route, record.before)
+                self._take_effects(route, record.after)
+            # An alert that is up is about the traffic since the latest change.
+            if of_route:
+                self._take_limits(route, of_route[-1].after)
+            records += of_route
         return records
 
-    def _effects(self, route: str, tally: ChangeTally) -> dict[str, float]:
-        """Return the design effects of the cells of a tally's most frequent model, by perturbation."""
-        effects = {}
-        model = max(tally.models, key=lambda model: tally.models[model], default="")
+    def _take_effects(self, route: str, tally: ChangeTally) -> None:
         for perturbation in tally.cells:
-            cell = self._cells.get((route, model, perturbation))
-            effects[perturbation] = (cell.counts if cell else Counts()).effects.intervals
-        return effects
+            cell = self._cells.get((route, tally.leading_model, perturbation))
+            tally.effects[perturbation] = (cell.counts if cell else Counts()).effects.intervals
+
+    def _take_limits(self, route: str, tally: ChangeTally) -> None:
+        for perturbation in tally.cells:
+            cell = self._cells.get((route, tally.leading_model, perturbation))
+            tally.shown_limits[perturbation] = cell.shown_limit if cell else None
 
     def silent(self) -> list[SilentReport]:
         """Return the state of the tests for silent changes, by route and requested model."""
