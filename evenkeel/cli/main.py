@@ -103,9 +103,9 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS:
-            near = difflib.get_close_matches(args[0], [name for name in COMMANDS if COMMANDS[name]], n=1)
-            meant = f" Did you mean '{near[0]}'?" if near else ""
-            ctx.fail(f"No such command '{args[0]}'.{meant}")
+            # Click knows no names to suggest, since no command is loaded yet.
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            ctx.fail(f"No such command '{args[0]}'." + (f" Did you mean '{near[0]}'?" if near else ""))
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -116,11 +116,10 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except click.ClickException as error:
-            shown = _with_suggestion(error)
             if not ctx.meta[_AS_JSON]:
-                raise shown from error
-            _fail_as_json(shown.format_message(), shown.exit_code)
-            ctx.exit(shown.exit_code)
+                raise
+            _fail_as_json(error.format_message(), error.exit_code)
+            ctx.exit(error.exit_code)
         except UserError as error:
             _report(ctx, str(error), error.exit_code)
         except BrokenPipeError:  # a reader that has left, as `| head` does; click ends quietly
@@ -156,20 +155,6 @@ def _in_the_way(error: OSError | sqlite3.OperationalError) -> str:
             return f"nothing more can be written: {error.strerror}; free some space, or write elsewhere"
         return f"{type(error).__name__}: {error}"
     return f"the store cannot be used: {error}; check the space and the permissions of the data folder"
-
-
-def _with_suggestion(error: click.ClickException) -> click.ClickException:
-    """Return the error with a suggestion, if it is about a choice that does not exist."""
-    quoted = re.match(r"'([^']*)' is not one of", error.message)
-    if quoted is None or not isinstance(error, click.BadParameter) or error.param is None:
-        return error
-    kind = error.param.type
-    choices = [str(choice) for choice in kind.choices] if isinstance(kind, click.Choice) else []
-    near = difflib.get_close_matches(quoted[1], choices, n=1)
-    if not near:
-        return error
-    message = f"{error.message} Did you mean '{near[0]}'?"
-    return click.BadParameter(message, error.ctx, error.param, error.param_hint)
 
 
 def _fail_as_json(message: str, exit_code: int) -> None:

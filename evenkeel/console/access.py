@@ -16,8 +16,6 @@ resolve to this port and then read from it as if from its own site (DNS rebindin
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import hmac
 import json
@@ -25,7 +23,7 @@ import logging
 import secrets
 import time
 from collections import OrderedDict
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -73,8 +71,6 @@ class Visitor:
     """Name of the visitor; if it is "", the form asks for a name and records it as typed."""
     role: Role = "admin"
     known_by: KnownBy = "typed"
-    proposed: str = ""
-    """Initial value of the form's name field."""
     program: bool = False
     """True if the visitor is a program and not a person."""
 
@@ -92,11 +88,7 @@ def visitor_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Visitor:
     """Return the visitor that sent a request; without one in the scope, an admin without a name."""
     scope: Any = connection.scope
     known_visitor = scope.get(SCOPE_KEY)
-    visitor = known_visitor if isinstance(known_visitor, Visitor) else Visitor()
-    # A visitor with a name needs no proposal, and who may only read fills in no form.
-    if visitor.name or not visitor.may("labeller"):
-        return visitor
-    return replace(visitor, proposed=_signed_in(connection.headers.get("authorization", "")))
+    return known_visitor if isinstance(known_visitor, Visitor) else Visitor()
 
 
 def allowed(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
@@ -154,17 +146,6 @@ class Recorder:
         _log.info("%s", json.dumps(asdict(action)))  # in ASCII: no name can break or steer the line
         if self._actions is not None:
             self._actions.record(action)
-
-
-def _signed_in(authorization: str) -> str:
-    """Return the user name from the browser's password dialog, "" if none. It has not been verified."""
-    scheme, _, value = authorization.partition(" ")
-    if scheme.lower() != "basic":
-        return ""
-    try:
-        return base64.b64decode(value.strip(), validate=True).decode().partition(":")[0]
-    except (binascii.Error, UnicodeDecodeError):
-        return ""
 
 
 # Values with which browsers say that a request comes from this site, or from somebody who typed its

@@ -12,7 +12,7 @@ from litestar import MediaType, Response, get
 from litestar.exceptions import HTTPException, NotFoundException
 from litestar.params import QueryParameter
 
-from evenkeel.console.rendering import PathText, QueryText  # noqa: TC001 - litestar reads the annotations
+from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core.cells import CellReport
 from evenkeel.core.figures import judged_by
 from evenkeel.monitor.incidents import verdicts_behind
@@ -32,7 +32,7 @@ Limit = Annotated[int, QueryParameter(ge=1, le=MAX_VERDICTS)]
 
 
 def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
-    """Handlers of `/api/cells`, `rollups`, `changes`, `alerts`, `verdicts` and `pipeline`."""
+    """Handlers of `/api/cells`, `rollups`, `changes`, `alerts` and `pipeline`."""
     scoring = scored_by(sources)
 
     @get("/api/cells", sync_to_thread=True, needs="viewer")
@@ -63,30 +63,19 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
     @get("/api/alerts/{event:str}", sync_to_thread=True, needs="viewer")
     def alert(event: PathText) -> Response[bytes]:
         """Return an alert with the verdicts of its cell since the change seems to have begun."""
-        alert_event = next(
-            (alert for alert in sources.monitor_store.events(_EVENTS_READ) if alert.id == event), None
-        )
-        if alert_event is None:
-            raise NotFoundException(f'There is no alert "{event}", or no longer.')
-        behind = []
-        for trial in verdicts_behind(sources.log, alert_event):
-            behind.append(trial.verdict)
-        return json_response(
-            {"alert": event_json(alert_event), "verdicts": msgspec.to_builtins(behind), **scoring}
-        )
-
-    @get("/api/verdicts", sync_to_thread=True, needs="viewer")
-    def verdicts(
-        route: QueryText = None, perturbation: QueryText = None, limit: Limit = 50
-    ) -> Response[bytes]:
-        verdicts = sources.log.latest(limit, route=route or None, perturbation=perturbation or None)
-        return json_response({"verdicts": msgspec.to_builtins(verdicts), **scoring})
+        for stored in sources.monitor_store.events(_EVENTS_READ):
+            if stored.id == event:
+                behind = [trial.verdict for trial in verdicts_behind(sources.log, stored)]
+                return json_response(
+                    {"alert": event_json(stored), "verdicts": msgspec.to_builtins(behind), **scoring}
+                )
+        raise NotFoundException(f'There is no alert "{event}", or no longer.')
 
     @get("/api/pipeline", sync_to_thread=True, needs="viewer")
     def pipeline() -> Response[bytes]:
         return json_response(asdict(sources.pipeline()))
 
-    return [cells, rollups, changes, alerts, alert, verdicts, pipeline]
+    return [cells, rollups, changes, alerts, alert, pipeline]
 
 
 def _alerts(sources: ConsoleSources, limit: int) -> dict[str, Any]:
@@ -98,9 +87,7 @@ def _alerts(sources: ConsoleSources, limit: int) -> dict[str, Any]:
             raised.append(_reported(report, now))
         if report.detection.drift and report.detection.drift.state != "level":
             drifting.append(_reported(report, now))
-    events = []
-    for event in sources.monitor_store.events(limit):
-        events.append(event_json(event))
+    events = list(map(event_json, sources.monitor_store.events(limit)))
     return {"active": raised, "drifting": drifting, "events": events}
 
 

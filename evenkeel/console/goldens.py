@@ -21,7 +21,6 @@ from evenkeel.core.text import one_line, visible
 from evenkeel.release.goldens.candidates import golden_of
 from evenkeel.release.goldens.files import golden_lines, read_goldens
 from evenkeel.release.goldens.prompts import prompt_text
-from evenkeel.stores.audit_log import MOST_READ
 from evenkeel.stores.goldens import GoldenError, key_of
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, GoldenSources
-    from evenkeel.stores.audit_log import Action, What
+    from evenkeel.stores.audit_log import What
     from evenkeel.stores.changes import GoldenRun
     from evenkeel.stores.goldens import Entry, Golden, GoldenStore
 
@@ -123,7 +122,6 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> GoldenRating |
 def golden_page(
     history: Sequence[Golden],
     trail: Sequence[Entry],
-    actions: Sequence[Action] = (),
     rating: GoldenRating | None = None,
 ) -> Page:
     """Build the page of a golden.
@@ -131,15 +129,9 @@ def golden_page(
     Args:
         history: all versions, oldest first, at least one.
         trail: changes to the golden, oldest first.
-        actions: entries of the audit log, in any order.
         rating: its last rating, None if there is none.
     """
     newest = history[-1]
-    # The trail says who did what; only the audit log says how the name is known.
-    labels_by_golden = {}
-    for action in actions:
-        if action.what.startswith("golden"):
-            labels_by_golden[action.by, action.at] = action.known_by
     return Page(
         f"{newest.id} · evenkeel",
         golden=newest,
@@ -147,7 +139,7 @@ def golden_page(
         request=visible((newest.request or "")[:_PAGE_CHARS]),
         rating=rating,
         answer=plain(answer_text(newest.answer)),
-        trail=[(entry, labels_by_golden.get((entry.by, entry.at))) for entry in reversed(trail)],
+        trail=trail[::-1],
     )
 
 
@@ -245,14 +237,10 @@ def golden_handlers(
         history = goldens.store.history(name)
         if not history:
             return renderer.not_found("Golden not found", "There is no golden of this id.")
-        actions = sources.actions.latest(MOST_READ) if sources.actions else ()
         return renderer.response(
             "golden.html",
             page=golden_page(
-                history,
-                goldens.store.trail(name),
-                actions,
-                last_rating(goldens.last_runs(), history[-1]),
+                history, goldens.store.trail(name), last_rating(goldens.last_runs(), history[-1])
             ),
             token=form_token(request),
             visitor=visitor_of(request),

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import ConsoleSources, GoldenSources
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Evidence, Verdict
-    from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.archive import ArchivedExchange
     from evenkeel.stores.verdict_log import VerdictLog
 
@@ -259,8 +258,6 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
             approval=approval(sources.goldens, verdict.exchange_id) if sources.goldens else None,
             steps=session_steps(sources.log, verdict),
             siblings=[TrialView(other) for other in others],
-            before=_change(sources, verdict, after=False),
-            after=_change(sources, verdict, after=True),
             feedback=label_feedback,
             # Once somebody has rated the trial, hiding the rating helps nobody.
             blind=bool(blind) and label_feedback is not None and not label_feedback.labels,
@@ -316,15 +313,6 @@ def siblings(log: VerdictLog, verdict: Verdict) -> list[Verdict]:
         if trial.id != verdict.id:
             others.append(trial)
     return sorted(others, key=lambda one: (rewordings.position(one.perturbation), one.severity, one.id))
-
-
-def _change(sources: ConsoleSources, verdict: Verdict, *, after: bool) -> ChangeReport | None:
-    """Return the first change of the route after the trial, or the last one before it."""
-    of_route = []
-    for report in sources.change_reports():
-        if verdict.route == report.route and (report.at > verdict.scored_at) == after:
-            of_route.append(report)
-    return (min if after else max)(of_route, key=lambda one: one.at, default=None)
 
 
 def _trace_url(template: str | None, trace_id: str) -> str | None:

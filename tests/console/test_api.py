@@ -47,24 +47,10 @@ def test_alerts_are_what_is_raised_and_what_happened(make_scene, console_client)
     assert [event["id"] for event in body["events"]] == ["raised-casing"]
 
 
-def test_verdicts_can_be_chosen(make_scene, console_client):
-    """By route and perturbation, newest first, as many as asked for."""
-    client = console_client(make_scene("quiet"))
-    found = client.get("/api/verdicts?route=billing-replies&perturbation=general.casing&limit=3").json()[
-        "verdicts"
-    ]
-    assert len(found) == 3
-    assert {(verdict["route"], verdict["perturbation"]) for verdict in found} == {
-        ("billing-replies", "general.casing")
-    }
-    times = [verdict["scored_at"] for verdict in found]
-    assert times == sorted(times, reverse=True)
-
-
 @pytest.mark.parametrize("limit", ["0", "501", "many"])
 def test_a_senseless_limit_is_refused(make_scene, console_client, limit):
     """The answer is an error in JSON, not a page and not a crash."""
-    response = console_client(make_scene("quiet")).get(f"/api/verdicts?limit={limit}")
+    response = console_client(make_scene("quiet")).get(f"/api/trials?limit={limit}")
     assert response.status_code == 400
     assert response.json()["error"]["status"] == 400
 
@@ -78,10 +64,10 @@ def test_json_is_strict_whatever_is_in_the_stores(make_scene, console_client):
     def refuse(constant):
         raise AssertionError(constant)
 
-    for path in ("/api/cells", "/api/alerts", "/api/verdicts"):
+    for path in ("/api/cells", "/api/alerts", "/api/trials"):
         json.loads(client.get(path).content, parse_constant=refuse)
     assert client.get("/api/cells").json()["cells"][0]["evidence_log10"] is None
-    assert "\ud83d" in client.get("/api/verdicts").json()["verdicts"][0]["route"]
+    assert "\ud83d" in client.get("/api/trials").json()["trials"][0]["route"]
 
 
 def test_metrics_are_passed_on_as_prometheus_text(make_scene, console_client):

@@ -97,7 +97,7 @@ def test_the_answer_of_a_trial_is_approved_on_its_page(desk):
 
 def test_a_trial_whose_exchange_is_gone_or_empty_says_so(desk):
     """There is no form then."""
-    older = desk.client.get("/api/verdicts?limit=200").json()["verdicts"]
+    older = desk.client.get("/api/trials?limit=200").json()["trials"]
     gone = next(one for one in older if one["exchange_id"] != desk.verdict.exchange_id)
     page = desk.page(f"/verdicts/{gone['id']}")
     assert "no longer stored" in page.words()
@@ -114,7 +114,7 @@ def test_a_console_without_goldens_has_no_trace_of_them(make_scene, console_clie
     assert client.get("/goldens").status_code == 404
     assert client.get("/api/goldens").status_code == 404
     assert "/goldens" not in client.get("/").text
-    (verdict, *_) = client.get("/api/verdicts").json()["verdicts"]
+    (verdict, *_) = client.get("/api/trials").json()["trials"]
     assert "<form" not in client.get(f"/verdicts/{verdict['id']}").text
 
 
@@ -289,13 +289,3 @@ def test_the_api_refuses_in_json(desk, options, status, said):
     assert response.status_code == status
     assert said in response.json()["error"]["message"]
     assert desk.store.find("a").retired_at is None
-
-
-def test_a_signed_in_user_need_not_type_the_name(desk):
-    """The name given to the password dialogue is where the field begins."""
-    desk.store.approve(golden(), by="ann", at=1.0)
-    response = desk.client.get("/goldens/delivery", auth=("zoë".encode(), b"token"))
-    assert [one["value"] for one in Page(response.text).all("input") if one["name"] == "by"] == ["zoë"]
-    for broken in ("Basic %%%", "Bearer x", "Basic /w=="):
-        response = desk.client.get("/goldens/delivery", headers={"authorization": broken})
-        assert [one["value"] for one in Page(response.text).all("input") if one["name"] == "by"] == [""]

@@ -16,7 +16,7 @@ _PATHS = (
     "/fragments/now",
     "/api/cells",
     "/api/alerts",
-    "/api/verdicts",
+    "/api/trials",
     "/metrics",
     "/healthz",
     "/readyz",
@@ -171,16 +171,16 @@ def test_a_broken_source_gives_a_page_that_says_so(make_scene, console_client, c
     def broken():
         raise OSError("disk I/O error at /secret/path")
 
-    scene.log.latest = lambda *_args, **_kwargs: broken()
+    scene.log.latest = scene.log.read_before = lambda *_args, **_kwargs: broken()
     scene.store.events = lambda _limit: broken()
     client = console_client(scene)
-    for path in ("/", "/fragments/now", "/api/verdicts"):
+    for path in ("/", "/fragments/now", "/api/trials"):
         response = client.get(path)
         assert response.status_code == 500
         assert "check that the store can be reached" in response.text
         assert "Requests are still forwarded" in response.text
         assert "/secret/path" not in response.text
-    assert client.get("/api/verdicts").json()["error"]["status"] == 500
+    assert client.get("/api/trials").json()["error"]["status"] == 500
     assert "disk I/O error" in caplog.text
     assert client.get("/healthz").status_code == 200
 

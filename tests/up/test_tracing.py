@@ -43,7 +43,7 @@ def test_relay_and_worker_tell_one_story(traced):
             forwarded = collector.wait_for("POST /v1/chat/completions", 2)
             wait_for(lambda: running.metric("evenkeel_spans_exported_total") >= 4)
             assert running.metric("evenkeel_spans_dropped_total") == 0
-            verdict = running.get("/api/verdicts")["verdicts"][0]["id"]
+            verdict = running.get("/api/trials")["trials"][0]["id"]
             page = running.page(f"/verdicts/{verdict}")
         assert {one["service.name"] for one in collector.resources()} == {"evenkeel"}
     links = {(link.trace_id, link.span_id) for root in roots for link in root.links}
