@@ -91,13 +91,10 @@ def file_option(name: str, help: str, *, metavar: str = "FILE", **more: Any) -> 
 
 
 def model_options(service: str, help: str, *, default: bool = False) -> Decorator:  # noqa: A002 - click's word
-    """Return the options of a model that a command calls: name, endpoint, and the variable with its key.
+    """Return the options of a judge or rewriter: name (unless `help` is ""), endpoint, variable with its key.
 
-    Args:
-        service: "judge" or "rewriter".
-        help: What the model is for; "" for a command that names it by another option.
-        default: True to give endpoint and variable the defaults that the help names. With False an
-            omitted option is None, so the settings file decides.
+    With `default` they have the defaults that the help names. Without, an omitted option is None, so the
+    settings file decides.
     """
     url, variable = _OPENAI, f"EVENKEEL_{service.upper()}_API_KEY"
     named = [click.option(f"--{service}-model", metavar="NAME", help=help)] if help else []
@@ -213,13 +210,11 @@ _metrics_option = click.option(
 )
 _data_dir_option = file_option("--data-dir", "Data folder.  [default: ./evenkeel-data]", metavar="DIR")
 _redis_option = click.option("--redis-url", metavar="URL", help="Redis to use instead of the data folder.")
-_sampling_options = together(
-    click.option(
-        "--sampling-rate",
-        type=float,
-        metavar="SHARE",
-        help=f"Share of requests to replay, 0 to 1.  {_default(Route, 'sampling_rate')}",
-    ),
+_sampling_option = click.option(
+    "--sampling-rate",
+    type=float,
+    metavar="SHARE",
+    help=f"Share of requests to replay, 0 to 1.  {_default(Route, 'sampling_rate')}",
 )
 _scoring_options = together(
     click.option(
@@ -256,7 +251,7 @@ settings_options = together(
     _console_option,
     _data_dir_option,
     _redis_option,
-    _sampling_options,
+    _sampling_option,
     _scoring_options,
     log_options,
     click.option("--simulated", is_flag=True, default=None, hidden=True),
@@ -269,7 +264,7 @@ proxy_options = together(
     _metrics_option,
     _data_dir_option,
     _redis_option,
-    _sampling_options,
+    _sampling_option,
     log_options,
 )
 """Options of `evenkeel proxy`, the data plane alone."""
@@ -370,14 +365,9 @@ def settings_source(
     injecting: bool = False,
     checked: bool = True,
 ) -> SettingsSource:
-    """Return a source that reads the settings of a role from a file and options.
+    """Return a source that reads the settings of a role as `settings_of` does.
 
-    Args:
-        config: File, as for `settings_of`.
-        options: Options of the command.
-        more: Further values, by section.
-        injecting: True to fail if an upstream API key that a route injects is not set.
-        checked: True to reject unknown names of perturbations, tasks and limits at every read.
+    With `checked` it rejects unknown names of perturbations, tasks and limits at every read.
     """
 
     def read() -> Settings:

@@ -173,6 +173,13 @@ def form_token(request: Request[Any, Any, Any]) -> str:
     return csrf_token({"request": request})
 
 
+def fields_of(form: Mapping[str, str]) -> dict[str, str]:
+    """Return what a person entered into a form: its fields without the token."""
+    fields = dict(form)
+    fields.pop("_csrf_token", None)
+    return fields
+
+
 def own_pages_only(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
     """Guard that refuses requests caused by a page of another site."""
     if comes_from_elsewhere(connection.scope):

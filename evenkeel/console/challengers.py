@@ -115,7 +115,7 @@ def _forms(sources: ConsoleSources, board: ChallengeBoard) -> list[HTTPRouteHand
     @post("/", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def started(request: AnyRequest, data: Form) -> Response[bytes]:
         visitor, asked, now = visitor_of(request), signed(visitor_of(request), data), sources.clock()
-        route, model = (asked.get(name, "").strip() for name in ("route", "model"))
+        route, model = asked.get("route", "").strip(), asked.get("model", "").strip()
         if not (route and model):
             raise HTTPException("Nothing was started: say which route and which model.", status_code=400)
         challenge = Challenge(route=route, model=model, share=_share(asked), started_at=now)
@@ -179,10 +179,13 @@ def blind_pair(board: ChallengeBoard, challenge: Challenge) -> BlindPair | None:
     The same pair comes until it is labelled, so that nobody can draw again until they like it.
     """
     labels = board.store.labels(challenge.id)
-    left = [texts for texts in board.store.texts(challenge.id) if texts.exchange not in labels]
+    left = {}
+    for texts in board.store.texts(challenge.id):
+        if texts.exchange not in labels:
+            left[texts.exchange] = texts
     if not left:
         return None
-    texts = Random(f"{challenge.id}/{len(labels)}").choice(sorted(left, key=lambda kept: kept.exchange))
+    texts = left[Random(f"{challenge.id}/{len(labels)}").choice(sorted(left))]
     return BlindPair(challenge, texts, _swapped(challenge, texts.exchange))
 
 

@@ -139,14 +139,22 @@ def chart(
                 times.append(sample.at)
     start, end = _time_range(times, now)
     x, y = Scale(start, end, LEFT, RIGHT), Scale(*values, BOTTOM, TOP)
-    lines = [_line(samples, x, y, current=index == len(series) - 1) for index, samples in enumerate(series)]
+    lines = []
+    for samples in series:
+        line = _line(samples, x, y, current=samples is series[-1])
+        if line is not None:
+            lines.append(line)
+    placed = []
+    for mark in marks:
+        if start <= mark.at <= end:
+            placed.append((x.at(mark.at), mark))
     return Chart(
-        lines=tuple(line for line in lines if line is not None),
+        lines=tuple(lines),
         threshold_y=y.at(threshold),
         zero_y=y.at(0.0),
         y_ticks=_value_ticks(y),
         x_ticks=tuple(Tick(x.at(at), label) for at, label in time_ticks(start, end)) if times else (),
-        marks=_mark_lines([(x.at(mark.at), mark) for mark in marks if start <= mark.at <= end]),
+        marks=_mark_lines(placed),
     )
 
 
@@ -177,11 +185,11 @@ def _segments(samples: Sequence[ChartSample], pause_s: float) -> list[list[Chart
     """Split a series where nothing was measured: at points without a value, and at long pauses."""
     segments: list[list[ChartSample]] = [[]]
     for sample in samples:
-        if not sample.rated or (segments[-1] and sample.at - segments[-1][-1].at > pause_s):
+        if segments[-1] and (not sample.rated or sample.at - segments[-1][-1].at > pause_s):
             segments.append([])
         if sample.rated:
             segments[-1].append(sample)
-    return [segment for segment in segments if segment]
+    return segments if segments[-1] else segments[:-1]
 
 
 def _pause_s(samples: Sequence[ChartSample], span_s: float) -> float:
@@ -207,13 +215,14 @@ def _line(samples: Sequence[ChartSample], x: Scale, y: Scale, *, current: bool) 
         return None
     lines, bands = [], []
     for segment in segments:
-        points = [(x.at(point.at), y.at(point.value)) for point in segment if point.value is not None]
-        # A point by itself is drawn as a dot: a line of no length with round ends.
-        lines.append(geometry.path(points if len(points) > 1 else points * 2))
-        band = []
+        points, band = [], []
         for point in segment:
+            if point.value is not None:
+                points.append((x.at(point.at), y.at(point.value)))
             if point.bounded and point.lower is not None and point.upper is not None:
                 band.append((x.at(point.at), y.at(point.lower), y.at(point.upper)))
+        # A point by itself is drawn as a dot: a line of no length with round ends.
+        lines.append(geometry.path(points if len(points) > 1 else points * 2))
         bands.append(geometry.ribbon(band))
     last = segments[-1][-1]
     assert last.value is not None

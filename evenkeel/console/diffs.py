@@ -65,7 +65,7 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
         before: the original.
         after: the changed text.
         context_words: unchanged words kept on each side of a change.
-        max_chars: the output is cut, ending in a gap, once it is longer than this.
+        max_chars: characters after which the output ends in a gap.
     """
     if before == after:
         return cut([DiffRun("same", before)], max_chars)

@@ -55,11 +55,12 @@ def first_hour(sources: ConsoleSources) -> list[RouteProgress]:
     flows = {flow.route: flow for flow in sources.pipeline().routes}
     progress = []
     for setup in sources.setup:
-        own = [report for report in reports if report.key.route == setup.route]
-        have = 0
-        for report in own:
-            if report.key.perturbation != BASELINE:
-                have = max(have, min(need, sum(report.counts.pairs.values())))
+        own, have = [], 0
+        for report in reports:
+            if report.key.route == setup.route:
+                own.append(report)
+                if report.key.perturbation != BASELINE:
+                    have = max(have, min(need, sum(report.counts.pairs.values())))
         # How many requests are missing is beside the point where none of them could be measured.
         held_up = any(setup.route in (cause.routes or (setup.route,)) for cause in measuring.causes)
         outlook = "waits until measuring goes on" if held_up else _outlook(setup, own, have, need)

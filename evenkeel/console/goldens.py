@@ -12,7 +12,15 @@ from litestar.exceptions import HTTPException, NotFoundException
 from litestar.params import FromQuery, QueryParameter, RawBody
 
 from evenkeel.console import links
-from evenkeel.console.access import Recorder, form_token, json_only, own_pages_only, signed, visitor_of
+from evenkeel.console.access import (
+    Recorder,
+    fields_of,
+    form_token,
+    json_only,
+    own_pages_only,
+    signed,
+    visitor_of,
+)
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.questions import question
 from evenkeel.console.rendering import AnyRequest, FilterLink, Form, Page, PathText, QueryText, see_other
@@ -46,26 +54,23 @@ _PAGE_CHARS: Final = 60_000
 def golden_list(
     sources: ConsoleSources, store: GoldenStore, chosen: Mapping[str, str | None], number: int
 ) -> Page:
-    """Build a page of the list, with links to narrow it.
+    """Build page `number` of the list, from 1, with links to narrow it.
 
-    Args:
-        sources: for the last ratings.
-        store: store of the goldens.
-        chosen: `route`, `task`, and `show` ("all" shows retired ones, too).
-        number: number of the page, from 1.
+    `chosen` holds `route`, `task`, and `show` ("all" shows retired ones, too).
     """
     goldens_listed = store.select(
         route=chosen["route"], task=chosen["task"], active=chosen["show"] != "all", limit=MOST
     )
     start = (number - 1) * ROWS
-    labels = store.labels()
-    routes = sorted({route for route, _ in labels})
-    tasks = sorted({task for _, task in labels if task})
-    choices = {
+    choices: dict[str, dict[str, str | None]] = {
         "show": {"in use": None, "retired too": "all"},
-        "route": {"all": None} | {name: name for name in routes},
-        "task": {"all": None} | {name: name for name in tasks},
+        "route": {"all": None},
+        "task": {"all": None},
     }
+    for route, task in sorted(store.labels()):
+        choices["route"][route] = route
+        if task:
+            choices["task"][task] = task
     filters: dict[str, list[FilterLink]] = {}
     for name, options in choices.items():
         # A link for each value of a filter; the other filters stay as they are chosen.
@@ -103,9 +108,11 @@ class GoldenRating(NamedTuple):
 def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> GoldenRating | None:
     """Return the last rating of a golden's version; None if the last run of its route did not ask it."""
     run = runs.get(golden.route)
-    key = key_of(golden.id, golden.version)
-    golden_result = next((result for result in run.results if result.golden == key), None) if run else None
-    if run is None or golden_result is None:
+    if run is None:
+        return None
+    by_golden = {result.golden: result for result in run.results}
+    golden_result = by_golden.get(key_of(golden.id, golden.version))
+    if golden_result is None:
         return None
     # No breach is known where the call or its scoring failed.
     if not golden_result.breaches:
@@ -124,13 +131,7 @@ def golden_page(
     trail: Sequence[Entry],
     rating: GoldenRating | None = None,
 ) -> Page:
-    """Build the page of a golden.
-
-    Args:
-        history: all versions, oldest first, at least one.
-        trail: changes to the golden, oldest first.
-        rating: its last rating, None if there is none.
-    """
+    """Build the page of a golden from all its versions and the changes to it, both oldest first."""
     newest = history[-1]
     return Page(
         f"{newest.id} · evenkeel",
@@ -151,12 +152,9 @@ _TEXTS = ("exchange", "retire", "unretire", "by", "name", "note")
 def change(sources: GoldenSources, asked: Mapping[str, Any], at: float) -> Golden:
     """Apply a change and return the golden in its new state.
 
-    Args:
-        sources: stores of goldens and exchanges.
-        asked: `by` (who does it) and one of `exchange` (id of an archived exchange to approve, with an
-            optional `name` and `note`), `golden` (an object as a line of a file, to approve), `retire` and
-            `unretire` (id of a golden).
-        at: Unix time in seconds.
+    `asked` holds `by` (who does it) and one of `exchange` (id of an archived exchange to approve, with an
+    optional `name` and `note`), `golden` (an object as a line of a file, to approve), `retire` and `unretire`
+    (id of a golden).
 
     Raises: GoldenError that says what is missing or wrong.
     """
@@ -180,9 +178,6 @@ def change(sources: GoldenSources, asked: Mapping[str, Any], at: float) -> Golde
     return sources.store.approve(golden, by=by, at=at)
 
 
-_DONE: Final[Mapping[str, What]] = {"retire": "golden_retired", "unretire": "golden_unretired"}
-
-
 def _changed(
     sources: ConsoleSources, goldens: GoldenSources, request: AnyRequest, asked: Mapping[str, Any]
 ) -> Golden:
@@ -190,7 +185,11 @@ def _changed(
     visitor, at = visitor_of(request), sources.clock()
     asked = signed(visitor, asked)
     golden = change(goldens, asked, at)
-    what: What = next((what for name, what in _DONE.items() if asked.get(name)), "golden_approved")
+    what: What = "golden_approved"
+    if asked.get("retire"):
+        what = "golden_retired"
+    elif asked.get("unretire"):
+        what = "golden_unretired"
     detail = f"version {golden.version}, route {golden.route}"
     Recorder(sources.actions)(visitor, asked["by"].strip(), what, golden.id, at=at, detail=detail)
     return golden
@@ -248,12 +247,8 @@ def golden_handlers(
 
     @post("/", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def changed(request: AnyRequest, data: Form) -> Response[bytes]:
-        asked = {}
-        for name, value in data.items():
-            if name != "_csrf_token":
-                asked[name] = value
         try:
-            golden = _changed(sources, goldens, request, asked)
+            golden = _changed(sources, goldens, request, fields_of(data))
         except GoldenError as error:
             raise HTTPException(f"Nothing was changed: {error}.", status_code=400) from error
         return see_other(links.golden_link(golden.id))

@@ -67,15 +67,19 @@ class TokenGuard:
         # Where people have tokens of their own, the shared one only reads: it would act under no name.
         named = any(visitor.name and not visitor.program for _, visitor in visitors)
         shared = Visitor(role="viewer") if named or login else Visitor()
-        scrapers = []
+        scrapers: list[tuple[str, Visitor]] = []
+        others: list[tuple[str, Visitor]] = []
         for member in visitors:
             if member[1].role == "scraper":
                 scrapers.append(member)
+            else:
+                others.append(member)
         if metrics_token:
             scrapers.append((metrics_token, Visitor(role="scraper")))
+        if token:
+            others.append((token, shared))
         self._scrapers = Tokens(scrapers)
-        others = [member for member in visitors if member[1].role != "scraper"]
-        self._tokens = Tokens((*others, *([(token, shared)] if token else [])), failures)
+        self._tokens = Tokens(others, failures)
         self._login = login
         self._sign_in = sign_in
         self._hosts = frozenset(host.lower() for host in hosts)

@@ -12,6 +12,7 @@ from litestar.params import RawBody  # noqa: TC002 - litestar reads the annotati
 from evenkeel.console import links
 from evenkeel.console.access import (
     Recorder,
+    fields_of,
     form_token,
     json_only,
     own_pages_only,
@@ -77,10 +78,11 @@ class IncidentLine(NamedTuple):
 
 def case_lines(going: Iterable[Incident], writer: Writer) -> list[IncidentLine]:
     """Describe open incidents, the latest first; incidents with a common cause share a line."""
-    cases = {case.id: case for case in cases_of(going).values()}
-    ordered = sorted(cases.values(), key=lambda case: -case.members[-1].opened_at)
+    cases = {}
+    for case in cases_of(going).values():
+        cases[case.id] = case
     lines = []
-    for case in ordered:
+    for case in sorted(cases.values(), key=lambda case: -case.members[-1].opened_at):
         routes = case.members if len(case.members) > 1 else ()
         lines.append(_line(case.whole, writer)._replace(routes=routes))
     return lines
@@ -103,9 +105,9 @@ def next_step(incident: Incident, contact: Contact) -> str:
     """Return the next step if the answers are worse, as a sentence or a command."""
     if contact.rollback:
         return f"Roll back: {contact.rollback}"
-    model = next((mark for mark in incident.stated if mark.kind in _MODELS and mark.before), None)
-    if model is not None:
-        return f"If the answers are worse, go back to {model.before}."
+    for mark in incident.stated:
+        if mark.kind in _MODELS and mark.before:
+            return f"If the answers are worse, go back to {mark.before}."
     if incident.stated:
         named = figures.listing(sorted({kinds.NAMES[mark.kind] for mark in incident.stated}))
         return f"If the answers are worse, undo the change: {named}."
@@ -214,7 +216,7 @@ def _decide(
         "incident_decided",
         incident.id,
         at=decision.at,
-        detail=": ".join(part for part in (decision.decided.replace("_", " "), decision.note) if part),
+        detail=": ".join(filter(None, (decision.decided.replace("_", " "), decision.note))),
     )
     return decision
 
@@ -345,8 +347,7 @@ def incident_handlers(
 
     @post("/incidents/{incident:str}", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def decided(request: AnyRequest, incident: PathText, data: Form) -> Response[bytes]:
-        asked = {name: value for name, value in data.items() if name != "_csrf_token"}
-        decision = _decide(sources, request, known(incident), asked)
+        decision = _decide(sources, request, known(incident), fields_of(data))
         return see_other(f"{links.incident_link(decision.incident)}?decided=1")
 
     @get("/", sync_to_thread=True, needs="viewer")
@@ -355,9 +356,9 @@ def incident_handlers(
 
         `count` is the number of incidents, `next` the value of `before` for the following ones.
         """
-        state, route = (request.query_params.get(name) for name in ("state", "route"))
-        incidents = _narrowed(board.all(), state, route)
-        older = older_than(incidents, request.query_params.get("before", ""))
+        query = request.query_params
+        incidents = _narrowed(board.all(), query.get("state"), query.get("route"))
+        older = older_than(incidents, query.get("before", ""))
         shown = older[:limit]
         plain = []
         for incident in shown:

@@ -39,19 +39,16 @@ _DECIDERS: Final[dict[Stage, str]] = {
 def judge_page(
     sources: ConsoleSources, people: Sequence[HumanAgreement] = (), drawn: DrawnLabels | None = None
 ) -> Page:
-    """Build the page about the judge.
-
-    Args:
-        sources: sources of the console.
-        people: agreement of people with the judge.
-        drawn: what people say of trials drawn at random; None if nobody rated any.
-    """
+    """Build the page about the judge, with what people say of the same trials."""
     reports = sources.reports()
     rows = judged(reports)
     decided = Counter[str]()
     for report in rows:
         decided.update(report.judge.decided)
-    spent = spent_today(sources)
+    spent = []
+    for (_, purpose), spend in spent_today(sources).items():
+        if purpose == "judge":
+            spent.append(spend)
     return Page(
         "Judge · evenkeel",
         setup=sources.judge,
@@ -59,7 +56,7 @@ def judge_page(
         reports=rows,
         deciders=_DECIDERS,
         decided=decided,
-        cost=total(spend for (_, purpose), spend in spent.items() if purpose == "judge") if spent else None,
+        cost=total(spent) if spent else None,
         people=in_order(people),
         drawn=drawn,
         can_label=sources.labels is not None,
@@ -94,8 +91,11 @@ class DrawnCache:
     def _read(self, labels: Sequence[Label]) -> DrawnLabels | None:
         if not any(label.drawn for label in labels):
             return None
-        newest = self._log.read_before(None, DRAWN_FROM).verdicts
-        drawn = drawn_labels(labels, [logged.verdict for logged in newest if logged.verdict.drawn])
+        verdicts = []
+        for logged in self._log.read_before(None, DRAWN_FROM).verdicts:
+            if logged.verdict.drawn:
+                verdicts.append(logged.verdict)
+        drawn = drawn_labels(labels, verdicts)
         return drawn if drawn.corrected.n else None
 
 

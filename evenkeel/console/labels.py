@@ -12,7 +12,7 @@ from litestar.exceptions import HTTPException
 from litestar.params import QueryParameter, RawBody
 
 from evenkeel.console import links
-from evenkeel.console.access import Recorder, json_only, own_pages_only, signed, visitor_of
+from evenkeel.console.access import Recorder, fields_of, json_only, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.rendering import AnyRequest, Form, QueryText, see_other
 from evenkeel.monitor.labels import human_agreement
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evenkeel.console.access import Visitor
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
+    from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.labels import HumanAgreement
     from evenkeel.stores.audit_log import What
     from evenkeel.stores.labels import Label, LabelStore
@@ -58,14 +59,7 @@ class Feedback(NamedTuple):
 
 
 def feedback(store: LabelStore, counted: Sequence[Label], verdict_id: str, judge: str) -> Feedback:
-    """Return the labels of a verdict, and the agreement with its judge over all verdicts.
-
-    Args:
-        store: store of labels.
-        counted: all labels that count.
-        verdict_id: the verdict that the page is about.
-        judge: model of the verdict's judge, "" without a judge.
-    """
+    """Return the labels of a verdict, and the agreement with its judge over all labels that count."""
     agreements = []
     for agreement in human_agreement(counted):
         if agreement.judge == judge:
@@ -87,18 +81,19 @@ def drawn(log: VerdictLog, store: LabelStore) -> str | None:
     they like it.
     """
     stretch = log.read_before(None, _DRAWN_FROM)
-    rated = []
+    rated = {}
     for logged in stretch.verdicts:
         verdict = logged.verdict
         if verdict.rating is not None and not (verdict.is_control or verdict.is_contrast):
-            rated.append(verdict)
-    labelled = store.labelled([verdict.id for verdict in rated])
-    left = [verdict for verdict in rated if verdict.id not in labelled]
-    at_random = [verdict for verdict in left if verdict.drawn]
-    judged_at_random = [verdict for verdict in at_random if decided_by(verdict) == "judge"]
-    judged = [verdict for verdict in left if decided_by(verdict) == "judge"]
-    rng = Random(f"{store.revision()}:{stretch.verdicts[0].offset // _DRAWN_FROM if left else 0}")
-    for group in (judged_at_random, at_random, judged or left):
+            rated[verdict.id] = verdict
+    for labelled in store.labelled(list(rated)):
+        del rated[labelled]
+    groups: dict[tuple[bool, bool], list[Verdict]] = {}
+    for verdict in rated.values():
+        groups.setdefault((verdict.drawn, decided_by(verdict) == "judge"), []).append(verdict)
+    rng = Random(f"{store.revision()}:{stretch.verdicts[0].offset // _DRAWN_FROM if rated else 0}")
+    for kind in ((True, True), (True, False), (False, True), (False, False)):
+        group = groups.get(kind, [])
         # Texts are kept for a shorter time than verdicts, so several may have to be tried.
         for verdict in rng.sample(group, min(len(group), 50)):
             if readable_evidence(log, verdict.id) is not None:
@@ -129,12 +124,8 @@ def feedback_handlers(
 
     @post("/feedback", sync_to_thread=True, guards=[own_pages_only], needs="labeller")
     def said(request: AnyRequest, data: Form) -> Response[bytes]:
-        asked = {}
-        for name, value in data.items():
-            if name != "_csrf_token":
-                asked[name] = value
         try:
-            label = _signed_label(sources, store, visitor_of(request), asked)
+            label = _signed_label(sources, store, visitor_of(request), fields_of(data))
         except LabelError as error:
             raise HTTPException(f"Nothing was stored: {error}.", status_code=400) from error
         return see_other(f"{links.verdict_link(label.verdict_id)}#feedback")
@@ -163,11 +154,8 @@ def feedback_handlers(
 def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) -> Label:
     """Store a person's label and return it as stored.
 
-    Args:
-        sources: the log with the verdict and its texts; the clock.
-        store: store of labels.
-        asked: `verdict` (its id), `by`, and `rating` ("3", "2", "1"), `quality` ("worse", "equal",
-            "better"), `note`, `drawn` ("1"); or `withdraw` ("1") in their place.
+    `asked` holds `verdict` (its id), `by`, and `rating` ("3", "2", "1"), `quality` ("worse", "equal",
+    "better"), `note`, `drawn` ("1"); or `withdraw` ("1") in their place.
 
     Raises: LabelError that says what is missing or wrong.
     """

@@ -52,13 +52,14 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     state = state_of(reports, view, measuring, going)
     # What holds measuring up heads the page already.
     behind = "" if measuring.causes else stuck(view, measuring)
-    routes_seen = {report.key.route for report in reports}
-    live = []
+    without_trials = {flow.route for flow in view.routes}
+    live, within, last_at = [], True, 0.0
     for report in reports:
+        without_trials.discard(report.key.route)
         if not report.retired:
             live.append(report)
-    cells = [report for report in live if report.key.perturbation != BASELINE]
-    within = all(report.standing == "within" for report in cells)
+            last_at = max(last_at, report.last_scored_at or 0.0)
+            within = within and (report.standing == "within" or report.key.perturbation == BASELINE)
     return Page(
         f"{_TITLES[state]} · evenkeel",
         # Without times, so that it is read only when something else changes.
@@ -79,13 +80,13 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
         ],
         shown=SHOWN,
         counted=counted(live),
-        last_at=max((report.last_scored_at or 0.0 for report in live), default=0.0),
+        last_at=last_at,
         overview=overview(reports, sources.monitor_store, now, situation.in_incidents()),
         legend=LEGEND,
         pipeline=pipeline_line(view),
         view=view,
         first_hour=first_hour(sources),
-        without_trials=sorted({flow.route for flow in view.routes} - routes_seen),
+        without_trials=sorted(without_trials),
     )
 
 

@@ -110,13 +110,9 @@ def overview(
     now: float,
     in_incidents: Collection[tuple[str, str, str]] = (),
 ) -> Overview:
-    """Arrange the reports, in any order: routes with an incident first; retired models are only named.
+    """Arrange the reports: routes with an incident first; retired models are only named. Blocks on the store.
 
-    Args:
-        reports: one per cell.
-        store: has the points of each cell's course. Blocks on it.
-        now: Unix time in seconds.
-        in_incidents: keys of the cells that belong to an open incident.
+    `in_incidents` are the keys of the cells that belong to an open incident.
     """
     live = [report for report in reports if not report.retired]
     columns = _columns(sorted({report.key.perturbation for report in live}, key=rewordings.position))

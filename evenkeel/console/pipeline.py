@@ -138,12 +138,13 @@ class PipelineLine(NamedTuple):
 
 def pipeline_line(view: PipelineView) -> PipelineLine:
     """Return the state of the pipeline, summed over all routes."""
-    eligible = sum(flow.eligible for flow in view.routes)
-    sampled = sum(flow.sampled for flow in view.routes)
-    queued = sum(flow.queued for flow in view.routes)
-    scored = sum(flow.scored for flow in view.routes)
+    eligible = sampled = queued = scored = 0
     skipped: Counter[str] = Counter()
     for flow in view.routes:
+        eligible += flow.eligible
+        sampled += flow.sampled
+        queued += flow.queued
+        scored += flow.scored
         skipped.update(flow.skipped)
     return PipelineLine(
         stages=(
@@ -287,9 +288,7 @@ class NotReplayedLine(NamedTuple):
 def not_replayed(flows: Iterable[RouteFlow], reports: Iterable[CellReport]) -> list[NotReplayedLine]:
     """List why requests are not replayed and what to do about it, most frequent first.
 
-    Args:
-        flows: Counts of the routes.
-        reports: Cells of any routes, for the replays that the endpoint cannot continue.
+    The cells tell which replays the endpoint cannot continue.
     """
     unknown: Counter[str] = Counter()
     for report in reports:

@@ -66,24 +66,30 @@ def reference_sets(states: Iterable[ReferenceState]) -> list[ReferenceSet]:
         grouped.setdefault(key, []).append(state)
     sets = []
     for key, own in sorted(grouped.items()):
-        answers = [reference.answers for reference in own]
-        ready = sum(count >= FULL for count in answers)
-        asked_at = max(reference.asked_at for reference in own)
-        sets.append(ReferenceSet(*key, len(own), ready, sum(answers), asked_at))
+        ready, answers, asked_at = 0, 0, 0.0
+        for reference in own:
+            ready += reference.answers >= FULL
+            answers += reference.answers
+            asked_at = max(asked_at, reference.asked_at)
+        sets.append(ReferenceSet(*key, len(own), ready, answers, asked_at))
     return sets
 
 
 def route_references(sources: ReferenceSources, now: float) -> list[RouteReferences]:
     """Return every route with its references. Blocks on storage."""
-    sets = reference_sets(sources.store.states())
     today = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
+    sets: dict[str, list[ReferenceSet]] = {route: [] for route in sources.routes}
+    for reference_set in reference_sets(sources.store.states()):
+        sets.setdefault(reference_set.route, []).append(reference_set)
+    tests: dict[str, list[SilentReport]] = {}
+    for test in sources.tests():
+        tests.setdefault(test.route, []).append(test)
     by_route = []
-    for route in sorted({*sources.routes, *(reference_set.route for reference_set in sets)}):
+    for route, own in sorted(sets.items()):
         asked = sources.store.asked(route)
-        own = tuple(reference_set for reference_set in sets if reference_set.route == route)
+        # The record of an earlier day stays until the first call of the next one.
         asked = asked if asked and asked.day == today else None
-        tests = tuple(test for test in sources.tests() if test.route == route)
-        by_route.append(RouteReferences(route, own, asked, tests))
+        by_route.append(RouteReferences(route, tuple(own), asked, tuple(tests.get(route, ()))))
     return by_route
 
 

@@ -123,14 +123,8 @@ def live_handlers(
 ) -> list[HTTPRouteHandler]:
     """GET `path`, and `/fragments` + `path` for its live part, which answers 304 while nothing has changed.
 
-    The page belongs to the address of the navigation that its path begins with.
-
-    Args:
-        path: may end in one parameter of type `path`.
-        template: template of the live part: one element `.view` with sections that have ids.
-        view: returns the page for a request; called in a worker thread.
-        renderer: renders the templates.
-        needs: role that a visitor needs.
+    The page belongs to the address of the navigation that its path begins with. `template` is that of the
+    live part: one element `.view` with sections that have ids. `view` is called in a worker thread.
     """
     here = f"/{path.split('/')[1]}"
 
@@ -184,13 +178,8 @@ class Renderer:
     ) -> None:
         """Load the templates.
 
-        Args:
-            assets: static files.
-            clock: Unix time in seconds, for times of day and ages.
-            places: entries of the navigation, in order.
-            open_incidents: returns their number, for the title and the icon of every page.
-            signs_in: True if people sign in, and so can sign out.
-            has_judge: False to say on every page what cannot be seen without one.
+        Every page shows the `places` of the navigation and the number of `open_incidents`, a button to sign
+        out if people sign in, and what cannot be seen without a judge.
         """
         self._open_incidents = open_incidents
         self._environment = environment("evenkeel.console")

@@ -63,26 +63,33 @@ class ModelPart:
 def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Page | None:
     """Build the page of a route; None if the route is unknown."""
     now, view = sources.clock(), sources.pipeline()
-    every = sources.reports()
-    own = []
-    for report in every:
+    own, reworded = [], []
+    for report in sources.reports():
         if report.key.route == route:
             own.append(report)
-    flow = next((flow for flow in view.routes if flow.route == route), None)
+            if report.key.perturbation != BASELINE:
+                reworded.append(report)
+    flow = {flow.route: flow for flow in view.routes}.get(route)
     if not own and flow is None:
         return None
-    noticed = [report for report in sources.change_reports() if route == report.route]
-    incidents = []
+    # The newest comes first.
+    change = next(filter(lambda report: report.route == route, sources.change_reports()), None)
+    incidents, past = [], []
     for incident in situation.board.all():
         if route in incident.routes:
             incidents.append(incident)
-    going = [incident for incident in situation.going() if route in incident.routes]
-    reworded = [report for report in own if report.key.perturbation != BASELINE]
+            if incident.state == "resolved":
+                past.append(incident)
+    going = []
+    for incident in situation.going():
+        if route in incident.routes:
+            going.append(incident)
+    going_lines = incident_lines(going, sources.writer)
     single = by_themselves(reworded, lambda report: report.key.perturbation)
     limits = {report.detection.threshold for report in single}
     return Page(
         f"{route} · evenkeel",
-        announcement=" ".join(line.said for line in incident_lines(going, sources.writer)),
+        announcement=" ".join(line.said for line in going_lines),
         route=route,
         flow=flow,
         unrated=_unrated(own),
@@ -92,13 +99,11 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         in_incidents=situation.in_incidents(),
         quality_changed=_quality_changed,
         doubts=doubts,
-        going=incident_lines(going, sources.writer),
-        past=incident_lines(
-            [incident for incident in incidents if incident.state == "resolved"][:_INCIDENTS], sources.writer
-        ),
+        going=going_lines,
+        past=incident_lines(past[:_INCIDENTS], sources.writer),
         notices=[*blind_notices(own), *retirement_notices(sources, own)],
-        change=noticed[0] if noticed else None,
-        change_effect=effect_words(noticed[0], incident_of(noticed[0], incidents)) if noticed else "",
+        change=change,
+        change_effect=effect_words(change, incident_of(change, incidents)) if change else "",
         references=_references(sources, route, now),
         reference_setup=sources.references.setup if sources.references else None,
         spend=route_meters(sources, route),
@@ -115,14 +120,14 @@ def route_handlers(
 
     def page(request: AnyRequest) -> Page:
         asked = links.path_part(request.path_params["route"].removeprefix("/"))
-        routes_seen = {report.key.route for report in sources.reports()}
-        routes_seen |= {flow.route for flow in sources.pipeline().routes}
-        # In the form of an address, which cannot hold every character of an old name.
-        name = next((route for route in routes_seen if links.path_part(route) == asked), None)
-        rendered = None if name is None else route_page(sources, situation, name)
-        if rendered is None:
-            raise NotFoundException(detail="There is no route of this name.")
-        return rendered
+        routes_seen = {flow.route for flow in sources.pipeline().routes}
+        for report in sources.reports():
+            routes_seen.add(report.key.route)
+        # Compared in the form of an address, which cannot hold every character of an old name.
+        for route in routes_seen:
+            if links.path_part(route) == asked and (rendered := route_page(sources, situation, route)):
+                return rendered
+        raise NotFoundException(detail="There is no route of this name.")
 
     # The path type also takes names that hold a slash.
     return live_handlers("/routes/{route:path}", "_route.html", page, renderer)
@@ -141,8 +146,10 @@ def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferen
     """Return the route's reference prompts; None if none can be kept."""
     if sources.references is None:
         return None
-    by_route = route_references(sources.references, now)
-    return next((report for report in by_route if report.route == route), None)
+    for report in route_references(sources.references, now):
+        if report.route == route:
+            return report
+    return None
 
 
 def _models(own: Sequence[CellReport], sensitivity: Mapping[str, Estimate]) -> list[ModelPart]:

@@ -47,13 +47,7 @@ _BUSY: Final = b"Too many requests are worked on at this port. Ask again in a se
 async def serving(
     app: ASGIApp, sockets: list[socket.socket], tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[None]:
-    """Serve an application on listening sockets while the block runs; requests under way get 2 s.
-
-    Args:
-        app: Application to serve.
-        sockets: Bound and listening.
-        tls: TLS context of the connections; None = no encryption.
-    """
+    """Serve an application on listening sockets while the block runs; requests under way get 2 s."""
     server = _Server(
         uvicorn.Config(
             _Reserving(app),
@@ -94,8 +88,8 @@ class _Server(uvicorn.Server):
             return
         await super().startup([])
         if self.started:
-            accepting = (self._accept(sock, self._tls) for sock in sockets or ())
-            self._accepting = [asyncio.create_task(task) for task in accepting]
+            for sock in sockets or ():
+                self._accepting.append(asyncio.create_task(self._accept(sock, self._tls)))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting, then end the connections."""

@@ -60,8 +60,10 @@ def total_meters(view: PipelineView) -> tuple[Meter, ...]:
 
 def spend_lines(sources: ConsoleSources) -> tuple[list[SpendLine], list[SpendLine]]:
     """Return the day's spend by route and by purpose."""
-    routes = dict.fromkeys((flow.route for flow in sources.pipeline().routes), NOTHING)
-    purposes = dict.fromkeys((name for name in PURPOSES if name != "lost"), NOTHING)
+    routes = {flow.route: NOTHING for flow in sources.pipeline().routes}
+    purposes = dict.fromkeys(PURPOSES, NOTHING)
+    # What a killed process had set aside is shown only if there is any.
+    del purposes["lost"]
     for (route, purpose), spend in spent_today(sources).items():
         routes[route] = routes.get(route, NOTHING).plus(spend)
         purposes[purpose] = purposes.get(purpose, NOTHING).plus(spend)
@@ -83,11 +85,12 @@ def route_meters(sources: ConsoleSources, route: str) -> tuple[Meter, ...]:
 def meters(spent: Spend, budget: Budget, *, limited: bool = False) -> tuple[Meter, ...]:
     """Compare today's spend with the limits in dollars and tokens; `limited` leaves out what has no limit."""
     dollars, tokens = budget.usd_per_day, budget.tokens_per_day
-    both = (
-        _meter(figures.usd(spent.usd), spent.usd, dollars, figures.usd(dollars or 0)),
-        _meter(f"{spent.tokens:,} tokens", spent.tokens, tokens, f"{tokens or 0:,.0f}"),
-    )
-    return tuple(meter for meter in both if meter.share is not None or not limited)
+    compared = []
+    if dollars is not None or not limited:
+        compared.append(_meter(figures.usd(spent.usd), spent.usd, dollars, figures.usd(dollars or 0)))
+    if tokens is not None or not limited:
+        compared.append(_meter(f"{spent.tokens:,} tokens", spent.tokens, tokens, f"{tokens or 0:,.0f}"))
+    return tuple(compared)
 
 
 def _meter(text: str, amount: float, limit: float | None, limit_text: str) -> Meter:

@@ -53,26 +53,20 @@ def incident_trend(
 ) -> Trend | None:
     """Build the chart of an incident: the rewording that moved furthest, with the change marked.
 
-    Args:
-        incident: incident to show.
-        worst: its alert furthest beyond the limit; None if none of its alerts is about a cell.
-        reports: of all cells, in any order.
-        store: store of the points.
-        now: Unix time in seconds.
+    `worst` is its alert furthest beyond the limit; None if none of its alerts is about a cell.
 
     Returns: None while there is nothing to draw.
     """
     route = worst.raised.route if worst else incident.routes[0]
-    here = []
+    by_kind: dict[str, list[CellReport]] = {}
     for report in reports:
         if report.key.route == route and report.current.excess is not None:
-            here.append(report)
-    if worst is not None:
-        kind = worst.raised.perturbation
-    else:
+            by_kind.setdefault(report.key.perturbation, []).append(report)
+    kind = worst.raised.perturbation if worst else ""
+    if worst is None and by_kind:
         # Drift of a cell may be all that was raised: the cell furthest above noise is drawn.
-        kind = max(here, key=_excess).key.perturbation if here else ""
-    members = [report for report in here if report.key.perturbation == kind]
+        kind = max(by_kind, key=lambda name: max(map(_excess, by_kind[name])))
+    members = by_kind.get(kind)
     if not members:
         return None
     members = sorted(members, key=lambda report: report.last_scored_at or 0.0)[-MAX_MODELS:]

@@ -147,12 +147,7 @@ class TrialView(NamedTuple):
 
 
 def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibit:
-    """Return the texts at the length that a trial's own page shows.
-
-    Args:
-        evidence: texts to show.
-        control: the answer to the control of the same exchange, None if there is none to show.
-    """
+    """Return the texts at the length that a trial's own page shows, with the control's answer if kept."""
     answer, prompt, variant = answer_text(evidence.reference), evidence.prompt, evidence.variant
     # Of a control there is nothing to mark, so its question is cut as one text.
     if prompt == variant:
@@ -270,8 +265,10 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
 
 def _control_of(log: VerdictLog, others: Iterable[Verdict]) -> Texts:
     """Return the texts of the control among an exchange's other trials; empty if there is none."""
-    control = next((trial for trial in others if trial.perturbation == BASELINE), None)
-    return texts_of(log, control.id) if control else Texts(None)
+    for trial in others:
+        if trial.perturbation == BASELINE:
+            return texts_of(log, trial.id)
+    return Texts(None)
 
 
 _KEPT: Final = (

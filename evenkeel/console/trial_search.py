@@ -80,8 +80,7 @@ class TrialFilter:
     def narrow(self, *, worst: bool = False) -> Narrow:
         """Return criteria for the log's own search.
 
-        Args:
-            worst: whether to leave out trials whose answers held, unless a rating is chosen.
+        With `worst`, trials whose answers held are left out unless a rating is chosen.
         """
         plain = ("route", "model", "perturbation", "client", "prompt_version", "control")
         values: dict[str, Any] = {name: getattr(self, name) or None for name in plain}
@@ -142,14 +141,7 @@ class TrialPage:
 
 
 def search(log: VerdictLog, narrow: Narrow, *, most: int, before: int | None = None) -> TrialPage:
-    """Return the newest trials that match.
-
-    Args:
-        log: log to search.
-        narrow: criteria.
-        most: most trials to return.
-        before: only trials before this place in the log; None = from the newest.
-    """
+    """Return at most `most` trials that match, the newest before a place in the log; None = its end."""
     verdicts: list[LoggedVerdict] = []
     at, looked_at, step = before, 0, _FIRST_STEP
     while at != 0 and len(verdicts) < most and looked_at < SCANNED:

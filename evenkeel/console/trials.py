@@ -54,13 +54,15 @@ class SearchField(NamedTuple):
 
 def filter_fields(sources: ConsoleSources, chosen: TrialFilter) -> list[SearchField]:
     """Return the lists of the form, with the names of the known cells as entries."""
-    keys = [report.key for report in sources.reports()]
-    routes, models = sorted({key.route for key in keys}), sorted({key.model for key in keys})
-    kinds = sorted({key.perturbation for key in keys}, key=rewordings.position)
+    routes, models, kinds = {}, {}, {}
+    for report in sources.reports():
+        key = report.key
+        routes[key.route], models[key.model] = key.route, key.model
+        kinds[key.perturbation] = rewordings.label(key.perturbation)
     options = {
-        "route": {name: name for name in routes},
-        "model": {name: name for name in models},
-        "perturbation": {kind: rewordings.label(kind) for kind in kinds},
+        "route": dict(sorted(routes.items())),
+        "model": dict(sorted(models.items())),
+        "perturbation": dict(sorted(kinds.items(), key=lambda kind: rewordings.position(kind[0]))),
         "rating": {value: words for value, (words, _) in RATINGS.items()},
         "control": CONTROLS,
     }
