@@ -45,7 +45,6 @@ def in_bash(environment):
 
 
 def test_bash_completes_commands_options_and_choices(in_bash):
-    """By the line that the help names, in bash itself."""
     assert in_bash("evenkeel in") == ["incidents"]
     assert in_bash("evenkeel incidents list --st") == ["--state"]
     assert in_bash("evenkeel incidents list --state res") == ["resolved"]

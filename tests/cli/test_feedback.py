@@ -11,13 +11,11 @@ from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence, QualityScore
 from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
-from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
-from tests.redis_server import a_store
 
 BASE = altered(VERDICT, route="desk", details={"decided_by": 2.0}, judge_model="j-1")
 TEXTS = Evidence("How long?", "How lnog?", Answer("Four days."), Answer("It takes five days."))
@@ -93,19 +91,3 @@ def test_what_cannot_be_exported_is_said(folder, tmp_path):
     store.put(label_of(altered(BASE, judge_model="j-2"), LabelStatement("ann", 3), at=1.0), None)
     assert "several judges (j-1, j-2)" in refused("--recorded", recorded)
     assert "No such file" in refused("-o", str(tmp_path / "none" / "x.jsonl"))
-
-
-@pytest.mark.service("redis-server")
-def test_labels_in_a_redis_are_read_with_its_settings(redis_server, tmp_path):
-    """As `--config` names it."""
-    store = a_store(redis_server)
-    LabelStore(RedisDocuments(store)).put(label_of(BASE, LabelStatement("ann", 2), at=1.0), TEXTS)
-    config = tmp_path / "evenkeel.yaml"
-    place = {"url": store.place.url, "prefix": store.place.prefix}
-    config.write_text(
-        json.dumps({"routes": [{"upstream": "http://127.0.0.1:9"}], "storage": {"redis": place}})
-    )
-    (line,) = run("feedback", "export", "--config", config).splitlines()
-    assert json.loads(line)["text"] == "It takes five days."
-    assert json.loads(line)["ratings"] == {"ann": 2}
-    store.close()

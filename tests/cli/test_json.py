@@ -21,8 +21,6 @@ SCRIPTS = {"completion"}
 
 
 def commands():
-    """Every command that does something, by its name."""
-
     def walk(command, path):
         if isinstance(command, click.Group):
             context = click.Context(command)
@@ -84,7 +82,6 @@ def run(tmp_path):
     ],
 )
 def test_what_cannot_be_done_is_a_document(run, arguments, said):
-    """The sentence that people read, and exit code 2."""
     error = run(*arguments, code=2)["error"]
     assert said in error["message"]
     assert error["exit_code"] == 2
@@ -99,7 +96,6 @@ def test_what_a_no_leaves_undone_has_exit_code_1(run):
 
 
 def test_results_of_commands_that_change_something(run):
-    """What was done, under names that stay."""
     (approved,) = run("goldens", "approve", ARCHIVED.id, "--name", "kettle")
     assert approved == {"id": "kettle", "version": 1, "route": ARCHIVED.route}
     assert run("goldens", "retire", "kettle") == [approved]
@@ -109,7 +105,6 @@ def test_results_of_commands_that_change_something(run):
 
 @pytest.mark.parametrize("name", ["incidents list", "changes list", "baseline list", "goldens list"])
 def test_lists_without_an_entry_are_empty_arrays(run, name):
-    """Not a sentence."""
     assert run(*name.split()) == []
 
 

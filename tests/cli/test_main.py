@@ -21,7 +21,6 @@ def test_every_command_has_help_with_an_example(name):
 
 @pytest.mark.parametrize("arguments", [("-V",), ("--version",)])
 def test_the_version(arguments):
-    """Both spellings."""
     assert CliRunner().invoke(main, arguments).output == f"evenkeel, version {VERSION}\n"
 
 
@@ -34,7 +33,6 @@ def test_the_version(arguments):
     ],
 )
 def test_a_slip_gets_a_suggestion(arguments, meant):
-    """Of a command or an option; exit code 2."""
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 2
     assert "Did you mean" in done.stderr.splitlines()[-1]

@@ -15,7 +15,6 @@ REWORDED = {"reference": "The parcel came late.", "candidate": "The delivery was
 
 
 def run(text, *arguments, code=0):
-    """What it prints."""
     result = CliRunner().invoke(main, ["score", "-", *map(str, arguments)], input=text)
     assert result.exit_code == code, result.output
     return result.stdout if code == 0 else result.output
@@ -41,14 +40,12 @@ def test_each_line_comes_out_again_with_what_was_found():
 
 
 def test_as_json_the_pairs_are_counted():
-    """One document instead of lines."""
     shown = json.loads(run(lines(SAME_DATA, REWORDED), "--json"))
     assert len(shown["pairs"]) == 2
     assert shown["counts"] == {"3": 1, "unsure": 1}
 
 
 def test_an_answer_that_ignores_what_was_asked_is_invalid():
-    """Its format or its language."""
     text = "The weather in Berlin was pleasant for most of the week, although it rained on Tuesday."
     rows = [
         {"reference": '{"a": 1}', "candidate": "a is 1", "wanted": {"format": "json"}},

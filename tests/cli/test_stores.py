@@ -63,7 +63,6 @@ def run(config):
 
 
 def test_exchanges_are_approved_where_the_settings_say(run, stores):
-    """What a worker has archived becomes a golden, and is exported."""
     stores.archive.put(ARCHIVED)
     assert ARCHIVED.id in run("goldens", "candidates", "--json")
     run("goldens", "approve", ARCHIVED.id, "--name", "first", "--by", "ann")
@@ -83,7 +82,6 @@ def test_the_gate_takes_the_goldens_that_the_settings_lead_to(run, stores, confi
 
 
 def test_calibrate_takes_goldens_from_there(run, tmp_path):
-    """Those that were imported."""
     run("goldens", "import", write_goldens(tmp_path / "goldens.jsonl", 4), "--by", "ann")
     quick = ["--no-embeddings", "--resamples", 20, "--out", tmp_path / "o"]
     assert "4 workflows" in run("calibrate", "--from-store", *quick)
@@ -119,7 +117,6 @@ def test_a_backtest_of_the_store_is_that_of_the_same_verdicts_in_a_file(run, sto
     ],
 )
 def test_a_redis_that_cannot_be_used_is_one_line(tmp_path, command, code):
-    """For every command that reads it."""
     path = tmp_path / "evenkeel.yaml"
     path.write_text(
         "routes: [{upstream: 'http://127.0.0.1:9'}]\nstorage: {redis: {url: 'redis://127.0.0.1:9/0'}}\n"

@@ -37,7 +37,6 @@ def make_scene() -> Callable[[str], Scene]:
 
 @pytest.fixture
 def make_cell() -> Callable[..., CellReport]:
-    """Makes one consistent report."""
     return cell
 
 
@@ -58,7 +57,6 @@ def console_client() -> Iterator[Callable[..., TestClient[Litestar]]]:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    """An empty store."""
     opened = Database(tmp_path / "evenkeel.db")
     yield opened
     opened.close()
@@ -66,12 +64,10 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 @pytest.fixture
 def documents(database: Database) -> SqliteDocuments:
-    """Its small documents."""
     return SqliteDocuments(database)
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """One browser for a module."""
     with browser() as started:
         yield started

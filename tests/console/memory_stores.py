@@ -27,18 +27,15 @@ class MemoryLog:
     notes: list[Approval | Label] = field(default_factory=list)
 
     def note(self, note: Approval | Label) -> bool:
-        """Store once."""
         if note in self.notes:
             return False
         self.notes.append(note)
         return True
 
     def approvals(self) -> list[Approval]:
-        """All, in order."""
         return [note for note in self.notes if isinstance(note, Approval)]
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
-        """Store once by id."""
         if any(known.id == verdict.id for known in self.verdicts):
             return False
         self.verdicts.append(verdict)
@@ -47,7 +44,6 @@ class MemoryLog:
         return True
 
     def of_exchange(self, exchange_id: str) -> list[Verdict]:
-        """All of one exchange, oldest first."""
         return [verdict for verdict in self.verdicts if verdict.exchange_id == exchange_id]
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
@@ -62,7 +58,6 @@ class MemoryLog:
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
     ) -> list[Verdict]:
-        """Newest first."""
         found = [
             verdict
             for verdict in reversed(self.verdicts)
@@ -71,11 +66,9 @@ class MemoryLog:
         return found[:limit]
 
     def find(self, verdict_id: str) -> Verdict | None:
-        """By id."""
         return next((verdict for verdict in self.verdicts if verdict.id == verdict_id), None)
 
     def evidence(self, verdict_id: str) -> Evidence | None:
-        """The texts."""
         return self.texts.get(verdict_id)
 
 
@@ -88,13 +81,10 @@ class MemoryMonitorStore:
     points: dict[tuple[str, str, str], list[TrendPoint]] = field(default_factory=dict)
 
     def events(self, limit: int) -> list[AlertEvent]:
-        """Newest first."""
         return self.history[::-1][:limit]
 
     def incidents(self) -> list[bytes]:
-        """The records of the incidents that the events tell of."""
         return [incident.to_bytes() for incident in incidents_of(self.history) if incident.id]
 
     def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
-        """One cell, oldest first."""
         return self.points.get((route, model, perturbation), [])[-limit:]

@@ -41,7 +41,6 @@ def test_cells_are_given_flat_with_their_estimates(make_scene, console_client):
 
 
 def test_alerts_are_what_is_raised_and_what_happened(make_scene, console_client):
-    """Active cells, and the history newest first."""
     body = console_client(make_scene("alert")).get("/api/alerts?limit=1").json()
     assert {cell["perturbation"] for cell in body["active"]} == {"general.spelling", "general.casing"}
     assert [event["id"] for event in body["events"]] == ["raised-casing"]
@@ -49,7 +48,6 @@ def test_alerts_are_what_is_raised_and_what_happened(make_scene, console_client)
 
 @pytest.mark.parametrize("limit", ["0", "501", "many"])
 def test_a_senseless_limit_is_refused(make_scene, console_client, limit):
-    """The answer is an error in JSON, not a page and not a crash."""
     response = console_client(make_scene("quiet")).get(f"/api/trials?limit={limit}")
     assert response.status_code == 400
     assert response.json()["error"]["status"] == 400
@@ -93,7 +91,6 @@ def test_health_and_readiness_differ(make_scene, console_client):
 
 
 def test_an_alert_leads_to_its_verdicts_and_traces(make_scene, console_client):
-    """The event with the trials behind it; one that is not known is 404."""
     scene = make_scene("alert")
     client = console_client(scene)
     event = next(one for one in scene.store.history if one.id == "raised-casing")
@@ -119,7 +116,6 @@ ROLLED = RollupEstimates(
 
 
 def test_rollups_are_given_flat_with_their_windows(make_scene, console_client):
-    """Route and model beside the estimates of each window."""
     scene = make_scene("quiet")
     report = RollupReport("chat", "m", 160, scene.now - 30, "judge", {"all": ROLLED})
     (found,) = console_client(scene, rollups=lambda: [report]).get("/api/rollups").json()["rollups"]

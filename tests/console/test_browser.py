@@ -52,15 +52,6 @@ def _check_origin(url, address, complaints):
         complaints.append(f"request to elsewhere: {url}")
 
 
-@pytest.mark.parametrize("scene", ["empty", "alert", "hostile"])
-def test_page_is_whole_at_every_width(make_scene, serve, open_page, scene):
-    """No script error, no request elsewhere, nothing wider than the screen."""
-    page = open_page(serve(make_scene(scene)))
-    for width in (2560, 1440, 768, 360):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
 def test_an_incident_appears_without_disturbing_the_reader(make_scene, serve, open_page):
     """Status, title, icon and the count in the navigation change; what is open and scrolled to stays."""
     scene = make_scene("quiet")
@@ -96,7 +87,6 @@ def test_focus_survives_a_refresh_of_its_section(make_scene, serve, open_page):
 
 
 def test_a_lost_server_is_said_and_found_again(make_scene, open_page):
-    """Connection lost, retrying; then live."""
     app, port = create_app(make_scene("quiet").sources()), free_port()
     with served(app, port) as address:
         page = open_page(address, expect_errors=True)

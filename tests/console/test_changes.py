@@ -87,7 +87,6 @@ def sources(database, documents):
 
 
 def test_the_list_names_route_cause_and_what_was_noticed(client, make_verdict):
-    """With a link to each report."""
     one = record(make_verdict, kinds.MODEL, "old-model", "new-model")
     served = client(one)
     page = served.get("/incidents").text
@@ -97,7 +96,6 @@ def test_the_list_names_route_cause_and_what_was_noticed(client, make_verdict):
 
 
 def test_a_report_shows_both_sides_evidence_and_goldens(client, make_verdict):
-    """The same facts on the page, as JSON and as Markdown."""
     one = record(make_verdict, kinds.PROMPT, "v1", "v2")
     served = client(one, runs=[golden_run(one.id, breached=True)])
     page = served.get(f"/changes/{one.id}").text
@@ -129,7 +127,6 @@ def test_a_change_that_was_reversed_says_when_and_keeps_what_was_measured(client
 
 
 def test_names_from_clients_stay_text(client, make_verdict):
-    """On the pages escaped and made visible."""
     one = record(make_verdict, kinds.MODEL, HOSTILE, "b", route=HOSTILE)
     served = client(one)
     for path in ("/incidents", f"/changes/{one.id}"):
@@ -149,7 +146,6 @@ def test_an_unknown_change_is_not_found(client):
 
 
 def test_a_silent_change_is_shown_with_everything_that_is_known(console_client, make_scene, sources):
-    """State, interval, qualities and examples; also as JSON."""
     served = console_client(
         make_scene("quiet"), change_reports=lambda: (silent_change(NOW),), references=sources
     )

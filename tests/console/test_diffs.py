@@ -57,7 +57,6 @@ def test_inline_leaves_out_long_unchanged_stretches():
 
 
 def test_side_by_side_marks_only_what_the_other_side_lacks():
-    """Shared words stay plain on both sides."""
     found = diffs.side_by_side("error 412 on Monday", "error on Tuesday", max_chars=1000)
     assert found.left == (
         DiffRun("same", "error "),

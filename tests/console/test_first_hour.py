@@ -50,7 +50,6 @@ def test_with_traffic_the_yield_is_what_was_seen():
 
 
 def test_it_is_over_once_a_rewording_has_a_number():
-    """Then the page has better things to show."""
     assert read([cell("shop", "m", WORD)]) == []
 
 

@@ -96,7 +96,6 @@ def test_the_answer_of_a_trial_is_approved_on_its_page(desk):
 
 
 def test_a_trial_whose_exchange_is_gone_or_empty_says_so(desk):
-    """There is no form then."""
     older = desk.client.get("/api/trials?limit=200").json()["trials"]
     gone = next(one for one in older if one["exchange_id"] != desk.verdict.exchange_id)
     page = desk.page(f"/verdicts/{gone['id']}")
@@ -109,7 +108,6 @@ def test_a_trial_whose_exchange_is_gone_or_empty_says_so(desk):
 
 
 def test_a_console_without_goldens_has_no_trace_of_them(make_scene, console_client):
-    """No page, no link, no form."""
     client = console_client(make_scene("quiet"))
     assert client.get("/goldens").status_code == 404
     assert client.get("/api/goldens").status_code == 404
@@ -119,7 +117,6 @@ def test_a_console_without_goldens_has_no_trace_of_them(make_scene, console_clie
 
 
 def test_the_list_shows_who_approved_what_and_is_narrowed(desk):
-    """By route, task, and use; with version, model and prompt version."""
     desk.store.approve(golden(), by="ann", at=1_786_000_000.0)
     desk.store.approve(golden(answer=Answer("Five days.")), by="bob", at=1_786_100_000.0)
     desk.store.approve(
@@ -196,7 +193,6 @@ def test_a_golden_is_retired_and_used_again(desk):
     ],
 )
 def test_what_cannot_be_done_is_explained(desk, fields, said):
-    """On a page, with nothing changed."""
     desk.store.approve(golden(), by="ann", at=1.0)
     fields = {
         name: desk.verdict.exchange_id if value == "EXCHANGE" else value for name, value in fields.items()
@@ -231,7 +227,6 @@ def test_pages_of_other_sites_are_refused(desk, headers, status):
 
 
 def test_the_api_lists_approves_and_retires(desk):
-    """As JSON, each golden as its line in a file."""
     made = desk.client.post(
         "/api/goldens", json={"exchange": desk.verdict.exchange_id, "by": "ci", "name": "a/1"}
     )

@@ -48,7 +48,6 @@ def test_the_list_has_what_is_open_and_what_is_over(served):
 
 
 def test_the_page_says_what_happened_and_what_to_do(served):
-    """Sentence, figures, owner, rollback, alerts, buttons."""
     client, _ = served(SPELLING, TONE, FOUND)
     page = client.get("/incidents/cafe").text
     for text in (
@@ -63,7 +62,6 @@ def test_the_page_says_what_happened_and_what_to_do(served):
 
 
 def test_what_is_over_has_no_buttons(served):
-    """And says how it ended."""
     client, _ = served(SPELLING, over(SPELLING))
     page = client.get("/incidents/cafe").text
     assert "resolved after 16 min, the change helpdesk-1 → helpdesk-2 was reversed." in page
@@ -72,7 +70,6 @@ def test_what_is_over_has_no_buttons(served):
 
 
 def test_the_same_as_json(served):
-    """Listed, narrowed and one by one."""
     client, _ = served(SPELLING, BILLING, over(BILLING))
     found = client.get("/api/incidents").json()["incidents"]
     assert {one["id"]: one["state"] for one in found} == {"cafe": "open", "beef": "resolved"}
@@ -87,7 +84,6 @@ def test_the_same_as_json(served):
 
 
 def test_a_decision_is_noted_in_the_log_and_on_record(served, documents):
-    """Who, what, why."""
     actions = ActionLog(documents)
     client, scene = served(SPELLING, actions=actions)
     answer = client.post(
@@ -112,7 +108,6 @@ def test_a_decision_is_noted_in_the_log_and_on_record(served, documents):
     ],
 )
 def test_what_cannot_be_decided_is_refused(served, said, why):
-    """Nothing is noted."""
     client, scene = served(SPELLING)
     answer = client.post("/api/incidents/cafe", json=said)
     assert answer.status_code == 400
@@ -121,7 +116,6 @@ def test_what_cannot_be_decided_is_refused(served, said, why):
 
 
 def test_an_acknowledged_incident_names_who_is_on_it(served):
-    """On the list and on the page."""
     client, _ = served(SPELLING, decided("acknowledged"))
     assert "ana is on it" in client.get("/incidents").text
     page = client.get("/incidents/cafe").text

@@ -13,7 +13,7 @@ from evenkeel.console.chart import ChartSample, spark
 from evenkeel.console.incidents import incident_lines, next_step
 from evenkeel.console.now import blind_notices, state_of
 from evenkeel.console.overview import counted, overview
-from evenkeel.console.wording import standing_words, trials_left, unmeasured_because
+from evenkeel.console.wording import standing_words, trials_left
 from evenkeel.core import figures
 from evenkeel.core.cells import CellKey, ChangeMark, Estimate, Limit
 from evenkeel.core.challenge import Challenge
@@ -63,6 +63,7 @@ BLIND = cell(
         (cell(pairs={}, scorer="metrics"), "unmeasured (no judge)"),
         (cell(pairs={}), "unmeasured (no rated control)"),
         (cell(pairs={}, failures={"timeout": 900}), "unmeasured (failing: timeout)"),
+        (cell(trials=0, pairs={}), "unmeasured (no trial yet)"),
     ],
 )
 def test_a_cell_says_what_its_interval_says(report, said):
@@ -88,7 +89,6 @@ def test_colours_follow_what_a_cell_says_and_never_its_value():
 
 
 def test_routes_with_an_incident_come_first_and_retired_models_are_named():
-    """Others by name; a retired model has no row."""
     alert, gone = cell(route="b", alert=True), replace(cell(route="c"), retired=True, last_scored_at=5.0)
     found = overview([cell(route="a"), alert, gone], MemoryMonitorStore(), NOW, {alert.key.parts})
     assert [row.route for row in found.rows] == ["b", "a"]
@@ -142,7 +142,6 @@ def test_a_page_that_is_held_up_says_what_since_when_and_what_to_do(make_scene, 
 
 
 def test_without_a_judge_every_page_with_content_says_so(make_scene, console_client):
-    """What cannot be seen, and where to change it."""
     scene = make_scene("quiet")
     for path in ("/", "/trials", "/incidents", f"/routes/{scene.reports[0].key.route}"):
         assert "Without a judge, contradictions cannot be seen." in console_client(scene).get(path).text
@@ -150,7 +149,6 @@ def test_without_a_judge_every_page_with_content_says_so(make_scene, console_cli
 
 
 def test_a_blind_cell_is_said_with_its_floor_and_what_to_do():
-    """One sentence for a route and model."""
     (said,) = blind_notices([BLIND, WITHIN])
     assert said == (
         "m on shop is blind under different capitalisation: at a noise floor of "
@@ -194,8 +192,3 @@ def test_a_cell_has_its_course_and_its_figure_beside_each_other(make_scene, cons
     assert set(cells) <= {"floor", "is-within", "is-unknown", "is-over", "is-unmeasured"}
     assert html.count('scope="row"') >= 5
     assert html.count("title=") >= 25
-
-
-def test_unmeasured_tells_a_cell_without_any_trial():
-    """Nothing has come in."""
-    assert unmeasured_because(cell(trials=0, pairs={})) == "no trial yet"

@@ -26,7 +26,6 @@ from tests.kit.records import altered
 
 @pytest.fixture
 def shown(make_scene, make_cell):
-    """Everything at once."""
     return whole(make_scene("alert"), make_cell)
 
 
@@ -49,7 +48,6 @@ def test_live_parts_are_sent_once(client):
 
 
 def test_the_page_of_a_route_has_its_cells_changes_and_cost(client):
-    """Cells by category with intervals, the last change, the day's spend."""
     text = words(client.get("/routes/case-summaries"))
     for part in (
         "spelling ▲ incident",
@@ -98,7 +96,6 @@ def test_no_credential_is_on_the_settings_page(client):
 
 
 def test_every_runbook_the_pages_link_to_is_there(client):
-    """Runbooks of all kinds of alerts, and their list."""
     links = set(re.findall(r'href="(/docs/runbooks/[^"]+)"', client.get("/incidents/c-7").text))
     assert links == {"/docs/runbooks/README", "/docs/runbooks/EvenkeelIncident"}
     for link in links:
@@ -115,7 +112,6 @@ def test_documents_are_there_without_a_network(name):
 
 @pytest.mark.parametrize("name", ["runbooks/../alerting", "runbooks/", "/etc/passwd", "runbooks/a.b", ""])
 def test_no_other_file_can_be_asked_for(name):
-    """Names are of letters and digits."""
     assert document(name) is None
 
 
@@ -178,7 +174,6 @@ def test_a_console_without_a_judge_says_how_to_get_one(make_scene, console_clien
 
 
 def test_the_page_of_limits_says_where_they_are_from(client):
-    """Each with its value and its origin."""
     text = words(client.get("/calibration"))
     for part in (
         "shifted answers, points above noise 10 default",

@@ -30,7 +30,6 @@ _PATHS = (
 
 @pytest.mark.parametrize("path", _PATHS)
 def test_every_response_carries_the_security_headers(make_scene, console_client, path):
-    """Pages, data, files and errors alike."""
     headers = console_client(make_scene("quiet")).get(path).headers
     assert headers["content-security-policy"] == CONTENT_SECURITY_POLICY
     assert "default-src 'none'" in CONTENT_SECURITY_POLICY
@@ -81,7 +80,6 @@ def test_the_top_of_now_says_what_happened_and_what_to_do(make_scene, console_cl
 
 
 def test_every_page_counts_the_open_incidents(make_scene, console_client):
-    """In title, icon and navigation, the same number."""
     client = console_client(make_scene("alert"))
     for path in ("/", "/incidents", "/routes", "/trials", "/judge", "/verdicts/none"):
         page = client.get(path).text
@@ -102,7 +100,6 @@ def test_the_navigation_has_five_places(make_scene, console_client):
 
 
 def test_the_empty_page_says_exactly_what_to_do(make_scene, console_client):
-    """The base URL to set is shown, in code and as a variable."""
     scene = make_scene("empty")
     scene.measuring = Measuring("learning", scene.now)
     scene.pipeline = altered(scene.pipeline, base_url="http://10.0.0.7:9000/v1")
@@ -112,7 +109,6 @@ def test_the_empty_page_says_exactly_what_to_do(make_scene, console_client):
 
 
 def test_the_page_of_a_verdict_shows_everything(make_scene, console_client):
-    """Both prompts, both answers, scores, cost and provenance."""
     scene = make_scene("alert")
     verdict = scene.log.latest(1)[0]
     found = console_client(scene).get(f"/verdicts/{verdict.id}")

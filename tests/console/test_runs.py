@@ -50,7 +50,6 @@ def test_runs_are_listed_the_newest_first(make_scene, console_client):
 
 
 def test_without_a_gate_run_the_page_says_how_to_make_one(make_scene, console_client):
-    """The command, and where goldens are."""
     assert "evenkeel gate --config evenkeel.yaml" in words(console_client(make_scene("quiet")).get("/gates"))
 
 

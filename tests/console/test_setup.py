@@ -21,7 +21,6 @@ def test_the_lines_have_the_address_by_which_the_visitor_gets_here(make_scene, c
 
 
 def test_only_admins_see_settings(make_scene, console_client):
-    """Others see the lines to paste."""
     client = console_client(make_scene("quiet"), setup=(SHOP,), settings=list)
     assert "Settings in effect" in client.get("/setup").text
     app = client.app

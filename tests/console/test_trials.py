@@ -70,7 +70,6 @@ VERDICTS = [made(number) for number in range(120)]
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
-    """All of them, with texts."""
     filled = SqliteVerdictLog(Database(tmp_path_factory.mktemp("log") / "evenkeel.db"))
     for verdict in VERDICTS:
         filled.append(verdict, Evidence("How?", "Hwo?", Answer("A horse."), Answer("None.")))
@@ -87,7 +86,6 @@ def unindexed():
 
 
 def every(log, narrow, most=20):
-    """Ids over all pages."""
     ids, before = [], None
     while True:
         found = search(log, narrow, most=most, before=before)
@@ -136,7 +134,6 @@ def test_pages_together_hold_every_trial_of_a_choice_once(log, unindexed, chosen
     ],
 )
 def test_a_choice_means_what_it_says(log, chosen, rule):
-    """Some trials are of it, and exactly those are found."""
     expected = [one.id for one in reversed(VERDICTS) if rule(one)]
     assert expected
     assert every(log, TrialFilter.of(chosen).narrow()) == expected
@@ -167,7 +164,6 @@ def test_what_is_not_known_means_anything(query):
 
 @pytest.fixture(scope="module")
 def client(log):
-    """A console over the log."""
     scene = Scene(now=7200.0)
     sources = altered(scene.sources(), log=log)
     with TestClient(create_app(sources)) as opened:
@@ -193,7 +189,6 @@ def test_the_list_pages_backwards_by_links(client):
 
 
 def test_a_form_that_sends_empty_fields_ends_at_a_clean_address(client):
-    """As browsers without script send it."""
     response = client.get("/trials?route=desk&model=&until=", follow_redirects=False)
     assert response.status_code == 303
     assert response.headers["location"] == "/trials?route=desk"
@@ -273,7 +268,6 @@ def test_hostile_texts_neither_run_nor_break_the_list(make_scene, console_client
 
 
 def test_programs_page_by_the_place_they_are_given(client):
-    """The same as the page, as JSON."""
     first = client.get("/api/trials?route=desk&rating=3").json()
     assert [one["id"] for one in first["trials"]] == [
         one.id for one in reversed(VERDICTS) if one.route == "desk" and one.rating == 3

@@ -93,7 +93,6 @@ def test_a_correction_replaces_and_taking_back_withdraws(desk):
     ],
 )
 def test_what_cannot_be_said_is_explained(make_scene, documents, fields, said):
-    """The error says what is missing or wrong, and nothing is stored."""
     scene, store = make_scene("quiet"), LabelStore(documents)
     asked = {"verdict": scene.log.verdicts[0].id, "by": "ann", **fields}
     with pytest.raises(LabelError, match=said):
@@ -152,7 +151,6 @@ def test_only_verdicts_that_can_be_rated_are_drawn(desk):
 
 
 def test_the_api_takes_and_gives_labels(desk):
-    """As JSON, with the agreement; numbers may be numbers."""
     body = {"verdict": desk.verdict.id, "by": "ci", "rating": 2, "drawn": True}
     made = desk.client.post("/api/labels", json=body)
     assert (made.status_code, made.json()["label"]["rating"]) == (201, 2)
@@ -173,7 +171,6 @@ def test_the_api_takes_and_gives_labels(desk):
 
 
 def test_a_console_without_labels_has_no_trace_of_them(make_scene, console_client):
-    """No form, no page, no API."""
     scene = make_scene("quiet")
     client = console_client(scene)
     assert "feedback" not in client.get(f"/verdicts/{scene.log.verdicts[-1].id}?blind=1").text
