@@ -21,10 +21,10 @@ from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt.apis import CHAT
+from evenkeel.shadow.quoted_replays import QuotedReplays
 from evenkeel.shadow.replay import Replay, Target
-from evenkeel.shadow.replays import Replays
 from evenkeel.shadow.trial_log import TrialLog
-from evenkeel.shadow.trials import TrialMaker
+from evenkeel.shadow.trial_maker import TrialMaker
 from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
@@ -118,7 +118,9 @@ class AgentPlane:
         trials = TrialMaker(
             TrialLog(self._log, scorer.scorer, clock=self._clock),
             scorer,
-            Replays(replayer, Prices(), lambda _: Target("http://model/v1/chat/completions"), tally=tally),
+            QuotedReplays(
+                replayer, Prices(), lambda _: Target("http://model/v1/chat/completions"), tally=tally
+            ),
             SqliteCostTracker(self._database, Budget(), self._clock),
             tally=tally,
         )

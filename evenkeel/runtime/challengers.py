@@ -13,8 +13,8 @@ from evenkeel.runtime import replays
 from evenkeel.settings.routes import Credential
 from evenkeel.shadow.challenger import ChallengeJudges, Challenger, ChallengeReplays
 from evenkeel.shadow.original import api_headers, api_path
+from evenkeel.shadow.quoted_replays import QuotedReplays
 from evenkeel.shadow.replay import Target
-from evenkeel.shadow.replays import Replays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,8 +49,8 @@ def challenger(settings: Settings, stores: Stores, instruments: Instruments) -> 
 
         return of_exchange
 
-    def replays_of(target_of: Callable[[Exchange], Target]) -> Replays:
-        return Replays(
+    def replays_of(target_of: Callable[[Exchange], Target]) -> QuotedReplays:
+        return QuotedReplays(
             instruments.replayer,
             instruments.prices,
             target_of,

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.prompt import PromptView
-    from evenkeel.shadow.replays import Replays
+    from evenkeel.shadow.quoted_replays import QuotedReplays
     from evenkeel.shadow.trial_log import Outcome
     from evenkeel.stores.challenges import ChallengeStore
     from evenkeel.stores.counters import Tally
@@ -76,8 +76,8 @@ _SAME: Final = 3
 class ChallengeReplays:
     """Senders of requests to the incumbent and to candidates, and their prices."""
 
-    incumbent: Replays
-    candidate: Callable[[Challenge], Replays]
+    incumbent: QuotedReplays
+    candidate: Callable[[Challenge], QuotedReplays]
     prices: Prices
 
 
@@ -244,7 +244,7 @@ class _Plan:
     candidate: Original
     """The exchange as the candidate is asked."""
     rewording: _Rewording | None
-    senders: tuple[Replays, Replays]
+    senders: tuple[QuotedReplays, QuotedReplays]
     """Senders to the incumbent and to the candidate."""
     quotes: tuple[Quote, Quote]
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange, ExchangeQueue, Lease
     from evenkeel.shadow.observer import ExchangeReport
     from evenkeel.shadow.original import Original, Reader
-    from evenkeel.shadow.trials import TrialMaker
+    from evenkeel.shadow.trial_maker import TrialMaker
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.counters import Tally
 

@@ -67,11 +67,10 @@ class Pieces(httpx2.AsyncByteStream):
 class Scene:
     """A worker before an upstream whose full answers to replays have so many tokens."""
 
-    def __init__(self, tmp_path, api="chat", *, kinds=("general.whitespace",), full=120, factor=2.0):
+    def __init__(self, tmp_path, api="chat", *, kinds=("general.whitespace",), full=120):
         self.api = api
         self.kinds = by_name(list(kinds))
         self.full = full
-        self.factor = factor
         self.folder = tmp_path
         self.bodies = []
         self.sent = []
@@ -111,7 +110,6 @@ class Scene:
             *(log, heuristic_scorer(), replayer, costs),
             lambda exchange: Target("http://up" + exchange.path, route="default"),
             tally=self.tally,
-            answer_factor=self.factor,
         )
         queue.put([exchange])
         reader = Reader({"default": RoutePlan(self.kinds, len(self.kinds), "short_qa")})
@@ -225,10 +223,3 @@ def test_an_answer_in_another_format_may_be_as_long_as_the_client_allows(tmp_pat
     scene = Scene(tmp_path, kinds=("format.xml",))
     scene.play({"max_tokens": 4000}, answer_of("chat"))
     assert [one["max_tokens"] for one in scene.limits()] == [USUAL, 4000]
-
-
-def test_the_factor_is_a_setting(tmp_path):
-    """Ten times as long, if somebody wants it so."""
-    scene = Scene(tmp_path, factor=10.0)
-    scene.play({"max_tokens": 4000}, answer_of("chat"))
-    assert scene.limits() == [{"max_tokens": 1456}] * 2

@@ -24,8 +24,8 @@ from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import PromptView, api_of
+from evenkeel.shadow.quoted_replays import QuotedReplays
 from evenkeel.shadow.replay import Replayer, Target
-from evenkeel.shadow.replays import Replays
 from evenkeel.shadow.worker import Worker
 from evenkeel.simulate import (
     INSTRUCTIONS,
@@ -81,8 +81,8 @@ class Plane:
             def elsewhere(exchange):
                 return Target(f"{self.other}{exchange.path}", route=exchange.route)
 
-            replays = Replays(replayer, self.prices, target, tally=self.tally)
-            others = Replays(replayer, self.prices, elsewhere, tally=self.tally)
+            replays = QuotedReplays(replayer, self.prices, target, tally=self.tally)
+            others = QuotedReplays(replayer, self.prices, elsewhere, tally=self.tally)
             scorer = judge_scorer(judge) if self.judged else heuristic_scorer()
             challenger = Challenger(
                 self.store,

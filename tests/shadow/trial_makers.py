@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from evenkeel.llm.price import Prices
 from evenkeel.shadow.observer import NOBODY
-from evenkeel.shadow.replays import Replays
+from evenkeel.shadow.quoted_replays import QuotedReplays
 from evenkeel.shadow.trial_log import TrialLog
-from evenkeel.shadow.trials import TrialMaker
+from evenkeel.shadow.trial_maker import TrialMaker
 from evenkeel.stores.counters import Tally
 
 if TYPE_CHECKING:
@@ -32,15 +32,12 @@ def trial_maker(
     prices: Prices | None = None,
     tally: Tally | None = None,
     clock: Callable[[], float] = lambda: 1000.0,
-    answer_factor: float = 2.0,
     observer: ShadowObserver = NOBODY,
     **others: Any,
 ) -> TrialMaker:
     """A maker of trials; `others` are further arguments of its own."""
     tally = tally or Tally()
-    replays = Replays(
-        replayer, prices or Prices(), target, tally=tally, observer=observer, answer_factor=answer_factor
-    )
+    replays = QuotedReplays(replayer, prices or Prices(), target, tally=tally, observer=observer)
     return TrialMaker(
         TrialLog(log, scorer.scorer, clock=clock),
         scorer,

@@ -14,10 +14,10 @@ from evenkeel.runtime.notes import notes
 from evenkeel.runtime.process import attend
 from evenkeel.runtime.stamp import stamp_of
 from evenkeel.shadow.needs import NeedsReader
-from evenkeel.shadow.replays import Replays
+from evenkeel.shadow.quoted_replays import QuotedReplays
 from evenkeel.shadow.timesheet import Deadline
 from evenkeel.shadow.trial_log import TrialLog
-from evenkeel.shadow.trials import TrialMaker
+from evenkeel.shadow.trial_maker import TrialMaker
 from evenkeel.shadow.worker import Worker
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class WorkerRole:
                 post_score=instruments.scores.post if instruments.scores else None,
             ),
             instruments.scorer,
-            Replays(
+            QuotedReplays(
                 instruments.replayer,
                 instruments.prices,
                 replays.replay_target(settings),

@@ -32,13 +32,14 @@ log = logging.getLogger("evenkeel")
 _MOST_WARNED: Final = 100
 # Most models without a flex tier that are remembered. Clients choose the names, so the number needs a limit.
 _MOST_INFLEXIBLE: Final = 100
-# Tokens that an answer may have beyond `answer_factor` times the original's.
+# An answer may be twice as long as the original's, and so many tokens longer.
+_ANSWER_FACTOR: Final = 2.0
 _ANSWER_MARGIN: Final = 256
 # Factor by which the limit is raised when a cut answer is requested again.
 _LONGER: Final = 4
 
 
-class Replays:
+class QuotedReplays:
     """Replays variants of exchanges, and quotes the cost beforehand."""
 
     def __init__(
@@ -49,15 +50,12 @@ class Replays:
         *,
         tally: Tally,
         observer: CallObserver = NOBODY,
-        answer_factor: float = 2.0,
     ) -> None:
-        """Wire it. `answer_factor` limits an answer to that multiple of the original's tokens, plus 256."""
         self._replayer = replayer
         self._prices = prices
         self._target = target
         self._tally = tally
         self._observer = observer
-        self._answer_factor = answer_factor
         # URLs and models without a flex tier.
         self._inflexible: set[tuple[str, str | None]] = set()
         self._unpriced: set[str] = set()
@@ -161,7 +159,7 @@ class Replays:
         if tokens > bound_of(parts):
             return None  # More tokens than the text has bytes, so some were reasoning.
         usual = max(tokens, estimate_tokens(answer.text))
-        return math.ceil(self._answer_factor * usual) + _ANSWER_MARGIN
+        return math.ceil(_ANSWER_FACTOR * usual) + _ANSWER_MARGIN
 
     def _warn(self, original: Original) -> None:
         model, assumed = named(original.view.model or original.model), self._prices.assumed

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations import Outcome as Perturbed
     from evenkeel.shadow.planner import Trial
     from evenkeel.shadow.prompt import PromptView
-    from evenkeel.shadow.replays import Replays
+    from evenkeel.shadow.quoted_replays import QuotedReplays
     from evenkeel.shadow.rewriter import Rewriter
     from evenkeel.shadow.trial_log import TrialLog
     from evenkeel.stores.counters import Tally
@@ -100,7 +100,7 @@ class TrialMaker:
         self,
         log: TrialLog,
         scorer: TwoStageScorer,
-        replays: Replays,
+        replays: QuotedReplays,
         costs: CostTracker,
         *,
         tally: Tally,
