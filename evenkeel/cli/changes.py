@@ -58,7 +58,9 @@ def changes() -> None:
 def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List the latest changes, newest first."""
     note_judge(stores)
-    reports = [report for report in _book(stores).reports() if route is None or route == report.route]
+    reports = list(_book(stores).reports())
+    if route is not None:
+        reports = [report for report in reports if report.route == route]
     if as_json:
         emit([asdict(report) for report in reports])
         return
@@ -92,9 +94,7 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
         more = plain(shown, prompt_text, answer_text) if examples else {}
         emit(asdict(report) | more)
     else:
-        edits = []
-        for edit in edits_of(stores.verdicts, report.route, report.marks):
-            edits.append(edit.said)
+        edits = [edit.said for edit in edits_of(stores.verdicts, report.route, report.marks)]
         lines = [
             *report_lines(report, _effect(stores, report)),
             *_section("Words of the prompt that changed", edits),
@@ -109,14 +109,16 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
 @json_option
 @with_stores
 def forget_references(stores: Stores, route: str | None, by: str | None, *, as_json: bool) -> None:
-    """Delete reference prompts and their answers; the audit log records who did it.
+    """Delete reference prompts and their answers.
 
-    `evenkeel up` collects new ones from traffic unless `replays.references.calls_per_day` is 0.
+    The audit log records who did it. `evenkeel up` collects new ones from traffic unless
+    `replays.references.calls_per_day` is 0.
     """
     if not by or not by.strip():
         raise SettingsError("no name for the audit log: add --by NAME or set EVENKEEL_USER")
     names = [route] if route is not None else sorted({state.route for state in stores.references.states()})
     forgotten = 0
+    # Route by route, so that the audit log shows each under its own name.
     for name in names:
         dropped = stores.references.drop(name)
         forgotten += dropped
@@ -207,6 +209,7 @@ def _exhibited(shown: Exhibits) -> Iterator[str]:
 
 
 def _book(stores: Stores) -> ChangeBook:
+    # Defaults are enough: a report needs the counts of the checkpoint, and no limit of a route.
     settings = MonitorSettings()
     try:
         states = list(stored_states(stores.monitors(), settings))

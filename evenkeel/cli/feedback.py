@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from evenkeel.cli.options import table_console, with_stores
+from evenkeel.release.goldens.terminal import answer_text
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Evidence
     from evenkeel.runtime.stores import Stores
     from evenkeel.stores.labels import Label, Quality
@@ -28,8 +28,8 @@ SCALE: Final = "1-3"
 _QUALITY_STEPS: Final[dict[Quality, int]] = {"worse": 1, "equal": 2, "better": 3}
 
 _route = click.option("--route", metavar="NAME", help="Only this route.")
-_judge = click.option("--judge", metavar="MODEL", help="Only verdicts of this judge.")
-_drawn = click.option("--drawn", is_flag=True, help="Only verdicts drawn at random and rated blind.")
+_judge = click.option("--judge", metavar="MODEL", help="Only trials that this judge rated.")
+_drawn = click.option("--drawn", is_flag=True, help="Only trials drawn at random and rated blind.")
 
 
 @click.group()
@@ -139,7 +139,7 @@ def rating_lines(labels: Iterable[Label], texts: Callable[[str], Evidence | None
                     "metric": metric,
                     "scale": SCALE,
                     "ratings": ratings,
-                    "text": _answer(evidence.candidate) if evidence else "",
+                    "text": answer_text(evidence.candidate) if evidence and evidence.candidate else "",
                     "context": _context(evidence) if evidence else "",
                 }
                 yield json.dumps(row)
@@ -149,6 +149,7 @@ def judge_lines(labels: Iterable[Label]) -> Iterator[str]:
     """Yield the verdicts' ratings of the same items, for `--recorded`; a missing rating becomes a failure."""
     for verdict_id, labels_of_verdict in _by_verdict(labels).items():
         for metric in METRICS:
+            # Without people's ratings there is nothing to hold the judge's against.
             if all(_said(label, metric) is None for label in labels_of_verdict):
                 continue
             row: dict[str, Any] = {"item": verdict_id, "metric": metric}
@@ -181,12 +182,5 @@ def _judge_said(label: Label, metric: str) -> int | None:
     return None if label.judge_quality is None else _QUALITY_STEPS[label.judge_quality]
 
 
-def _answer(answer: Answer | None) -> str:
-    if answer is None:
-        return ""
-    calls = [f"{call.name}({call.arguments})" for call in answer.tool_calls]
-    return "\n".join([answer.text, *calls] if answer.text else calls)
-
-
 def _context(evidence: Evidence) -> str:
-    return f"Request:\n{evidence.prompt}\n\nFirst answer:\n{_answer(evidence.reference)}"
+    return f"Request:\n{evidence.prompt}\n\nFirst answer:\n{answer_text(evidence.reference)}"

@@ -65,7 +65,11 @@ def incidents() -> None:
 @json_option
 @with_stores
 def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, as_json: bool) -> None:
-    """List incidents, newest first."""
+    """List incidents, newest first.
+
+    \b
+      evenkeel incidents list --state open --route shop
+    """
     note_judge(stores)
     selected = []
     for incident in IncidentBoard(stores.monitor).all():
@@ -93,7 +97,13 @@ def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, a
 @json_option
 @store_options
 def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: bool) -> None:
-    """Show one incident: what happened, who owns it, how to roll back, and its alerts."""
+    """Show one incident.
+
+    It says what happened, who owns the route, how to roll back, and which alerts belong to it.
+
+    \b
+      evenkeel incidents show 3f9c0b2a771e
+    """
     settings = settings_of_stores(config, data_dir)
     with opened(settings) as stores:
         known_incident = _found(stores, incident)
@@ -130,7 +140,7 @@ def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: 
 
 @incidents.command()
 @click.argument("incident", metavar="ID")
-@click.argument("decided", type=click.Choice(DECIDED))
+@click.argument("decided", metavar="DECISION", type=click.Choice(DECIDED))
 @note_option
 @by_option
 @json_option
@@ -142,7 +152,7 @@ def decide(stores: Stores, incident: str, decided: str, note: str, by: str | Non
       acknowledged  somebody is working on it; it stays open
       rolled_back   the change was undone; reopens if the new version keeps answering
       accepted      the new answers are the baseline from now on
-      false_alarm   it should not have been raised; counted
+      false_alarm   it should not have been raised; the console counts these
 
     \b
       evenkeel incidents decide 3f9c0b2a771e rolled_back --by ann --note "helm rollback support"
@@ -163,7 +173,7 @@ def decide(stores: Stores, incident: str, decided: str, note: str, by: str | Non
         raise SettingsError(f"{error}: add --by NAME or set EVENKEEL_USER") from error
     # The decision is an entry of the verdict log, so every monitor takes it at the same place.
     stores.verdicts.note(decision)
-    detail = ": ".join(part for part in (decided.replace("_", " "), decision.note) if part)
+    detail = ": ".join(filter(None, (decided.replace("_", " "), decision.note)))
     stores.actions.record(
         Action(decision.at, decision.by, "command", "incident_decided", known_incident.id, detail)
     )

@@ -87,6 +87,7 @@ class _Commands(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        # Click would load every command for its help, at each press of the key.
         names = []
         for name in COMMANDS:
             if COMMANDS[name] and name.startswith(incomplete):
@@ -109,6 +110,7 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Before click reads the options, since its errors about them have to be JSON as well.
         ctx.meta[_AS_JSON] = "--json" in args
         return super().parse_args(ctx, args)
 

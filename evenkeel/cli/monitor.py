@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def monitor(config: Path | None, name: str | None, **options: Any) -> None:
     """Run a monitor: read verdicts from Redis, raise incidents, export metrics, serve the console.
 
-    Needs storage.redis.url in the settings. Two monitors with different --name values watch the same routes,
-    and only one of them sends messages.
+    Needs a Redis: --redis-url, or storage.redis.url in the settings. Two monitors with different --name
+    values watch the same routes, and only one of them sends messages.
 
     \b
       evenkeel monitor --config evenkeel.yaml --name a

@@ -131,6 +131,7 @@ def call_options(
 
 def table_console() -> Console:
     """Return the console for tables on standard output."""
+    # Loaded on demand, like rich itself: roles that serve print no table.
     from evenkeel.release.kit.terminal import consoles
 
     return consoles(PIPED_WIDTH).out
@@ -205,11 +206,14 @@ _console_option = click.option(
     type=int,
     help=f"Port for console, API and metrics; 0 picks a free one.  {_default(Access, 'port')}",
 )
+# A proxy or worker serves no port unless asked: several of them share a machine.
 _metrics_option = click.option(
     "--admin-port", type=int, help="Port for metrics and health; 0 picks a free one.  [default: none]"
 )
 _data_dir_option = file_option("--data-dir", "Data folder.  [default: ./evenkeel-data]", metavar="DIR")
-_redis_option = click.option("--redis-url", metavar="URL", help="Redis to use instead of the data folder.")
+_redis_option = click.option(
+    "--redis-url", metavar="URL", help="Redis with queue and verdicts, instead of the data folder."
+)
 _sampling_option = click.option(
     "--sampling-rate",
     type=float,
@@ -294,6 +298,7 @@ def with_stores(command: Callable[..., None]) -> Callable[..., None]:
 
 def note_judge(stores: Stores) -> None:
     """Print a note on standard error if the newest trial was rated without a judge."""
+    # The settings say what is to come; the newest trial says how what is stored was rated.
     newest = stores.verdicts.latest(1)
     if newest and newest[0].scoring.scorer != "judge":
         click.echo(NO_JUDGE, err=True)
@@ -399,6 +404,7 @@ def experiment_settings(
     """
     overrides: dict[str, Any] = {}
     if options.get("data_dir") is not None:
+        # A folder that is named wins over a Redis in the file.
         overrides |= {"data_dir": options["data_dir"], "storage": {"redis": None}}
     for section in services:
         named = {}
@@ -407,6 +413,7 @@ def experiment_settings(
             if value is not None:
                 named[name] = value
         if named:
+            # Without a file there is no upstream whose endpoint and key the judge could share.
             if section == "judge" and options["config"] is None:
                 named = {"base_url": _OPENAI, **named}
             section_values = overrides.setdefault("replays", {}) if section == "rewriter" else overrides

@@ -12,7 +12,7 @@ import click
 
 from evenkeel.cli.options import emit, file_option, json_option
 from evenkeel.core.errors import UserError
-from evenkeel.core.figures import NO_JUDGE
+from evenkeel.core.figures import NO_JUDGE, count
 from evenkeel.core.languages import language_of
 from evenkeel.core.text import escaped
 from evenkeel.metrics.heuristic import HeuristicRater
@@ -67,6 +67,7 @@ def score(file: Any, config: Path | None, *, as_json: bool) -> None:
                 row = {**rows[index], **finding(judgement)}
                 index += 1
                 counts[str(row["rating"] or row["decided_by"])] += 1
+                # Lines are printed as they come, so that a long file shows its progress.
                 if as_json:
                     out.append(row)
                 else:
@@ -76,8 +77,8 @@ def score(file: Any, config: Path | None, *, as_json: bool) -> None:
     if as_json:
         emit({"pairs": out, "counts": dict(sorted(counts.items()))})
     else:
-        summary = ", ".join(f"{name}: {count}" for name, count in sorted(counts.items(), reverse=True))
-        click.echo(f"{len(rows)} pairs; {summary or 'none'}", err=True)
+        summary = ", ".join(f"{name}: {rated}" for name, rated in sorted(counts.items(), reverse=True))
+        click.echo(f"{count(len(rows), 'pair')}; {summary or 'none'}", err=True)
         if config is None:
             click.echo(NO_JUDGE, err=True)
 
@@ -99,6 +100,7 @@ def _read(file: Any) -> tuple[list[dict[str, Any]], list[Pair]]:
                 pairs.append(read_pair(row))
             except PairError as error:
                 raise UserError(f"{name}: line {number}: {error}") from error
+            # Python's parser gives up on deep nesting with an error of its own.
             except (ValueError, RecursionError) as error:
                 problem = error.msg if isinstance(error, json.JSONDecodeError) else error
                 raise UserError(f"{name}: line {number}: is not JSON: {problem}") from error

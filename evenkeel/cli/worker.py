@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def worker(config: Path | None, **options: Any) -> None:
     """Run a worker: replay and score the requests that proxies sampled into Redis.
 
-    Needs storage.redis.url in the settings. Metrics and health are served only with --admin-port.
+    Needs a Redis: --redis-url, or storage.redis.url in the settings. Metrics and health are served only with
+    --admin-port.
 
     \b
       evenkeel worker --config evenkeel.yaml --admin-port 8102

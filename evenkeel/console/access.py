@@ -96,6 +96,7 @@ def allowed(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHa
 
     A route that declares nothing is for admins.
     """
+    # Forgetting to declare a role locks people out, which is noticed; the reverse would not be.
     role = handler.opt.get("needs", "admin")
     if role != NOBODY:
         require(connection, role)
@@ -124,6 +125,7 @@ def signed(visitor: Visitor, asked: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not visitor.name:
         return dict(asked)
+    # Quietly recording another name than the one that was typed would surprise whoever typed it.
     typed = asked.get("by")
     if typed not in (None, "", visitor.name):
         raise HTTPException(
@@ -163,7 +165,7 @@ def csrf_config() -> CSRFConfig:
         secret=secrets.token_hex(32),
         cookie_name=f"evenkeel-{secrets.token_hex(4)}",
         cookie_httponly=True,
-        cookie_samesite="strict",
+        cookie_samesite="strict",  # a form of another site then comes without it
         exclude=list(_WITHOUT_FORMS),
     )
 

@@ -122,12 +122,13 @@ def json_object(body: bytes) -> dict[str, Any]:
 def _reported(report: CellReport | RollupReport, now: float) -> dict[str, Any]:
     """Merge a report with its key and with the age of its latest rating in seconds."""
     flat = msgspec.to_builtins(report.flat() if isinstance(report, CellReport) else report)
-    flat.pop("revision", None)
+    flat.pop("revision", None)  # counts updates of the monitor, which says nothing to a reader
     last = report.last_scored_at
     return {**flat.pop("key", {}), **flat, "stale_s": None if last is None else max(0.0, now - last)}
 
 
 def _strict(value: Any) -> Any:
+    # JSON knows neither NaN nor Infinity, and many parsers end at them.
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

@@ -136,6 +136,7 @@ def _forms(sources: ConsoleSources, board: ChallengeBoard) -> list[HTTPRouteHand
     def labelled(request: AnyRequest, challenge_id: PathText, data: Form) -> Response[bytes]:
         visitor, asked, now = visitor_of(request), signed(visitor_of(request), data), sources.clock()
         challenge = _known(board, challenge_id).challenge
+        # A form may be old: only a pair whose texts are kept was really shown.
         preference, exchange = PLACES.get(asked.get("better", "")), asked.get("exchange", "")
         kept = {texts.exchange for texts in board.store.texts(challenge.id)}
         if preference is None or exchange not in kept:
@@ -190,6 +191,7 @@ def blind_pair(board: ChallengeBoard, challenge: Challenge) -> BlindPair | None:
 
 
 def _swapped(challenge: Challenge, exchange: str) -> bool:
+    # From the ids, so that a reload shows the same order and the form needs no hidden field to cheat with.
     return Random(f"{challenge.id}/{exchange}/order").random() < _HALF
 
 

@@ -17,10 +17,12 @@ from evenkeel.core.geometry import Range, Scale, Tick
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# The plot in user units of the SVG; the labels of axes and events stand around it.
 LEFT, RIGHT, TOP, BOTTOM = 40, 370, 30, 152
 MAX_POINTS: Final = 80
 """Points drawn per series; more would not be visible and would make the page heavier."""
 
+# Distances between ticks, in seconds, that people count in.
 _TICKS_S = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 604800)
 _MAX_TIME_TICKS = 5
 # Shortest time span in seconds; a shorter one would make two points look like a trend.
@@ -104,6 +106,7 @@ def value_range(series: Sequence[Sequence[ChartSample]], threshold: float) -> Ra
 
     Early intervals are wide and would flatten the lines, so they may run out of the plot.
     """
+    # Room above the limit, so that a line which keeps to it never looks as if it were at the top.
     values: list[float | None] = [threshold * 1.5, 0.0]
     for samples in series:
         rated = []
@@ -244,6 +247,7 @@ def _mark_lines(placed: Sequence[tuple[float, ChartMark]]) -> tuple[MarkLine, ..
     lines: list[MarkLine] = []
     taken = [-math.inf] * _LABEL_ROWS
     for x, mark in sorted(placed):
+        # Near the right edge a label stands left of its line.
         before = x > RIGHT - _LABEL_WIDTH
         left = x - _LABEL_WIDTH if before else x
         row = next((row for row, end in enumerate(taken) if end <= left), taken.index(min(taken)))

@@ -67,6 +67,7 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
         context_words: unchanged words kept on each side of a change.
         max_chars: characters after which the output ends in a gap.
     """
+    # Nothing to mark, and no words to split: a control's prompt may be very long.
     if before == after:
         return cut([DiffRun("same", before)], max_chars)
     runs: list[DiffRun] = []

@@ -59,6 +59,7 @@ def document_handler(renderer: Renderer) -> HTTPRouteHandler:
 
 def as_html(text: str) -> Markup:
     """Render Markdown as HTML that takes nothing but text from the source."""
+    # Pages of the documentation are ours, but a checkout may hold anything.
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(text)
     for index, token in enumerate(tokens):

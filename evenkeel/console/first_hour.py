@@ -72,6 +72,7 @@ def first_hour(sources: ConsoleSources) -> list[RouteProgress]:
 def _outlook(setup: RouteSetup, reports: Sequence[CellReport], have: int, need: int) -> str:
     """Describe the requests that a route still needs."""
     if have >= need:
+        # The trials are there; the monitor's next report will have the figure.
         return "one more reading"
     replayed = 0.0
     for report in reports:
@@ -92,6 +93,7 @@ def _unsampled(setup: RouteSetup, flow: RouteFlow | None) -> tuple[str, str]:
     """Return why no request is sampled, and what to do; ("", "") if one is."""
     if not setup.sampling_rate:
         return "Nothing is sampled: sampling_rate is 0.", "Set it above 0, say to 0.1."
+    # In the order of a request's way: the first obstacle hides all later ones.
     requests = dict(flow.requests) if flow else {}
     total, replays = sum(requests.values()), flow.skipped.get("replay", 0) if flow else 0
     if flow is None or (total - replays < _ENOUGH and not flow.eligible):

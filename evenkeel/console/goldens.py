@@ -61,6 +61,7 @@ def golden_list(
     goldens_listed = store.select(
         route=chosen["route"], task=chosen["task"], active=chosen["show"] != "all", limit=MOST
     )
+    # The store lists all of them at once, so pages are cut here; there are thousands at most.
     start = (number - 1) * ROWS
     choices: dict[str, dict[str, str | None]] = {
         "show": {"in use": None, "retired too": "all"},
@@ -160,7 +161,7 @@ def change(sources: GoldenSources, asked: Mapping[str, Any], at: float) -> Golde
     """
     what = _checked(asked)
     by = asked["by"].strip()
-    at = round(at, 3)
+    at = round(at, 3)  # as the store writes times, so that audit log and trail agree
     match what:
         case "retire":
             return sources.store.retire(asked["retire"], by=by, at=at)

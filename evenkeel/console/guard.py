@@ -29,6 +29,7 @@ _OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 _OPEN_FILE: Final = re.compile(r"/static/[a-z-]+\.[a-z]+")
 _METRICS_PATH: Final = "/metrics"
 _LOCAL: Final = "localhost"
+# Of a name or an address in brackets, with or without a port.
 _HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(?::[0-9]{0,5})?")
 
 
@@ -184,6 +185,7 @@ def _token_in(authorization: bytes) -> bytes:
     if scheme.lower() == b"bearer":
         return value.strip()
     if scheme.lower() == b"basic":
+        # The user name is ignored: tools that only know passwords send the token as one.
         try:
             return base64.b64decode(value.strip(), validate=True).partition(b":")[2]
         except binascii.Error:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.notify import Contact, Writer
     from evenkeel.stores.verdict_log import VerdictLog
 
+# Incidents and changes on a page.
 _SHOWN: Final = 60
 DECISIONS: Final = {
     "acknowledged": "Acknowledge",
@@ -59,6 +60,7 @@ DECISIONS: Final = {
     "false_alarm": "Resolve: false alarm",
 }
 """Labels of the buttons."""
+# Changes that can be undone by naming the former model.
 _MODELS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
 
 
@@ -209,6 +211,7 @@ def _decide(
         )
     except DecisionError as error:
         raise HTTPException(str(error), status_code=400) from error
+    # An entry of the verdict log, so that every monitor takes it at the same place.
     sources.log.note(decision)
     Recorder(sources.actions)(
         visitor,
@@ -259,6 +262,7 @@ def incident_page(
     line = _line(incident, sources.writer)
     change = _change_of(sources, incident)
     worst = _worst(incident)
+    # What is over is decided: another decision would reopen a question that nobody asks.
     decisions = {} if over else dict(DECISIONS)
     if incident.state != "open":
         decisions.pop("acknowledged", None)  # once is enough

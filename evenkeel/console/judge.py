@@ -68,6 +68,7 @@ def judged(reports: Sequence[CellReport]) -> list[CellReport]:
     latest: dict[tuple[str, str], CellReport] = {}
     for report in sorted(reports, key=lambda one: one.key.parts):
         judged_cell = (report.key.route, report.key.model)
+        # The first cell will do: the judge's figures are those of the route and model.
         if judged_cell not in latest and (report.judge.decided or report.judge.noise):
             latest[judged_cell] = report
     return list(latest.values())

@@ -166,6 +166,7 @@ def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) ->
     at = round(sources.clock(), 3)
     if asked.get("withdraw"):
         return _logged(sources.log, store.withdraw(verdict_id, by, at=at))
+    # Ids are printable; what is not would end in the audit log.
     verdict = sources.log.find(verdict_id) if verdict_id.isprintable() else None
     if verdict is None:
         raise LabelError("there is no trial with this id in the log, or no longer")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SPARKS: Final = 150
 """Cells that are drawn with their course, row by row from the top; it would be most of a long page."""
+# Points read for a sparkline, more than its pixels can show.
 _SPARK_POINTS: Final = 120
 _DAY_S: Final = 86_400.0
 
@@ -146,7 +147,11 @@ def overview(
 
 def counted(reports: Iterable[CellReport]) -> str:
     """Count cells by what they say of their limits: "15 cells: 11 within their limits, 4 not known yet"."""
-    standings = Counter[str](report.standing for report in reports if report.key.perturbation != BASELINE)
+    standings = Counter[str]()
+    for report in reports:
+        # The noise floor has no limit.
+        if report.key.perturbation != BASELINE:
+            standings[report.standing] += 1
     words = {
         "within": f"within {'its limit' if standings['within'] == 1 else 'their limits'}",
         "over": "over",

@@ -54,6 +54,7 @@ def probe_handlers(
     def healthz() -> Response[bytes]:
         return Response(b"ok\n", media_type=MediaType.TEXT)
 
+    # In a thread: what is missing may be known to a store that does not answer.
     @get("/readyz", sync_to_thread=True, needs="nobody")
     def readyz() -> Response[bytes]:
         if ready is None:

@@ -26,6 +26,7 @@ def question(prompt: str, asked: Sequence[tuple[int, int]] = ()) -> str:
 
 def reworded_question(prompt: str, variant: str, asked: Sequence[tuple[int, int]]) -> tuple[str, str]:
     """Return the question before and after its rewording; both prompts if more than it was changed."""
+    # A rewording may change the text's length, so its end is counted from the end of the prompt.
     spans = _spans(prompt, asked)
     start, end = spans[0][0], spans[-1][1]
     until = len(variant) - (len(prompt) - end)

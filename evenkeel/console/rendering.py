@@ -211,6 +211,7 @@ class Renderer:
         Models can answer with half of a surrogate pair, which has no UTF-8; it becomes "?". Reads the number
         of open incidents, unless it is among the values.
         """
+        # An error page brings its own: reading the number may be what failed.
         if "open_incidents" not in values:
             values["open_incidents"] = self._open_incidents()
         return self._environment.get_template(template).render(**values).encode("utf-8", "replace")

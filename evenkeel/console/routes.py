@@ -182,6 +182,7 @@ def _quality_changed(report: CellReport) -> str:
     """Describe the share of shifted answers that changed in quality, and in which direction."""
     if report.estimates.quality_delta is None:
         return figures.MISSING
+    # Of the shifted answers only, hence the number beside it.
     text = f"{figures.percent(report.estimates.quality_delta.value)} of {report.estimates.quality_delta.n}"
     worse, better = report.estimates.quality_worse, report.estimates.quality_better
     if worse and better:

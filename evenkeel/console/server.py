@@ -151,6 +151,7 @@ class _Connection(HttpToolsProtocol):
 
     def _take_place(self) -> None:
         """Close the connection that has waited longest if there is no room; else refuse this one."""
+        # Whoever only opens connections is the first to lose one; requests in progress never are.
         others = self.connections - {self}
         waiting = []
         for task in others:

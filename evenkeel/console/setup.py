@@ -98,6 +98,7 @@ def snippets(base_url: str, model: str) -> tuple[Snippet, ...]:
 
 def _reached(base_url: str, request: AnyRequest) -> str:
     """Return a base URL by which this visitor can reach a data plane that listens on all addresses."""
+    # The visitor has reached this host by the name in the address bar, so it leads to the data plane too.
     host = urlsplit(base_url).hostname or ""
     own = request.base_url.hostname
     if host not in _EVERYWHERE or not own:

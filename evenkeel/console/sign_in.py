@@ -199,6 +199,7 @@ class SignIn:
 
 def own_path(text: str) -> str:
     """Return a path of this port to continue at; `/` for anything that could lead elsewhere."""
+    # "//host" and "/\\host" are other sites to a browser; /login would go round in circles.
     usable = (
         text.startswith("/")
         and not text.startswith(("//", *PATHS))

@@ -106,6 +106,7 @@ def _lines(amounts: Mapping[str, Spend], budgets: Mapping[str, Budget]) -> list[
     whole = total(amounts.values())
     lines = []
     for name, spent in sorted(amounts.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0])):
+        # Self-hosted models cost no dollars; their tokens still say where the work goes.
         part, all_of_it = (spent.usd, whole.usd) if whole.usd else (spent.tokens, whole.tokens)
         own = meters(spent, budgets.get(name, Budget()), limited=True)
         lines.append(SpendLine(name, spent, part / all_of_it if all_of_it else None, own))

@@ -99,6 +99,7 @@ def _marks(incident: Incident, now: float) -> list[ChartMark]:
 
 
 def _earlier(report: CellReport) -> str:
+    # Two models may share a route: the older line is not always one that has ended.
     return f"{report.key.model} (before)" if report.retired else report.key.model
 
 

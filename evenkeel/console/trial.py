@@ -237,6 +237,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         verdict = sources.log.find(verdict_id.removeprefix("/"))
         if verdict is None:
             return renderer.not_found("Trial not found", "There is no trial with this id in the log.")
+        # Texts are pruned before verdicts, so a trial may be there without them.
         texts, others = texts_of(sources.log, verdict.id), siblings(sources.log, verdict)
         evidence, control = texts.evidence, _control_of(sources.log, others)
         again = control.evidence.candidate if control.evidence else None

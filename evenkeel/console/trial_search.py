@@ -117,6 +117,7 @@ def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
         tier = 2
     else:
         tier = 3 if verdict.failure else 5
+    # A judge that gave no grade still gave a rating; unrated trials come last in their tier.
     grade = verdict.grade
     if grade is None:
         grade = 1.0 if verdict.rating is None else (verdict.rating - 1) / 2

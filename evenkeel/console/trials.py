@@ -146,6 +146,7 @@ def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTT
     def page(request: AnyRequest) -> Response[bytes]:
         query = request.query_params
         chosen, before = TrialFilter.of(query), _place(query)
+        # Addresses are passed on, so they hold nothing that means nothing.
         if any(not value for value in query.values()):  # a form without script sends every field
             return see_other(links.trials_link(**chosen.parts()))
         shown = trials_page(sources, chosen, before)

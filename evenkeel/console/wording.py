@@ -74,6 +74,7 @@ def unmeasured_because(report: CellReport) -> str:
     """Return the reason why a cell says nothing of its limit, in a word or two."""
     if report.is_blind:
         return "blind"
+    # A few failures are usual; only where most trials fail are they the reason.
     failed = sum(report.counts.failures.values())
     if failed > report.counts.trials:
         reason = max(report.counts.failures, key=report.counts.failures.__getitem__)
