@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.text import named_if, well_formed
@@ -46,7 +47,7 @@ class UnreadableAnswer(UnreadableBody):
     """A response body that holds no answer to compare.
 
     Reasons: "not_json", "no_choices" (of the APIs with choices), "no_output" (of the others),
-    "error_body", "unfinished", "truncated_stream".
+    "error_body", "unfinished", "truncated_stream"; "too_large" for a stream of too many events.
     """
 
 
@@ -301,42 +302,44 @@ def _well_formed(text: str | None) -> str | None:
     return None if text is None else well_formed(text)
 
 
-class AnswerReader(Protocol):
+class AnswerReader(ABC):
     """Reads one response of one API: either `whole` once, or `event` for each event of a stream.
 
     All methods raise UnreadableAnswer for a report of an error.
     """
 
+    def __init__(self) -> None:
+        self.draft = AnswerDraft()
+
     @property
+    @abstractmethod
     def complete(self) -> bool:
         """Return whether the answer is complete, so that a cut after this point loses nothing."""
-        ...
 
+    @abstractmethod
     def whole(self, body: dict[str, Any]) -> None:
         """Read a response that came as one object."""
-        ...
 
+    @abstractmethod
     def event(self, data: dict[str, Any]) -> None:
         """Read one event of a stream."""
-        ...
 
-    def done(self) -> None:
+    def done(self) -> None:  # noqa: B027 - streams of most APIs end with an event of their own
         """Note `[DONE]`, which ends the stream."""
-        ...
 
     def answer(self) -> Answer:
         """Return the answer. Raises: UnreadableAnswer if the response contained none."""
-        ...
+        return self.draft.answer()
 
 
-class ChoicesReader:
+class ChoicesReader(AnswerReader):
     """Reads responses that hold a list of choices. Each subclass reads the choices of one API.
 
     A stream is complete with a finish reason or `[DONE]`; some servers leave out one of them.
     """
 
     def __init__(self) -> None:
-        self.draft = AnswerDraft()
+        super().__init__()
         self._any_choice = False
         self._done = False
 
@@ -413,6 +416,8 @@ _DONE: Final = "[DONE]"
 # Ends of a stream of bare JSON objects; the second also stands behind whole answers (9router).
 _END_MARKS: Final = (_DONE, f"data: {_DONE}")
 _BLANKS: Final = re.compile(r"\s*")
+# Far more events than the longest answer that is compared (`limits`) can come in.
+_MOST_EVENTS: Final = 500_000
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
 
@@ -509,6 +514,7 @@ def _read_objects(reader: AnswerReader, text: str) -> bool:
         except (ValueError, RecursionError):
             break
         objects.append(value)
+        _require_few(len(objects))
         blanks = _BLANKS.match(text, end)
         at = blanks.end() if blanks else end
     rest = text[at:].rstrip()
@@ -527,15 +533,22 @@ def _read_objects(reader: AnswerReader, text: str) -> bool:
     return True
 
 
+def _require_few(events: int) -> None:
+    # Empty events take a byte or two each, and reading 16 MB of them takes longer than an exchange may.
+    if events > _MOST_EVENTS:
+        raise UnreadableAnswer("too_large", f"the stream has more than {_MOST_EVENTS:,} events")
+
+
 def _require_complete(reader: AnswerReader) -> None:
     if not reader.complete:
         raise UnreadableAnswer("truncated_stream", "the stream ends before the answer does")
 
 
 def _read_stream(reader: AnswerReader, text: str, reason_if_empty: str) -> None:
-    seen = False
+    seen = 0
     for name, data, closed in events_of(text):
-        seen = True
+        seen += 1
+        _require_few(seen)
         if data.strip() == _DONE:
             reader.done()
             break

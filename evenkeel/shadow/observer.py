@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.llm.observer import CallObserver
 
@@ -15,18 +15,6 @@ if TYPE_CHECKING:
 
 ExchangeOutcome = Literal["scored", "skipped", "dead"]
 """Ways in which work on an exchange can end."""
-
-
-class AnswerIds(NamedTuple):
-    """Ids that the endpoint gave to the answers that a verdict compares; None where it gave none."""
-
-    candidate: str | None = None
-    """Id of the answer to the variant."""
-    reference: str | None = None
-    """Id of the answer that the user got."""
-
-
-NOTHING_JUDGED: Final = AnswerIds()
 
 
 class ExchangeReport:
@@ -62,8 +50,11 @@ class TrialReport:
     def skipped(self, reason: str) -> None:
         """Note that the trial is not made, and why."""
 
-    def logged(self, verdict: Verdict, judged: AnswerIds = NOTHING_JUDGED) -> None:
-        """Note that the trial's verdict is in the log. `judged` names the answers that it compares."""
+    def logged(self, verdict: Verdict, candidate: str | None = None, reference: str | None = None) -> None:
+        """Note that the trial's verdict is in the log.
+
+        The endpoint's ids of the answers that it compares follow; None where the endpoint gave none.
+        """
 
 
 class ShadowObserver(CallObserver):

@@ -17,7 +17,7 @@ from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import Failure, Judgement
 from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.groups import SettledNeeds
-from evenkeel.shadow.observer import NOBODY, AnswerIds
+from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.planner import Needs
 from evenkeel.shadow.trial_log import Outcome
@@ -274,7 +274,7 @@ class TrialMaker:
             state.verdicts[verdict.id] = verdict
             self._count_spend(outcome.spent, route)
             answer_id = outcome.answer.response_id if outcome.answer else None
-            reports[index].logged(verdict, AnswerIds(answer_id, original.answer.response_id))
+            reports[index].logged(verdict, answer_id, original.answer.response_id)
             self._count(verdict)
         for failed in replayed:
             if isinstance(failed, BaseException):

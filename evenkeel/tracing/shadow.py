@@ -32,7 +32,7 @@ from opentelemetry.trace import (
 
 from evenkeel.core.text import well_formed
 from evenkeel.llm.observer import NO_REPORT, CallReport
-from evenkeel.shadow.observer import NOTHING_JUDGED, ExchangeReport, ShadowObserver, TrialReport
+from evenkeel.shadow.observer import ExchangeReport, ShadowObserver, TrialReport
 from evenkeel.tracing import names
 from evenkeel.tracing.forwarded import PROPAGATOR, forwarded_context, shadow_trace_id
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.verdict import QualityScore, Verdict
     from evenkeel.llm.observer import CallResult, ModelCall, ObservedMessage
-    from evenkeel.shadow.observer import AnswerIds, ExchangeOutcome
+    from evenkeel.shadow.observer import ExchangeOutcome
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.planner import Trial
     from evenkeel.tracing.forwarded import ChosenIds
@@ -363,7 +363,7 @@ class _TrialSpan(TrialReport):
     def skipped(self, reason: str) -> None:
         self._span.set_attributes({names.OUTCOME: "skipped", names.REASON: reason})
 
-    def logged(self, verdict: Verdict, judged: AnswerIds = NOTHING_JUDGED) -> None:
+    def logged(self, verdict: Verdict, candidate: str | None = None, reference: str | None = None) -> None:
         attributes = {
             names.OUTCOME: "failed" if verdict.failure else "unsure" if verdict.unsure else "rated",
             names.SCORER: verdict.scoring.scorer,
@@ -377,15 +377,17 @@ class _TrialSpan(TrialReport):
         for event in self._evaluations(verdict):
             self._span.add_event(names.EVALUATION, event)
             if self._events is not None:
-                self._events.emit(self._record(event, verdict, judged))
+                self._events.emit(self._record(event, verdict, candidate, reference))
         if verdict.failure:
             mark_failed(self._span, verdict.failure.reason)
 
-    def _record(self, event: dict[str, Sent], verdict: Verdict, judged: AnswerIds) -> LogRecord:
+    def _record(
+        self, event: dict[str, Sent], verdict: Verdict, candidate: str | None, reference: str | None
+    ) -> LogRecord:
         """Return the evaluation as a log event, with the ids that identify route, exchange and verdict."""
         attributes = {
-            names.RESPONSE_ID: judged.candidate,
-            names.REFERENCE_RESPONSE: judged.reference,
+            names.RESPONSE_ID: candidate,
+            names.REFERENCE_RESPONSE: reference,
             names.ROUTE: verdict.route,
             names.EXCHANGE: verdict.exchange_id,
             names.VERDICT: verdict.id,

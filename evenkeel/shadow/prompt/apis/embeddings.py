@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from evenkeel.shadow.answer import AnswerDraft, UnreadableAnswer, elements, error_body, fields
+from evenkeel.shadow.answer import AnswerReader, UnreadableAnswer, elements, error_body, fields
 from evenkeel.shadow.prompt.apis.protocol import Api
 from evenkeel.shadow.prompt.body import RawMessage, Slot, UnreadablePrompt, last, listed
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evenkeel.core.pair import Answer
     from evenkeel.shadow.prompt.spans import Member
 
 _MARK: Final = "vector:"
@@ -84,16 +83,13 @@ class EmbeddingsApi(Api):
         return {"input": question}
 
 
-class EmbeddingsReader:
+class EmbeddingsReader(AnswerReader):
     """Reads the first vector of an answer, a list of numbers or base64."""
-
-    def __init__(self) -> None:
-        self._draft = AnswerDraft()
 
     @property
     def complete(self) -> bool:
         """Implement `AnswerReader`."""
-        return bool(self._draft.text)
+        return bool(self.draft.text)
 
     def whole(self, body: dict[str, Any]) -> None:
         """Implement `AnswerReader`."""
@@ -102,20 +98,13 @@ class EmbeddingsReader:
         vector = _numbers(fields((elements(body.get("data")) or [None])[0]).get("embedding"))
         if vector is None or not len(vector) or not np.isfinite(vector).all():
             raise UnreadableAnswer("no_output", "the response holds no vector")
-        self._draft.note_origin(body)
-        self._draft.note_usage(body.get("usage"), ("prompt_tokens",), "completion_tokens")
-        self._draft.completion_tokens = 0
-        self._draft.text.append(as_text(vector))
+        self.draft.note_origin(body)
+        self.draft.note_usage(body.get("usage"), ("prompt_tokens",), "completion_tokens")
+        self.draft.completion_tokens = 0
+        self.draft.text.append(as_text(vector))
 
     def event(self, data: dict[str, Any]) -> None:
         """Ignore events: this API does not stream."""
-
-    def done(self) -> None:
-        """Ignore `[DONE]`, likewise."""
-
-    def answer(self) -> Answer:
-        """Implement `AnswerReader`."""
-        return self._draft.answer()
 
 
 def _numbers(value: Any) -> NDArray[np.float32] | None:

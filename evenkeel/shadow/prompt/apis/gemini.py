@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.shadow.answer import (
-    AnswerDraft,
+    AnswerReader,
     UnreadableAnswer,
     count,
     elements,
@@ -159,11 +159,11 @@ def _note(text: str, part: Value, members: tuple[Member, ...]) -> str:
     return f"[{next(iter(fields(part.decoded)), 'part')}]"
 
 
-class GeminiReader:
+class GeminiReader(AnswerReader):
     """Reads answers, of which the pieces of a stream have the same shape. Thoughts are skipped."""
 
     def __init__(self) -> None:
-        self._draft = AnswerDraft()
+        super().__init__()
         self._any_candidate = False
         # Arguments of a call that arrive in pieces, by their path; None while there is no such call.
         self._pieces: dict[str, Any] | None = None
@@ -171,7 +171,7 @@ class GeminiReader:
     @property
     def complete(self) -> bool:
         """Implement `AnswerReader`."""
-        return bool(self._draft.finish_reason)
+        return bool(self.draft.finish_reason)
 
     def whole(self, body: dict[str, Any]) -> None:
         """Implement `AnswerReader`."""
@@ -184,7 +184,7 @@ class GeminiReader:
         blocked = string(fields(data.get("promptFeedback")).get("blockReason"))
         if blocked:
             raise error_body({"code": blocked})
-        draft = self._draft
+        draft = self.draft
         draft.note_origin({"model": data.get("modelVersion"), "id": data.get("responseId")})
         self._note_usage(fields(data.get("usageMetadata")))
         for candidate in map(fields, elements(data.get("candidates"))):
@@ -197,29 +197,26 @@ class GeminiReader:
             if reason:
                 draft.finish_reason = _FINISH.get(reason, reason.lower())
 
-    def done(self) -> None:
-        """Ignore `[DONE]`, which this API does not send."""
-
     def answer(self) -> Answer:
         """Implement `AnswerReader`."""
         if not self._any_candidate:
             raise UnreadableAnswer("no_output", "the response holds no candidate")
-        return self._draft.answer()
+        return self.draft.answer()
 
     def _add_part(self, part: dict[str, Any]) -> None:
         call = part.get("functionCall")
         if self._pieces is not None and isinstance(call, dict):
             self._add_pieces(call)
         elif call and fields(call).get("willContinue"):
-            self._draft.add_call((len(self._draft.calls), 0), text_of(call.get("name")), "")
+            self.draft.add_call((len(self.draft.calls), 0), text_of(call.get("name")), "")
             self._pieces = {}
             self._add_pieces(call)
         elif call:
-            place = (len(self._draft.calls), 0)
+            place = (len(self.draft.calls), 0)
             call = fields(call)
-            self._draft.add_call(place, text_of(call.get("name")), written(call.get("args") or {}))
+            self.draft.add_call(place, text_of(call.get("name")), written(call.get("args") or {}))
         elif not part.get("thought"):
-            self._draft.text.append(text_of(part.get("text")))
+            self.draft.text.append(text_of(part.get("text")))
 
     def _add_pieces(self, call: dict[str, Any]) -> None:
         """Add pieces of the latest call's arguments. Vertex AI streams them, each named by its path."""
@@ -231,7 +228,7 @@ class GeminiReader:
             joined = isinstance(value, str) and isinstance(before, str)
             self._pieces[path] = before + value if joined else value
         if not call.get("willContinue"):
-            self._draft.add_call((len(self._draft.calls) - 1, 0), "", written(self._pieces))
+            self.draft.add_call((len(self.draft.calls) - 1, 0), "", written(self._pieces))
             self._pieces = None
 
     def _note_usage(self, usage: dict[str, Any]) -> None:
@@ -243,7 +240,7 @@ class GeminiReader:
             "prompt_tokens_details": {"cached_tokens": usage.get("cachedContentTokenCount")},
             "completion_tokens_details": {"reasoning_tokens": thoughts},
         }
-        self._draft.note_usage(usage_fields, ("prompt_tokens",), "completion_tokens")
+        self.draft.note_usage(usage_fields, ("prompt_tokens",), "completion_tokens")
 
 
 GEMINI: Final = GeminiApi()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.shadow.answer import (
-    AnswerDraft,
+    AnswerReader,
     UnreadableAnswer,
     count,
     elements,
@@ -127,14 +127,14 @@ class MessagesApi(Api):
 _PROMPT_TOKENS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-class MessagesReader:
+class MessagesReader(AnswerReader):
     """Reads messages: text blocks and calls of the client's tools; other blocks are skipped.
 
     A stream is complete with a stop reason or `message_stop`.
     """
 
     def __init__(self) -> None:
-        self._draft = AnswerDraft()
+        super().__init__()
         # Calls whose input came whole with their beginning; some gateways send it once more in pieces.
         self._stated: set[int] = set()
         self._begun = False
@@ -143,7 +143,7 @@ class MessagesReader:
     @property
     def complete(self) -> bool:
         """Implement `AnswerReader`."""
-        return self._stopped or bool(self._draft.finish_reason)
+        return self._stopped or bool(self.draft.finish_reason)
 
     def whole(self, body: dict[str, Any]) -> None:
         """Implement `AnswerReader`."""
@@ -154,7 +154,7 @@ class MessagesReader:
             raise UnreadableAnswer("no_output", "the response holds no content")
         self._begin(body)
         if isinstance(content, str):  # some gateways write it as a text
-            self._draft.text.append(content)
+            self.draft.text.append(content)
 
     def event(self, data: dict[str, Any]) -> None:
         """Implement `AnswerReader`."""
@@ -174,50 +174,47 @@ class MessagesReader:
             case None if data.get("error"):
                 raise error_body(data["error"])
 
-    def done(self) -> None:
-        """Ignore `[DONE]`: a stream of this API ends with its own event."""
-
     def answer(self) -> Answer:
         """Implement `AnswerReader`."""
         if not self._begun:
             raise UnreadableAnswer("no_output", "the stream holds no message")
-        for call in self._draft.calls.values():
+        for call in self.draft.calls.values():
             if not call.pieces:  # a call without arguments sends no piece of them
                 call.add("{}")
-        return self._draft.answer()
+        return self.draft.answer()
 
     def _begin(self, message: dict[str, Any]) -> None:
         self._begun = True
-        self._draft.note_origin(message)
+        self.draft.note_origin(message)
         self._note(message, message.get("usage"))
         for index, block in enumerate(map(fields, elements(message.get("content")))):
             self._add_block(index, block)
 
     def _note(self, message: dict[str, Any], usage: Any) -> None:
-        self._draft.note_usage(usage, _PROMPT_TOKENS, "output_tokens")
-        self._draft.finish_reason = string(message.get("stop_reason")) or self._draft.finish_reason
+        self.draft.note_usage(usage, _PROMPT_TOKENS, "output_tokens")
+        self.draft.finish_reason = string(message.get("stop_reason")) or self.draft.finish_reason
 
     def _add_block(self, index: int, block: dict[str, Any]) -> None:
         match block.get("type"):
             case "text":
-                self._draft.text.append(text_of(block.get("text")))
+                self.draft.text.append(text_of(block.get("text")))
             case "tool_use":
                 # In a stream the input is usually empty here and follows in pieces.
                 stated = written(block.get("input") or None)
-                self._draft.add_call((index, 0), text_of(block.get("name")), stated)
+                self.draft.add_call((index, 0), text_of(block.get("name")), stated)
                 if stated:
                     self._stated.add(index)
 
     def _add_piece(self, index: int, delta: dict[str, Any]) -> None:
         match delta.get("type"):
             case "text_delta":
-                self._draft.text.append(text_of(delta.get("text")))
-            case "input_json_delta" if (index, 0) in self._draft.calls:  # else of a tool of the provider
+                self.draft.text.append(text_of(delta.get("text")))
+            case "input_json_delta" if (index, 0) in self.draft.calls:  # else of a tool of the provider
                 piece = text_of(delta.get("partial_json"))
                 if piece and index in self._stated:
                     self._stated.remove(index)
-                    self._draft.calls[index, 0].clear()
-                self._draft.add_call((index, 0), "", piece)
+                    self.draft.calls[index, 0].clear()
+                self.draft.add_call((index, 0), "", piece)
 
 
 def _index(data: dict[str, Any]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.shadow.answer import (
-    AnswerDraft,
+    AnswerReader,
     UnreadableAnswer,
     count,
     elements,
@@ -32,7 +32,6 @@ from evenkeel.shadow.prompt.spans import members_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from evenkeel.core.pair import Answer
     from evenkeel.shadow.prompt.apis.protocol import Get
     from evenkeel.shadow.prompt.spans import Member, Value
 
@@ -172,7 +171,7 @@ class ResponsesApi(Api):
         return {"input": question}
 
 
-class ResponsesReader:
+class ResponsesReader(AnswerReader):
     """Reads responses. The finish reason is the status, or why an answer is incomplete.
 
     In a stream the last event holds the whole response, and only that counts; of servers whose last event has
@@ -180,7 +179,7 @@ class ResponsesReader:
     """
 
     def __init__(self) -> None:
-        self._draft = AnswerDraft()
+        super().__init__()
         self._items: list[Any] = []
         # Items that were begun, by their place in the output.
         self._begun: dict[int, dict[str, Any]] = {}
@@ -204,7 +203,7 @@ class ResponsesReader:
         if not any(outputs) and not isinstance(body.get("output"), list):
             raise UnreadableAnswer("no_output", "the response holds no output")
         self._read = True
-        draft = self._draft
+        draft = self.draft
         draft.note_origin(body)
         draft.note_usage(body.get("usage"), ("input_tokens",), "output_tokens")
         why = string(fields(body.get("incomplete_details")).get("reason"))
@@ -261,36 +260,29 @@ class ResponsesReader:
                 output.append({**item, arguments: whole})
         return output
 
-    def done(self) -> None:
-        """Ignore `[DONE]`: a stream of this API ends with one of its last events."""
-
-    def answer(self) -> Answer:
-        """Implement `AnswerReader`."""
-        return self._draft.answer()
-
     def _add_item(self, number: int, item: dict[str, Any]) -> None:
         kind = string(item.get("type"))
         if kind == "message":
             content = item.get("content")
             if isinstance(content, str):  # some gateways write it as a text
-                self._draft.text.append(content)
+                self.draft.text.append(content)
             for part in map(fields, elements(content)):
                 if part.get("type") in _TEXTS:
-                    self._draft.text.append(text_of(part.get("text")))
+                    self.draft.text.append(text_of(part.get("text")))
                     tokens = map(fields, elements(part.get("logprobs")))
-                    self._draft.note_logprobs(token.get("logprob") for token in tokens)
+                    self.draft.note_logprobs(token.get("logprob") for token in tokens)
                 elif part.get("type") == "refusal":
-                    self._draft.fallback.append(text_of(part.get("refusal")))
+                    self.draft.fallback.append(text_of(part.get("refusal")))
                 elif part.get("type") == "output_audio":
-                    self._draft.fallback.append(text_of(part.get("transcript")))
+                    self.draft.fallback.append(text_of(part.get("transcript")))
         elif kind in _ARGUMENTS:
             arguments = written(item.get(_ARGUMENTS[kind]) or item.get(_ONE_ACTION))
             name = text_of(item.get("name")) or kind.removesuffix(_NAMELESS)
             # Two namespaces may have tools of one name.
             space = text_of(item.get("namespace"))
-            self._draft.add_call((number, 0), f"{space}.{name}" if space else name, arguments)
+            self.draft.add_call((number, 0), f"{space}.{name}" if space else name, arguments)
         elif kind == "tool_search_call" and item.get("execution") in _LOCAL:
-            self._draft.add_call((number, 0), "tool_search", written(item.get("arguments")))
+            self.draft.add_call((number, 0), "tool_search", written(item.get("arguments")))
 
 
 def _place(data: dict[str, Any]) -> int:
