@@ -80,6 +80,7 @@ def check_config(
     problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_store(settings)]
     if settings.alerts.notify and role in (None, "monitor"):
         problems += unknown_services(settings)
+    # Which credential each route uses is shown, never the credential.
     keys: list[str] = []
     for of_route in settings.keys.values():
         keys += map(str, of_route)

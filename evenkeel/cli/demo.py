@@ -24,5 +24,6 @@ def demo(*, headless: bool, log_level: str | None, log_format: str | None) -> No
       evenkeel demo
       evenkeel demo --headless
     """
+    # Passed on as variables, because the demo starts processes of its own.
     chosen = {logs.LEVEL_VARIABLE: log_level, logs.FORMAT_VARIABLE: log_format}
     sys.exit(run_demo(headless=headless, variables={name: value for name, value in chosen.items() if value}))

@@ -66,6 +66,7 @@ def export(stores: Stores, output: Path | None, recorded: Path | None, **narrowe
     if recorded is not None:
         labels = _judged(labels)
     rows = list(rating_lines(labels, stores.labels.texts))
+    # Nothing but rows on standard output, which may be piped.
     if output is None:
         table_console().out("\n".join(rows), highlight=False)
     else:
@@ -74,7 +75,10 @@ def export(stores: Stores, output: Path | None, recorded: Path | None, **narrowe
     if recorded is not None:
         _write(recorded, lines)
     if output is not None:
-        verdicts, people = {label.verdict_id for label in labels}, {label.by for label in labels}
+        verdicts, people = set(), set()
+        for label in labels:
+            verdicts.add(label.verdict_id)
+            people.add(label.by)
         click.echo(f"{len(rows)} rows; verdicts: {len(verdicts)}, people: {len(people)}; in {output}")
         if recorded is not None:
             click.echo(f"{len(lines)} ratings of the judge in {recorded}")
@@ -110,6 +114,7 @@ def _chosen(stores: Stores, *, route: str | None, judge: str | None, drawn: bool
 def _write(path: Path, lines: Iterable[str]) -> None:
     text = "".join(f"{line}\n" for line in lines).encode()
     try:
+        # Without the time of writing, so that the same ratings give the same file.
         path.write_bytes(gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text)
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
@@ -155,6 +160,7 @@ def judge_lines(labels: Iterable[Label]) -> Iterator[str]:
             row: dict[str, Any] = {"item": verdict_id, "metric": metric}
             row |= {"strategy": "knowledge", "condition": "plain"}
             row["rating"] = _judge_said(labels_of_verdict[0], metric)
+            # The judge may have rated the content and no quality, or the reverse.
             if row["rating"] is None:
                 row["failure"] = "not_rated"
             else:

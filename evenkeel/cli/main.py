@@ -190,7 +190,7 @@ class TerminalGuard:
 def _guard() -> None:
     """Guard standard output and error until the command has ended."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (TerminalGuard(stream) for stream in before)
+    sys.stdout, sys.stderr = TerminalGuard(sys.stdout), TerminalGuard(sys.stderr)
 
     def restore() -> None:
         sys.stdout, sys.stderr = before
@@ -221,6 +221,7 @@ def main() -> None:
     Completion in bash; zsh_source and fish_source are the other shells:
       eval "$(_EVENKEEL_COMPLETE=bash_source evenkeel)"
     """
+    # Before anything is printed: names of routes, models and prompts come from elsewhere.
     _guard()
     click.get_current_context().with_resource(logs.collected())
     logs.from_environment(serving=False)

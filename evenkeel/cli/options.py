@@ -157,6 +157,7 @@ def announce(text: str) -> None:
 def _logging(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Configure logging at once, so that errors in the other options are logged the same way."""
     assert parameter.name is not None
+    # Both options are eager and each configures anew: neither knows whether the other one follows.
     chosen = context.meta.setdefault("evenkeel.log", {})
     chosen[parameter.name] = value
     # People read the output of check-config even in a CI log, so it is never JSON by default.
@@ -258,6 +259,7 @@ settings_options = together(
     _sampling_option,
     _scoring_options,
     log_options,
+    # Set by `demo` only: pages then say that the figures are of no real model.
     click.option("--simulated", is_flag=True, default=None, hidden=True),
 )
 """All options that override settings: those of `evenkeel up`."""
@@ -375,6 +377,7 @@ def settings_source(
     With `checked` it rejects unknown names of perturbations, tasks and limits at every read.
     """
 
+    # Read again by a role that is told to reload, hence a function.
     def read() -> Settings:
         settings = settings_of(config, options, more, injecting=injecting)
         if checked:

@@ -24,7 +24,7 @@ import secrets
 import time
 from collections import OrderedDict
 from dataclasses import asdict, dataclass
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from litestar.config.csrf import CSRFConfig
@@ -228,11 +228,14 @@ class LoginProxy:
 
         Returns: None if the request is not from the proxy, or if the header is missing, repeated or no name.
         """
-        client = scope.get("client")
-        if self.networks and not (client and self._is_listed(client[0])):
+        client = scope.get("client") or ("",)
+        if self.networks and not self._is_listed(client[0]):
             return None
         wanted = self.header.lower().encode()
-        values = [value for name, value in scope["headers"] if name == wanted]
+        values = []
+        for header, value in scope["headers"]:
+            if header == wanted:
+                values.append(value)
         # If there are two, one may be the client's own.
         if len(values) != 1:
             return None
@@ -243,13 +246,20 @@ class LoginProxy:
         return Visitor(name, self.roles.get(name, self.others), "proxy") if is_name(name) else None
 
     def _is_listed(self, host: str) -> bool:
-        try:
-            address = ip_address(host)
-        except ValueError:
-            return False
-        if isinstance(address, IPv6Address) and address.ipv4_mapped:
-            address = address.ipv4_mapped
-        return any(address in network for network in self.networks)
+        address = _address_of(host)
+        return address is not None and any(address in network for network in self.networks)
+
+
+def _address_of(client: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that a client comes from; None if it is none, as on a Unix socket."""
+    try:
+        address = ip_address(client)
+    except ValueError:
+        return None
+    # A dual-stack socket reports IPv4 clients as IPv6 addresses.
+    if isinstance(address, IPv6Address) and address.ipv4_mapped:
+        return address.ipv4_mapped
+    return address
 
 
 class Failures:
@@ -287,16 +297,10 @@ class Failures:
         return max(0.0, since + self.WINDOW_S - self._timer()) if number >= self.MOST else 0.0
 
     def _counted_as(self, client: str) -> str:
-        try:
-            address = ip_address(client)
-        except ValueError:
-            return client
+        address = _address_of(client)
         if isinstance(address, IPv6Address):
-            # A dual-stack socket reports IPv4 clients in this form.
-            if address.ipv4_mapped:
-                return str(address.ipv4_mapped)
             return str(int(address) >> (address.max_prefixlen - self._HOST_BITS))
-        return client
+        return str(address or client)
 
 
 class Tokens:

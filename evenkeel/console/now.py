@@ -50,6 +50,9 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
         if now - (incident.closed_at or 0.0) < _LATELY_S:
             over.append(incident)
     state = state_of(reports, view, measuring, going)
+    said = [cause.said for cause in measuring.causes]
+    for line in going:
+        said.append(line.said)
     # What holds measuring up heads the page already.
     behind = "" if measuring.causes else stuck(view, measuring)
     without_trials = {flow.route for flow in view.routes}
@@ -63,8 +66,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     return Page(
         f"{_TITLES[state]} · evenkeel",
         # Without times, so that it is read only when something else changes.
-        announcement=" ".join([cause.said for cause in measuring.causes] + [line.said for line in going])
-        or _TITLES[state],
+        announcement=" ".join(said) or _TITLES[state],
         state=state,
         # A tick is for what is known to be good: "measuring" alone says nothing about the answers.
         tone="learning" if state == "measuring" and not within else state,

@@ -50,7 +50,10 @@ class RouteReferences(NamedTuple):
     @property
     def references(self) -> int:
         """Number of references that are kept."""
-        return sum(reference_set.references for reference_set in self.sets)
+        kept = 0
+        for reference_set in self.sets:
+            kept += reference_set.references
+        return kept
 
     @property
     def calls(self) -> int:
