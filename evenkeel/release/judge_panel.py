@@ -89,7 +89,7 @@ class JudgePanel:
         self._clock = clock
         self._look_at = 0.0
         # Judge (model and version of its prompt) → routes whose latest trials it rated.
-        self._routes: dict[str, tuple[str, ...]] = {}
+        self._routes: dict[str, list[str]] = {}
 
     async def step(self) -> int:
         """Take new pairs and make the rounds that are due. Return the number of rounds."""
@@ -103,28 +103,26 @@ class JudgePanel:
             if len(pairs) < FEWEST:
                 self._look_at = min(self._look_at, now + _LOOK_SOON_S)
                 continue
-            await self._complete([pair for pair in pairs if len(pair.ratings) < YARDSTICK])
+            await self._complete(pairs)
             rounds += await self._round(judge, routes, now)
         return rounds
 
     def _look(self, now: float) -> None:
         """Find the judge of each route, and fill the panels from the latest trials. Blocks on storage."""
-        latest = {}
+        self._routes = {}
+        judged: dict[str, list[Verdict]] = {}
         for route in self._settings.routes:
             newest = self._verdicts.latest(_LOOKED_AT, route=route)
-            latest[route] = [verdict for verdict in newest if self._judged(verdict)]
-        routes: dict[str, list[str]] = {}
-        for route, verdicts in latest.items():
-            if verdicts:
-                routes.setdefault(_judge_of(verdicts[0]), []).append(route)
-        self._routes = {judge: tuple(names) for judge, names in routes.items()}
-        if routes:
-            self._store.prune(now, list(routes))
-        for judge, names in routes.items():
-            judged = []
-            for name in names:
-                judged += latest[name]
-            self._fill(judge, judged)
+            rated = [verdict for verdict in newest if self._judged(verdict)]
+            if rated:
+                # The newest verdict names the judge and its wording as they are now.
+                judge = f"{rated[0].scoring.judge_model} {rated[0].scoring.rated_by}"
+                self._routes.setdefault(judge, []).append(route)
+                judged.setdefault(judge, []).extend(rated)
+        if judged:
+            self._store.prune(now, list(judged))
+        for judge, verdicts in judged.items():
+            self._fill(judge, verdicts)
 
     def _judged(self, verdict: Verdict) -> bool:
         """Return whether the judge gave a verdict its rating."""
@@ -160,15 +158,15 @@ class JudgePanel:
             taken[highest] += 1
             free -= 1
 
-    async def _complete(self, pairs: Sequence[PanelPair]) -> None:
+    async def _complete(self, pairs: list[PanelPair]) -> None:
         """Rate new pairs until each has its yardstick. One that cannot be rated is tried again later."""
         for _ in range(YARDSTICK):
-            pairs = [pair for pair in pairs if len(pair.ratings) < YARDSTICK]
-            ratings = await self._rate(pairs)
-            rated = [pair for pair in pairs if pair.id in ratings]
-            pairs = [replace(pair, ratings=(*pair.ratings, ratings[pair.id])) for pair in rated]
-            for pair in pairs:
-                await asyncio.to_thread(self._store.put, pair)
+            rated = await self._rate([pair for pair in pairs if len(pair.ratings) < YARDSTICK])
+            pairs = []
+            for pair, rating in rated:
+                complete = replace(pair, ratings=(*pair.ratings, rating))
+                await asyncio.to_thread(self._store.put, complete)
+                pairs.append(complete)
 
     async def _round(self, judge: str, routes: Sequence[str], now: float) -> int:
         """Make the round of a judge if it is due. Return the number of rounds."""
@@ -185,8 +183,7 @@ class JudgePanel:
         pairs = [pair for pair in stored if len(pair.ratings) >= YARDSTICK]
         days = replace(days, rated_at=now, suspected_at=suspected_at or days.suspected_at)
         await asyncio.to_thread(self._store.put_days, days)
-        ratings = await self._rate(pairs)
-        compared = [(pair, ratings[pair.id]) for pair in pairs if pair.id in ratings]
+        compared = await self._rate(pairs)
         if len(compared) < FEWEST:
             # The judge or the budget is in trouble: again in an hour.
             await asyncio.to_thread(self._store.put_days, replace(days, rated_at=now - _DAY_S + _HOUR_S))
@@ -215,9 +212,9 @@ class JudgePanel:
             return None
         return latest
 
-    async def _rate(self, pairs: Sequence[PanelPair]) -> dict[str, int]:
-        """Return the ratings of pairs by id, without those that failed; stops where every call fails."""
-        ratings: dict[str, int] = {}
+    async def _rate(self, pairs: Sequence[PanelPair]) -> list[tuple[PanelPair, int]]:
+        """Return pairs with their ratings, without those that failed; stops where every call fails."""
+        ratings: list[tuple[PanelPair, int]] = []
         paying = SCORING_BUDGET.set(self._budget)
         try:
             for first in range(0, len(pairs), _AT_ONCE):
@@ -225,19 +222,13 @@ class JudgePanel:
                 rated = await self._rater.rate_all(
                     [Pair(pair.reference, pair.candidate, "") for pair in some]
                 )
-                got = {}
+                before = len(ratings)
                 for pair, rating in zip(some, rated, strict=True):
                     if isinstance(rating.outcome, int):
-                        got[pair.id] = rating.outcome
+                        ratings.append((pair, rating.outcome))
                 # A judge that rates none of several pairs is down: the others would fail as well.
-                if not got:
+                if len(ratings) == before:
                     break
-                ratings |= got
         finally:
             SCORING_BUDGET.reset(paying)
         return ratings
-
-
-def _judge_of(verdict: Verdict) -> str:
-    """Return the model and wording of a verdict's judge, as `evenkeel.monitor.changes` names it."""
-    return f"{verdict.scoring.judge_model} {verdict.scoring.rated_by}"

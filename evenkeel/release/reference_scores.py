@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.core.budget import CostTracker
-    from evenkeel.core.verdict import Judgement, QualityScore
+    from evenkeel.core.verdict import Judgement
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.changes.examples import BothSides
@@ -85,8 +85,12 @@ class ReferenceScores:
             if reference.requested_model == evidence.requested_model:
                 kept.append(reference)
         kept.sort(key=lambda reference: (moved.get(reference.id, len(moved)), reference.id))
-        compared = ((reference, both_sides(reference, evidence)) for reference in kept)
-        return [(reference, both) for reference, both in compared if both is not None][:MOST]
+        sides = []
+        for reference in kept:
+            both = both_sides(reference, evidence)
+            if both is not None:
+                sides.append((reference, both))
+        return sides[:MOST]
 
     async def _score(self, reference: Reference, both: BothSides) -> ScoredReference:
         before, after = both.before.answer, both.after.answer
@@ -114,9 +118,7 @@ class ReferenceScores:
 def _scored(reference: str, judgement: Judgement) -> ScoredReference:
     if judgement.rating is None and not judgement.unsure:
         return ScoredReference(reference, failure=judgement.failures[0].reason)
-    qualities = {score.metric: _move(score) for score in judgement.quality}
+    qualities: dict[str, Move] = {}
+    for score in judgement.quality:
+        qualities[score.metric] = (score.direction or "changed") if score.changed else "same"
     return ScoredReference(reference, judgement.rating, qualities)
-
-
-def _move(score: QualityScore) -> Move:
-    return (score.direction or "changed") if score.changed else "same"

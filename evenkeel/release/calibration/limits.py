@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from evenkeel.core.figures import number
-from evenkeel.release.calibration.quiet import QuietTraffic, RouteQuiet, Watched, quiet_limits
+from evenkeel.release.calibration.quiet import RouteQuiet, Watched, quiet_limits
 from evenkeel.release.kit.arguments import InputError
 
 if TYPE_CHECKING:
@@ -91,36 +91,6 @@ class PlacedLimits:
     """Limits that could not be placed, and why, in sentences."""
 
 
-def place_limits(
-    route: str, quiet: QuietTraffic, *, trials_between_false_alerts: float, today: date
-) -> PlacedLimits:
-    """Place the limits of a route.
-
-    Args:
-        route: Its name.
-        quiet: Its traffic without a change and without an alert.
-        trials_between_false_alerts: The stated rate.
-        today: For the source.
-    """
-    placed = quiet_limits(quiet)
-    source = (
-        f"calibrated on {number(quiet.trials)} quiet trials, {today}, "
-        f"≤ 1 false alert in {number(round(trials_between_false_alerts))} trials"
-    )
-    limits = []
-    for measure, value in placed.limits.items():
-        limits.append(
-            RouteLimit(
-                route=route,
-                measure=measure,
-                value=value,
-                source=source,
-                trials_between_false_alerts=trials_between_false_alerts,
-            )
-        )
-    return PlacedLimits(route, tuple(limits), tuple(placed.notes))
-
-
 def place_all(
     quiet: Mapping[str, RouteQuiet],
     *,
@@ -144,29 +114,36 @@ def place_all(
             why = "an alert is up, so its traffic is not quiet; --quiet-from says from when on it is"
             placed.append(PlacedLimits(name, (), (why,)))
             continue
-        placed.append(
-            place_limits(
-                name,
-                route_quiet.traffic,
-                trials_between_false_alerts=trials_between_false_alerts,
-                today=today,
-            )
+        source = (
+            f"calibrated on {number(route_quiet.traffic.trials)} quiet trials, {today}, "
+            f"≤ 1 false alert in {number(round(trials_between_false_alerts))} trials"
         )
+        quiet_ends = quiet_limits(route_quiet.traffic)
+        limits = []
+        for measure, value in quiet_ends.limits.items():
+            limit = RouteLimit(
+                route=name, measure=measure, value=value, source=source,
+                trials_between_false_alerts=trials_between_false_alerts,
+            )  # fmt: skip
+            limits.append(limit)
+        placed.append(PlacedLimits(name, tuple(limits), tuple(quiet_ends.notes)))
     return placed
 
 
 def lines_of(placed: PlacedLimits) -> Iterator[str]:
     """Yield lines that tell people the limits."""
-    values = ", ".join(f"{limit.measure} {limit.value:g}" for limit in placed.limits)
-    yield f"route {placed.route}: {values or 'no limits'}"
+    values = [f"{limit.measure} {limit.value:g}" for limit in placed.limits]
+    yield f"route {placed.route}: {', '.join(values) or 'no limits'}"
     if placed.limits:
         yield f"  {placed.limits[0].source}"
-    yield from (f"  {note}" for note in placed.notes)
+    for note in placed.notes:
+        yield f"  {note}"
 
 
-def merged(before: Iterable[RouteLimit], placed: Iterable[PlacedLimits]) -> Iterator[RouteLimit]:
-    """The limits of a file after some routes were calibrated again: those of other routes stay."""
-    again = {limits_placed.route: limits_placed for limits_placed in placed}
-    yield from (limit for limit in before if limit.route not in again)
-    for limits_placed in again.values():
-        yield from limits_placed.limits
+def merged(before: Iterable[RouteLimit], placed: Iterable[PlacedLimits]) -> list[RouteLimit]:
+    """Return the limits of a file after some routes were calibrated again: those of other routes stay."""
+    limits = list(before)
+    for again in placed:
+        limits = [limit for limit in limits if limit.route != again.route]
+        limits += again.limits
+    return limits

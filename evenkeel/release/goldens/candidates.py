@@ -59,12 +59,12 @@ def spread(texts: Sequence[str], count: int, rng: Random) -> list[int]:
 
     Texts that share half of their words are one cluster to the gate, and count once there.
     """
-    sets = [word_set(text) for text in texts]
-    chosen: list[int] = []
+    chosen: dict[int, frozenset[str]] = {}
     for index in rng.sample(range(len(texts)), len(texts)):
-        if len(chosen) < count and not any(nearly_equal(sets[index], sets[other]) for other in chosen):
-            chosen.append(index)
-    return chosen
+        words = word_set(texts[index])
+        if len(chosen) < count and not any(nearly_equal(words, other) for other in chosen.values()):
+            chosen[index] = words
+    return list(chosen)
 
 
 class GoldenCandidate(NamedTuple):

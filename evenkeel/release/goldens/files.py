@@ -74,8 +74,9 @@ def read_approved(value: Any) -> Answer:
             answer = reader.answer()
         except UnreadableAnswer as error:
             raise GoldenError(f"is a response without an answer: {error.detail}") from error
-        if not all(call.name for call in answer.tool_calls):
-            raise GoldenError(_NAMELESS)
+        for call in answer.tool_calls:
+            if not call.name:
+                raise GoldenError(_NAMELESS)
     elif "text" in value or "tool_calls" in value:
         answer = _of_fields(value)
     else:
@@ -220,9 +221,12 @@ def _of_worfbench(cells: dict[str, Any]) -> dict[str, Any]:
         text = cells["gold_text"]
     else:
         return cells
-    named = "-".join(str(cells[name]) for name in ("source", "id") if cells.get(name) is not None)
     row = {**asked, "answer": text, "task": "workflow"}
-    return {"id": named, **row} if cells.get("id") is not None else row
+    if cells.get("id") is None:
+        return row
+    # Ids are numbered within a source.
+    source = cells.get("source")
+    return {"id": str(cells["id"]) if source is None else f"{source}-{cells['id']}", **row}
 
 
 def newest_versions(goldens: Iterable[Golden]) -> tuple[Golden, ...]:
@@ -242,11 +246,12 @@ def golden_lines(goldens: Iterable[Golden]) -> Iterator[str]:
     for it or where some readers would see the end of a line.
     """
     for golden in goldens:
-        text = json.dumps(fields_written := _fields(golden), ensure_ascii=False)
-        yield json.dumps(fields_written) if _SURROGATE.search(text) else escaped(text.translate(_BREAKS))
+        row = golden_row(golden)
+        text = json.dumps(row, ensure_ascii=False)
+        yield json.dumps(row) if _SURROGATE.search(text) else escaped(text.translate(_BREAKS))
 
 
-def _fields(golden: Golden) -> dict[str, Any]:
+def golden_row(golden: Golden) -> dict[str, Any]:
     """Return the fields of a golden's line, without those that say nothing."""
     row: dict[str, Any] = {"id": golden.id, "version": golden.version, "route": golden.route}
     if golden.path != CHAT_COMPLETIONS:
@@ -442,11 +447,12 @@ class _Line:
 
 def _object(text: str, location: str) -> dict[str, Any]:
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        members_read = dict(pairs)
-        if len(members_read) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise GoldenError(f'{location}, field "{twice}": stands twice in one object; keep one of them')
+        # Python keeps the last of two members with one name, and nobody would notice the first.
+        members_read: dict[str, Any] = {}
+        for name, member in pairs:
+            if name in members_read:
+                raise GoldenError(f'{location}, field "{name}": stands twice in one object; keep one of them')
+            members_read[name] = member
         return members_read
 
     def whole(digits: str) -> int | float:

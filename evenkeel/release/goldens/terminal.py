@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evenkeel.core.text import visible
-from evenkeel.release.goldens.files import golden_lines
+from evenkeel.release.goldens.files import golden_row
 from evenkeel.release.goldens.prompts import prompt_text
 
 if TYPE_CHECKING:
@@ -87,31 +87,36 @@ def show_one(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry], 
 
 
 def as_json(goldens: Sequence[Golden]) -> str:
-    """The goldens as an array, each as its line in a file would say it."""
-    return json.dumps([json.loads(line) for line in golden_lines(goldens)], indent=2)
+    """Write goldens as an array, each as its line in a file."""
+    return json.dumps([golden_row(golden) for golden in goldens], indent=2)
 
 
 def golden_as_json(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry]) -> str:
     """Write a golden with its versions and its trail."""
-    versions = [json.loads(line) for line in golden_lines(history)]
-    shown = next(json.loads(line) for line in golden_lines([golden]))
-    entries = [asdict(entry) for entry in trail]
-    for entry in entries:
-        del entry["golden_id"]
-    return json.dumps({"golden": shown, "versions": versions, "trail": entries}, indent=2)
+    entries = []
+    for entry in trail:
+        fields = asdict(entry)
+        del fields["golden_id"]
+        entries.append(fields)
+    versions = [golden_row(version) for version in history]
+    return json.dumps({"golden": golden_row(golden), "versions": versions, "trail": entries}, indent=2)
 
 
 def candidates_as_json(choices: Sequence[GoldenCandidate]) -> str:
-    """The candidates as an array."""
-    names = ("route", "task", "received_at", "model", "prompt_version")
+    """Write candidates as an array."""
     rows = []
     for candidate in choices:
+        exchange = candidate.exchange
         rows.append(
             {
-                "exchange": candidate.exchange.id,
-                **{name: getattr(candidate.exchange, name) for name in names},
+                "exchange": exchange.id,
+                "route": exchange.route,
+                "task": exchange.task,
+                "received_at": exchange.received_at,
+                "model": exchange.model,
+                "prompt_version": exchange.prompt_version,
                 "prompt": candidate.prompt,
-                "answer": answer_text(candidate.exchange.answer),
+                "answer": answer_text(exchange.answer),
             }
         )
     return json.dumps(rows, indent=2)
@@ -119,8 +124,10 @@ def candidates_as_json(choices: Sequence[GoldenCandidate]) -> str:
 
 def answer_text(answer: Answer) -> str:
     """An answer with its calls, as text."""
-    calls = [f"{call.name}({call.arguments})" for call in answer.tool_calls]
-    return "\n".join(part for part in (answer.text, *calls) if part)
+    parts = [answer.text] if answer.text else []
+    for call in answer.tool_calls:
+        parts.append(f"{call.name}({call.arguments})")
+    return "\n".join(parts)
 
 
 def _show_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
@@ -133,15 +140,20 @@ def _show_table(console: Console, columns: Sequence[str], rows: Iterable[Sequenc
             column, ratio=3 if wide else None, no_wrap=not wide, overflow="fold" if name else "ellipsis"
         )
     for *cells, prompt, answer in rows:
-        shown = (*cells, _short(prompt or ""), _short(answer or ""))
-        table.add_row(*(Text(visible(cell or "")) for cell in shown))
+        shown = []
+        for cell in (*cells, _short(prompt or ""), _short(answer or "")):
+            # As Text: what a model wrote in brackets is no markup.
+            shown.append(Text(visible(cell or "")))
+        table.add_row(*shown)
     console.print(table)
 
 
 def _say(console: Console, *pieces: Text | str) -> None:
+    line = Text()
+    for piece in pieces:
+        line.append(visible(piece) if isinstance(piece, str) else piece)
     # As it is: no markup, no wrapping, so that what is copied is what is there.
-    shown = (Text(visible(piece)) if isinstance(piece, str) else piece for piece in pieces)
-    console.print(Text.assemble(*shown), soft_wrap=True, markup=False, highlight=False)
+    console.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
 def _last(prompt: str) -> str:

@@ -114,14 +114,13 @@ def named_price(text: str) -> tuple[str, ModelPrice]:
 def _price(text: str) -> ModelPrice | None:
     asked, _, answered = text.partition("/")
     try:
-        price_read = ModelPrice(float(asked), float(answered))
+        input_usd, output_usd = float(asked), float(answered)
     except ValueError:
         return None
-    return (
-        price_read
-        if all(0 <= usd < math.inf for usd in (price_read.input_usd, price_read.output_usd))
-        else None
-    )
+    # "nan" and "inf" are numbers to Python, and would make every sum of dollars one of them.
+    if 0 <= input_usd < math.inf and 0 <= output_usd < math.inf:
+        return ModelPrice(input_usd, output_usd)
+    return None
 
 
 def _not_a_price(text: str, like: str) -> InputError:

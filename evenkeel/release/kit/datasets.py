@@ -41,7 +41,11 @@ class DatasetRow:
 
     @property
     def _inside(self) -> Cells | None:
-        return next((self.cells[name] for name in _ENVELOPES if isinstance(self.cells.get(name), dict)), None)
+        for name in _ENVELOPES:
+            envelope = self.cells.get(name)
+            if isinstance(envelope, dict):
+                return envelope
+        return None
 
     @property
     def values(self) -> Cells:
@@ -65,25 +69,24 @@ class DatasetRow:
             return prompt_value
         if isinstance(prompt_value, str):
             return _from_text(prompt_value)
-        return next(
-            (values[name] for name in ("prompt", "question") if isinstance(values.get(name), str)), None
-        )
+        for name in ("prompt", "question"):
+            text = values.get(name)
+            if isinstance(text, str):
+                return text
+        return None
 
     @property
     def expected(self) -> str | None:
         """Return the answer that the dataset expects; None without one that can be compared as a text."""
         for cells in (self.cells, self._inside or {}):
-            expected_value = next((cells[name] for name in _EXPECTED if cells.get(name)), None)
-            if expected_value is None:
-                expected_value = _asserted(cells.get("assert"))
-            if isinstance(expected_value, list) and expected_value:
-                expected_value = expected_value[0]
-            if expected_value is not None:
-                return (
-                    expected_value
-                    if isinstance(expected_value, str)
-                    else json.dumps(expected_value, ensure_ascii=False)
-                )
+            answer = _asserted(cells.get("assert"))
+            for name in reversed(_EXPECTED):
+                answer = cells.get(name) or answer
+            # Several answers are right; a golden has one.
+            if isinstance(answer, list) and answer:
+                answer = answer[0]
+            if answer is not None:
+                return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
         return None
 
 
@@ -102,7 +105,10 @@ def read_rows(path: Path) -> list[DatasetRow]:
     if ending == ".csv":
         table = []
         for row in csv.DictReader(io.StringIO(text)):
-            table.append({name: cell for name, cell in row.items() if name})
+            # Cells beyond the last column stand under None.
+            row.pop(None, None)
+            row.pop("", None)
+            table.append(row)
         return _rows_of(table, str(path))
     if ending in (".yaml", ".yml"):
         return _rows_of(_yaml(text, path), str(path))
@@ -124,7 +130,7 @@ def read_rows(path: Path) -> list[DatasetRow]:
 def _rows_of(read: object, where: str) -> list[DatasetRow]:
     """Return the rows of what was read: a list, or an object that holds one under a usual name."""
     if isinstance(read, dict):
-        read = next((read[name] for name in ("tests", "items", "data") if name in read), None)
+        read = read.get("tests", read.get("items", read.get("data")))
     if not isinstance(read, list):
         raise InputError(f'{where}: holds no list of rows; each is an object such as {{"question": "…"}}')
     rows: list[DatasetRow] = []

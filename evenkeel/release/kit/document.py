@@ -207,10 +207,6 @@ class ReportSection:
         """Id of the section in a page."""
         return self.key or "-".join(self.title.lower().split())
 
-    def for_rendering(self, rendering: Rendering) -> ReportSection:
-        """The section with the blocks that a rendering shows."""
-        return replace(self, blocks=tuple(block for block in self.blocks if rendering in block.on))
-
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -231,9 +227,10 @@ class Document:
         """The sections that a rendering shows, those without a block left out."""
         shown = []
         for section in self.sections:
-            if rendering in section.on:
-                shown.append(section.for_rendering(rendering))
-        return [section for section in shown if section.blocks]
+            blocks = tuple(block for block in section.blocks if rendering in block.on)
+            if blocks and rendering in section.on:
+                shown.append(replace(section, blocks=blocks))
+        return shown
 
 
 def written(value: float, form: FigureForm, digits: int = 0) -> str:

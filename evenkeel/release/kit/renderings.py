@@ -262,11 +262,16 @@ def junit(
         duration_s: of the run.
     """
     time_s = f"{duration_s:.3f}"
+    failures = errors = skipped = 0
+    for case in cases:
+        failures += case.failure is not None
+        errors += case.error is not None
+        skipped += case.skipped is not None
     counts = {
         "tests": str(len(cases)),
-        "failures": str(sum(case.failure is not None for case in cases)),
-        "errors": str(sum(case.error is not None for case in cases)),
-        "skipped": str(sum(case.skipped is not None for case in cases)),
+        "failures": str(failures),
+        "errors": str(errors),
+        "skipped": str(skipped),
         "time": time_s,
     }
     suites = ET.Element("testsuites", {"name": suite, **counts})
