@@ -70,6 +70,7 @@ class Spend(NamedTuple):
         equal = []
         for index in range(count - 1):
             equal.append(Spend(tokens + (index < further), usd))
+        # What rounding leaves goes to the last part, so that the sum is exact.
         return [*equal, Spend(tokens, self.usd - (count - 1) * usd)]
 
 
@@ -238,7 +239,6 @@ class CostTracker(abc.ABC):
     def _bounds(
         self, route: str, *, urgent: bool, paced: bool, watch: bool
     ) -> tuple[tuple[Bound, ...], tuple[Bound, ...]]:
-        """Return the limits of all routes together, and the route's own limits."""
         own, day_share = self._routes.get(route), day_share_of(self._clock())
         return (
             self.budget.bounds(day_share, urgent=urgent, paced=paced, watch=watch),
@@ -246,7 +246,7 @@ class CostTracker(abc.ABC):
         )
 
     def _others(self, route: str, *, urgent: bool, paced: bool, watch: bool) -> tuple[str, ...]:
-        """Return the routes to which this one has to leave some budget now."""
+        # A change, a watch and a trial that has begun are worth more than an even share.
         if urgent or watch or not paced or route not in self._sharing:
             return ()
         sharers: list[str] = []
@@ -306,7 +306,7 @@ async def booked(
 
 
 async def _set_aside(budget: CallBudget, estimate: Spend) -> bool:
-    """Reserve an estimate in a thread. If the task is cancelled meanwhile, release the reservation."""
+    # A thread cannot be cancelled: what it reserves after its task has gone must be given back.
     asked = asyncio.ensure_future(asyncio.to_thread(budget.reserve, estimate))
     try:
         return await asyncio.shield(asked)

@@ -279,7 +279,7 @@ def _spaced(text: str) -> Iterator[ProtectedSpan]:
 
 
 def _apart(spans: Iterable[ProtectedSpan]) -> Iterator[ProtectedSpan]:
-    """Yield the spans; of two that overlap the later one loses its beginning."""
+    # Of two that overlap the later one loses its beginning.
     end = 0
     for span in spans:
         if span.end > end:

@@ -15,8 +15,8 @@ _T = TypeVar("_T")
 _NAMED: Final = re.compile(r"([0-9]+_.+?)(?:_([0-9]))?$")
 
 
-# Names for people of the groups of a category, by their number.
-# Sets are named by letters, since the number before them already counts rewordings.
+# Names for people of the groups of a category, by their number: letters, since the number before them already
+# counts rewordings.
 _SETS: Final = "0ABCDEFGHI"
 
 

@@ -22,9 +22,14 @@ class Trouble:
     """
 
     def __init__(self, log: logging.Logger, sentence: str) -> None:
-        """Args: log: where it is said. said: what happens, with a %s for the error."""
+        """Wrap turns of one loop.
+
+        Args:
+            log: Logger for the warning.
+            sentence: What goes wrong, with a %s for the error.
+        """
         self._log = log
-        self._said = sentence
+        self._sentence = sentence
         self.ongoing = False
         """True if the last turn failed."""
 
@@ -40,7 +45,7 @@ class Trouble:
         if not isinstance(error, Exception):
             return False
         if not self.ongoing:
-            self._log.warning(self._said, error)
+            self._log.warning(self._sentence, error)
         self.ongoing = True
         return True
 

@@ -121,6 +121,9 @@ class Judgement:
         return content_shifted(self.rating, self.invalid)
 
 
+# The records below without `gc` hold no cycles: a fold keeps many, which the collector need not visit.
+
+
 class Evidence(Struct, frozen=True, omit_defaults=True):
     """Prompts and answers that a person needs to check a verdict. Stored with it for a limited time."""
 
@@ -395,6 +398,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
 def drawn_for_label(verdict_id: str, share: float) -> bool:
     """Return whether a verdict is in the random share that is drawn for a person's label."""
+    # The prefix keeps this draw independent of others that are made from the same id.
     digest = hashlib.sha256(f"label/{verdict_id}".encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:_DRAWN_BYTES], "big") < share * (1 << 8 * _DRAWN_BYTES)
 

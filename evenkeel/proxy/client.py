@@ -63,9 +63,8 @@ _LENGTH = Framing.LENGTH
 _CHUNKED = Framing.CHUNKED
 _CLOSE = Framing.CLOSE
 
-# Reasons why reading from the client is paused.
+# Reasons why reading from the client is paused; a bit each, so that each ends by itself.
 _UPSTREAM_SLOW = 1
-# One of the reasons to stop reading from the client; a bit each, so that each ends by itself.
 _PIPELINE_FULL = 2
 
 _CARRIAGE_RETURN = 13
@@ -257,7 +256,6 @@ class ClientConnection(asyncio.Protocol):
         self._begin(head, *match)
 
     def _begin(self, head: RequestHead, route: ProxyRoute, target: bytes) -> None:
-        """Send on what has arrived of a request: its head and perhaps some of its body."""
         plane = self._plane
         lane = plane.lanes[route.name]
         if lane.has_key and (refused := plane.callers.refused(head, named=bool(route.hosts))):
@@ -384,7 +382,6 @@ class ClientConnection(asyncio.Protocol):
             self._send(out)
 
     def _send(self, out: bytes) -> None:
-        """Write more of a request, or keep it until the upstream is connected."""
         self._sent_bytes += len(out)
         upstream = self._upstream
         if upstream is None:
@@ -401,7 +398,7 @@ class ClientConnection(asyncio.Protocol):
         upstream.transport.write(out)
 
     def _refuse(self, fault: ForwardingFault, detail: str, *, bare: bool = False) -> None:
-        """Answer a request that is sent nowhere, and close."""
+        # Closed, since nobody knows where the next request would begin.
         self._plane.unrouted.requests[status_of(fault) // 100] += 1
         self.transport.write(error_response(fault, detail=detail, close=True, bare=bare))
         self._close(linger=True)
@@ -805,7 +802,6 @@ class ClientConnection(asyncio.Protocol):
             self.transport.close()
 
     def _client_left(self) -> None:
-        """Give up the request of a client that is gone."""
         state = self._state
         self._state = State.CLOSED
         self._pending = b""

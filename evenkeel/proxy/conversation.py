@@ -123,8 +123,6 @@ class _Response(msgspec.Struct):
 
 
 class _End(msgspec.Struct):
-    """Message that ends an answer."""
-
     response: _Response
 
 
@@ -336,7 +334,7 @@ def _value(members: dict[str, msgspec.Raw], key: str) -> Any:
 
 
 def _items(request: dict[str, msgspec.Raw]) -> list[msgspec.Raw]:
-    """Return the items of a request's input; a text is one."""
+    # A text stands for one item, a message of the user.
     value = _value(request, "input")
     if isinstance(value, str):
         return [msgspec.Raw(msgspec.json.encode({"role": "user", "content": value}))]

@@ -99,6 +99,7 @@ class ExchangeArchive:
             return False
         added = self._documents.add(_ARCHIVE, _ArchiveEntry(exchange.id, self._clock(), exchange))
         self._since_pruned += added
+        # Without new exchanges nothing would ever be pruned by age, so time counts beside their number.
         is_due = self._clock() - self._pruned_at > min(_PRUNE_EVERY_S, self._kept_s)
         if self._since_pruned >= _PRUNE_EVERY or is_due:
             self.prune()
@@ -113,6 +114,7 @@ class ExchangeArchive:
         dropped: list[str] = []
         of_route: Counter[str] = Counter()
         held_chars = 0
+        # Each row begins with its time, so the newest come first and what is beyond a limit is the oldest.
         for kept_ms, exchange_id, route, chars in sorted(rows, reverse=True):
             of_route[route] += 1
             held_chars += chars

@@ -80,6 +80,7 @@ class ActionLog:
     def record(self, action: Action) -> None:
         """Append an action durably; very long texts are cut."""
         by, subject, detail = (text[:_LONGEST_TEXT] for text in (action.by, action.subject, action.detail))
+        # The id is a digest of the action: an action that is sent again is recorded once.
         self._documents.add(self._actions, replace(action, by=by, subject=subject, detail=detail))
 
     def latest(self, limit: int) -> list[Action]:

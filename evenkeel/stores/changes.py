@@ -185,15 +185,11 @@ class CheckRun:
 
 
 class _Claim(NamedTuple):
-    """Claim of a process to respond to a change."""
-
     change: str
     at: float
 
 
 class _SettingsVersion(NamedTuple):
-    """Settings behind a fingerprint."""
-
     fingerprint: str
     values: dict[str, str]
 
@@ -280,6 +276,7 @@ class ChangeStore:
 
     def respond(self, change: str, at: float) -> bool:
         """Claim the response to a change. Return False if another process has claimed it."""
+        # Of several monitors, the one whose document is stored first has the claim.
         return self._documents.add(_RESPONSES, _Claim(change, at))
 
     def put_settings(self, fingerprint: str, values: Mapping[str, str]) -> None:

@@ -203,11 +203,11 @@ class GoldenStore:
                     unchanged += 1
                 else:
                     newest = self.find(golden.id)
-                    versions = []
+                    highest = newest.version if newest else 0
+                    # Versions of this file are not in the store yet.
                     for golden_id, version in added:
                         if golden_id == golden.id:
-                            versions.append(version)
-                    highest = max([*versions, newest.version if newest else 0])
+                            highest = max(highest, version)
                     raise GoldenError(
                         f'"{golden.id}" is there in version {golden.version} with another request or answer; '
                         f'write "version": {highest + 1} to replace it, or give it another "id"; '
@@ -233,6 +233,7 @@ class GoldenStore:
             active: only those that are not retired.
             limit: at most so many.
         """
+        # None matches everything: retired goldens too, unless only active ones are wanted.
         where = {"route": route, "task": task, "retired": False if active else None}
         return tuple(self._documents.select(_GOLDENS, where, limit))
 
@@ -255,6 +256,7 @@ class GoldenStore:
         pairs = []
         for route, task in combinations:
             pairs.append((str(route), None if task is None else str(task)))
+        # A task may be None, which does not compare with a text.
         return tuple(sorted(pairs, key=lambda pair: (pair[0], pair[1] or "")))
 
     def known_ids(self, ids: Iterable[str]) -> frozenset[str]:
@@ -321,7 +323,6 @@ def _in_use_again(change: Change, newest: Golden, by: str, at: float) -> Golden:
 
 
 def _put(change: Change, golden: Golden, deed: GoldenAction, by: str, at: float) -> Golden:
-    """Store a golden with an entry of the trail."""
     change.put(_GOLDENS, golden)
     change.put(_TRAIL, Entry(golden.id, golden.version, deed, by, at, golden.model, golden.prompt_version))
     return golden

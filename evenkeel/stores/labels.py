@@ -164,6 +164,7 @@ def label_of(verdict: Verdict, statement: LabelStatement, *, at: float) -> Label
         wanted_format=verdict.wanted.format,
         wanted_language=verdict.wanted.language,
         scored_at=verdict.scored_at,
+        # Only a random draw says how often the judge errs; a verdict that somebody looked for does not.
         label_share=verdict.selection.label_share if verdict.drawn else 0.0,
         judge_model=verdict.scoring.judge_model,
         rated_by=verdict.scoring.rated_by,
@@ -206,7 +207,7 @@ class LabelTexts(NamedTuple):
 
 
 def _pack(label: Label, seal: Seal) -> str:
-    """Return a label as JSON, with its note and the verdict's explanation encrypted if there is a key."""
+    # Only what may quote an answer is sealed: agreement is counted also where the keys are gone.
     name = f"{_PLACE}/{label.verdict_id}"
     return to_json(
         replace(
@@ -278,6 +279,7 @@ class LabelStore:
                 return newest
             change.put(_LABELS, stored)
             if texts is not None:
+                # A correction may come when the evidence is gone: the texts of the first label stay.
                 change.add(_TEXTS, LabelTexts(label.verdict_id, texts))
             return stored
 
@@ -303,6 +305,7 @@ class LabelStore:
 
     def of_verdict(self, verdict_id: str) -> tuple[Label, ...]:
         """Return each person's newest label of a verdict, withdrawn ones included."""
+        # Oldest first, so that the newest label of a person is the one that remains.
         newest = {label.by: label for label in self.history(verdict_id)}
         return tuple(newest.values())
 

@@ -105,7 +105,7 @@ def lease_of(exchange_id: str, payload: bytes, seal: Seal, expires_at: float, at
 
 
 def _opened(exchange_id: str, payload: bytes, seal: Seal) -> Exchange:
-    """Return the exchange of a row. Raises: SealError, also if the payload was moved from another row."""
+    # Whoever can write to the store could put one exchange in the place of another.
     exchange = unpack_exchange(seal.open(payload, _EXCHANGE_PLACE))
     check_name(exchange.id, exchange_id, _EXCHANGE_PLACE)
     return exchange
@@ -129,7 +129,7 @@ def close_part(text: str, place: str, seal: Seal) -> str:
     if not seal.active:
         return _PLAIN + text if text.startswith((_SEALED, _PLAIN)) else text
     if not text:
-        return text
+        return text  # nothing to hide, and readers ask whether there is a text
     sealed = seal.close(text.encode("utf-8", "surrogatepass"), place)
     return _SEALED + base64.b64encode(sealed).decode()
 
@@ -174,8 +174,7 @@ def unpack_verdict(body: str, seal: Seal) -> Verdict:
 
 
 def _with_texts(verdict: Verdict, change: Callable[[str], str]) -> Verdict:
-    """Return the verdict with every text that can quote an answer passed through a function."""
-
+    # These are all the texts of a verdict that can quote an answer.
     def changed(failure: Failure) -> Failure:
         return replace(failure, detail=change(failure.detail))
 

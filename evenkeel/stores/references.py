@@ -113,6 +113,7 @@ class Reference:
 
         If it is full, it starts again with that answer.
         """
+        # Answers of months would hide a change of today: beyond so many the comparison begins anew.
         full = len(self.answers) >= MOST_ANSWERS
         return replace(
             self,
@@ -261,6 +262,7 @@ class ReferenceStore:
             if reference is None:
                 return None
             changed = change(reference)
+            # A put makes it the newest of its route, which an unchanged reference must not become.
             if changed != reference:
                 writing.put(_REFERENCES, changed)
             return changed

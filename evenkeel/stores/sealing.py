@@ -65,6 +65,7 @@ class Seal:
         Raises: SealError if there are keys and the `cryptography` package is not installed.
         """
         self._ciphers = {key.id: _cipher(key) for key in keys}
+        # Keys are turned over by putting a new one in front: the others go on opening what they sealed.
         self._sealing_id = keys[0].id if keys and sealing else None
 
     def __repr__(self) -> str:
@@ -79,6 +80,7 @@ class Seal:
         """Seal a payload for a place, such as "evidence/ID"; without a key it is returned unchanged."""
         if self._sealing_id is None:
             return payload
+        # A nonce must not repeat under one key: 96 random bits do for 2**32 payloads (NIST SP 800-38D).
         nonce = os.urandom(_NONCE_BYTES)
         head = MAGIC + self._sealing_id + nonce
         sealed: bytes = self._ciphers[self._sealing_id].encrypt(nonce, payload, _bound(head, place))
@@ -108,16 +110,6 @@ class Seal:
             ) from error
         return opened
 
-    def close_text(self, text: str, place: str) -> str | bytes:
-        """Seal a text for a place; without a key it is returned unchanged."""
-        return self.close(text.encode("utf-8", "surrogatepass"), place) if self.active else text
-
-    def open_text(self, stored: str | bytes, place: str) -> str:
-        """Open a text from `close_text`. Raises: SealError, as `open`."""
-        if isinstance(stored, str):
-            return stored
-        return self.open(stored, place).decode("utf-8", "surrogatepass")
-
 
 def check_name(inside: str, asked_for: str, place: str) -> None:
     """Raise SealError if an opened document is not the one that its row is named for.
@@ -142,6 +134,7 @@ def payload_keys(written: str) -> tuple[PayloadKey, ...]:
         if position == 1 and entry == _PLAIN:
             continue
         try:
+            # Tools write keys in either alphabet of base64.
             secret = base64.b64decode(entry.replace("-", "+").replace("_", "/"), validate=True)
         except (binascii.Error, ValueError):
             secret = b""

@@ -217,16 +217,6 @@ def test_a_capture_holds_its_own_bytes_and_no_others():
     assert (exchange.request_body, exchange.response_body) == (BODY, ANSWER)
 
 
-def test_a_body_that_is_too_large_at_once_does_not_fit():
-    """The bound is that of both bodies together, whether they come in one piece or in several."""
-    whole = post()
-    bound = len(BODY) - 1
-    assert not Capture(1, "main", parse_request(whole), 0.0, bound, stop=len(whole)).fits
-    begun = Capture(1, "main", parse_request(whole[:-9]), 0.0, bound, stop=len(whole) - 9)
-    assert begun.fits
-    assert not begun.add_request(whole[-9:])
-
-
 async def test_a_request_for_embeddings_is_captured_now_and_then():
     """The first, and no other for five minutes: a few become reference prompts."""
     now = 1000.0

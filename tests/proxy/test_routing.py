@@ -209,13 +209,6 @@ def test_the_most_specific_route_wins():
     assert found(table, "Host: x") == "all"
 
 
-def test_equal_routes_win_in_the_order_they_stand():
-    """Of two that match and are alike in kind, the first in the settings is taken."""
-    both = [route("one", headers=(("a", "1"),)), route("two", headers=(("b", "1"),))]
-    assert found(RouteTable(both), "a: 1", "b: 1") == "one"
-    assert found(RouteTable(both[::-1]), "a: 1", "b: 1") == "two"
-
-
 def test_target_is_mapped_by_name_alone():
     """A route found by its name maps targets as matching does; unknown names are None."""
     main = ProxyRoute("main", Upstream.parse("http://h/base"), "/triage", hosts=("h",))
@@ -227,13 +220,6 @@ def test_target_is_mapped_by_name_alone():
     assert main.target(b"/triage/v1/x", Upstream.parse("http://h/else")) == b"/else/x"
     raw = b"GET /triage/v1/x?y HTTP/1.1\r\nHost: h\r\n\r\n"
     assert table.find(b"/triage/v1/x?y", raw, len(raw)) == (main, b"/base/x?y")
-
-
-def test_matching_by_target_alone_sees_no_conditional_route():
-    """Without a head, rules about it can't be met."""
-    table = RouteTable([route("a", hosts=("h",)), route("b", "/b", headers=(("x", "y"),))])
-    assert table.match(b"/b/c") is None
-    assert RouteTable([]).match(b"/") is None
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from evenkeel.cli import gate as gate_command
 from evenkeel.cli.lab import bench as bench_command
 from evenkeel.cli.options import experiment_settings, settings_of
 from evenkeel.core.endpoint import Upstream
+from evenkeel.release.gate.sides import view_of
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.settings import SettingsError
 from evenkeel.stores.goldens import Golden
@@ -47,7 +48,7 @@ def sent_by_gate(*arguments, route="default"):
         id="malta", version=1, prompt_version="", route=route, approved_by="", approved_at=0.0, model="m",
         path="/v1/chat/completions", request=REQUEST, answer="Yes.", task=None, retired_at=None,
     )  # fmt: skip
-    calls = [side.request(golden) for side in sides]
+    calls = [side.request(golden, view_of(golden)) for side in sides]
     return {side.name: key_of(call.target) for side, call in zip(sides, calls, strict=True)}
 
 

@@ -48,7 +48,6 @@ def received(raw, answer=OK):
     [
         b"Transfer-Encoding: \x0bchunked\r\n",
         b"Transfer-Encoding:\r\n chunked\r\n",
-        b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
         b"Transfer-Encoding: identity\r\n",
         b"Transfer-Encoding: chunked\t\r\n",
         b"Transfer-Encoding: chunked \r\n",
@@ -65,10 +64,8 @@ def received(raw, answer=OK):
         b"Content-Length: 36;\r\n",
         b"Content-Length: \xd9\xa3\r\n",
         b"Content-Length: 36\r\ncontent-length: 36\r\n",
-        b"Content-Length: 36\r\nTransfer-Encoding: chunked\r\n",
         b"Transfer-Encoding: chunked\r\nContent-Length: 36\r\n",
         b"Content-Length\t: 36\r\n",
-        b"Content-Length: 99999999999999999999\r\n",
     ],
 )
 def test_a_length_in_doubt_ends_the_connection(lines):

@@ -9,8 +9,7 @@ from litestar.testing import TestClient
 
 from evenkeel.console.access import Failures
 from evenkeel.console.guard import TokenGuard
-from evenkeel.runtime.process import guarded
-from tests.security.desk import access_of, bearer
+from tests.security.desk import bearer
 
 ADMIN = "x" * 16
 METRICS = "a-token-that-reads-metrics"
@@ -35,21 +34,6 @@ def from_addresses(app):
         await app({**scope, "client": (given.decode(), 1)}, receive, send)
 
     return asked
-
-
-def test_the_token_of_the_metrics_reads_nothing_else(monkeypatch, tmp_path):
-    """A scraper that is broken into gives no prompts away; 16 characters are enough for a token."""
-    monkeypatch.setenv("ADMIN", ADMIN)
-    monkeypatch.setenv("METRICS", METRICS)
-    section = access_of(
-        tmp_path, "{token_env: ADMIN, tokens: [{name: p, token_env: METRICS, scope: scrape}]}"
-    )
-    guard = guarded(Litestar([page], logging_config=None), section, tmp_path)
-    with TestClient(guard) as client:
-        assert status(client, "/metrics", METRICS) == 200
-        assert [status(client, path, METRICS) for path in ("/", "/api/cells", "/metrics/")] == [403, 403, 403]
-        assert [status(client, path, ADMIN) for path in ("/", "/metrics")] == [200, 200]
-        assert client.get("/metrics").status_code == 401
 
 
 def test_wrong_tokens_are_throttled_and_logged_without_the_token(caplog):

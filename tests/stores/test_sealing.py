@@ -53,7 +53,6 @@ def test_without_a_key_bytes_pass_as_they_are():
     for open_seal in (seal(""), seal_of({}), seal("plain", FIRST), Seal()):
         assert not open_seal.active
         assert open_seal.close(b"x", "here") == open_seal.open(b"x", "here") == b"x"
-        assert open_seal.close_text("x", "here") == "x"
     assert seal("plain", FIRST).open(seal(FIRST).close(b"y", "here"), "here") == b"y"
 
 

@@ -65,7 +65,7 @@ class Answers:
         if row is None:
             return None
         try:
-            fields = json.loads(self._database.seal.open_text(row[0], "gate"))
+            fields = json.loads(self._database.seal.open(row[0], "gate"))
             calls = tuple(ToolCall(**call) for call in fields.pop("tool_calls"))
             return Replay(Answer(tool_calls=calls, **fields), row[1])
         except (SealError, ValueError, TypeError, KeyError):  # of another version or key: asked for again
@@ -73,7 +73,7 @@ class Answers:
 
     def put(self, key: bytes, replay: Replay) -> None:
         """Remember an answer."""
-        text = self._database.seal.close_text(json.dumps(asdict(replay.answer)), "gate")
+        text = self._database.seal.close(json.dumps(asdict(replay.answer)).encode(), "gate")
         with self._database.write() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO gate_answers (key, answer, duration_s) VALUES (?, ?, ?)",

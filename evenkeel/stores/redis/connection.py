@@ -223,8 +223,10 @@ def _connect(place: RedisPlace) -> Any:
         "socket_timeout": place.timeout_s,
         "socket_connect_timeout": place.timeout_s,
     }
+    # With jitter, since all processes lose their connections at the same moment.
     retry = Retry(ExponentialWithJitterBackoff(cap=_LONGEST_PAUSE_S, base=_FIRST_PAUSE_S), _RETRIES)
     if place.cluster:
+        # It takes neither a health check nor errors to retry on: it asks the other nodes instead.
         return RedisCluster.from_url(place.url, **common, **_tls(place), retry=retry)
     common |= {
         "retry": retry,

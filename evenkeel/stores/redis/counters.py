@@ -45,6 +45,7 @@ class RedisCounterStore:
 
     def publish(self, source: str, snapshot: Snapshot) -> None:
         """Replace the snapshot of one process."""
+        # Together: a reader must not take a process that has just begun for one that is silent.
         with self._store.client.pipeline(transaction=True) as both:
             both.hset(self._snapshots, f"{self._group}{source}", json.dumps(snapshot))
             both.hset(self._times, f"{self._group}{source}", repr(self._clock()))
@@ -64,6 +65,7 @@ class RedisCounterStore:
             # A gauge is about now, and this process has none any more.
             total["gauges"] = []
             keys = (self._snapshots, self._times)
+            # Counted again if somebody else has folded this process meanwhile, or it has spoken.
             if self._replace(keys, source, body, before or b"", json.dumps(total), retired):
                 return
 

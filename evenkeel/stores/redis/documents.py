@@ -174,8 +174,6 @@ class RedisDocuments:
 
 
 class _RedisWriting:
-    """Change of documents, collected as Redis commands."""
-
     def __init__(self, documents: RedisDocuments, seen: int) -> None:
         self._documents = documents
         self.seen = seen
@@ -186,7 +184,6 @@ class _RedisWriting:
         self._newest: dict[str, int] = {}
 
     def put(self, collection: Collection[Item], item: Item) -> None:
-        """Store a document, and drop those beyond what is kept."""
         documents = self._documents
         bodies = documents.place(collection, "bodies")
         order = documents.place(collection, "order")
@@ -218,7 +215,6 @@ class _RedisWriting:
             self._remove(collection, others[: max(0, len(others) + 1 - collection.kept)])
 
     def add(self, collection: Collection[Item], item: Item) -> bool:
-        """Store a document unless one of its name is there."""
         # The commit fails if another process has added it since this look.
         if self._documents.find(collection, *collection.key_of(item)) is not None:
             return False
@@ -226,7 +222,6 @@ class _RedisWriting:
         return True
 
     def drop(self, collection: Collection[Any], *key: str) -> None:
-        """Remove a document in all versions."""
         if len(key) == len(collection.key) and not collection.version:
             # Its name is known, so the others need not be read.
             self._remove(collection, [_name(key, 1)])
@@ -237,7 +232,7 @@ class _RedisWriting:
             self.commands.append(["HDEL", self._documents.place(collection, "newest"), _name(key)])
 
     def _note_version(self, newest: str, key: str, version: int) -> None:
-        """Say which version is the newest, if this is."""
+        # A version may be put late, as in an import: then a later one stays the newest.
         newest_known = self._newest.get(key) or self._documents.newest(newest, key)
         if version > newest_known:
             self._newest[key] = version
@@ -254,7 +249,7 @@ class _RedisWriting:
 
 
 def _name(key: Sequence[str], *version: int) -> str:
-    """Name a document in a hash: the parts of its key, and its version."""
+    # As JSON, since a part of a key may hold any separator.
     return json.dumps([*map(storable, key), *version])
 
 

@@ -121,6 +121,7 @@ class RedisMonitorStore:
             ),
             self._base,
             offset,
+            # The fastest level: a checkpoint is written every few seconds.
             zlib.compress(state, 1),
             int(whole),
             self._trend,

@@ -131,6 +131,7 @@ class RedisExchangeQueue:
     def reserve(self, limit: int, lease_s: float) -> list[Lease]:
         """Lease up to `limit` exchanges: first those whose lease ran out, then the oldest that wait."""
         rows = self._run(self._reserve, self._consumer, round(lease_s * 1000), limit)
+        # For the worker only: the lease itself runs by the server's clock.
         expires_at = self._clock() + lease_s
         leases: list[Lease] = []
         for entry_id, attempt, payload in rows:
@@ -206,7 +207,7 @@ class RedisExchangeQueue:
         return script(self._keys, *whole)
 
     def _make_group(self) -> None:
-        """Make the consumer group at the start of the stream, so that earlier entries count too."""
+        # At the start of the stream, so that entries from before count too.
         try:
             self._store.client.xgroup_create(self._stream, _GROUP, id="0", mkstream=True)
         except ResponseError as error:

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 _VERDICTS_KEPT: Final = 500_000
 _EVIDENCE_KEPT: Final = 20_000
 _EVIDENCE_S: Final = 30 * 86_400.0
-# Seconds by which the log's order may differ from the order of the verdicts' times.
-#
-# Several workers write to it.
+# Seconds by which the log's order may differ from the order of the verdicts' times: several workers write
+# to it.
 _SLACK_S: Final = 900.0
 # Verdicts of one route, kind or cell that `latest` can return.
 _LISTED: Final = 5_000
@@ -145,7 +144,6 @@ class RedisVerdictLog:
         return Stretch(admitted, 0 if ended else read[-1].offset, len(read), reached_s)
 
     def _before(self, offset: int | None, limit: int) -> list[LoggedVerdict]:
-        """Return up to `limit` verdicts before `offset`, newest first."""
         last = "+" if offset is None else f"({offset}-0"
         rows = self._store.client.xrevrange(self._log, max=last, count=limit)
         verdicts: list[LoggedVerdict] = []
@@ -154,7 +152,7 @@ class RedisVerdictLog:
         return verdicts
 
     def _logged(self, entry_id: bytes, body: bytes) -> LoggedVerdict:
-        """Return a verdict with its offset, the first half of its place in the stream."""
+        # The second half of a place in the stream is always 0.
         return LoggedVerdict(int(text(entry_id).partition("-")[0]), self._verdict(body))
 
     def _place_after(self, moment: float, before: int | None) -> int | None:

@@ -27,10 +27,8 @@ DATABASE_FILE = "evenkeel.db"
 
 _DAMAGED: Final = frozenset((sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT))
 _BUSY_TIMEOUT_S = 10.0
-# KiB of pages cached by each connection.
-#
-# The kernel keeps pages for all connections. With SQLite's own 2 MB the memory of a worker, which has some
-# twenty connections, would rise for hours while the file grows.
+# KiB of pages cached by each connection. The kernel keeps pages for all of them. With SQLite's own 2 MB the
+# memory of a worker, which has some twenty connections, would rise for hours while the file grows.
 _CACHED_KIB = 256
 _RETRY_S = 0.01
 

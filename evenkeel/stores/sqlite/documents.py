@@ -107,14 +107,11 @@ class SqliteDocuments:
 
 
 class _Writing:
-    """`Change` within a transaction."""
-
     def __init__(self, seal: Seal, connection: sqlite3.Connection) -> None:
         self._seal = seal
         self._connection = connection
 
     def put(self, collection: Collection[Item], item: Item) -> None:
-        """Store a document, and drop those beyond what is kept."""
         if not collection.version:
             # A new row takes the next turn, so that what was put last is the newest.
             self.drop(collection, *collection.key_of(item))

@@ -84,6 +84,7 @@ class SqliteMonitorStore:
         with self._database.write() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO monitor_state (id, offset, body) VALUES (1, ?, ?)",
+                # The fastest level: a checkpoint is written every few seconds.
                 (offset, zlib.compress(state, 1)),
             )
             if whole:

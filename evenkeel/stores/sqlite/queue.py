@@ -129,6 +129,7 @@ class SqliteExchangeQueue:
                 f"DELETE FROM exchanges WHERE seq = ({newest}) RETURNING size",  # noqa: S608 - a constant
                 (heaviest, now),
             ).fetchone()
+        # 0 would say that nothing was dropped.
         return max(1, int(size))
 
     def reserve(self, limit: int, lease_s: float) -> list[Lease]:
@@ -163,7 +164,7 @@ class SqliteExchangeQueue:
 
     @property
     def _several(self) -> bool:
-        """True if the queue holds exchanges of more than one client; only then do turns matter."""
+        # Turns matter only with several clients, and finding them costs a sort of the whole queue.
         first, other = (
             "SELECT client FROM exchanges ORDER BY client LIMIT 1",
             "SELECT max(client) FROM exchanges",

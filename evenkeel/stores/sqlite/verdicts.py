@@ -310,7 +310,6 @@ _INDEX: Final = (
 
 
 def _values(verdict: Verdict) -> Iterator[Value]:
-    """Return the values of a verdict's index columns, in order."""
     return (column(verdict) for column in COLUMNS.values())
 
 
@@ -319,7 +318,6 @@ def _stored(value: Value) -> Value:
 
 
 def _condition(narrow: Narrow) -> tuple[str, list[Value | float]]:
-    """Return a condition on the columns of `trials`, and the values bound in it."""
     parts: list[str] = []
     values: list[Value | float] = []
     for column, allowed in narrow.allowed:
