@@ -259,8 +259,6 @@ settings_options = together(
     _sampling_option,
     _scoring_options,
     log_options,
-    # Set by `demo` only: pages then say that the figures are of no real model.
-    click.option("--simulated", is_flag=True, default=None, hidden=True),
 )
 """All options that override settings: those of `evenkeel up`."""
 proxy_options = together(
@@ -337,7 +335,6 @@ def settings_of(
         "redis_url": ("storage", "redis", "url"),
         "log_level": ("telemetry", "log_level"),
         "log_format": ("telemetry", "log_format"),
-        "simulated": ("simulated",),
     }
     overrides: dict[str, Any] = {**more} if more else {}
     for name, path in paths.items():

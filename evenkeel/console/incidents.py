@@ -132,7 +132,11 @@ def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellRepo
     cell = _measured_cell(incident, cells)
     lines = []
     if worst is not None and worst.raised.run_trials:
-        lines.append(IncidentCheck("Trials", f"{worst.raised.run_trials:,} since it began to show"))
+        said = f"{worst.raised.run_trials:,} since it began to show"
+        if sources.thresholds is not None:
+            rare = sources.thresholds.mean_trials_between_false_alarms
+            said += f"; chance raises one alert in {rare:,} trials of all cells together, on average"
+        lines.append(IncidentCheck("Trials", said))
     if cell is not None and cell.noise_floor is not None:
         floor = figures.estimate_of(cell.noise_floor)
         lines.append(IncidentCheck("Noise floor", f"{floor} repeats of the same prompt got another answer"))

@@ -10,6 +10,7 @@ from evenkeel.console import JudgeSetup
 from evenkeel.console.incidents import case_lines, checks
 from evenkeel.console.trends import incident_trend
 from evenkeel.core.incidents import DECIDED
+from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.monitor.incidents import worst_trials
 from evenkeel.monitor.measuring import HoldUp, Measuring
 from evenkeel.monitor.notify import Contact, Writer
@@ -170,7 +171,9 @@ def test_whether_it_is_real_is_answered_in_words(make_scene, make_cell):
     assert found["Clients"].said == "2 affected. 15 of 20 trials come from client a, 5 from 1 other client"
     assert found["Judge"].said == "The judge rejected its key (401). Set judge.api_key_env."
     assert (found["Judge"].good, found["Scoring"].good) == (False, False)
-    found = {one.name: one for one in checks(scene.sources(), incident, cells)}
+    known_limits = altered(scene.sources(), thresholds=MonitorSettings())
+    found = {one.name: one for one in checks(known_limits, incident, cells)}
+    assert "chance raises one alert in 10,000 trials of all cells together" in found["Trials"].said
     assert found["Judge"].said == "none is set: similarity only, contradictions cannot be seen"
 
 
