@@ -116,7 +116,8 @@ class Outbox(Generic[Item]):
         else:
             self._tally.add(self._sent, number)
         if reason and not self._failing:
-            log.warning("%s cannot be sent (%s); losses are counted in %s", self._name, reason, self._dropped)
+            counter = f"evenkeel_{self._dropped}_total"
+            log.warning("%s cannot be sent (%s); losses are counted in %s", self._name, reason, counter)
         elif self._failing and not reason:
             log.warning("%s are sent again", self._name)
         self._failing = bool(reason)

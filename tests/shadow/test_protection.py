@@ -34,6 +34,7 @@ from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.cases import cases
 from tests.kit.records import altered
+from tests.shadow.redactors import builtin, impossible
 from tests.shadow.wild_exchanges import WildExchanges
 
 CASES = cases(__file__)
@@ -302,25 +303,6 @@ def test_the_sink_counts_and_passes_on():
     assert ADDRESS.encode() not in kept.exchanges[0].request_body
 
 
-class Endless:
-    """A detector that never comes to an end if it is asked to."""
-
-    def find(self, text):
-        while "endless" in text:
-            pass
-        return ()
-
-
-def builtin():
-    """The redactor of the built-in patterns."""
-    return Redactor([Endless(), *BUILTIN])
-
-
-def impossible():
-    """A redactor that cannot be made."""
-    raise ProtectionError("no model")
-
-
 def test_more_than_a_worker_reads_is_not_searched():
     """Sixteen megabytes from a few kilobytes are dropped with a reason; a picture of that size is no text."""
     text = json.dumps({"messages": ["10.0.0.1 a@b.de " * 500_000]}).encode()
@@ -333,7 +315,7 @@ def test_more_than_a_worker_reads_is_not_searched():
 def test_exchanges_are_redacted_in_a_process_of_their_own():
     """One that takes too long loses its bodies and is counted; the next one gets another process."""
     kept, tally = Kept(9), Tally()
-    process = RedactionProcess(builtin, limit_s=2.0)
+    process = RedactionProcess(builtin, limit_s=1.0)
     process.start()
     try:
         sink = RedactedSink(kept, process.redact, tally)

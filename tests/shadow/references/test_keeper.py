@@ -19,53 +19,10 @@ from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
 from tests.stores.examples import exchange, verdict
 
-WORDS = [
-    "delivery",
-    "refund",
-    "harbour",
-    "invoice",
-    "lantern",
-    "meadow",
-    "pocket",
-    "quarrel",
-    "ribbon",
-    "saddle",
-    "timber",
-    "umbrella",
-    "velvet",
-    "walnut",
-    "yonder",
-    "zephyr",
-    "anchor",
-    "basket",
-    "candle",
-    "dagger",
-    "engine",
-    "falcon",
-    "garden",
-    "hammer",
-    "island",
-    "jacket",
-    "kettle",
-    "ladder",
-    "magnet",
-    "needle",
-    "orchard",
-    "pepper",
-    "quiver",
-    "rocket",
-    "silver",
-    "tunnel",
-    "urchin",
-    "violin",
-    "window",
-    "yellow",
-]
-
 
 def original(number, *, text=None, model="m", version="p1", route="shop", **changes):
     """An exchange whose prompt shares nothing with those of other numbers."""
-    said = text or " ".join(f"{word}{number}{word[::-1]}" for word in WORDS[number % 7 :: 7])
+    said = text or " ".join(f"word{number}of{place}" for place in range(6))
     body = json.dumps({"model": model, "messages": [{"role": "user", "content": said}]}).encode()
     given = Original(
         exchange=exchange(number, route=route, path="/team/v1/chat/completions", received_at=1000.0 + number),
