@@ -73,6 +73,7 @@ class Approval:
         who = by.strip()[:LONGEST_NOTE]
         if not who:
             raise ApprovalError("an approval needs the name of who approves")
+        # In one order, so that the same approval has the same id however it was put together.
         ordered = tuple(sorted(cells, key=lambda cell: (cell.model, cell.perturbation)))
         if not ordered:
             raise ApprovalError(f"route {route} has no cell to approve")

@@ -118,6 +118,7 @@ class Budget:
         """
         limits = [Bound("budget", self.limit(1.0))]
         if watch:
+            # They have a share of their own, so neither the reserve nor the pace limits them.
             return tuple(limits)
         if self.watch and urgent:
             limits.append(Bound("budget_reserve", self.limit(1 - self.watch)))
@@ -159,6 +160,7 @@ def beyond_share(
         if most is None:
             continue
         part = most / (len(others) + 1)
+        # A route within its own share is never held back for others.
         if taken.get(route, NOTHING)[measure] > part:
             unused = sum(max(0.0, part - taken.get(route, NOTHING)[measure]) for route in others)
             if taken[None][measure] > most - min(LEFT_TO_OTHERS * unused, MOST_LEFT * most):
@@ -358,6 +360,7 @@ class Allowance:
         with self._lock:
             if self._closed:
                 return False
+            # Set aside call by call, since nobody knows at the start how many calls a trial will need.
             needed = self.spent.plus(estimate)
             held = Spend(max(needed.tokens, self.held.tokens), max(needed.usd, self.held.usd))
             further = held.minus(self.held)

@@ -343,6 +343,7 @@ class CellReport:
     @property
     def current(self) -> WindowEstimates:
         """Return the estimates since the last change, or of all trials where too few came since."""
+        # Just after a change there are too few trials to say anything: until then, all trials count.
         since, whole = self.since_change, self.estimates
         return WindowEstimates(
             trials=since.trials if since else self.counts.trials,
@@ -353,6 +354,7 @@ class CellReport:
 
     def flat(self) -> dict[str, Any]:
         """Return every figure by its name in the API, whatever part of the report holds it."""
+        # Flat, so that programs need not know which part of a report holds a figure.
         figures = {part.name: getattr(self, part.name) for part in fields(self)}
         for name in ("counts", "estimates", "judge", "detection"):
             part = figures.pop(name)
@@ -364,6 +366,7 @@ class CellReport:
     def standing(self) -> Standing:
         """Return what the interval of the points above noise, or an alert, says of the cell's limit."""
         excess, limit = self.current.excess, self._content_limit
+        # An alert stands until its detector ends it, though the interval may be below the limit again.
         if self.detection.alert or (excess is not None and excess.lower > limit):
             return "over"
         if self.is_blind:

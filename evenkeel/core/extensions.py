@@ -32,6 +32,7 @@ class Extension:
         """
         try:
             return self.entry_point.load()
+        # A package that exits at its import would end evenkeel, so that counts as a fault too.
         except (Exception, SystemExit) as error:  # the boundary to somebody else's package
             raise ExtensionError(f"{self} cannot be loaded: {type(error).__name__}: {error}") from error
 

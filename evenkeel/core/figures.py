@@ -55,6 +55,7 @@ def number(value: float, digits: int = 0) -> str:
         return "?"
     text = f"{value:,.{digits}f}"
     if text.startswith("-"):
+        # What rounds to zero has no sign.
         text = text[1:] if not text.strip("-0.,") else _MINUS + text[1:]
     return text
 
@@ -194,6 +195,7 @@ def clients(trials: Mapping[str, int]) -> str:
     """Return the clients behind trials, "38 of 40 trials come from client 3f9a, …"; "" without trials."""
     if not trials:
         return ""
+    # By name among equals, so that the sentence is the same each time.
     most = max(trials, key=lambda name: (trials[name], name))
     total, others = sum(trials.values()), len(trials) - 1
     if not others:

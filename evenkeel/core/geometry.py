@@ -131,12 +131,15 @@ def ribbon(points: Sequence[tuple[float, float, float]]) -> str:
     """Return path data around (x, lower, upper) points; "" for fewer than two."""
     if len(points) < 2:  # noqa: PLR2004 - a point has no area
         return ""
+    # There along the upper ends, and back along the lower ones.
     there = [(x, upper) for x, _, upper in points]
     return path(there + [(x, lower) for x, lower, _ in reversed(points)], closed=True)
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Return label positions in the given order: near the wanted ones, `gap` apart, inside if they fit."""
+    # Pushed down from the first, then up from the end if that is too low, then down again from the top: what
+    # does not fit sticks out below.
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     positions = [wanted[i] for i in order]
     for before, after in pairwise(range(len(positions))):

@@ -102,7 +102,7 @@ class ReferenceAnswered:
 
     @property
     def _lot(self) -> float:
-        """Random number in [0, 1) derived from the id."""
+        # From the id, so that ties are broken alike when the log is folded again.
         digest = blake2b(self.id.encode("utf-8", "surrogatepass"), digest_size=_DRAW_BYTES).digest()
         return int.from_bytes(digest, "big") / (1 << 8 * _DRAW_BYTES)
 

@@ -53,13 +53,9 @@ def escaped(document: str) -> str:
     return _IN_STRINGS_ALONE.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
-# Characters that some reader takes for the end of a line, or that cannot be shown or encoded.
-_BREAKING: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
 def label(text: str) -> str:
     """Return the text as a Prometheus label: what could break a line of the exposition is replaced."""
-    return text if text.isascii() and text.isprintable() else _BREAKING.sub("\ufffd", text)
+    return text if text.isascii() and text.isprintable() else UNWRITABLE.sub("\ufffd", text)
 
 
 _CONTROLS: Final = dict.fromkeys(

@@ -351,6 +351,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
         """
         if self.control.similarity is None or (self.similarity is None and not self.invalid):
             return None
+        # Ratings count only if both answers have one: else two different scales would be compared.
         rated = self.rating is not None and self.control.rating is not None
         control = _grade(self.control.similarity, self.control.rating if rated else None)
         if self.invalid or self.similarity is None:
@@ -370,6 +371,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
             return None
         if any(score.changed for score in self.quality):
             return True
+        # A metric that failed might have changed: "unchanged" would be a guess.
         return None if self.quality_failures else False
 
     @property
@@ -445,4 +447,5 @@ def stage_of(details: Mapping[str, float]) -> Stage:
     number = details.get(DECIDED_BY)
     if number is None:
         return "judge"
+    # A log may be older than the stages of today.
     return STAGES[int(number)] if 0 <= number < len(STAGES) else "unsure"

@@ -160,17 +160,17 @@ class Conversation:
         upstream: int = 0,
         client: Callable[[ClientNames], str] = lambda _: "",
     ) -> None:
-        """Begin behind the two heads.
+        """Begin behind the heads of the request for the WebSocket and of its answer.
 
         Args:
             drawn: 64 random bits, below the lane's bound; the ids of the exchanges follow from them.
             route: Name of the route.
-            head: Of the request for the WebSocket.
-            answer: Of the answer to it.
+            head: Head of the request.
+            answer: Head of its answer.
             max_bytes: Limit for one exchange, and for what is remembered of earlier ones.
-            counters: Of the route.
-            upstream: Which of the route's upstreams answers.
-            client: Names the client.
+            counters: Counters of the route.
+            upstream: Index of the upstream that answers.
+            client: Function that names the client.
         """
         self.route = route
         self._drawn = drawn

@@ -44,5 +44,6 @@ class Bursts:
 
     def active(self, now: float) -> list[Override]:
         """Return the overrides that are in force at `now`, ordered by route."""
+        # One that has ended stays until the route's next burst replaces it.
         overrides = self._documents.history(_BURSTS)
         return sorted(override for override in overrides if override.until > now)

@@ -24,6 +24,7 @@ _UNREAD: Final = "requests_unread"
 
 
 def _key(row: list[Any]) -> tuple[str, str]:
+    # Processes may write the labels of a series in different orders.
     return row[0], json.dumps(row[1], sort_keys=True)
 
 

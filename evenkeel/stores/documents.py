@@ -49,9 +49,9 @@ def sealed(kind: type[Item], place: str, name_of: Callable[[Item], str]) -> Docu
     """Return the body of documents that quote prompts or answers: compressed, encrypted if there is a key.
 
     Args:
-        kind: of the documents.
-        place: what they are encrypted for.
-        name_of: the first part of a document's key, so that none is taken for another.
+        kind: Class of the documents.
+        place: What they are encrypted for.
+        name_of: Returns the first part of a document's key, so that none is taken for another.
     """
 
     def pack(item: Item, seal: Seal) -> Packed:
@@ -60,6 +60,7 @@ def sealed(kind: type[Item], place: str, name_of: Callable[[Item], str]) -> Docu
     def unpack(packed: Packed, seal: Seal, key: tuple[str, ...]) -> Item:
         assert isinstance(packed, bytes)
         item = from_json(zlib.decompress(seal.open(packed, place)), kind)
+        # Whoever can write to the store could put one document in the place of another.
         check_name(name_of(item), key[0], place)
         return item
 

@@ -225,14 +225,7 @@ class GoldenStore:
         active: bool = True,
         limit: int | None = None,
     ) -> tuple[Golden, ...]:
-        """Return goldens in their newest version, the last approved first.
-
-        Args:
-            route: only of this route.
-            task: only of this task.
-            active: only those that are not retired.
-            limit: at most so many.
-        """
+        """Return goldens in their newest version, the last approved first; `active` ones are not retired."""
         # None matches everything: retired goldens too, unless only active ones are wanted.
         where = {"route": route, "task": task, "retired": False if active else None}
         return tuple(self._documents.select(_GOLDENS, where, limit))

@@ -81,6 +81,7 @@ def redeemed(folder: Path, code: str, *, now: float) -> bool:
         secret = _read(path)
         if secret is None or not hmac.compare_digest(secret.encode(), code.encode("utf-8", "replace")):
             return False
+        # Used up also when it is too old. Of several requests at once, one can remove the file.
         in_time = now - path.stat().st_mtime <= LOGIN_CODE_S
         path.unlink()
     except OSError:
@@ -91,6 +92,7 @@ def redeemed(folder: Path, code: str, *, now: float) -> bool:
 def _read(path: Path) -> str | None:
     """Return the contents of a file that only its owner can access; None if there is none to trust."""
     try:
+        # A link is not followed, and a pipe is not waited for: somebody else may have put it there.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
@@ -125,6 +127,7 @@ def _make(path: Path, *, replace: bool) -> str:
             draft.replace(path)
             return made
         try:
+            # A link makes the file appear whole, and only for the first of several processes.
             path.hardlink_to(draft)
         except FileExistsError:
             return _read(path) or made

@@ -124,12 +124,7 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def label_of(verdict: Verdict, statement: LabelStatement, *, at: float) -> Label:
-    """Return the label that a statement makes of a verdict, in version 1.
-
-    Args:
-        verdict: what it is about.
-        statement: by whom, and what.
-        at: Unix time in seconds.
+    """Return the label that a statement makes of a verdict, in version 1, at a Unix time in seconds.
 
     Raises: LabelError if nothing is said, by nobody, or what cannot be said.
     """
@@ -314,12 +309,7 @@ class LabelStore:
         return tuple(self._documents.history(_LABELS, verdict_id))
 
     def select(self, *, route: str | None = None, limit: int | None = None) -> tuple[Label, ...]:
-        """Return labels that count, in their newest version, newest first.
-
-        Args:
-            route: only of this route.
-            limit: at most so many.
-        """
+        """Return labels that count, in their newest version, newest first."""
         return tuple(self._documents.select(_LABELS, {"counts": True, "route": route}, limit))
 
     def texts(self, verdict_id: str) -> Evidence | None:

@@ -200,27 +200,17 @@ class ReferenceStore:
     def __init__(
         self, documents: Documents, *, kept_s: float = KEPT_S, total_chars: int = KEPT_CHARS
     ) -> None:
-        """Open the store.
-
-        Args:
-            documents: where they are.
-            kept_s: how long they are kept.
-            total_chars: what all of them may hold, before they are compressed.
-        """
+        """Open the store. `total_chars` is what all references may hold, before they are compressed."""
         self._documents = documents
         self._kept_s = kept_s
         self._total_chars = total_chars
         documents.open(_REFERENCES, _DAYS)
 
     def add(self, reference: Reference, instead_of: str | None = None) -> bool:
-        """Keep a reference; False, changing nothing, if its id is there or it would be too much to hold.
-
-        Args:
-            reference: what is kept.
-            instead_of: id of the one whose place it takes.
-        """
+        """Keep a reference, perhaps in the place of another; False if its id is there or room is missing."""
 
         def work(change: Change) -> bool:
+            # Counted within the change, so that two processes cannot both take the last room.
             states = []
             for state in self.states():
                 if state.id != instead_of:

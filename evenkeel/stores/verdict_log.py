@@ -62,6 +62,7 @@ _LABEL_ID: Final = "label/"
 def note_id(note: Note) -> str:
     """Return the id of a note: adding it twice changes nothing."""
     if isinstance(note, Label):
+        # Each correction of a label is a note of its own.
         return f"{_LABEL_ID}{note.verdict_id}/{note.version}/{note.by}"
     return note.id
 
@@ -87,6 +88,7 @@ _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 def note_to_text(note: Note) -> str:
     """Return one line that `note_of_text` reads; of a label without its texts."""
     if isinstance(note, Label):
+        # The texts of a label may quote an answer, and the log is not sealed.
         note = structs.replace(note, note="", explanation="", quality_scores=(), details={})
     return f"{_NAMES[type(note)]} {to_json(note)}"
 

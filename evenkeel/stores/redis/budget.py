@@ -62,6 +62,7 @@ class RedisCostTracker(CostTracker):
         for raw, tokens in fields.items():
             name = text(raw)
             # A kind is one word, so that what follows is the route, whatever it is called.
+            # The other fields hold sums over kinds, or over routes.
             match = _SPLIT.fullmatch(name)
             if match is not None:
                 usd = fields.get(f"usd{name.removeprefix('tokens')}".encode(), 0.0)
@@ -112,7 +113,8 @@ class RedisCostTracker(CostTracker):
         )
 
     def _keys(self) -> tuple[str, ...]:
-        """Return the keys of one call, which has a name so that it can be sent again; then of later days."""
+        # A call has a name, so that one that is sent again is done once. Days to come count too, since the
+        # clock may have been set back.
         call_name = f"call:{secrets.token_hex(8)}"
         aside, workers, call = self._store.keys("spend", "aside", "workers", call_name)
         later = (self._key(ahead) for ahead in range(1, DAYS_AHEAD + 1))

@@ -14,13 +14,7 @@ class RedisCache:
     """Cache that is safe to use from threads and processes."""
 
     def __init__(self, store: RedisStore, tag: str, *, kept: int = 20_000) -> None:
-        """Open the cache; nothing is sent.
-
-        Args:
-            store: Where it lies.
-            tag: Names it among the caches of the store.
-            kept: Bodies kept, the newest by the time they were put.
-        """
+        """Open the cache; nothing is sent. It keeps the newest bodies by the time they were put."""
         self._store = store
         self._tag = tag
         self._kept = kept

@@ -79,11 +79,7 @@ class RedisStore:
     """
 
     def __init__(self, place: RedisPlace, *, seal: Seal | None = None) -> None:
-        """Prepare; nothing is sent yet.
-
-        Args:
-            place: where the Redis is.
-            seal: encrypts prompts and answers. Default: as the environment says, see `Database`.
+        """Prepare; nothing is sent yet. Without a seal, the environment's encrypts, see `Database`.
 
         Raises: SealError for keys that cannot be used.
         """
@@ -164,12 +160,7 @@ class Script:
     """Lua script, sent in full only where the server does not know it yet."""
 
     def __init__(self, store: RedisStore, *names: str) -> None:
-        """Read it; nothing is sent yet.
-
-        Args:
-            store: the Redis.
-            names: of files in `scripts/`, which follow each other in one script.
-        """
+        """Read files of `scripts/`, which follow each other in one script; nothing is sent yet."""
         self._store = store
         self._text = "\n".join(_SCRIPTS.joinpath(f"{name}.lua").read_text("utf-8") for name in names)
         self._digest = hashlib.sha1(self._text.encode(), usedforsecurity=False).hexdigest()

@@ -30,13 +30,7 @@ class RedisCounterStore:
     """
 
     def __init__(self, store: RedisStore, clock: Callable[[], float], *, group: str = "") -> None:
-        """Open it; nothing is sent yet.
-
-        Args:
-            store: the Redis.
-            clock: Unix time in seconds.
-            group: whose sources these are; "" reads those of all groups.
-        """
+        """Open it; nothing is sent yet. With the group "" the sources of all groups are read."""
         self._store = store
         self._group = f"{group} " if group else ""
         self._clock = clock

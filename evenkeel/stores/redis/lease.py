@@ -17,14 +17,7 @@ class RedisLease:
     """
 
     def __init__(self, store: RedisStore, name: str, holder: str, *, length_s: float = 10.0) -> None:
-        """Open it; nothing is sent yet.
-
-        Args:
-            store: the Redis.
-            name: of the lease.
-            holder: who asks.
-            length_s: how long it lasts unless it is renewed.
-        """
+        """Open it; nothing is sent yet. It lasts for `length_s` unless it is renewed."""
         self._key = store.key("main", f"lease:{name}")
         self._holder = holder
         self._length_ms = round(length_s * 1000)

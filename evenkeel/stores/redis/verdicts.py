@@ -51,14 +51,7 @@ class RedisVerdictLog:
         evidence_kept: int = _EVIDENCE_KEPT,
         evidence_s: float = _EVIDENCE_S,
     ) -> None:
-        """Open the log; nothing is sent yet.
-
-        Args:
-            store: the Redis.
-            kept: verdicts kept, the newest.
-            evidence_kept: pieces of evidence kept, the newest.
-            evidence_s: and how long.
-        """
+        """Open the log, which keeps the newest of each, and evidence for `evidence_s`. Nothing is sent yet."""
         self._store = store
         self._bounds = (round(evidence_s * 1000), evidence_kept, kept, _LISTED)
         self._prefix = store.key("main", "")

@@ -12,14 +12,7 @@ class SqliteCache:
     """Cache in a table of its own."""
 
     def __init__(self, database: Database, table: str, tag: str, *, kept: int = 20_000) -> None:
-        """Open the cache.
-
-        Args:
-            database: Where it lies.
-            table: Name of its table, a word.
-            tag: What its bodies are sealed for.
-            kept: Bodies kept, the newest by the time they were first put.
-        """
+        """Open the cache. It keeps the newest bodies by the time they were first put, sealed for `tag`."""
         self._database = database
         self._table = table
         self._tag = tag

@@ -262,6 +262,7 @@ class SqliteVerdictLog:
         if offset is not None:
             condition += " AND offset < ?"
             values.append(offset)
+        # Chosen among the narrow rows of the index, so that bodies are read only of what is returned.
         chosen = f"SELECT offset FROM trials WHERE {condition} ORDER BY offset DESC LIMIT ?"  # noqa: S608
         rows = self._database.rows(
             f"SELECT offset, body FROM verdicts WHERE offset IN ({chosen}) ORDER BY offset DESC",  # noqa: S608
