@@ -51,7 +51,7 @@ class RedisVerdictLog:
         evidence_kept: int = _EVIDENCE_KEPT,
         evidence_s: float = _EVIDENCE_S,
     ) -> None:
-        """Open the log, which keeps the newest of each, and evidence for `evidence_s`. Nothing is sent yet."""
+        """Open the log. It keeps the newest of each, and evidence for `evidence_s` seconds at most."""
         self._store = store
         self._bounds = (round(evidence_s * 1000), evidence_kept, kept, _LISTED)
         self._prefix = store.key("main", "")
