@@ -11,7 +11,6 @@ from evenkeel.lab.metrics.alignment import EncoderAligner
 from evenkeel.lab.metrics.bert_score import load_bert_score
 from evenkeel.lab.metrics.compare import WorkflowComparison
 from evenkeel.lab.metrics.embeddings import MINILM, load_embeddings
-from evenkeel.lab.metrics.vectors import VectorCache
 from evenkeel.lab.metrics.wording import StepBertScore
 from evenkeel.metrics.registry import built, heuristics, metric, metrics
 
@@ -19,12 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.core.languages import LanguageOf
-    from evenkeel.lab.metrics.embeddings import Encoder
+    from evenkeel.lab.metrics.embeddings import CachedEncoder
     from evenkeel.metrics.protocol import Metric
-
-
-# Vectors cached in memory. At 384 numbers each they take 30 MB.
-_VECTORS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +52,6 @@ def chosen_columns(columns: Sequence[MetricColumn], names: Sequence[str]) -> tup
     return tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name)
 
 
-class CachedEncoder:
-    """Encoder with a cache of its latest vectors, since a golden is compared with many candidates."""
-
-    def __init__(self, encoder: Encoder, model: str) -> None:
-        self._encoder = encoder
-        self._model = model
-        self._vectors = VectorCache(_VECTORS)
-
-    def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Return a vector for each text. Texts that are not cached are encoded in one call."""
-        cached = {text: self._vectors.get(self._model, text) for text in texts}
-        vectors = {text: vector for text, vector in cached.items() if vector is not None}
-        if missing := [text for text in cached if text not in vectors]:
-            for text, vector in zip(missing, self._encoder.encode(missing), strict=True):
-                vectors[text] = vector
-                self._vectors.put(self._model, text, vector)
-        return [vectors[text] for text in texts]
-
-
 def load_encoder_columns(
     model: str | None, language_of: LanguageOf | None
 ) -> tuple[CachedEncoder, tuple[MetricColumn, ...]]:
@@ -91,19 +67,13 @@ def load_encoder_columns(
     """
     # Progress bars of the libraries would break up the lines that we print.
     os.environ.setdefault("TQDM_DISABLE", "1")
-    encoders: list[CachedEncoder] = []
-
-    def keep(bare: Encoder) -> Encoder:
-        encoders.append(CachedEncoder(bare, model or MINILM))
-        return encoders[0]
-
-    embeddings = load_embeddings(model, language_of=language_of, keep=keep)
-    aligned = WorkflowComparison(EncoderAligner(encoders[0], coverage=embeddings.coverage))
+    embeddings = load_embeddings(model, language_of=language_of)
+    aligned = WorkflowComparison(EncoderAligner(embeddings.cached, coverage=embeddings.coverage))
     columns = []
     for listed in metrics():
         if listed.about.aligns:
             columns.append(MetricColumn(built(listed, aligned), listed.blind_as, embeddings.encoder))
-    return encoders[0], tuple(columns)
+    return embeddings.cached, tuple(columns)
 
 
 def bert_score_column(

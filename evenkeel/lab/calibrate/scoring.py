@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from evenkeel.lab.calibrate.calibration import BertModel
     from evenkeel.lab.calibrate.candidates import DegradedGolden
-    from evenkeel.lab.calibrate.columns import CachedEncoder
+    from evenkeel.lab.metrics.embeddings import CachedEncoder
 
 DEFAULT_METRICS: Final = (*METRICS, StepBertScore.name)
 """Metrics of the paper; BERTScore only where a model for it is named."""

@@ -109,12 +109,11 @@ class EncoderAligner:
             rows, columns = assign(cosines, maximize=True)
         except Exception as error:
             raise CannotAlignError("encoder_failed", f"{type(error).__name__}: {error}"[:200]) from error
-        found = (
-            StepMatch(int(row), int(column))
-            for row, column in zip(rows, columns, strict=True)
-            if cosines[row, column] >= self._floor
-        )
-        return arranged(found, candidate)
+        matches = []
+        for row, column in zip(rows, columns, strict=True):
+            if cosines[row, column] >= self._floor:
+                matches.append(StepMatch(int(row), int(column)))
+        return arranged(matches, candidate)
 
     def _cosines(self, rows: Sequence[str], columns: Sequence[str]) -> Any:
         """Return the cosines as a matrix; equal texts are encoded once."""
@@ -126,7 +125,8 @@ class EncoderAligner:
         lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = vectors / numpy.where(lengths, lengths, 1)
         row_of = {text: index for index, text in enumerate(texts)}
-        left, right = (vectors[[row_of[text] for text in side]] for side in (rows, columns))
+        left = vectors[[row_of[text] for text in rows]]
+        right = vectors[[row_of[text] for text in columns]]
         # Rounded, so that the same texts stay above a floor of 1 whatever the order of summing.
         return numpy.round(left @ right.T, 6)
 

@@ -218,7 +218,9 @@ class _TorchMatcher:
 
     def match(self, texts: Sequence[tuple[list[str], list[str]]]) -> list[TokenMatch]:
         with self._lock, self._torch.inference_mode():
-            asked = dict.fromkeys(piece for both in texts for side in both for piece in side)
+            asked: dict[str, None] = {}
+            for reference, candidate in texts:
+                asked |= dict.fromkeys((*reference, *candidate))
             # Alike in length, so that little of a batch is padding.
             ordered = sorted(asked, key=len)
             embedded: dict[str, tuple[Any, Any]] = {}
@@ -226,8 +228,12 @@ class _TorchMatcher:
                 batch = ordered[start : start + self._batch]
                 embedded.update(zip(batch, self._encode(batch), strict=True))
             matches: list[TokenMatch] = []
-            for both in texts:
-                matches.append(self._compare(*([embedded[piece] for piece in side] for side in both)))
+            for reference, candidate in texts:
+                left, right = (
+                    [embedded[piece] for piece in reference],
+                    [embedded[piece] for piece in candidate],
+                )
+                matches.append(self._compare(left, right))
             return matches
 
     def _encode(self, texts: list[str]) -> list[tuple[Any, Any]]:
@@ -245,15 +251,14 @@ class _TorchMatcher:
         vectors = self._torch.nn.functional.normalize(hidden, dim=-1)
         # Padding matches nothing: it is dropped, whichever side the tokeniser puts it on.
         tokens = encoded["attention_mask"].bool()
-        return [
-            (vector[kept], ~marks[kept]) for vector, kept, marks in zip(vectors, tokens, special, strict=True)
-        ]
+        words = []
+        for vector, kept, marks in zip(vectors, tokens, special, strict=True):
+            words.append((vector[kept], ~marks[kept]))
+        return words
 
     def _compare(self, reference: list[tuple[Any, Any]], candidate: list[tuple[Any, Any]]) -> TokenMatch:
-        left, right = (self._torch.cat([vectors for vectors, _ in side]) for side in (reference, candidate))
-        left_words, right_words = (
-            self._torch.cat([words for _, words in side]) for side in (reference, candidate)
-        )
+        left, left_words = map(self._torch.cat, zip(*reference, strict=True))
+        right, right_words = map(self._torch.cat, zip(*candidate, strict=True))
         # As in the authors' package: a word may match a mark of the model, which itself counts nothing.
         likeness = left @ right.T
         recall = likeness.max(dim=1).values[left_words].mean()

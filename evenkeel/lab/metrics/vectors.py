@@ -1,49 +1,11 @@
-"""Vectors of texts: pooled from the pieces of long texts, cached, and compared."""
+"""Vectors of texts: pooled from the pieces of long texts, and compared."""
 
 from __future__ import annotations
 
-import hashlib
 import math
-import threading
-from array import array
-from collections import OrderedDict
 from collections.abc import Sequence
 
 Vector = Sequence[float]
-
-
-class VectorCache:
-    """Cache of vectors by model and text; the least recently used are dropped. Safe to share by threads."""
-
-    def __init__(self, max_texts: int = 2048) -> None:
-        """Keep at most `max_texts` vectors: of 384 numbers each, 2,048 take 6.5 MB."""
-        self._max_texts = max_texts
-        self._kept: OrderedDict[bytes, array[float]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def get(self, model: str, text: str) -> Vector | None:
-        """Return the vector of a text by a model; None if it is not kept."""
-        key = vector_key(model, text)
-        with self._lock:
-            vector = self._kept.get(key)
-            if vector is not None:
-                self._kept.move_to_end(key)
-            return vector
-
-    def put(self, model: str, text: str, vector: Vector) -> None:
-        """Keep the vector of a text."""
-        with self._lock:
-            self._kept[vector_key(model, text)] = array("d", vector)
-            while len(self._kept) > self._max_texts:
-                self._kept.popitem(last=False)
-
-
-def vector_key(model: str, text: str) -> bytes:
-    """Return the cache key of a text's vector by a model: sixteen bytes."""
-    return hashlib.blake2b(f"{model}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def pieces(text: str, most_words: int) -> list[str]:
@@ -59,9 +21,11 @@ def pool(parts: Sequence[str], vectors: Sequence[Vector]) -> tuple[float, ...]:
     units = [unit(vector) for vector in vectors]
     if len(units) == 1:
         return units[0]
-    weights = [max(1, len(part.split())) for part in parts]
-    weighted = ([weight * x for x in vector] for weight, vector in zip(weights, units, strict=True))
-    return unit([math.fsum(column) for column in zip(*weighted, strict=True)])
+    weighted = []
+    for part, vector in zip(parts, units, strict=True):
+        weight = max(1, len(part.split()))
+        weighted.append([weight * x for x in vector])
+    return unit(list(map(math.fsum, zip(*weighted, strict=True))))
 
 
 def unit(vector: Vector) -> tuple[float, ...]:

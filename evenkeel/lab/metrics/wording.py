@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.pair import Answer, Pair
@@ -78,7 +79,7 @@ class WorkflowGleu:
 
 @lru_cache(maxsize=256)
 def _ngrams(steps: tuple[str, ...]) -> NGrams:
-    return count_ngrams([token for step in steps for token in tokens(step)])
+    return count_ngrams(list(chain.from_iterable(map(tokens, steps))))
 
 
 class StepBertScore:
@@ -111,7 +112,7 @@ class StepBertScore:
     def means(self, pairs: Sequence[Both]) -> list[float | Failure]:
         """Return the mean for each two workflows; the model is called once."""
         asked = [_in_turn(both.reference, both.candidate) for both in pairs]
-        remaining = iter(self._score.score_all([pair for steps in asked for pair in steps]))
+        remaining = iter(self._score.score_all(list(chain.from_iterable(asked))))
         means: list[float | Failure] = []
         for both, steps in zip(pairs, asked, strict=True):
             scores = [next(remaining) for _ in steps]

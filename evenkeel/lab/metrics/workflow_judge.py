@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.metrics.compare import read_both
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.core.pair import Pair
-    from evenkeel.metrics.judge.prompts import Question
-    from evenkeel.metrics.judge.reply import Reply
+    from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.workflow.workflow import Workflow
 
 _BEST = 5
@@ -27,14 +26,6 @@ CALLS = 3
 
 WORKFLOW = prompts_of(__package__)["workflow_judge"]
 """Rubric, anchors and self-check follow appendix B.6 of WorkflowPerturb; the wording is our own."""
-
-
-class StepAsker(Protocol):
-    """Judge, such as `evenkeel.metrics.judge.Judge`."""
-
-    async def ask(self, question: Question, *, vote: int = 0) -> Reply:
-        """Return the judge's reply to a question. Never raises for what a model or a network can do."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +52,7 @@ class WorkflowJudge:
     version: ClassVar[int] = WORKFLOW.version
     about: ClassVar[About] = About("judge", needs="judge")
 
-    def __init__(self, judge: StepAsker, *, calls: int = CALLS) -> None:
+    def __init__(self, judge: Judge, *, calls: int = CALLS) -> None:
         """Build the metric; nothing is sent.
 
         Args:
@@ -111,11 +102,13 @@ class WorkflowJudge:
         replies = await asyncio.gather(
             *(self._judge.ask(question, vote=number) for number in range(self._calls))
         )
-        rulings = []
+        rulings: list[Ruling] = []
+        failures: list[Failure] = []
         for reply in replies:
             if isinstance(reply.outcome, Ruling):
                 rulings.append(reply.outcome)
-        failures = [reply.outcome for reply in replies if isinstance(reply.outcome, Failure)]
+            else:
+                failures.append(reply.outcome)
         ratings = tuple(ruling.rating for ruling in rulings)
         return JudgedWorkflow(
             self._too_few(failures) if len(failures) >= len(rulings) else sum(ratings) / len(ratings) / _BEST,
