@@ -439,11 +439,6 @@ def _rewordings_table(report: Report) -> Table:
     return Table(columns, tuple(rows), grouped=True)
 
 
-def _place(cell: CellReport) -> tuple[object, ...]:
-    """Return the place of a cell among the rows of the table."""
-    return *cell.key.parts[:2], rewordings.position(cell.key.perturbation)
-
-
 def _listed(name: str, lines: list[str], none: str) -> ReportSection:
     return ReportSection(name, (Bullets(tuple(lines)) if lines else Paragraph(none),))
 

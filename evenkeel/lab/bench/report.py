@@ -126,8 +126,6 @@ def _heats(tables: BenchTables) -> Iterator[ReportSection]:
         ("languages", "Robustness by language",
          "Prompt and answer in another language. N/A: the share of answers in another language than that.",
          lambda row: row.languages),
-        ("inputs", "Crosslingual robustness by language of the input", "", lambda row: row.inputs),
-        ("answers", "Crosslingual robustness by language of the answer", "", lambda row: row.answers),
         ("tasks", "Robustness by task", "All categories of one task, each weighing the same.",
          lambda row: row.tasks),
         ("kinds", "Single perturbations",
@@ -379,11 +377,8 @@ def as_json(outcome: BenchOutcome) -> str:
 
 
 def _model(row: ModelRow) -> dict[str, Any]:
-    renamed = {"inputs": "crosslingual_inputs", "answers": "crosslingual_answers", "entities": "entities_f1"}
-    values: dict[str, Any] = {}
-    for name, value in asdict(row).items():
-        values[renamed.get(name, name)] = value
-    return values
+    fields = asdict(row)
+    return {**fields, "entities_f1": fields.pop("entities")}
 
 
 def as_lines(outcome: BenchOutcome) -> str:

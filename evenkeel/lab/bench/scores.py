@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from scipy.special import betaincinv, stdtrit
 
 from evenkeel.core import rewordings
-from evenkeel.core.rewordings import LanguagePair
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.monitor.estimate import Counts
 from evenkeel.monitor.estimate.counts import UNSURE
@@ -242,10 +241,6 @@ class ModelRow:
     """All categories of one task, each weighing the same."""
     languages: Mapping[str, GroupScores]
     """Scores of `multilingual`, by language tag."""
-    inputs: Mapping[str, GroupScores]
-    """Scores of `crosslingual`, by the language of the input."""
-    answers: Mapping[str, GroupScores]
-    """Scores of `crosslingual`, by the language of the answer."""
     formats: Mapping[str, GroupScores]
     kinds: Mapping[str, GroupScores]
     sensitivity: Figure | None
@@ -336,8 +331,6 @@ def _row(model: str, every: Sequence[BenchTrial], entities: Sequence[float]) -> 
         categories=_scored(ordered),
         tasks={name: _over_categories(group) for name, group in tasks.items()},
         languages=_scored(_grouped(asking("language"), _detail)),
-        inputs=_scored(_grouped(asking("languages"), lambda one: _pair(one).source)),
-        answers=_scored(_grouped(asking("languages"), lambda one: _pair(one).target)),
         formats=_scored(_grouped(asking("format"), _detail)),
         kinds=_scored(_grouped(trials, lambda one: one.kind)),
         sensitivity=scores([contrasts]).content_delta if contrasts else None,
@@ -378,11 +371,6 @@ def _grouped(trials: Iterable[BenchTrial], key: Callable[[BenchTrial], str]) -> 
     for trial in trials:
         trials_by_name[key(trial)].append(trial)
     return dict(trials_by_name)
-
-
-def _pair(trial: BenchTrial) -> LanguagePair:
-    pair = rewordings.language_pair(trial.kind)
-    return pair or LanguagePair(_detail(trial), _detail(trial))
 
 
 def _detail(trial: BenchTrial) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias, get_args
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evenkeel.lab.recorded.importers import RecordedSample, SkippedPlace, import_files
 from evenkeel.lab.recorded.prompt_index import How, PromptIndex, PromptMatch
-from evenkeel.simulate.model import PromptMessage
 from evenkeel.simulate.requests import WireError
 from evenkeel.simulate.simulation import ModelReply
 
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evenkeel.lab.recorded.importers import Recording, VersionFrom
-
-Asked: TypeAlias = "str | RecordedPrompt | Sequence[PromptMessage]"
-"""A prompt as text, as it was recorded, or as the messages of a request."""
+    from evenkeel.simulate.model import PromptMessage
 
 # Prompts that were not found, and lines that were skipped, that the admin call shows.
 _LAST: Final = 5
@@ -70,7 +68,7 @@ class RecordedAnswers:
             samples[index][recording.version].extend(recording.samples)
         self.prompts: tuple[RecordedPrompt, ...] = tuple(prompts)
         """Prompts in the order of the files."""
-        self.versions: tuple[str, ...] = tuple(dict.fromkeys(name for sample in samples for name in sample))
+        self.versions: tuple[str, ...] = tuple(dict.fromkeys(chain.from_iterable(samples)))
         """Versions in the order of the files."""
         self.skipped: tuple[SkippedPlace, ...] = tuple(skipped)
         """Lines and files that were not used."""
@@ -87,39 +85,13 @@ class RecordedAnswers:
         """
         return cls(*import_files(paths, form=form, version_from=version_from))
 
-    def find(self, prompt: Asked) -> PromptMatch | None:
+    def find(self, messages: Sequence[PromptMessage]) -> PromptMatch | None:
         """The recorded prompt that a request asks; see `PromptIndex.find`."""
-        return self._index.find(_messages(prompt))
+        return self._index.find(messages)
 
     def samples(self, prompt_index: int, version: str) -> tuple[RecordedSample, ...]:
         """All answers of a version to the prompt at a place in `prompts`; () if it has none."""
         return tuple(self._samples[prompt_index].get(version, ()))
-
-    def answers(self, prompt: Asked, version: str) -> tuple[str, ...]:
-        """The texts of all answers of a version to a prompt; () if the prompt or its answers are unknown."""
-        match = self.find(prompt)
-        return tuple(sample.text for sample in self.samples(match.place, version)) if match else ()
-
-    def answer(
-        self,
-        prompt: Asked,
-        version: str,
-        rng: random.Random,
-        *,
-        temperature: float | None = None,
-    ) -> RecordedSample | None:
-        """Draw an answer of a version to a prompt, from its samples.
-
-        Args:
-            prompt: as recorded, or worded a little differently.
-            version: one of `versions`.
-            rng: decides which sample.
-            temperature: take the samples recorded nearest to it; None = all.
-
-        Returns: None if the prompt or its answers are unknown.
-        """
-        match = self.find(prompt)
-        return match and self.draw(match.place, version, rng, temperature=temperature)
 
     def draw(
         self,
@@ -143,12 +115,6 @@ class RecordedAnswers:
         return rng.choice(samples) if samples else None
 
 
-def _messages(prompt: Asked) -> Sequence[PromptMessage]:
-    if isinstance(prompt, str):
-        return (PromptMessage("user", prompt),)
-    return prompt.messages if isinstance(prompt, RecordedPrompt) else prompt
-
-
 def _near(samples: tuple[RecordedSample, ...], temperature: float | None) -> tuple[RecordedSample, ...]:
     """The samples recorded at the temperature nearest to one; those without any count as near."""
     if temperature is None:
@@ -157,7 +123,11 @@ def _near(samples: tuple[RecordedSample, ...], temperature: float | None) -> tup
     for sample in samples:
         gaps.append(0.0 if sample.temperature is None else abs(sample.temperature - temperature))
     least = min(gaps, default=0.0)
-    return tuple(sample for sample, gap in zip(samples, gaps, strict=True) if gap == least)
+    nearest = []
+    for sample, gap in zip(samples, gaps, strict=True):
+        if gap == least:
+            nearest.append(sample)
+    return tuple(nearest)
 
 
 class Deployment(NamedTuple):

@@ -192,7 +192,10 @@ def read_llm_stability(source: Source) -> Iterator[Recording]:
     prompt of the first one in which the question occurs; where the file holds several models, a version is
     `model/condition`.
     """
-    rows = [(number, row) for number, row in source.objects() if _is_stability_row(source, number, row)]
+    rows = []
+    for number, row in source.objects():
+        if _is_stability_row(source, number, row):
+            rows.append((number, row))
     by_condition = source.version_from == "condition"
     several = len({row["model"] for _, row in rows}) > 1
     prompts: dict[tuple[str, ...], object] = {}

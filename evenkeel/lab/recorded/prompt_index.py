@@ -17,14 +17,14 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 from rapidfuzz import fuzz
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -121,16 +121,7 @@ class PromptIndex:
 
     def __init__(self, prompts: Sequence[Sequence[PromptMessage]]) -> None:
         """Read `prompts`; a prompt is found by its place among them."""
-        self._exact: list[dict[str, int]] = []
-        for key in _KEYS:
-            indices_of: defaultdict[str, list[int]] = defaultdict(list)
-            for index, messages in enumerate(prompts):
-                indices_of[key(messages)].append(index)
-            # Words that several prompts share decide nothing; of equal texts the first one stands for all.
-            alike = key is not _user_key
-            self._exact.append(
-                {text: numbers[0] for text, numbers in indices_of.items() if alike or len(numbers) == 1}
-            )
+        self._exact = [_exact(key, prompts) for key in _KEYS]
         postings: defaultdict[str, list[int]] = defaultdict(list)
         read = [_Request.read(messages) for messages in prompts]
         for index, asked in enumerate(read):
@@ -167,8 +158,10 @@ class PromptIndex:
                 return PromptMatch(index, "exact", 1.0)
         asked = _Request.read(messages)
         candidates = self._candidates(asked.features)
-        right = (index for index in candidates if _numbers_agree(self._known[index], asked))
-        agreeing = list(islice(right, _LOOKS))
+        agreeing: list[int] = []
+        for index in candidates:
+            if len(agreeing) < _LOOKS and _numbers_agree(self._known[index], asked):
+                agreeing.append(index)
         slips = _slips_of(asked.tokens)
         for index in self._ranked(asked, agreeing, slips):
             likeness = self._likeness(asked, index, candidates, slips)
@@ -212,13 +205,16 @@ class PromptIndex:
         """
         prompt = self._known[index]
         own = self._units(index)
-        near = [other for other in candidates if self._known[other].text != prompt.text][:_LOOKS]
-        shared = [self._units(other) & own for other in near]
-        alike = [units for units in shared if len(units) >= _ALIKE * len(own)]
+        others = [other for other in candidates if self._known[other].text != prompt.text]
+        alike = 0
         held: Counter[str] = Counter()
-        for units in alike:
-            held.update(units)
-        counted = own.difference(unit for unit, times in held.items() if 2 * times > len(alike)) or own
+        for other in others[:_LOOKS]:
+            shared = self._units(other) & own
+            if len(shared) >= _ALIKE * len(own):
+                alike += 1
+                held.update(shared)
+        common = [unit for unit, times in held.items() if 2 * times > alike]
+        counted = own.difference(common) or own
         asked_units = _units(_without_slips(asked.tokens, prompt.tokens, slips))
         return len(asked_units & counted) / max(1, len(counted))
 
@@ -255,6 +251,21 @@ def _user_key(messages: Sequence[PromptMessage]) -> str:
 
 
 _KEYS: Final = (_raw_key, _plain_key, _user_key)
+
+
+def _exact(
+    key: Callable[[Sequence[PromptMessage]], str], prompts: Sequence[Sequence[PromptMessage]]
+) -> dict[str, int]:
+    """Return the place of each prompt by its key."""
+    places_of: defaultdict[str, list[int]] = defaultdict(list)
+    for place, messages in enumerate(prompts):
+        places_of[key(messages)].append(place)
+    place_of: dict[str, int] = {}
+    for text, places in places_of.items():
+        # Words that several prompts share decide nothing; of equal texts the first one stands for all.
+        if key is not _user_key or len(places) == 1:
+            place_of[text] = places[0]
+    return place_of
 
 
 def _features(text: str) -> frozenset[str]:

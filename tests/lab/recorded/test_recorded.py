@@ -36,7 +36,7 @@ def test_samples_are_drawn_as_often_as_they_were_recorded(load):
     """An answer recorded twice of four times comes in half of the draws."""
     recorded = load(CAPITAL)
     rng = random.Random(1)
-    drawn = Counter(recorded.answer(recorded.prompts[0], "old", rng).text for _ in range(4000))
+    drawn = Counter(recorded.draw(0, "old", rng).text for _ in range(4000))
     assert drawn["Lima"] / 4000 == pytest.approx(0.5, abs=0.03)
     assert drawn["It is Lima."] / 4000 == pytest.approx(0.25, abs=0.03)
 
@@ -47,8 +47,8 @@ def test_samples_of_the_nearest_temperature_are_drawn(load):
     recorded = load(cold, hot)
     rng = random.Random(1)
     for asked, given in ((0.2, "0.0"), (0.9, "1.0")):
-        assert {recorded.answer("Hi", "m", rng, temperature=asked).text for _ in range(20)} == {given}
-    assert {recorded.answer("Hi", "m", rng).text for _ in range(40)} == {"0.0", "1.0"}
+        assert {recorded.draw(0, "m", rng, temperature=asked).text for _ in range(20)} == {given}
+    assert {recorded.draw(0, "m", rng).text for _ in range(40)} == {"0.0", "1.0"}
 
 
 @pytest.mark.shared_data
@@ -63,4 +63,4 @@ def test_public_collections_are_read():
         assert (recorded.prompts[found.place].text, found.how) == (text, "near")
     unknown = primes[0].replace("17077", "17078")
     assert unknown not in primes
-    assert recorded.find(unknown) is None
+    assert recorded.find([PromptMessage("user", unknown)]) is None
