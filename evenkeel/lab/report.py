@@ -173,6 +173,10 @@ def make_report(
     if not costs:
         raise InputError(_nothing(stores.verdicts, period, route, routes))
     changes, notes = _changes_in(stores, period, settings, clock)
+    incidents = _incidents_in(stores, period)
+    if route is not None:
+        incidents = [incident for incident in incidents if route in incident.routes]
+        changes = [change for change in changes if route == change.route]
     return Report(
         store=stores.place,
         made_at=clock(),
@@ -181,8 +185,8 @@ def make_report(
         measured=Period(first, last + 1),
         cells=state.reports(),
         rollups=state.rollups(),
-        incidents=[each for each in _incidents_in(stores, period) if route is None or route in each.routes],
-        changes=[change for change in changes if route is None or route == change.route],
+        incidents=incidents,
+        changes=changes,
         costs=dict(sorted(costs.items())),
         days=dict(sorted(days.items())),
         notes=notes,
@@ -277,7 +281,10 @@ def summary(report: Report) -> list[str]:
         for estimate, cell in weakest:
             named.append(f"{_cell_name(cell)} ({figures.points(estimate)})")
         lines.append(f"Least robust against {figures.listing(named)}.")
-    compared = [cell.estimates.excess for cell in _rewordings(report) if cell.estimates.excess]
+    compared = []
+    for cell in _rewordings(report):
+        if cell.estimates.excess:
+            compared.append(cell.estimates.excess)
     if compared:
         above = sum(excess.lower > 0 for excess in compared)
         lines.append(f"{above} of {figures.count(len(compared), 'rewording')} move answers beyond chance.")
@@ -486,7 +493,10 @@ def _gaps(report: Report) -> Iterator[str]:
                 f"{route}: {figures.count(invalid[route], 'answer')} that ignored the format or language "
                 "asked for; they count as worse."
             )
-    thin = [_cell_name(cell) for cell in _rewordings(report) if cell.estimates.content_delta is None]
+    thin = []
+    for cell in _rewordings(report):
+        if cell.estimates.content_delta is None:
+            thin.append(_cell_name(cell))
     if thin:
         yield f"Too few trials for a figure: {figures.listing(thin)}."
     yield from report.notes

@@ -154,7 +154,9 @@ def _share(left: str, right: str) -> float:
 def _wording(pair: Pair) -> Pair:
     """Return the pair with data replaced by its values if the two formats differ, so that content counts."""
     structures = read_structure(pair.reference.text), read_structure(pair.candidate.text, pair.wanted.format)
-    formats = [side.format if isinstance(side, Structure) else "free" for side in structures]
+    formats = []
+    for side in structures:
+        formats.append(side.format if isinstance(side, Structure) else "free")
     if formats[0] == formats[1] or not {"json", "yaml", "xml", "html"}.intersection(formats):
         return pair
     sides = []

@@ -16,7 +16,7 @@ from evenkeel.metrics.tasks import task_named
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
 
-    from evenkeel.core.verdict import Judgement
+    from evenkeel.core.verdict import Judgement, QualityScore
     from evenkeel.metrics.scoring import TwoStageScorer
 
 _FORMATS: Final = ("free", "json", "yaml", "xml", "html", "markdown")
@@ -109,22 +109,23 @@ def finding(judgement: Judgement) -> dict[str, Any]:
         "similarity": None if judgement.similarity is None else round(judgement.similarity, 4),
         "decided_by": "nobody" if failed else "invalid" if judgement.invalid else stage_of(judgement.details),
         "explanation": judgement.explanation or (judgement.failures[0].detail if failed else ""),
-        "qualities": [
-            {
-                "metric": score.metric,
-                "reference": score.reference,
-                "candidate": score.candidate,
-                "scale": score.scale,
-                "changed": score.changed,
-                "direction": score.direction,
-            }
-            for score in judgement.quality
-        ],
+        "qualities": list(map(_quality, judgement.quality)),
         "invalid": list(judgement.invalid),
     }
     if judgement.failures:
         row["failures"] = [f"{failure.metric}: {failure.reason}" for failure in judgement.failures]
     return row
+
+
+def _quality(score: QualityScore) -> dict[str, Any]:
+    return {
+        "metric": score.metric,
+        "reference": score.reference,
+        "candidate": score.candidate,
+        "scale": score.scale,
+        "changed": score.changed,
+        "direction": score.direction,
+    }
 
 
 # Pairs rated at once: the judge's own limit is below.

@@ -85,7 +85,8 @@ def refused() -> Mapping[str, str]:
 @cache
 def heuristics() -> tuple[Metric, ...]:
     """Return the metrics that need nothing, ready for use: pure, and safe to call from threads."""
-    return tuple(built(metric) for metric in metrics() if metric.about.needs == "nothing")
+    independent = [metric for metric in metrics() if metric.about.needs == "nothing"]
+    return tuple(map(built, independent))
 
 
 def built(listed: MetricEntry, *needed: object) -> Metric:

@@ -61,7 +61,7 @@ def task_named(name: str) -> Task:
 
 def nearest(wrong: str, choices: list[str] | list[Task]) -> str:
     """Return 'did you mean "…"?' with the nearest known name, or else all of them in order."""
-    names = sorted(str(name) for name in choices)
+    names = sorted(map(str, choices))
     near = difflib.get_close_matches(wrong, names, n=1)
     return f'did you mean "{near[0]}"?' if near else f"there are {', '.join(names)}"
 
@@ -265,11 +265,11 @@ def _ends(text: str) -> str:
 
 
 def _is_workflow(lower: str, said: list[str]) -> bool:
-    return any(_SIGNS["plan"].search(sentence) for sentence in said) and has_plan(lower)
+    return any(map(_SIGNS["plan"].search, said)) and has_plan(lower)
 
 
 def _is_slot_filling(text: str, lower: str, words: list[str]) -> bool:
-    if _SIGNS["tools"].search(lower) or any(_SIGNS["code"].search(sentence) for sentence in words):
+    if _SIGNS["tools"].search(lower) or any(map(_SIGNS["code"].search, words)):
         # Schemas of tools look like forms, and programs may extract fields as well.
         return False
     if together(words, _SIGNS["extract"], _SIGNS["fields"]):
@@ -292,7 +292,7 @@ def _summary(text: str, lower: str, said: list[str]) -> Task | None:
     for sentence in said:
         if _SIGNS["summarise"].search(sentence):
             summarising.append(sentence)
-    if any(_SIGNS["other_matter"].search(sentence) for sentence in summarising):
+    if any(map(_SIGNS["other_matter"].search, summarising)):
         return None
     if summarising and leads_to_case(said):
         return Task.CASE_SUMMARY

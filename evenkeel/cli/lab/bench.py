@@ -159,7 +159,7 @@ def _run(parameters: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
     out, err = consoles(_PIPED_WIDTH, json=json)
     confirm = confirmation(confirmed=confirmed, in_pipelines=True)
     try:
-        own_prices = dict(named_price(text) for text in parameters["prices"])
+        own_prices = dict(map(named_price, parameters["prices"]))
         settings = experiment_settings(parameters, services=("judge", "rewriter"), prices=own_prices)
         options = _options(parameters, settings)
         check_writable((*(parameters[name] for name in _OUTPUTS), parameters["journal"]))
@@ -318,16 +318,18 @@ def _kinds(text: str | None, settings: Settings) -> tuple[tuple[Perturbation, ..
         if is_there:
             have.add(service)
     missing: dict[str, int] = {}
+    kinds = []
     for kind in wanted:
         for need in sorted(kind.requires - have):
             missing[need] = missing.get(need, 0) + 1
-    kinds = tuple(kind for kind in wanted if kind.requires <= have and kind.name != BASELINE)
+        if kind.requires <= have and kind.name != BASELINE:
+            kinds.append(kind)
     if not kinds:
         raise InputError(
             f"--perturbations: all of them need a {' and a '.join(sorted(missing))}; name one with "
             f"{' and '.join(f'--{need}-model' for need in sorted(missing))}"
         )
-    return kinds, missing
+    return tuple(kinds), missing
 
 
 def _encoder(wanted: bool | None) -> Embeddings | None:  # noqa: FBT001 - three values

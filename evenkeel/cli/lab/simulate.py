@@ -107,7 +107,10 @@ def simulate(context: click.Context, /, host: str, port: int, **options: Any) ->
     """
     from evenkeel.simulate import run
 
-    stated = {name for name in options if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    stated = set()
+    for name in options:
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            stated.add(name)
     recorded: tuple[Path, ...] = options["recorded"]
     for name in sorted(stated.intersection(_SIMULATED_ONLY if recorded else _RECORDED_ONLY)):
         flag = "--format" if name == "form" else f"--{name.replace('_', '-')}"

@@ -316,12 +316,15 @@ def _row(model: str, every: Sequence[BenchTrial], entities: Sequence[float]) -> 
     ordered: dict[str, list[BenchTrial]] = {}
     for name in sorted(groups, key=rewordings.position):
         ordered[name] = groups[name]
-    rest = {name: group for name, group in ordered.items() if name in CATEGORIES}
-    counted = [trial for trial in trials if trial.category in (BASELINE, *CATEGORIES)]
+    rest = {}
+    for name, group in ordered.items():
+        if name in CATEGORIES:
+            rest[name] = group
+    counted = []
+    for trial in trials:
+        if trial.category in (BASELINE, *CATEGORIES):
+            counted.append(trial)
     tasks = _grouped(counted, lambda one: one.task)
-
-    def asking(what: str) -> list[BenchTrial]:
-        return [trial for trial in trials if rewordings.category(trial.kind).asks_for == what]
 
     return ModelRow(
         model=model,
@@ -330,13 +333,22 @@ def _row(model: str, every: Sequence[BenchTrial], entities: Sequence[float]) -> 
         likeness=_likeness(rest.values()),
         categories=_scored(ordered),
         tasks={name: _over_categories(group) for name, group in tasks.items()},
-        languages=_scored(_grouped(asking("language"), _detail)),
-        formats=_scored(_grouped(asking("format"), _detail)),
+        languages=_scored(_grouped(_asking(trials, "language"), _detail)),
+        formats=_scored(_grouped(_asking(trials, "format"), _detail)),
         kinds=_scored(_grouped(trials, lambda one: one.kind)),
         sensitivity=scores([contrasts]).content_delta if contrasts else None,
         entities=fmean(entities) if entities else None,
         failures=dict(sorted(Counter(trial.failure for trial in every if trial.failure).items())),
     )
+
+
+def _asking(trials: Iterable[BenchTrial], form: str) -> list[BenchTrial]:
+    """Return the trials whose perturbation asks for another language, or for another format."""
+    asking = []
+    for trial in trials:
+        if rewordings.category(trial.kind).asks_for == form:
+            asking.append(trial)
+    return asking
 
 
 def _over_categories(trials: Iterable[BenchTrial]) -> GroupScores:

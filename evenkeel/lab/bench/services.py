@@ -41,8 +41,12 @@ class Services:
 
     def likeness(self, pair: Pair) -> dict[str, float]:
         """Return the scores of the reference metrics by name, without those that cannot be measured."""
-        scores = {metric.name: metric.score(pair) for metric in self.references}
-        return {name: score for name, score in scores.items() if not isinstance(score, Failure)}
+        likeness = {}
+        for metric in self.references:
+            score = metric.score(pair)
+            if not isinstance(score, Failure):
+                likeness[metric.name] = score
+        return likeness
 
 
 def reference_metrics(embeddings: Embeddings | None) -> tuple[Metric, ...]:

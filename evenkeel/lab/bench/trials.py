@@ -355,7 +355,11 @@ class BenchCourse:
     @property
     def troubles(self) -> int:
         """Variants that are missing because the rewriter failed."""
-        return sum(count for (_, _, reason), count in self.left_out.items() if is_trouble(reason))
+        troubles = 0
+        for (_, _, reason), count in self.left_out.items():
+            if is_trouble(reason):
+                troubles += count
+        return troubles
 
 
 async def measure(

@@ -190,7 +190,7 @@ def specificity(sensitivities: Mapping[FailureMode, float], mode: FailureMode) -
 
     Returns: in [0, 1]; 1 = it reacts to nothing else, 0 = it does not fall under this mode.
     """
-    total = sum(abs(value) for value in sensitivities.values())
+    total = sum(map(abs, sensitivities.values()))
     return max(0.0, sensitivities.get(mode, 0.0)) / total if total else 0.0
 
 

@@ -132,7 +132,10 @@ def without(original: Workflow, gone: set[int]) -> Workflow:
         for later in after[index]:
             before[later].discard(index)
             before[later] |= before[index]
-    kept = [index for index in range(len(original.steps)) if index not in gone]
+    kept = []
+    for index in range(len(original.steps)):
+        if index not in gone:
+            kept.append(index)
     rank_of = {index: rank for rank, index in enumerate(kept)}
     edges = []
     for index in kept:
@@ -218,7 +221,10 @@ def _reordered(original: Workflow, touched: int, rng: random.Random) -> Workflow
 def _moved(size: int, chosen: Sequence[int], rng: random.Random) -> list[int]:
     """All places in turn, with the chosen ones taken out and put in elsewhere."""
     taken = set(chosen)
-    positions = [position for position in range(size) if position not in taken]
+    positions = []
+    for position in range(size):
+        if position not in taken:
+            positions.append(position)
     for position in chosen:
         positions.insert(rng.randrange(len(positions) + 1), position)
     return positions

@@ -58,7 +58,10 @@ def judge_candidates(
     judge = address.judge(journal, repairs=1)
     metric = WorkflowJudge(judge)
     goldens = _sample(sorted({candidate.golden for candidate in candidates}), sample, seed)
-    todo = [index for index, candidate in enumerate(candidates) if candidate.golden in goldens]
+    todo = []
+    for index, candidate in enumerate(candidates):
+        if candidate.golden in goldens:
+            todo.append(index)
     _confirm([_expense(judge, candidates[index].pair) for index in todo], address.model, costs, confirm)
     account = costs.of(JUDGE)
     scores: list[float | str | None] = [None] * len(candidates)

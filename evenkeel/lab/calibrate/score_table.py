@@ -104,7 +104,11 @@ class ScoreTable:
 
     def places(self, mode: FailureMode) -> tuple[int, ...]:
         """Return the places of a mode's graded conditions (severity above 0), by ascending severity."""
-        return tuple(i for i, each in enumerate(self.conditions) if each.mode is mode and each.severity > 0)
+        places = []
+        for place, condition in enumerate(self.conditions):
+            if condition.mode is mode and condition.severity > 0:
+                places.append(place)
+        return tuple(places)
 
     def place(self, mode: FailureMode, severity: float) -> int | None:
         """Return the place of a condition; None if there is none like it."""

@@ -89,7 +89,10 @@ class Trajectory:
     @property
     def residual(self) -> float | None:
         """Root mean square of the residuals of the degraded points; None if there are none."""
-        values = [point.residual.value for point in self.points if point.severity > 0]
+        values = []
+        for point in self.points:
+            if point.severity > 0:
+                values.append(point.residual.value)
         return rounded(float(np.sqrt(np.mean(np.square(values))))) if values else None
 
 

@@ -111,6 +111,11 @@ def tone_shift(
 RESAMPLES = 1000
 
 
+def _own_order(strategy: str) -> int:
+    ours = list(Strategy)
+    return ours.index(Strategy(strategy)) if strategy in ours else len(ours)
+
+
 @dataclass(frozen=True, slots=True)
 class WithPeople:
     """Agreement of the judge's ratings with people's, over the items it rated."""
@@ -258,12 +263,12 @@ class _Metric:
                 yield judged.rating
 
     def report(self, analysers: Sequence[ToneAnalyser]) -> MetricReport:
-        tried = dict.fromkeys(slot.strategy for slot in self._judgements if slot.metric == self._metric)
-        ours = []
-        for strategy in Strategy:
-            if strategy in tried:
-                ours.append(strategy)
-        strategies = [*ours, *(name for name in tried if name not in ours)]
+        tried: dict[str, None] = {}
+        for slot in self._judgements:
+            if slot.metric == self._metric:
+                tried[slot.strategy] = None
+        # Our own in their order, then those that only a record has.
+        strategies = sorted(tried, key=_own_order)
         plain = [self._ratings(strategy, AttackCondition.PLAIN) for strategy in strategies]
         people = [item.ratings for item in self._items]
         raters = 0
@@ -276,10 +281,8 @@ class _Metric:
             items=len(self._items),
             clusters=None if self._clusters is None else len(set(self._clusters)),
             raters=raters,
-            people=self._agreement(unit(ratings) for ratings in people),
-            across_strategies=self._agreement(unit(ratings) for ratings in zip(*plain, strict=True))
-            if plain
-            else None,
+            people=self._agreement(map(unit, people)),
+            across_strategies=self._agreement(map(unit, zip(*plain, strict=True))) if plain else None,
             strategies=tuple(self._strategy(strategy, analysers) for strategy in strategies),
         )
 

@@ -72,9 +72,11 @@ def recorded_preferences(rows: Sequence[InputRow]) -> list[InputRow]:
         if not _PAIR.issubset(row.cells) or not isinstance(results, list):
             return []
         # `results` can also hold the criteria that a judge wrote down before it judged.
-        judged = next(
-            (part for part in results if isinstance(part, dict) and _ORDERS.keys() <= part.keys()), {}
-        )
+        judged: dict[str, Any] = {}
+        for part in results:
+            if isinstance(part, dict) and _ORDERS.keys() <= part.keys():
+                judged = part
+                break
         for order, strategy in _ORDERS.items():
             winner = judged.get(order, {}).get("winner")
             rating = {"rating": winner} if winner in _SIDES else {"rating": None, "failure": "no_winner"}

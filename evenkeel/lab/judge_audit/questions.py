@@ -152,7 +152,10 @@ def question(
     if strategy is Strategy.FEW_SHOT and shown is None:
         raise ValueError("few-shot needs examples")
     materials = [item, *((shown.best, shown.worst) if shown else ())]
-    tag = unforgeable_tag(text for each in materials for text in (each.context, each.text))
+    texts: list[str] = []
+    for material in materials:
+        texts += [material.context, material.text]
+    tag = unforgeable_tag(texts)
     named = {"name": item.metric.replace("_", " "), "low": item.scale.low, "high": item.scale.high}
     below = f"Below is a {rubric.kind}" + (f", with its {rubric.context}." if item.context else ".")
     task = f"{below} {_WORDS['task']}"

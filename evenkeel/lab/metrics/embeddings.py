@@ -68,7 +68,10 @@ class CachedEncoder:
     def encode(self, texts: Sequence[str]) -> list[Vector]:
         """Return a vector for each text. Those that are not remembered are encoded in one call."""
         with self._lock:
-            vectors = {text: self._vectors[text] for text in texts if text in self._vectors}
+            vectors = {}
+            for text in texts:
+                if text in self._vectors:
+                    vectors[text] = self._vectors[text]
         missing = [text for text in dict.fromkeys(texts) if text not in vectors]
         if missing:
             vectors.update(zip(missing, self._encoder.encode(missing), strict=True))

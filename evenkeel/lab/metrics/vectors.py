@@ -37,7 +37,7 @@ def unit(vector: Vector) -> tuple[float, ...]:
     norm = math.hypot(*vector)
     if not math.isfinite(norm):
         raise ValueError("a vector is not finite")
-    return tuple(float(x) / norm for x in vector) if norm else tuple(float(x) for x in vector)
+    return tuple(float(x) / norm for x in vector) if norm else tuple(map(float, vector))
 
 
 def cosine(left: Vector, right: Vector) -> float:

@@ -205,7 +205,10 @@ class PromptIndex:
         """
         prompt = self._known[index]
         own = self._units(index)
-        others = [other for other in candidates if self._known[other].text != prompt.text]
+        others = []
+        for other in candidates:
+            if self._known[other].text != prompt.text:
+                others.append(other)
         alike = 0
         held: Counter[str] = Counter()
         for other in others[:_LOOKS]:

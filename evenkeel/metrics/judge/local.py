@@ -10,7 +10,7 @@ import importlib
 import os
 import re
 import threading
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -151,7 +151,7 @@ class LocalJudge:
         None in place of all if the model cannot read one of them.
         """
         premises = given + [f"{sentence} {following}" for sentence, following in pairwise(given)]
-        likely = self._model.entailment([(premise, sentence) for sentence in claimed for premise in premises])
+        likely = self._model.entailment([(premise, claim) for claim, premise in product(claimed, premises)])
         if likely is None:
             return None
         supports: list[int | None] = []

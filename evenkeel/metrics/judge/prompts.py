@@ -247,7 +247,7 @@ def _spoken(steps: tuple[int, ...]) -> str:
     """Return the steps of a scale in words, such as "1, 2 or 3"."""
     if len(steps) > _LISTED_STEPS and steps[-1] - steps[0] == len(steps) - 1:
         return f"a whole number from {steps[0]} to {steps[-1]}"
-    return f"{', '.join(str(step) for step in steps[:-1])} or {steps[-1]}"
+    return f"{', '.join(map(str, steps[:-1]))} or {steps[-1]}"
 
 
 _WORDING = wording_of(__package__)

@@ -55,7 +55,7 @@ def shortened(first: str, second: str) -> TrimmedTexts:
     if len(first) + len(second) <= LONG_CHARS:
         return TrimmedTexts((first, second))
     sides = first.split("\n"), second.split("\n")
-    shortest = min(len(lines) for lines in sides)
+    shortest = min(map(len, sides))
     head = 0
     while head < shortest and sides[0][head] == sides[1][head]:
         head += 1

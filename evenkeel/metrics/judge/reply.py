@@ -130,11 +130,18 @@ def _object(text: str | None, field: str) -> dict[str, Any] | Fault:
 def _without_end_tokens(text: str) -> str:
     """Return a text without the end tokens and white space behind it. Takes time in proportion to it."""
     end = len(text)
-    while token := next((end_token for end_token in _END_TOKENS if text.endswith(end_token, 0, end)), ""):
+    while token := _end_token(text, end):
         end -= len(token)
         while end and text[end - 1].isspace():
             end -= 1
     return text[:end]
+
+
+def _end_token(text: str, end: int) -> str:
+    for token in _END_TOKENS:
+        if text.endswith(token, 0, end):
+            return token
+    return ""
 
 
 def _said(text: str | None) -> str | Fault:

@@ -160,7 +160,7 @@ def custom_prompt(name: str, description: str, scale: Mapping[int, str]) -> Prom
     if len(name) > _LONGEST_NAME:
         raise ValueError(f"the quality {name!r} has a name of more than {_LONGEST_NAME} characters")
     if tuple(sorted(scale)) != SCALE:
-        steps = ", ".join(str(step) for step in sorted(scale)) or "nothing"
+        steps = ", ".join(map(str, sorted(scale))) or "nothing"
         raise ValueError(f"the quality {name!r} must say what 3, 2 and 1 mean; it says {steps}")
     texts = [name, " ".join(description.split()), *(" ".join(scale[step].split()) for step in SCALE)]
     digest = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).digest()

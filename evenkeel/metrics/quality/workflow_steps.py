@@ -44,7 +44,10 @@ class SharedWords:
         for index in range(len(reference.steps)):
             if index not in taken[0]:
                 left.append(index)
-        right = [index for index in range(len(candidate.steps)) if index not in taken[1]]
+        right = []
+        for index in range(len(candidate.steps)):
+            if index not in taken[1]:
+                right.append(index)
         if not left or not right or len(left) * len(right) > MOST_CELLS:
             return Alignment(equal)
         rows = [_stems(reference.steps[index]) for index in left]
@@ -60,7 +63,7 @@ class SharedWords:
 
 
 def _stems(step: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in content_words(step))
+    return frozenset(map(stem, content_words(step)))
 
 
 def _dice(words: frozenset[str], other: frozenset[str]) -> float:

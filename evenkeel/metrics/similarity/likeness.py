@@ -126,7 +126,7 @@ def _read(text: str) -> _Parts:
         _ones_and_twos(sentences[0] if sentences else ()),
         _ones_and_twos(sentences[-1] if sentences else ()),
         Counter(mark for mark in text if not mark.isalnum() and not mark.isspace()),
-        Counter(_line_mark(line) for line in lines),
+        Counter(map(_line_mark, lines)),
     )
 
 

@@ -13,7 +13,7 @@ _WORD = re.compile(
 
 _SPOKEN = "abcdefghijklmnopqrstuvwxyz0123456789"
 # Translates ASCII punctuation to spaces: splitting at spaces is several times as fast as the pattern above.
-_PLAIN = str.maketrans({mark: " " for mark in map(chr, range(128)) if mark.lower() not in _SPOKEN})
+_PLAIN = dict.fromkeys(set(range(128)).difference(map(ord, _SPOKEN + _SPOKEN.upper())), " ")
 # Quotes, dashes, dots and bullets: often the only characters of an English text that are not ASCII.
 _TYPOGRAPHY = "\u2019\u2018\u201c\u201d\u2013\u2014\u2026\u2022"
 

@@ -27,7 +27,7 @@ class ItemMatch(NamedTuple):
     column: int
 
 
-def best_assignment(  # noqa: C901 - one algorithm, easier to check in one piece
+def best_assignment(  # noqa: C901, PLR0912 - one algorithm, easier to check in one piece
     likeness: Sequence[Sequence[float]],
 ) -> list[ItemMatch]:
     """Assign rows to columns, one to one, so that the sum of their likeness is greatest.
@@ -75,7 +75,11 @@ def best_assignment(  # noqa: C901 - one algorithm, easier to check in one piece
         while column:
             row_of[column] = row_of[came_from[column]]
             column = came_from[column]
-    return sorted(ItemMatch(row - 1, column - 1) for column, row in enumerate(row_of) if column and row)
+    matches = []
+    for column, row in enumerate(row_of):
+        if column and row:
+            matches.append(ItemMatch(row - 1, column - 1))
+    return sorted(matches)
 
 
 # Indel similarity from which two spellings count as one key; "first name" and "last name" have 0.71.

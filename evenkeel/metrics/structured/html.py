@@ -162,7 +162,10 @@ def _flow(element: Element) -> list[_Block]:
 
 
 def _list(element: Element) -> Tree:
-    items = [_sections(_blocks(item)) for item in element.elements() if item.tag == "li"]
+    items: list[Tree] = []
+    for child in element.elements():
+        if child.tag == "li":
+            items.append(_sections(_blocks(child)))
     fields: dict[str, Tree] = {}
     for item in items:
         if isinstance(item, dict) and len(item) == 1:
@@ -204,7 +207,7 @@ def _table(element: Element) -> Tree:
         return tuple(gather(zip(heads, row, strict=False)) for row in values[1:])
     if pairs and all(row[0].tag == "th" for row in rows):
         return _keyed(rows, values)
-    return tuple(tuple(row) for row in values)
+    return tuple(map(tuple, values))
 
 
 def _keyed(rows: list[list[Element]], values: list[list[Tree]]) -> Tree:

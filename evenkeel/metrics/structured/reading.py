@@ -147,7 +147,10 @@ def _as_wanted(body: str, wanted: Structured) -> Structure | None:
     if wanted == "markdown":
         # A document may hold fences; one around everything is none of its own.
         fenced = [fence for fence in fenced if fence.share == 1]
-    named = [fence for fence in fenced if _LANGUAGES.get(fence.language) == wanted]
+    named = []
+    for fence in fenced:
+        if _LANGUAGES.get(fence.language) == wanted:
+            named.append(fence)
     for fence in named or [fence for fence in fenced if not fence.language]:
         if structure := _read(fence.text, wanted, alone=fence.share == 1):
             return structure
@@ -271,5 +274,5 @@ def looks_like(text: str, format_: Structured) -> bool:
         single = sum(" " not in field.removeprefix("- ") for field in fields)
         if len(fields) < _LEAST_FIELDS or single < _SINGLE_WORD_SHARE * len(fields):
             return False
-        return all(_YAML_LINE.match(line) for line in text.split("\n"))
+        return all(map(_YAML_LINE.match, text.split("\n")))
     return construct_count(text) > 0

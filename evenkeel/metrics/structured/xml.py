@@ -273,6 +273,6 @@ def _tree(element: Element) -> Tree:
         text = scalar(" ".join(" ".join(_texts(element)).split()))
         return gather([*fields, (TEXT_KEY, text)]) if fields else text
     if not fields and len(children) > 1 and len({child.tag for child in children}) == 1:
-        return tuple(_tree(child) for child in children)
+        return tuple(map(_tree, children))
     fields += [(child.tag, _tree(child)) for child in children]
     return gather(fields) if fields else ""

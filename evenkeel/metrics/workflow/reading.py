@@ -182,9 +182,10 @@ def _is_step_map(tree: Mapping[str, Tree]) -> bool:
     values = list(tree.values())
     if all(isinstance(value, dict) and _first(_keys(value), _TEXT) is not None for value in values):
         return bool(values)
-    return bool(values) and all(
-        isinstance(value, str) and re.search(r"\d", key) is not None for key, value in tree.items()
-    )
+    for key, value in tree.items():
+        if not isinstance(value, str) or re.search(r"\d", key) is None:
+            return False
+    return bool(values)
 
 
 def _of(steps: Tree, edges: Tree | None) -> Workflow:
