@@ -48,6 +48,7 @@ class Challenge:
     @property
     def id(self) -> str:
         """Return a name that is the same for the same candidate on the same route."""
+        # Share and margins are left out: they may change while the same candidate goes on.
         named = f"{self.route}\0{self.model}\0{self.upstream}\0{self.prompt}"
         return sha256(named.encode()).hexdigest()[:ID_LENGTH]
 

@@ -204,15 +204,18 @@ def protected_spans(text: str) -> tuple[ProtectedSpan, ...]:
             end = _json_end(text, start) if failed < _FAILED_READS else None
             if end is None:
                 failed += 1
+                # It may be an object of an application's own language, which is nearly JSON.
                 lenient = _OBJECT.match(text, start)
                 if lenient is None:
                     continue
                 rule, end = "object", lenient.end()
             at = end
         elif rule == "code_line":
+            # Indented lines below a line of code belong to it, whatever they look like.
             below = _INDENTED.match(text, at)
             at = at if below is None else below.end()
         spans.append(ProtectedSpan(start, at, rule))
+    # Of those that begin at one place the longest comes first: what lies within it is dropped.
     return tuple(_apart(sorted((*spans, *_spaced(text)), key=lambda span: (span.start, -span.end))))
 
 

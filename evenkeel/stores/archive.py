@@ -122,6 +122,7 @@ class ExchangeArchive:
             if beyond or kept_ms <= oldest_ms:
                 dropped.append(exchange_id)
 
+        # All in one change: a transaction for each would take the write lock as often.
         def drop(change: Change) -> None:
             for exchange_id in dropped:
                 change.drop(_ARCHIVE, exchange_id)

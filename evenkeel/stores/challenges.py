@@ -97,6 +97,7 @@ class ChallengeStore:
         """Forget texts that are too old."""
         for challenge, exchange, time_s in self._documents.values(_TEXTS, "challenge", "exchange", "time_s"):
             assert isinstance(time_s, int)
+            # One by one: they are few, and a later run drops what this one did not reach.
             if time_s <= now - self._kept_s:
                 self._documents.drop(_TEXTS, str(challenge), str(exchange))
 

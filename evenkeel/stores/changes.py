@@ -110,6 +110,7 @@ class AnswerScores:
             if not result.failure:
                 scored.append(result.qualities)
         tallies = []
+        # A dictionary as a set that keeps the order in which metrics were first seen.
         metrics: dict[str, None] = {}
         for score in scored:
             metrics |= dict.fromkeys(score)

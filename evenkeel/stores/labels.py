@@ -341,6 +341,7 @@ class CountedLabels:
         if self._store is None:
             return ()
         with self._lock:
+            # Looked up under the lock, so that of many readers only one reads all labels again.
             revision = self._store.revision()
             if revision != self._revision:
                 self._labels = self._store.select()

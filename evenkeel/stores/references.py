@@ -138,6 +138,7 @@ class Reference:
         return replace(
             self,
             answers=tuple(answer for answer in self.answers if kept(answer)),
+            # A second change before any new answer leaves what is known of before the first.
             former=gone[-FORMER_KEPT:] or self.former,
             changed_at=at,
             changed_since=since if gone else self.changed_since,
@@ -267,6 +268,7 @@ class ReferenceStore:
         """Forget references that are too old or of a route not given. Return how many there were."""
         gone: list[ReferenceState] = []
         for state in self.states():
+            # A route that has left the settings is not asked any more.
             too_old = state.taken_at <= now - self._kept_s
             if too_old or (routes is not None and state.route not in routes):
                 gone.append(state)

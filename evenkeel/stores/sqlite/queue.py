@@ -122,7 +122,9 @@ class SqliteExchangeQueue:
         waiting = {name: int(count) for name, count in rows}
         if not waiting or waiting.get(client, 0) + 1 >= (most := max(waiting.values())):
             return 0
+        # The first by name among equals, so that two proxies drop from the same client.
         heaviest = next(name for name, count in waiting.items() if count == most)
+        # The newest has waited least, and of one client's burst the older ones stand for it.
         newest = "SELECT max(seq) FROM exchanges WHERE client = ? AND lease_until <= ?"
         with self._database.write() as connection:
             (size,) = connection.execute(
