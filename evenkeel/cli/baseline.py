@@ -82,6 +82,7 @@ def approve(
         ready, short = approvable(reports, route, **narrowed)
         if not ready:
             raise SettingsError(_nothing([route, *filter(None, narrowed.values())], short, least))
+        # Shown before the question: it is what one agrees to.
         click.echo(_table(ready), err=as_json)
         if short:
             names = []
@@ -99,6 +100,7 @@ def approve(
             approval = Approval.of(route, ready, by=by or "", at=at, note=options["note"])
         except ApprovalError as error:
             raise SettingsError(str(error)) from error
+        # In the log and not in a table: every monitor folds it at the same place.
         stores.verdicts.note(approval)
         cells = f"{figures.count(len(approval.cells), 'cell')}, approval {approval.id}"
         stores.actions.record(Action(round(at, 3), approval.by, "command", "baseline_approved", route, cells))
@@ -135,6 +137,7 @@ def reports_of(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
         for state in stored_states(stores.monitors(), settings):
             for report in state.reports():
                 earlier = reports.get(report.key.parts)
+                # Two monitors fold the same log; the one that is further ahead knows more.
                 if earlier is None or earlier.counts.trials < report.counts.trials:
                     reports[report.key.parts] = report
     except CheckpointError as error:

@@ -98,11 +98,13 @@ def challenge(
       evenkeel challenge status --route support
       evenkeel challenge stop --route support
     """
+    # A group with a body: without a subcommand it starts a challenger.
     if context.invoked_subcommand is not None:
         return
     if not (model or prompt or upstream):
         raise SettingsError("name what is to be tried: --model NAME, --prompt FILE or --upstream URL")
     settings = settings_of_stores(config, data_dir)
+    # Without a settings file nobody knows the routes; a misspelt one is never asked anything.
     if config is not None and route not in {named.name for named in settings.routes}:
         names = figures.listing([named.name for named in settings.routes])
         raise SettingsError(f"no route {route!r} in {config}; it has {names}")
@@ -118,6 +120,7 @@ def challenge(
         started_at=time.time(),
     )
     with opened(settings) as stores:
+        # Looked up first: starting another one stops it.
         other = stores.challenges.running(route)
         stores.challenges.start(started)
         _record(stores, "challenger_started", started, by)

@@ -172,8 +172,10 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
     _keep(outcome, options, err)
     if as_json:
         click.echo(to_json(outcome), nl=False)
+    # Last, so that a pipeline has its files also where nothing could be measured.
     if outcome.nothing_measured:
         raise _CouldNotMeasureError(f"nothing was measured: {nothing_because(outcome)}")
+    # Outside a pipeline a finding is an answer, not a failure.
     if options["ci"] and outcome.is_over:
         sys.exit(_OVER)
     if options["ci"] and not outcome.settled:
@@ -187,11 +189,13 @@ def _confirm(request: CheckRequest, budget_usd: float | None, err: Console, *, c
     if budget_usd is not None:
         question += f"; stops at {usd(budget_usd)}"
     cost = estimate.spend.usd
+    # A budget is a promise: nothing above it can be spent, whatever the estimate says.
     ahead = cost if budget_usd is None else min(cost, budget_usd)
     unknown = not cost and budget_usd is None and not _is_simulated(request)
     err.print(f"{question}.", soft_wrap=True)
     if confirmed or (ahead <= _ASK_ABOVE_USD and not unknown):
         return
+    # Asking nobody would be a no without a word.
     if not on_a_terminal():
         raise InputError(
             "cannot ask for confirmation without a terminal; add --yes or --budget-usd to accept the cost"

@@ -291,6 +291,7 @@ def gate_of(
     Raises: UserError for options and files that cannot be used, and without a confirmation.
     """
     arguments = [os.fspath(file) for file in files]
+    # Through the command itself, so that defaults and checks are those of the command line.
     option_by_name = {option.name: option for option in gate.params if isinstance(option, click.Option)}
     for name, value in options.items():
         if name not in option_by_name:
@@ -372,6 +373,7 @@ def _sides(options: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:
     except ValueError as error:
         raise SettingsError(str(error)) from error
     keys = _Keys(options, settings, own)
+    # The candidate first: its key also serves a reference of the same origin.
     candidate = keys.side("candidate", own, {} if own else keys.routes, "api_key_env")
     candidate = replace(candidate, model=options["model"], edit=_edit(options))
     if options["no_reference"]:
@@ -415,6 +417,7 @@ class _Keys:
         variable = self._given[option]
         upstreams_asked = [*upstreams.values()] or ([upstream] if upstream else [])
         if variable is not None and upstreams_asked:
+            # One key for several origins would be shown to all of them.
             home, *others = upstreams_asked
             if not all(home.same_origin(other) for other in others):
                 raise SettingsError(

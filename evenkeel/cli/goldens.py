@@ -244,12 +244,14 @@ def unretire(stores: Stores, ids: tuple[str, ...], by: str | None, *, as_json: b
 
 def _retired_or_back(stores: Stores, ids: Sequence[str], who: str, *, back: bool) -> list[Golden]:
     """Retire goldens, or put them back into use: all, or none if one is unknown."""
+    # All are looked up first: a typing error in the last id must not leave the first ones retired.
     for golden_id in ids:
         if stores.goldens.find(golden_id) is None:
             raise unknown(golden_id)
     deed = stores.goldens.unretire if back else stores.goldens.retire
     done = []
     for golden_id in ids:
+        # One time for the store and for the audit log, so that both entries can be told to be one.
         at = _now()
         done.append(deed(golden_id, by=who, at=at))
         _record(stores, "golden_unretired" if back else "golden_retired", who, at, done[-1])
@@ -302,6 +304,7 @@ def import_(
 @with_stores
 def export(stores: Stores, output: Path | None, *, versions: bool, **narrowed: Any) -> None:
     """Write goldens as JSON lines, first approved first; `import` reads them back."""
+    # Oldest first: whoever imports the file gets the same order of approval.
     selected = list(reversed(GoldenFilter(**narrowed).select(stores)))
     if versions:
         newest, selected = selected, []

@@ -94,6 +94,7 @@ class JudgePanel:
     async def step(self) -> int:
         """Take new pairs and make the rounds that are due. Return the number of rounds."""
         now = self._clock()
+        # Reading five hundred verdicts of each route every second would cost more than the panel.
         if now >= self._look_at:
             await asyncio.to_thread(self._look, now)
             self._look_at = now + (_LOOK_EVERY_S if self._routes else _LOOK_SOON_S)
@@ -193,6 +194,7 @@ class JudgePanel:
         notes = []
         for route in routes:
             notes.append(PanelRated(f"{PANEL}{route}/{at!r}", at, route, judge, days.same_at, rated))
+        # Every route has its own note: an incident looks at the judge of one route.
         for note in notes:
             await asyncio.to_thread(self._verdicts.note, note)
         if notes[0].shows_change:

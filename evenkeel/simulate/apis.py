@@ -67,6 +67,7 @@ def pieces(text: str) -> list[str]:
 
     Returns: [] for the empty text.
     """
+    # Blanks at the end belong to no word.
     cut = _PIECE.findall(text)
     rest = text[sum(map(len, cut)) :]
     return [*cut, rest] if rest else cut

@@ -64,6 +64,7 @@ def make_case(seed: int) -> SupportCase:
             f"{second.fix}. {stock('closings')}"
         ),
     )
+    # Slots are filled last: the stock sentences hold some of their own.
     text = "\n\n".join(paragraphs).format_map(slots)
     return SupportCase(seed=seed, topic=topic, details=details, text=text)
 
@@ -82,6 +83,7 @@ def _make_details(rng: random.Random) -> Details:
     hosts: list[str] = []
     for site in rng.sample(_STOCK["sites"], 2):
         hosts.append(f"{site}-{rng.choice(_STOCK['roles'])}-{rng.randrange(1, 100):02d}")
+    # The smaller value is the first side's, as `read_details` reads them back.
     host_a, host_b = sorted(hosts)
     major = rng.randrange(2, 19)
     code_a, code_b = sorted(f"0x{code:08X}" for code in rng.sample(range(0x80000000, 0x8FFFFFFF), 2))

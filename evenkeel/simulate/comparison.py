@@ -68,6 +68,7 @@ def compare(cells: Iterable[Mapping[str, Any]], truths: Mapping[str, Mapping[str
     """
     rows = []
     for cell in cells:
+        # The resend of a prompt repeats its draw of the hash, so another truth holds for it.
         arm = "baseline" if cell["perturbation"] == BASELINE else "perturbed"
         truth = truths[cell["model"]]
         for quantity in QUANTITIES:

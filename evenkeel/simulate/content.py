@@ -97,6 +97,7 @@ def tell(topic: Topic, details: Details, condition: Condition, phrases: Phrases 
 
 def claimed_numbers(source: str) -> tuple[int, int]:
     """The two numbers of four and five digits that a worse answer claims; they follow from `source`."""
+    # From the prompt alone, so that a worse answer is as repeatable as a good one.
     number = int.from_bytes(blake2b(source.encode(errors="replace"), digest_size=8).digest(), "big")
     return 3_000 + number % 6_000, 20_000 + (number >> 32) % 70_000
 
@@ -162,6 +163,7 @@ def _stock(
 
 
 def _tell_worse(topic: Topic, details: Details, phrases: Phrases) -> AnswerContent:
+    # Numbers that the case does not hold: a judge can see that they are made up.
     devices, minutes = claimed_numbers(repr(details))
     problem, event, fix = phrases.worse
     return AnswerContent(
@@ -213,6 +215,7 @@ def generic_answer(text: str, condition: Condition) -> str:
         return "There is no text to answer yet." if good else "Please send some text first."
     if condition is Condition.GOOD:
         return f"You wrote: {' '.join(start)}."
+    # A prompt of one sentence has one quotation; backwards it is another answer of equal length.
     if start == end:
         return f"In its own words, backwards, the request is: {' '.join(reversed(start))}."
     return f"Your text of {len(text.split())} words ends like this: {' '.join(end)}."

@@ -64,6 +64,7 @@ class Application:
                 self.sent += 1
                 progress()
 
+        # Every request another case: a prompt that is repeated repeats its draw of the hash.
         seeds = range(self._seed, self._seed + count)
         self._seed += count
         await asyncio.gather(*map(summarise, seeds))
@@ -73,6 +74,7 @@ class Application:
         body = {
             "model": self._model,
             "messages": [{"role": "user", "content": summary_prompt(make_case(seed))}],
+            # Both ways of answering are forwarded and captured by other code.
             "stream": bool(seed % 2),
         }
         async with self._client.stream("POST", "/chat/completions", json=body) as response:
@@ -126,6 +128,7 @@ class Addresses:
 
 def free_port(preferred: int) -> int:
     """The preferred port if it is free, else any free one."""
+    # The usual port first: it is the one that the documentation names.
     for port in (preferred, 0):
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)) as sock:
             return int(sock.getsockname()[1])
@@ -184,6 +187,7 @@ def _process(
 ) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - our own command line
+            # Of this very installation, whatever stands first in PATH.
             [sys.executable, "-m", "evenkeel", *arguments],
             stdout=output,
             stderr=output,
@@ -371,6 +375,7 @@ class _Story:
             await self._set(model, _STEADY_STATE)
         truths = {model: await self._truth(model) for model in _MODELS}
         await self._phase("1. quiet traffic on two routes", self._plan.quiet)
+        # The swap comes after the last quiet trial is scored, or its first would be blamed on the new model.
         await self._settled()
         before = await self._incidents()
 
@@ -387,6 +392,7 @@ class _Story:
         await self._set("helpdesk-1", _ROLLED_BACK_STATE)
         out.print("   SIMULATED rollback: helpdesk-2 → helpdesk-1")
         await self._resolved()
+        # The route that nobody touched shows whether the monitor blames the innocent.
         elsewhere: list[dict[str, Any]] = []
         swapped: list[dict[str, Any]] = []
         for incident in await self._incidents():

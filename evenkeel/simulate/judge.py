@@ -56,6 +56,7 @@ def recognise(text: str) -> RecognisedAnswer | None:
     conditions = set(_told(plain))
     if not conditions:
         conditions = {("", condition) for condition, pattern in _QUOTING.items() if pattern.search(plain)}
+    # None is a text of somebody else, two are a case that tells both sides.
     if len(conditions) != 1:
         return None
     topic, condition = conditions.pop()
@@ -279,6 +280,7 @@ def judge(messages: Sequence[PromptMessage], rng: random.Random, noise: float = 
 
 
 def _said(ruling: SimulatedRuling, rng: random.Random, noise: float) -> dict[str, str | int]:
+    # Drawn for each rating, so that pairs judged together do not flip together.
     rating, reason = ruling
     if noise and rng.random() < noise:
         rating, reason = _FLIPPED[rating], f"{reason}; flipped by chance"

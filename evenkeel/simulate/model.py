@@ -226,6 +226,7 @@ def prompt_digest(messages: Sequence[PromptMessage], salt: bytes = b"") -> bytes
     for message in messages:
         for part in message:
             raw = part.encode("utf-8", "surrogatepass")
+            # With the length: "ab" and "c" are other texts than "a" and "bc".
             digest.update(len(raw).to_bytes(8, "big"))
             digest.update(raw)
     return digest.digest()

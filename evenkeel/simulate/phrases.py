@@ -101,5 +101,6 @@ def phrases_for(tag: str) -> Phrases | None:
     """Return the phrases for a BCP 47 tag, else for its base language; None if there are none."""
     wanted = tag.strip().lower().replace("_", "-")
     base = wanted.partition("-")[0]
+    # Regional forms first: Canadian French is not French where both are spoken.
     exact = next((language for language in LANGUAGES if language.tag.lower() == wanted), None)
     return exact or next((language for language in LANGUAGES if language.tag.partition("-")[0] == base), None)

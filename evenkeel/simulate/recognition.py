@@ -69,6 +69,7 @@ def find_topic(text: str) -> Topic | None:
     votes = Counter(dict.fromkeys(range(len(TOPICS)), 0))
     for trigram in trigrams(text) & _VOTERS.keys():
         owners = _VOTERS[trigram]
+        # A trigram that three topics share says a third about each.
         for number in owners:
             votes[number] += BALLOT // len(owners)
     (first, most), (_, second) = votes.most_common(2)
@@ -131,6 +132,7 @@ def read_details(text: str) -> Details:
     gets the smallest value of each kind and the second side the largest, if there are two.
     """
     details: dict[str, set[str]] = {}
+    # Labels of documents and list items would be taken for numbers of people.
     for match in _SHAPES.finditer(_PLACES.sub(" ", text)):
         kind = match.lastgroup
         assert kind is not None

@@ -63,6 +63,7 @@ def check_key(key: str | None, headers: Iterable[tuple[bytes, bytes]]) -> None:
         return
     sent = dict(headers)
     presented = sent.get(b"authorization") or sent.get(_KEY_HEADER, b"")
+    # In constant time, as in a server that has something to protect: clients are tested against it.
     if not hmac.compare_digest(presented.removeprefix(b"Bearer "), key.encode()):
         raise WireError(
             401,

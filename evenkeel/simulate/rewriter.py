@@ -186,6 +186,7 @@ def marked_texts(prompt: str) -> dict[str, str]:
     first = _FIRST.search(prompt)
     if first is None:
         return {}
+    # By the tag of the first marker: material may imitate the others.
     block = re.compile(
         rf"^<<<BEGIN ([^\n]+) {first[1]}>>>\n(.*?)\n<<<END \1 {first[1]}>>>$", re.MULTILINE | re.DOTALL
     )

@@ -80,6 +80,7 @@ class ServedCall:
         self._due = asyncio.get_running_loop().time()
         if request.stream:
             events = self._api.events(completion, include_usage=request.include_usage)
+            # The pause between events follows from their number, so all are there first.
             await self._stream(completion, list(events))
             return
         await self._spend(state.latency_s)

@@ -215,6 +215,7 @@ class Simulation:
         self._models = {state.name: state for state in models}
         if not models or len(self._models) != len(models):
             raise ValueError("models: needs at least one, each with a name of its own")
+        # Served beside any models: `up` can be pointed here for its judge without a further option.
         for name in SERVANTS:
             self._models.setdefault(name, ModelState(name))
         self._default = models[0].name
@@ -257,6 +258,7 @@ class Simulation:
 
         Raises: WireError (400) that names every wrong field and what is allowed.
         """
+        # The returned name is a disguise of one model; its copy answers under its own.
         old = self._models.get(name) or replace(self.find(None), returned_name=None)
         fields = asdict(old)
         del fields["name"]

@@ -165,6 +165,7 @@ TASKS: Final[tuple[PromptTask, ...]] = (CASE_SUMMARY, CHAT_SUMMARY, QUESTIONS, S
 def task_of(text: str) -> PromptTask:
     """The task of a prompt, by the parts that it names; case summary if it is no other."""
     words = spoken(text)
+    # From the last: the parts of a case summary are named in other tasks as well.
     return next((task for task in reversed(TASKS) if task.asked_by(words)), CASE_SUMMARY)
 
 

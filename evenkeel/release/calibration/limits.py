@@ -74,6 +74,7 @@ def read_limits(text: str) -> tuple[RouteLimit, ...]:
         raise LimitsError(f"{field}: {first['msg'].lower()}: correct it, or calibrate again") from error
     if stored.version != VERSION:
         raise LimitsError(f"version: must be {VERSION}, not {stored.version}: calibrate again")
+    # The later of two limits would win silently.
     counted = Counter((limit.route, limit.measure) for limit in stored.limits)
     for (route, measure), count in counted.items():
         if count > 1:

@@ -114,6 +114,7 @@ class ChallengeCollector(ListedCollector):
         decision, points, lower, upper, n, pairs = metrics
         for challenge, figures in filter(lambda state: state.running, self._states()):
             labels = [challenge.route, name_of(challenge)]
+            # One series for each answer, so that a rule can wait for one of them to be 1.
             for answer in ("may_switch", "must_not", "not_yet"):
                 decision.add_metric([*labels, answer], float(figures.decision.answer == answer))
             pairs.add_metric(labels, figures.pairs)

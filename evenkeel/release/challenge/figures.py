@@ -213,6 +213,7 @@ def challenge_figures(
         judge=judge,
         length=trust is not None and trust.prefers_a_length and trust.favours is None,
     )
+    # What decides nothing has intervals of its own, which take nothing from the decision's error.
     both, pace = ERROR_RATE / 2, _pairs_a_day(every)
     return ChallengeFigures(
         pairs=len(pairs),
@@ -247,6 +248,7 @@ def _pairs_a_day(pairs: Sequence[ChallengePair]) -> float | None:
         return None
     times = [pair.time for pair in pairs]
     span_s = max(times) - min(times)
+    # The first minutes of a challenger say little about a day.
     return len(pairs) / span_s * _DAY_S if span_s >= _HOUR_S else None
 
 

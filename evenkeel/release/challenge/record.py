@@ -29,6 +29,7 @@ def challenge_json(challenge: Challenge, figures: ChallengeFigures) -> dict[str,
         "decision": decision.answer,
         "headline": headline(challenge, figures),
         "because": list(decision.because),
+        # Of the traffic outside of the segment, where the candidate may take over.
         "may_for_share": None if decision.may_for is None else round(1 - decision.may_for.share, 4),
         "but_not_for": None if decision.may_for is None else decision.may_for.title,
         "more_pairs": decision.more_pairs,

@@ -109,6 +109,7 @@ def watched_segments(losses: Sequence[tuple[ChallengePair, float]]) -> tuple[Seg
     seen: Counter[tuple[str, str]] = Counter()
     chosen: list[tuple[str, str]] = []
     for number, (pair, _) in enumerate(losses, start=1):
+        # In the order of time, and for good: a segment chosen by its losses would be looked at too often.
         for dimension in _DIMENSIONS:
             segment = (dimension, str(getattr(pair, dimension)))
             seen[segment] += 1

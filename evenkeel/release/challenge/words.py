@@ -108,6 +108,7 @@ def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
     elif decision.answer == "not_yet":
         lines.append(_open(challenge, figures))
     saved = figures.saved_dollars
+    # The incumbent asked again and not the served answers: both sides were asked in the same way.
     if saved is not None and figures.again_side.dollars:
         share = saved / figures.again_side.dollars
         word = "less" if saved >= 0 else "more"
@@ -174,6 +175,7 @@ def _open(challenge: Challenge, figures: ChallengeFigures) -> str:
     more = figures.decision.more_pairs
     if more is None:
         return f"It is open {listing(why)}."
+    # A pair comes with one sampled request of many; users see neither.
     requests = number(more / challenge.share)
     cost = pair_cost(figures)
     price = f", and {usd(more * cost)} for the candidate's answers alone" if cost is not None else ""

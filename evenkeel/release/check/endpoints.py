@@ -47,6 +47,7 @@ class ModelAt:
         except ValueError as error:
             raise InputError(f"--base-url: {error}") from error
         headers: list[tuple[str, str]] = [("content-type", "application/json"), *api.headers]
+        # Anthropic has the key in a header of its own.
         if api.name == "messages":
             headers.append(("x-api-key", self.api_key))
         elif self.api_key:
@@ -68,6 +69,7 @@ def model_at(
 
     Raises: InputError if a provider that is known to want a key gets none.
     """
+    # As the SDKs have it: the variable stands behind the option, and before the provider.
     url = base_url or environ.get("OPENAI_BASE_URL") or (ANTHROPIC if name.startswith("claude") else OPENAI)
     usual = small_model(url)
     variable = key_variable or (usual.key_variable if usual else KEY_VARIABLE)

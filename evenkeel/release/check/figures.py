@@ -198,6 +198,7 @@ def _standing(points: Estimate | None, limit: float) -> tuple[Standing, int | No
         return "within", None
     gap = abs(limit - points.value)
     half_width = points.upper - points.value if points.value < limit else points.value - points.lower
+    # On the limit no number of rounds settles it.
     if not gap:
         return "unknown", None
     # The width of an interval falls with the square root of the rounds.

@@ -128,6 +128,7 @@ def _filled(text: str, values: Mapping[str, str], where: str) -> PromptView:
     filled = {}
     for segment, blocks in zip(template.segments, cuts, strict=True):
         filled[segment.index] = "".join(block.text for block in blocks)
+    # The blocks are named by hand: nothing was learned yet, and the variables say what is input.
     view = PromptView.parse(template.with_texts(filled).body(), api=template.api)
     return view.classified(lambda _slots: cuts)
 
@@ -141,6 +142,7 @@ def _pieces(slot: SlotText, values: Mapping[str, str]) -> list[Block]:
     for match in _VARIABLE.finditer(slot.text):
         if match.start() > end:
             blocks.append(Block("template", slot.text[end : match.start()], "instructions"))
+        # An empty value leaves no block: there would be nothing in it to reword.
         if values[match[1]]:
             blocks.append(Block("input", values[match[1]]))
         end = match.end()

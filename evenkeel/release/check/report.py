@@ -219,6 +219,7 @@ def _picture(outcome: CheckOutcome, arm: str) -> Picture:
             text = both(each.points, FigureForm.SIGNED_POINTS, 1)
             value, lower, upper = each.points.value, each.points.lower, each.points.upper
             points.append(Point(_label(each.category), value, lower, upper, text))
+    # From −50: below, a rewording would make answers steadier than a resend does.
     chart = dot_plot("Points above noise", points, low=-0.5, high=1, ticks=_TICKS, in_points=True)
     return Picture(chart)
 
@@ -478,6 +479,7 @@ def as_junit(outcome: CheckOutcome) -> str:
         for each in outcome.arms[arm]:
             figure = both(each.points, FigureForm.SIGNED_POINTS, 1) if each.points else MISSING
             text = f"{figure} points above noise: {standing_text(each)}"
+            # A pipeline must not fail for what does not apply to its prompt.
             skipped = each.standing == "unmeasured" or bool(each.not_applicable)
             failure = None
             if each.standing == "over":

@@ -89,7 +89,9 @@ class VariantMaker:
         reason = "nothing_to_change"
         for kind in kinds:
             strength = self.severity if kind.graded else 1.0
+            # A seed of its own for each round and kind: what another kind draws changes nothing here.
             seed = seed_for(f"{self.seed}/{round_number}", kind.name, strength, kind.version)
+            # In a thread: a long prompt takes time, in which other answers arrive.
             outcome = await asyncio.to_thread(attempt, kind, view, strength, random.Random(seed))
             made = await finished(outcome, self.rewrite)
             if not isinstance(made, NotApplicable):
@@ -253,6 +255,7 @@ def _trial(
     judgement, control = judgements
     words = changed_words(view, variant.view)
     moved = content_moved(judgement)
+    # Without a judge there is no rating, and a similarity is an outcome all the same.
     failure = ""
     if moved is None and judgement.similarity is None and judgement.failures:
         failure = judgement.failures[0].reason

@@ -139,6 +139,7 @@ class _Book:
 
     def figures(self, arm: str, category: str) -> CategoryFigures:
         trials = self.of(arm, category)
+        # One prompt of a template may not fit where others do: then there are trials, and no reason.
         reason = "" if trials else self._reasons.get(category, "")
         return category_figures(
             category,
@@ -214,6 +215,7 @@ async def run_check(
         if not wanted:
             break
         if rounds >= options.rounds:
+            # The last look may settle what is open; it is allowed once, after the planned number of rounds.
             book.complete.update(wanted)
             if not book.open_categories(rounds):
                 break
@@ -228,6 +230,7 @@ async def run_check(
         for outcome in made:
             if isinstance(outcome, BudgetUsedUpError):
                 stopped = f"stopped at the budget, after {usd(costs.usd)}"
+            # Any other error is no outcome of a check; the rounds of the wave have all ended.
             elif isinstance(outcome, BaseException):
                 raise outcome
             else:

@@ -129,6 +129,7 @@ class CheckRequest:
                 tokens += rounds * (question + ruled)
                 dollars += rounds * prices.usd(options.judge, question, ruled)
         asked = {*options.models.values(), *([options.judge] if options.judge else [])}
+        # A sum without one of its parts would look like the whole price.
         if not all(map(prices.knows, asked)):
             dollars = 0.0
         calls = options.rounds * answers * len(options.models)
@@ -151,6 +152,7 @@ def kinds_by_category(patterns: Sequence[str], *, rewriter: bool) -> dict[str, l
     by_category: dict[str, list[Perturbation]] = {}
     for kind in chosen:
         category = kind.rewording.category.name
+        # The resend is in every round anyway, and contrasts are no rewordings.
         if category in ("baseline", CONTRAST) or ("rewriter" in kind.requires and not rewriter):
             continue
         by_category.setdefault(category, []).append(kind)
@@ -247,6 +249,8 @@ class _Services:
         assert self._rewriter is not None
         outcome = await self._rewriter.rewrite(task, self._budget)
         if not isinstance(outcome, str) and outcome.reason == "budget":
+            # The rewriter says that its part of the budget is used up; the run has to end for the same
+            # reason.
             self._costs.check()
         return outcome
 

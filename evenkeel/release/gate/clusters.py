@@ -32,6 +32,7 @@ def clusters(goldens: Sequence[Golden]) -> dict[str, str]:
     """
     by_golden: dict[str, str] = {}
     leaders: list[tuple[str, frozenset[str]]] = []
+    # By id, so that the order of a file changes nothing.
     for golden in sorted(goldens, key=lambda golden: golden.id):
         if golden.cluster is not None:
             by_golden[golden.id] = f"cluster {golden.cluster}"
@@ -62,6 +63,7 @@ def sentence(sizes: Counter[str]) -> str:
 def _words(golden: Golden) -> frozenset[str]:
     view = view_of(golden)
     if isinstance(view, Failure):
+        # A golden that cannot be read is like no other.
         return frozenset({golden.id})
     for message in reversed(view.messages):
         if message.role == "user":

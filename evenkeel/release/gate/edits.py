@@ -76,6 +76,7 @@ class NewTemplate:
 
     def __call__(self, view: PromptView) -> PromptView | Failure:
         """The prompt with the last text that fits the old template put into the new one."""
+        # The last message that fits: earlier ones may be examples of the same template.
         for index in reversed(candidates(view.slots)):
             inputs = self._inputs(view.segments[index].text)
             if inputs is not None:
@@ -95,6 +96,7 @@ class NewTemplate:
         inputs: dict[str, str] = {}
         for name, gap in zip(self._names, gaps(spans), strict=True):
             value = marked[gap.start : gap.end]
+            # A placeholder that stands twice has one value, or the text is of another template.
             if inputs.setdefault(name, value) != value:
                 return None
         return inputs

@@ -47,6 +47,7 @@ def chances(noise: float, excess: float, clusters: int, rules: GateRules, *, mea
         rules: Rules of the gate.
         measures: Measures that decide, among which the error probability is shared; one of them is drawn.
     """
+    # Seeded by what is drawn: the same question gets the same table.
     rng = np.random.default_rng([round(noise * 1e6), round(excess * 1e6), clusters])
     shape = (_RUNS, clusters)
     candidate = (rng.random(shape) < noise) | (rng.random(shape) < excess / (1 - noise))

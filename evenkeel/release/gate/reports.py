@@ -288,6 +288,7 @@ def _details(fallen: FallenGolden) -> FoldedSection:
 
 def diff(approved: Answer, answer: Answer) -> Iterator[str]:
     """Yield the differences, a sentence a line, cut in length and in number."""
+    # Without the two lines that name files.
     lines = list(unified_diff(_sentences(approved), _sentences(answer), n=0, lineterm=""))[2:]
     lines = [line for line in lines if not line.startswith("@@")]
     for line in lines[:MOST_LINES]:

@@ -192,6 +192,7 @@ def shuffled(tasks: Sequence[SideTask], cluster: Mapping[str, str], seed: int) -
 
     The order follows from the seed and the goldens, not from the order in which they were given.
     """
+    # Cluster by cluster, because a cluster counts once.
     names = sorted(set(cluster.values()))
     Random(f"{seed}:gate").shuffle(names)
     return sorted(tasks, key=lambda task: (names.index(cluster[task.golden.id]), task.golden.id))
@@ -271,6 +272,7 @@ class Run:
         try:
             answers = await asyncio.gather(*calls)
         finally:
+            # One that failed leaves the others running, and each of them costs money.
             for call in calls:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
@@ -415,6 +417,7 @@ def estimate(
         if rating is not None:
             ruling = rating.estimate(2 * len(answer.text), len(task.context), name)
             spend = spend.plus(Spend(len(planned_calls) * ruling.tokens, len(planned_calls) * ruling.usd))
+    # A cache that holds every answer makes the run free: there is nothing to confirm.
     if not calls and rating is None:
         return None
     asked_of = f"{number(calls)} calls{' and those of the judge' if rating else ''}"
@@ -450,6 +453,7 @@ async def _decided(
     asked = shuffled(prepared.tasks, cluster, options.seed)
     planned_calls = options.repeats * len(sides) * len(asked)
     async with AsyncExitStack() as services:
+        # This may take seconds in which nothing else can be shown.
         with err.status("loading metrics"):
             raters = await services.enter_async_context(options.raters(database))
             scoring = GateScoring(raters.rating)

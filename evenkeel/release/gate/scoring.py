@@ -44,6 +44,7 @@ def rated_breaches(judgement: Judgement) -> dict[str, Breached]:
     if judgement.scorer == "metrics":
         similarity = judgement.similarity
         return {DIFFERS: judgement.failures[0] if similarity is None else judgement.rating != SAME_CONTENT}
+    # No rating: nothing is known about the second stage either.
     if shifted is None:
         return dict.fromkeys(RATED, judgement.failures[0])
     if not shifted:

@@ -85,6 +85,7 @@ class Side:
                 view = view.with_members({"model": json.dumps(model)})
             if renamed is not None and self.model is not None:
                 path = renamed
+        # A key belongs to an origin: the one of an option goes nowhere but to its own endpoint.
         extra = headers_of(view.api, golden.headers)
         listed = golden.route in self.upstreams
         credential = self.route_headers.get(golden.route, ()) if listed else self.headers
@@ -174,10 +175,12 @@ def check_different(asked: Sequence[SideTask], sides: Sequence[Side]) -> None:
 
     Raises: InputError.
     """
+    # Without a second side there is nothing to be the same as.
     if len(sides) == 1 or not asked:
         return
     for task in asked:
         candidate, reference = task.requests["candidate"], task.requests["reference"]
+        # One golden that is asked otherwise is enough: a template edit may leave many as they are.
         if candidate.body != reference.body or candidate.target != reference.target:
             return
     raise InputError(

@@ -110,6 +110,7 @@ def candidates(
     candidates_found: list[GoldenCandidate] = []
     for exchange in archived:
         answer = exchange.answer
+        # An answer that says nothing is nothing to compare later answers with.
         if exchange.id in ids or not (answer.text or answer.tool_calls) or task not in (None, exchange.task):
             continue
         try:

@@ -67,6 +67,7 @@ def read_approved(value: Any) -> Answer:
         answer = Answer(value)
     elif not isinstance(value, dict):
         raise GoldenError(_SHAPES)
+    # Before plain fields: a response of an endpoint may have a member "text" as well.
     elif (api := api_of_answer(value)) is not None:
         reader = api.answer_reader()
         try:
@@ -279,8 +280,10 @@ def write_goldens(path: Path, goldens: Iterable[Golden]) -> None:
     """
     data = "".join(f"{line}\n" for line in golden_lines(goldens)).encode()
     if path.suffix == ".gz":
+        # Without the time: equal goldens are equal files.
         data = gzip.compress(data, mtime=0)
     target = path.resolve()
+    # Beside the target, because a file is replaced at once only within one disk.
     unfinished = target.with_name(f"{target.name}.unfinished")
     try:
         if target.exists() and not target.is_file():  # a device or a pipe is not replaced
@@ -367,6 +370,7 @@ class _Line:
 
     def _id(self) -> str:
         value = self.cells.get("id")
+        # Other tools number their rows. A boolean is an int too, and no id.
         name = str(value) if type(value) is int else self._word("id")
         if name and not is_id(name):
             raise self.fault("id", f"is not a name; write at most {LONGEST_ID} characters on one line")

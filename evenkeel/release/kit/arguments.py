@@ -32,7 +32,9 @@ def read_text(path: Path) -> str:
     """
     try:
         data = path.read_bytes()
+        # By content and not by name: what a pipe or a browser saved has any name.
         content = _unpacked(data, path) if data.startswith(_GZIP) else data
+        # Editors on Windows begin files with a byte order mark.
         return content.decode("utf-8-sig")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: is not a complete gzip file; write it again") from error
@@ -58,6 +60,7 @@ def check_writable(targets: Iterable[Path | None]) -> None:
 
     Raises: InputError for a target in a folder that does not exist, or that is a folder.
     """
+    # Said before the first call: a report that cannot be written is found out after the money is spent.
     for target in targets:
         if target is not None and not target.absolute().parent.is_dir():
             raise InputError(f"{target}: there is no folder {target.parent}")

@@ -65,6 +65,7 @@ def advised(reason: str, detail: str, **options: str) -> str:
         detail: Its sentence; advice in it for other commands is left out.
         options: `variable`, `key_option`, `url_option` and `members` of this endpoint.
     """
+    # Behind the semicolon stands advice for whoever runs `evenkeel up`.
     sentence = detail.partition(";")[0].removesuffix(".")
     for words in _OF_REPLAYS:
         sentence = sentence.replace(words, "")
@@ -92,6 +93,7 @@ async def work_through(
             for _ in range(concurrency):
                 group.create_task(worker())
     except ExceptionGroup as errors:
+        # Callers catch the error itself; its cause would be lost in the group.
         raise errors.exceptions[0] from errors.exceptions[0].__cause__
 
 
@@ -168,6 +170,7 @@ class Asker:
             return outcome
         self._answered.add(call.payee)
         self._in_a_row[call.payee] = 0
+        # Before anybody sees it: a run that is killed now has paid for it once.
         self.answers.put(call.key, outcome)
         return outcome.answer
 

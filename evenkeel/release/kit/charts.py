@@ -86,6 +86,7 @@ def dot_plot(
         value, lower, upper = scale.maybe(point.value), scale.maybe(point.lower), scale.maybe(point.upper)
         rows.append(Point(label, value, lower, upper, point.text))
     axis = TOP + ROW * len(points)
+    # Rounded first: 100 * 0.07 is 7.000000000000001.
     labels = (lambda value: geometry.plain_number(round(100 * value, 6))) if in_points else None
     zero = scale.at(0.0) if low < 0 < high else None
     return DotPlot(title, axis + BOTTOM, axis, tuple(rows), scale.ticks(ticks, labels), zero)

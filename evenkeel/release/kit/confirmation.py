@@ -32,6 +32,7 @@ def confirmation(*, confirmed: bool, in_pipelines: bool = False) -> Confirm:
         if confirmed:
             click.echo(f"{estimate}.", err=True)
             return
+        # A pipeline that waits for an answer would hang until it is killed.
         if in_pipelines and not on_a_terminal():
             raise InputError(
                 f"{estimate}: cannot ask for confirmation without a terminal; add --yes to accept"
@@ -52,5 +53,6 @@ def agreed(question: str) -> bool:
     try:
         return click.confirm(question, err=True)
     except click.Abort:
+        # The prompt ended without a line break.
         click.echo(err=True)
         return False

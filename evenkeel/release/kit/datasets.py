@@ -102,6 +102,7 @@ def read_rows(path: Path) -> list[DatasetRow]:
     """
     text = read_text(path)
     ending = path.suffix.lower()
+    # In a spreadsheet a row has no nesting: its columns are the variables.
     if ending == ".csv":
         table = []
         for row in csv.DictReader(io.StringIO(text)):
@@ -114,6 +115,7 @@ def read_rows(path: Path) -> list[DatasetRow]:
         return _rows_of(_yaml(text, path), str(path))
     if text.lstrip()[:1] == "[":
         return _rows_of(_json(text, str(path)), str(path))
+    # One object may be a whole file of promptfoo or Langfuse, or the only line of JSON lines.
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):

@@ -241,6 +241,7 @@ def written(value: float, form: FigureForm, digits: int = 0) -> str:
         return figures.number(value * _POINTS, digits)
     if form is FigureForm.SIGNED_POINTS:
         text = figures.number(value * _POINTS, digits)
+        # "+0" would claim a direction.
         return text if text.startswith("−") or not text.strip("0.") else f"+{text}"
     if form is FigureForm.USD:
         return figures.usd(value)
@@ -251,6 +252,7 @@ def interval_text(lower: float | None, upper: float | None, form: FigureForm, di
     """An interval as in "[24, 38]", in the units of a form; "" without one."""
     if lower is None or upper is None:
         return ""
+    # One sign for the whole is enough: "31 % [24, 38]".
     bare = FigureForm.POINTS if form is FigureForm.PERCENT else form
     return f"[{written(lower, bare, digits)},\u00a0{written(upper, bare, digits)}]"
 

@@ -30,6 +30,7 @@ def opened_journal(path: Path | None, option: str) -> Iterator[Database]:
 
     Raises: InputError.
     """
+    # The judge and the rewriter need a database for what they remember, even if nobody keeps it.
     if path is None:
         with (
             TemporaryDirectory(prefix="evenkeel-") as folder,
@@ -76,6 +77,7 @@ class Answers:
         text = self._database.seal.close(json.dumps(asdict(replay.answer)).encode(), "gate")
         with self._database.write() as connection:
             connection.execute(
+                # Two equal requests may be under way at once: the later answer stays.
                 "INSERT OR REPLACE INTO gate_answers (key, answer, duration_s) VALUES (?, ?, ?)",
                 (key, text, replay.duration_s),
             )

@@ -76,8 +76,10 @@ def _lines(
     started = clock()
 
     def show(made: Progress) -> None:
+        # A line for each tenth of the way, however many items there are.
         if made.done * _LINES // made.total == (made.done - 1) * _LINES // made.total:
             return
+        # Remembered items take no time, and would promise that the rest takes none.
         worked = made.done - made.remembered
         left_s = (clock() - started) / worked * (made.total - made.done) if worked else 0.0
         columns = (

@@ -107,12 +107,14 @@ def _rich(table: Table, title: str, room: int) -> RichTable:
     spare = max(0, room - _width(table))
     for column_index, (column, least) in enumerate(zip(table.columns, widths, strict=True)):
         longest = max(_longest(_stacked(row[column_index])) for row in table.cells())
+        # What is left goes to the first columns that can use it.
         width = min(least + spare, max(least, longest, cell_len(column.name)))
         spare -= width - least
         justify: Literal["left", "right"] = "left" if column.is_text else "right"
         shown.add_column(visible(column.name), justify=justify, width=width, overflow="fold")
     before = ""
     for row in table.cells():
+        # Groups are told apart by a line; the table repeats no heading in a terminal.
         if table.grouped and before and row[0].text != before:
             shown.add_section()
         before = row[0].text
@@ -215,6 +217,7 @@ def json_text(data: Mapping[str, Any]) -> str:
 
     A failure is an object with "failure" and "detail" in place of what could not be measured.
     """
+    # NaN is no JSON: better an error here than in the reader.
     text = json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)
     return escaped_json(well_formed(text)) + "\n"
 
