@@ -180,7 +180,7 @@ def gate(
 
 def _show_plan(files: tuple[Path, ...], noise: float, options: Mapping[str, Any]) -> None:
     """Print what a gate over the goldens of some files, or over any number of them, would find."""
-    goldens = newest_versions(golden for path in files for golden in load_goldens(path))
+    goldens = newest_versions(_read(files))
     measures = len(words(options["gate_on"])) or len(RATED)
     found = len(set(clusters(goldens).values()))
     planned = plan_document(noise, _rules(options), measures=measures, goldens=len(goldens), clusters=found)
@@ -327,16 +327,20 @@ async def _raters(settings: Settings, prices: Prices, database: Database) -> Asy
             await judge.close()
 
 
+def _read(files: tuple[Path, ...]) -> list[Golden]:
+    goldens: list[Golden] = []
+    for path in files:
+        goldens += load_goldens(path)
+    return goldens
+
+
 def _goldens(
     files: tuple[Path, ...], settings: Settings, route: str | None
 ) -> tuple[tuple[Golden, ...], str]:
     """Return the goldens of files, else of the store, and their origin."""
     if files:
         # Files may hold several versions of a golden; the newest counts, also to retire it.
-        versions: list[Golden] = []
-        for path in files:
-            versions += load_goldens(path)
-        goldens = tuple(golden for golden in newest_versions(versions) if golden.retired_at is None)
+        goldens = tuple(golden for golden in newest_versions(_read(files)) if golden.retired_at is None)
         source = ", ".join(path.name for path in files)
     else:
         with opened(settings) as stores:

@@ -102,11 +102,10 @@ def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) 
     if not history:
         raise unknown(golden_id)
     # Falls back to the newest, which the check below refuses if another version was asked for.
-    golden = next(
-        (version_shown for version_shown in history if version_shown.version == version), history[-1]
-    )
+    versions = {str(stored.version): stored for stored in history}
+    golden = versions.get(str(version), history[-1])
     if version not in (None, golden.version):
-        there = ", ".join(str(version_shown.version) for version_shown in history)
+        there = ", ".join(versions)
         raise GoldenError(f'"{golden_id}" has no version {version}; there are {there}')
     trail = stores.goldens.trail(golden_id)
     if as_json:

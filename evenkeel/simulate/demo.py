@@ -298,30 +298,30 @@ class DemoOutcome:
     @property
     def problems(self) -> list[str]:
         """Yield what went wrong; empty if all is as planted."""
-        problems_found = []
+        problems = []
         if self.failed_requests:
-            problems_found.append(f"{self.failed_requests} forwarded requests failed")
+            problems.append(f"{self.failed_requests} forwarded requests failed")
         if self.scored != self.sent:
-            problems_found.append(f"{self.sent} requests were sampled, but {self.scored} were scored")
+            problems.append(f"{self.sent} requests were sampled, but {self.scored} were scored")
         if not self.comparison.good:
-            problems_found.append(
+            problems.append(
                 f"the planted truth lies outside the interval in {self.comparison.missed} of "
                 f"{self.comparison.cells} cells"
             )
         if self.early_incidents:
-            problems_found.append(f"{self.early_incidents} incidents where nothing had changed")
+            problems.append(f"{self.early_incidents} incidents where nothing had changed")
         if not self.incidents:
-            problems_found.append("no incident after the swap")
+            problems.append("no incident after the swap")
         if len(self.incidents) > 1:
-            problems_found.append(f"{len(self.incidents)} incidents for one swap")
+            problems.append(f"{len(self.incidents)} incidents for one swap")
         for incident in self.incidents:
             if incident["ending"] != "reversed":
                 state, ending = incident["state"], incident["ending"] or "not over"
-                problems_found.append(f"the incident is {state} ({ending}) after the rollback")
+                problems.append(f"the incident is {state} ({ending}) after the rollback")
         phases = [message["phase"] for message in self.messages]
         if self.incidents and (phases[:1], phases[-1:]) != (["opened"], ["resolved"]):
-            problems_found.append(f"the messages were {', '.join(phases) or 'none'}")
-        return problems_found
+            problems.append(f"the messages were {', '.join(phases) or 'none'}")
+        return problems
 
 
 def run_demo(*, headless: bool, plan: Plan | None = None, variables: Mapping[str, str] | None = None) -> int:
@@ -373,7 +373,9 @@ class _Story:
         out.print(f"  log       {log} (removed at the end)", soft_wrap=True, highlight=False)
         for model in _MODELS:
             await self._set(model, _STEADY_STATE)
-        truths = {model: await self._truth(model) for model in _MODELS}
+        truths = {}
+        for model in _MODELS:
+            truths[model] = await self._truth(model)
         await self._phase("1. quiet traffic on two routes", self._plan.quiet)
         # The swap comes after the last quiet trial is scored, or its first would be blamed on the new model.
         await self._settled()
@@ -432,7 +434,7 @@ class _Story:
             await self._phase("3. the same traffic, first model again", count, swapped)
             await self._settled()
             incidents = await self._incidents()
-            if all(incident["state"] == "resolved" for incident in incidents):
+            if {incident["state"] for incident in incidents} <= {"resolved"}:
                 await self._posted(shown + len(incidents))
                 break
         self._print_messages(shown)
@@ -568,11 +570,13 @@ class _Story:
 
 
 def _scored(cells: Sequence[Mapping[str, Any]]) -> int:
-    """Exchanges with a verdict of their identical resend."""
-    return sum(cell["trials"] + _unrated(cell) for cell in cells if cell["perturbation"] == BASELINE)
-
-
-def _unrated(cell: Mapping[str, Any]) -> int:
-    """Trials of a cell without a rating; those that lack only quality scores have one."""
-    reasons: dict[str, int] = cell["failures"]
-    return sum(count for reason, count in reasons.items() if not reason.startswith("quality_"))
+    """Return the number of exchanges with a verdict of their identical resend."""
+    scored = 0
+    for cell in cells:
+        if cell["perturbation"] == BASELINE:
+            scored += cell["trials"]
+            for reason, count in cell["failures"].items():
+                # A trial that lacks only quality scores has a rating, and is counted already.
+                if not reason.startswith("quality_"):
+                    scored += count
+    return scored

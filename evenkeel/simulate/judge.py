@@ -55,7 +55,9 @@ def recognise(text: str) -> RecognisedAnswer | None:
     plain = " ".join(text.lower().split())
     conditions = set(_told(plain))
     if not conditions:
-        conditions = {("", condition) for condition, pattern in _QUOTING.items() if pattern.search(plain)}
+        for condition, pattern in _QUOTING.items():
+            if pattern.search(plain):
+                conditions.add(("", condition))
     # None is a text of somebody else, two are a case that tells both sides.
     if len(conditions) != 1:
         return None
@@ -66,8 +68,9 @@ def recognise(text: str) -> RecognisedAnswer | None:
 def _told(plain: str) -> Iterator[tuple[str, Condition]]:
     for topic in TOPICS:
         for side, condition in ((topic.first, Condition.GOOD), (topic.second, Condition.DIFFERENT)):
-            if any(clause in plain for clause in side):
-                yield topic.name, condition
+            for clause in side:
+                if clause in plain:
+                    yield topic.name, condition
     for condition, pattern in _STOCK:
         for match in pattern.finditer(plain):
             yield match["topic"], condition
@@ -217,12 +220,12 @@ def _fits(recognised: RecognisedAnswer, request: str) -> bool:
 
 
 def _quote_alike(reference: str, candidate: str) -> bool:
-    left, right = (" ".join(text.lower().split()) for text in (reference, candidate))
-    return SequenceMatcher(None, left, right, autojunk=False).ratio() >= _QUOTED_ALIKE
+    left, right = reference.lower().split(), candidate.lower().split()
+    return SequenceMatcher(None, " ".join(left), " ".join(right), autojunk=False).ratio() >= _QUOTED_ALIKE
 
 
 def _words(text: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(text)}
+    return set(_WORD.findall(text.lower()))
 
 
 def _step(share: float, three: float) -> int:
@@ -258,10 +261,15 @@ def judge(messages: Sequence[PromptMessage], rng: random.Random, noise: float = 
     """
     prompt = "\n\n".join(message.text for message in messages if message.role == "user")
     # Few-shot prompts show rated examples before the text to rate.
-    texts = {label: text for label, text in marked_texts(prompt).items() if not label.startswith(_EXAMPLE)}
-    many = [text for label, text in texts.items() if _NUMBERED.fullmatch(label)]
+    texts: dict[str, str] = {}
+    many: list[str] = []
+    for label, text in marked_texts(prompt).items():
+        if _NUMBERED.fullmatch(label):
+            many.append(text)
+        elif not label.startswith(_EXAMPLE):
+            texts[label] = text
     if many:
-        reference = next(text for label, text in texts.items() if not _NUMBERED.fullmatch(label))
+        reference = next(iter(texts.values()))
         ratings: list[dict[str, str | int]] = []
         for number, text in enumerate(many, start=1):
             ratings.append({"pair": number, **_said(rate_similarity(reference, text), rng, noise)})

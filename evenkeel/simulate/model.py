@@ -29,7 +29,7 @@ from evenkeel.simulate.tasks import CASE_SUMMARY, SLOT_FILLING, PromptTask, spok
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from evenkeel.core.pair import Format
     from evenkeel.simulate.content import Items, Value
@@ -246,11 +246,11 @@ def read(
     for message in messages:
         if message.role == "user":
             user_texts.append(message.text)
-    text = "\n\n".join(user_texts or [message.text for message in messages])
+    text = "\n\n".join(user_texts or _texts_of(messages))
     subject = subjects.find(text) if subjects else None
     topic = subject.topic if subject else find_topic(text)
     # What an assistant said before is no wish, and neither is what a tool returned.
-    wishes = "\n\n".join(message.text for message in messages if message.role not in {"assistant", "tool"})
+    wishes = "\n\n".join(_texts_of(messages, without=("assistant", "tool")))
     wanted = form or wanted_format(wishes, loose=topic is not None)
     return Reading(
         text=text if topic or not user_texts else user_texts[-1],
@@ -261,6 +261,10 @@ def read(
         language=wanted_language(wishes) if topic else ENGLISH,
         entities=subject.entities if subject else (),
     )
+
+
+def _texts_of(messages: Iterable[PromptMessage], without: tuple[str, ...] = ()) -> list[str]:
+    return [message.text for message in messages if message.role not in without]
 
 
 def _task(wishes: str, subject: Subject | None) -> PromptTask:

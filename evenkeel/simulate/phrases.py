@@ -102,5 +102,10 @@ def phrases_for(tag: str) -> Phrases | None:
     wanted = tag.strip().lower().replace("_", "-")
     base = wanted.partition("-")[0]
     # Regional forms first: Canadian French is not French where both are spoken.
-    exact = next((language for language in LANGUAGES if language.tag.lower() == wanted), None)
-    return exact or next((language for language in LANGUAGES if language.tag.partition("-")[0] == base), None)
+    for language in LANGUAGES:
+        if language.tag.lower() == wanted:
+            return language
+    for language in LANGUAGES:
+        if language.tag.partition("-")[0] == base:
+            return language
+    return None

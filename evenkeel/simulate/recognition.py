@@ -52,7 +52,11 @@ def _voters() -> dict[str, tuple[int, ...]]:
     for number, topic in enumerate(TOPICS):
         for trigram in trigrams(" . ".join((topic.name, *topic.first, *topic.second))):
             owners.setdefault(trigram, []).append(number)
-    return {trigram: tuple(numbers) for trigram, numbers in owners.items() if len(numbers) <= MAX_OWNERS}
+    voters = {}
+    for trigram, numbers in owners.items():
+        if len(numbers) <= MAX_OWNERS:
+            voters[trigram] = tuple(numbers)
+    return voters
 
 
 _VOTERS: Final = _voters()
@@ -154,11 +158,13 @@ def read_details(text: str) -> Details:
 
 def _order(value: str) -> tuple[tuple[int, ...], str]:
     """Sort key: numbers and versions by value, the rest as text."""
-    parts = value.split(".")
-    return (tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else (), value)
+    numeric = value.replace(".", "").isdecimal()
+    return tuple(map(int, value.split("."))) if numeric else (), value
 
 
-_LANGUAGE_NAMES: Final = {name: language for language in LANGUAGES for name in language.names}
+_LANGUAGE_NAMES: Final[dict[str, Phrases]] = {}
+for _language in LANGUAGES:
+    _LANGUAGE_NAMES.update(dict.fromkeys(_language.names, _language))
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _KANA: Final = re.compile(r"[\u3040-\u30ff]")
 # Share of kana among the letters from which a text is Japanese.
@@ -186,7 +192,7 @@ def wanted_language(text: str) -> Phrases:
 
 def written_language(text: str) -> Phrases:
     """The language that a text is written in; English if none is clear. Regional forms are not told apart."""
-    words = [word.lower() for word in _WORD.findall(text)]
+    words = _WORD.findall(text.lower())
     letters = sum(map(len, words))
     if letters and len(_KANA.findall(text)) / letters > _JAPANESE_SHARE:
         japanese = phrases_for("ja")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -99,9 +100,9 @@ def translate(text: str, phrases: Phrases, subjects: Subjects | None = None) -> 
     topic = subject.topic if subject else find_topic(text)
     words = _stock_words(phrases)
     pieces = list(pieces_of(text))
-    name = ""
-    if topic is not None and not any(piece.kept and topic.name in piece.text for piece in pieces):
-        name = f"{phrases.quote.format(topic.name)} "
+    kept = "\n".join(piece.text for piece in pieces if piece.kept)
+    # A name that is kept anyway is not put in once more.
+    name = "" if topic is None or topic.name in kept else f"{phrases.quote.format(topic.name)} "
     parts: list[str] = []
     for piece in pieces:
         if piece.kept:
@@ -227,20 +228,8 @@ def blocks(text: str) -> str:
     return json.dumps({"blocks": items})
 
 
-_OTHER_WORDS: Final = [
-    "how",
-    "long",
-    "do",
-    "the",
-    "bees",
-    "of",
-    "the",
-    "third",
-    "hive",
-    "sleep",
-    "in",
-    "winter",
-]
+# A question about nothing that any case is about.
+_OTHER_WORDS: Final = re.findall(r"\w+", "how long do the bees of the third hive sleep in winter")
 
 
 def contrast(text: str) -> str:
@@ -277,8 +266,9 @@ def rewrite(messages: Sequence[PromptMessage], subjects: Subjects | None = None)
 
 def is_rewriting(original: str, text: str) -> bool:
     """Return whether a text is what the simulated rewriter makes of the original, in any tone or language."""
-    return (
-        text == paraphrase(original)
-        or any(text == in_tone(original, tone) for tone in Tones._fields)
-        or any(text == translate(original, phrases) for phrases in LANGUAGES)
-    )
+    if text == paraphrase(original):
+        return True
+    for tone in Tones._fields:
+        if text == in_tone(original, tone):
+            return True
+    return text in map(partial(translate, original), LANGUAGES)

@@ -216,10 +216,11 @@ def _deployments_handler(simulation: Simulation) -> ASGIRouteHandler:
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"].rstrip("/")  # which a mount adds
         # Chat stands before completions: its path ends in theirs.
-        api = next((api for api in simulation.apis if path.endswith(api.path.removeprefix("/v1"))), None)
-        if api is None:
-            raise HTTPException("Not Found", status_code=404)
-        await ServedCall(simulation, api, cast("HTTPScope", scope), receive, send).run()
+        for api in simulation.apis:
+            if path.endswith(api.path.removeprefix("/v1")):
+                await ServedCall(simulation, api, cast("HTTPScope", scope), receive, send).run()
+                return
+        raise HTTPException("Not Found", status_code=404)
 
     return call
 

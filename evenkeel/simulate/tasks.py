@@ -160,13 +160,17 @@ QUESTIONS: Final = Questions(TaskName.QUESTIONS)
 SLOT_FILLING: Final = SlotFilling(TaskName.SLOT_FILLING)
 TASKS: Final[tuple[PromptTask, ...]] = (CASE_SUMMARY, CHAT_SUMMARY, QUESTIONS, SLOT_FILLING)
 """All of them. The first is taken where a prompt is of none."""
+_BY_NAME: Final = {task.name: task for task in TASKS}
 
 
 def task_of(text: str) -> PromptTask:
     """The task of a prompt, by the parts that it names; case summary if it is no other."""
     words = spoken(text)
     # From the last: the parts of a case summary are named in other tasks as well.
-    return next((task for task in reversed(TASKS) if task.asked_by(words)), CASE_SUMMARY)
+    for task in reversed(TASKS):
+        if task.asked_by(words):
+            return task
+    return CASE_SUMMARY
 
 
 def make_prompt(task: TaskName | str, seed: int) -> list[dict[str, str]]:
@@ -177,7 +181,7 @@ def make_prompt(task: TaskName | str, seed: int) -> list[dict[str, str]]:
 
     Raises: ValueError if there is no such task.
     """
-    prompt_task = next(candidate for candidate in TASKS if candidate.name is TaskName(task))
+    prompt_task = _BY_NAME[TaskName(task)]
     template = prompt_task.template
     case = make_case(seed)
     # Not the case's own generator: its draws must not depend on the task.

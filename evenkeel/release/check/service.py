@@ -265,9 +265,9 @@ class _Services:
         return ModelClient(served, price=self._request.prices.usd)
 
     def _give_up(self, call: AskedCall, failure: Failure) -> None:
-        at = next(each for each in self._request.models.values() if each.model == call.payee)
         options = {
-            "variable": at.key_variable,
+            # Both models are behind one endpoint, so they have one key.
+            "variable": self._request.models[FIRST].key_variable,
             "key_option": "--api-key-env",
             "url_option": "--base-url",
             "members": ", ".join(self._request.parameters) or "such requests",

@@ -371,6 +371,9 @@ def _case(finding: GateFinding, outcome: GateOutcome) -> JUnitCase:
     failed = finding.state == "regression" or still_open
     if not failed or report.verdict is GateVerdict.PASS:
         return JUnitCase(name=name, output=summary)
-    named = ", ".join(fallen.golden.id for fallen in outcome.fallen if name in fallen.differences)
-    text = f"worse than by the reference: {named}" if named else ""
+    named = []
+    for fallen in outcome.fallen:
+        if name in fallen.differences:
+            named.append(fallen.golden.id)
+    text = f"worse than by the reference: {', '.join(named)}" if named else ""
     return JUnitCase(name=name, output=summary, failure=(finding.state, summary, text))

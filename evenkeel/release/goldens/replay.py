@@ -246,6 +246,8 @@ def result_of(key: str, scored: ScoredAnswer) -> GoldenResult:
         scores[SIMILARITY] = judgement.similarity
     failure = ""
     if not breaches:
-        failures = [breach for breach in scored.breaches.values() if isinstance(breach, Failure)]
-        failure = failures[0].reason if failures else "not_scored"
+        failure = "not_scored"
+        for breach in scored.breaches.values():
+            if isinstance(breach, Failure):
+                return GoldenResult(key, breaches, scores, breach.reason)
     return GoldenResult(key, breaches, scores, failure)
