@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.figures import MISSING, count, date, listing, number, percent, points_text, reasons, usd
+from evenkeel.core.figures import (
+    MISSING,
+    count,
+    date,
+    estimate_text,
+    listing,
+    number,
+    percent,
+    points_text,
+    reasons,
+    usd,
+)
 from evenkeel.release.challenge.verdict import (
     ERROR_RATE,
     FRAGILE,
@@ -28,8 +39,8 @@ _OPEN: Final = {
 }
 _DAYS_A_MONTH: Final = 30
 CONDITION: Final = (
-    f'"Must not" is said falsely in at most {percent(ERROR_RATE)} of challengers, and so is "may switch", '
-    "however often one looks. This assumes that requests are independent of each other, and that the judge "
+    f"“Must not switch” is wrong for at most {percent(ERROR_RATE)} of challengers, and so is “may switch”, "
+    "however often you look. This assumes that requests are independent of each other, and that the judge "
     "errs no more about one model than about the other."
 )
 """Promise of a decision, and its condition."""
@@ -227,8 +238,7 @@ def _points(name: str, estimate: Estimate | None, limit: str, about: str) -> Cha
 def _share(name: str, estimate: Estimate | None, about: str) -> ChallengeRow:
     if estimate is None:
         return ChallengeRow(name, MISSING, "", 0, about)
-    figure = f"{percent(estimate.value)} [{percent(estimate.lower)}, {percent(estimate.upper)}]"
-    return ChallengeRow(name, figure, "", estimate.n, about)
+    return ChallengeRow(name, estimate_text(estimate), "", estimate.n, about)
 
 
 def places(counts: PlaceCounts) -> str:
