@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import random
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -164,6 +166,33 @@ def drawn_prompts() -> dict[str, list[dict[str, str]]]:
     for row in rows_of("worfbench/worfbench_gold.jsonl.gz")[::15]:
         found[f"worfbench/{row['id']}"] = _asked(row["task"])
     return {name: messages for name, messages in found.items() if messages[-1]["content"].strip()}
+
+
+def composed_prompts(seed: int, number: int) -> dict[str, list[dict[str, str]]]:
+    """Prompts with contexts: the layouts of `composed.toml`, drawn and filled with public texts."""
+    rng = random.Random(seed)
+    layouts = tomllib.loads(Path(__file__).with_name("composed.toml").read_text("utf-8"))["prompts"]
+    sentences = texts_of(DATA / "stsb_multi_mt" / "stsb-en-test.csv.gz")
+    logs = [log.splitlines() for log in chat_logs()]
+    paragraphs: dict[str, list[str]] = {}
+    for language in LANGUAGES:
+        answers = rows_of(f"mt_bench/{language}_gpt-4_answer.jsonl.gz")
+        texts = "\n\n".join(row["choices"][0]["turns"][0] for row in answers).split("\n\n")
+        paragraphs[language] = [text for text in texts if 80 < len(text) < 600]
+    prompts: dict[str, list[dict[str, str]]] = {}
+    for place in range(number):
+        layout_number = rng.randrange(len(layouts))
+        layout = layouts[layout_number]
+        fields = {"t": rng.choice(tickets()), "q": rng.choice(questions(layout["language"])).split("\n")[0]}
+        log = rng.choice(logs)
+        start = rng.randrange(len(log))
+        fields["log"] = "\n".join(log[start : start + 10])
+        for name, texts in (("d", paragraphs[layout["language"]]), ("s", sentences)):
+            for count, text in enumerate(rng.sample(texts, 4), 1):
+                fields[f"{name}{count}"] = text
+        system = [{"role": "system", "content": layout["system"]}] if "system" in layout else []
+        prompts[f"composed/{layout_number}/{place}"] = [*system, *_asked(layout["user"].format(**fields))]
+    return prompts
 
 
 def rows_of(path: str) -> list[dict[str, Any]]:

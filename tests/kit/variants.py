@@ -1,8 +1,9 @@
 """Counts what each perturbation makes of prompts: `python -m tests.kit.variants`.
 
 With the name of one, a number and a seed it draws so many of its variants from other public prompts, and
-prints what they change, to be read by eye: `python -m tests.kit.variants general.spelling 100 4711`. The
-public prompts stay where they are (`tests.kit.public`).
+prints what they change, to be read by eye: `python -m tests.kit.variants general.spelling 100 4711`. Those of
+`positional` are printed whole, all of them on so many prompts with contexts. The public prompts stay where
+they are (`tests.kit.public`).
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.shadow.perturbations import BUILTIN, Draft, NotApplicable, attempt, by_name
+from evenkeel.shadow.perturbations.positional import POSITIONAL
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 from tests.kit.prompts import EVERY
-from tests.kit.public import drawn_prompts, shared_prompts
+from tests.kit.public import composed_prompts, drawn_prompts, shared_prompts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,6 +88,27 @@ def drawn(kind: Perturbation, number: int, seed: int) -> Iterator[str]:
     yield f"{made} made, not applicable: {dict(refused)}"
 
 
+def moved(number: int, seed: int) -> Iterator[str]:
+    """Every positional variant of so many prompts with contexts; at the end how many prompts have any."""
+    made = applicable = 0
+    for name, messages in composed_prompts(seed, number).items():
+        view = PromptView.parse(json.dumps({"messages": messages}).encode(), TemplateLearner().classifier(""))
+        variants: list[str] = []
+        for kind in POSITIONAL:
+            outcome = attempt(kind, view, 1.0, random.Random(f"{seed} {name}"))
+            if isinstance(outcome, PromptView):
+                lines = [line.strip() for line in outcome.text.splitlines() if line.strip()]
+                variants.append(f"{name} {kind.name}: {'⏎'.join(map(_shortened, lines))}")
+        made += len(variants)
+        applicable += bool(variants)
+        yield from variants
+    yield f"{made} made of {applicable} prompts of {number}"
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) < 45 else f"{line[:28]}…{line[-12:]}"
+
+
 def _changes(before: str, after: str) -> str:
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
     pieces: list[str] = []
@@ -99,7 +122,9 @@ def _changes(before: str, after: str) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
+    if sys.argv[1:2] == ["positional"]:
+        print(*moved(*map(int, sys.argv[2:])), sep="\n")
+    elif sys.argv[1:]:
         (chosen,) = by_name(sys.argv[1:2])
         print(*drawn(chosen, *map(int, sys.argv[2:])), sep="\n")
     else:

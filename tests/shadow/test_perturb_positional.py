@@ -100,8 +100,17 @@ def test_a_document_that_comes_next_stays_behind_what_comes_first() -> None:
     text = (
         'Greet the customer.\n\nThen use this message:\n\n"""My lamp is dark."""\n\nWrite a reply.\n\n' + FORM
     )
-    made = variants(Context(), view_of(("user", text)))
-    assert all(text.index("Greet") < text.index("Then use") for text in made)
+    assert reason(Context(), view_of(("user", text))) == "bound"
+
+
+@pytest.mark.parametrize(
+    "pointing", ["the previous document", "le document suivant", "el documento anterior"]
+)
+def test_documents_stay_where_a_system_message_counts_them(pointing) -> None:
+    """What is "previous" depends on the order, and on where the documents stand."""
+    view = view_of(("system", f"Compare with {pointing}."), ("user", f"{FACTS}\n\n{ASKED}\n\n{FORM}"))
+    assert reason(Reordering(), view) == "nothing_to_reorder"
+    assert reason(Context(), view) == "bound"
 
 
 def test_documents_below_headings_of_their_own_stay_together() -> None:
@@ -151,7 +160,6 @@ def test_examples_with_the_label_of_a_document_stay_under_their_heading() -> Non
 @pytest.mark.parametrize(("held", "behind"), [
     ("Texto:\nEstimado supervisor, gracias.\n\nPor favor responda.", "Tarea: Resume.\n\nFormato: una frase."),
     ("Output: YAML with keys.\n\ntopic: <a few words>\noutcome: <one sentence>", "Task: sum it up."),
-    ('You will be given a message. Name it.\n\nMessage:\n"""\nIt burns.\n"""', "Return a JSON list."),
 ])  # fmt: skip
 def test_paragraphs_that_may_belong_together_stay_so(held, behind) -> None:
     """The end of a letter, the form of an output, and what is announced."""
@@ -226,8 +234,16 @@ def test_a_form_stays_behind_the_words_that_announce_it() -> None:
     """A skeleton goes along with its output instructions, with or without a colon between them."""
     shown = 'Output instructions:\n- Use the following JSON format.\n\n{\n  "a": "<b>"\n}'
     view = view_of(("user", f"{ROLE}\n\n{FACTS}\n\n{ASKED}\n\n{shown}"))
-    for kind in (Context(), OutputInstructions(), MixedMoves()):
-        assert all(shown in text for text in variants(kind, view))
+    for kind in (OutputInstructions(), MixedMoves()):
+        for seed in SEEDS:
+            outcome = kind.apply(view, 1.0, random.Random(seed))
+            assert isinstance(outcome, NotApplicable) or shown in texts_of(outcome)[0]
+
+
+def test_documents_in_two_places_stay() -> None:
+    """One that moved could be the end of another one."""
+    view = view_of(("user", f"{FACTS}\n\n{ASKED}\n\n<doc>\nStore D burnt down.\n</doc>"))
+    assert reason(Context(), view) == "bound"
 
 
 def test_sections_move_whole() -> None:

@@ -50,19 +50,6 @@ def points_ahead(text: str) -> bool:
     return _compiled("ahead").search(text) is not None
 
 
-def announces_input(text: str) -> bool:
-    """Return whether a text points ahead at what a user gives: "the following question"."""
-    for match in _compiled("ahead").finditer(text):
-        near = text[max(0, match.start() - _NEAR) : match.end() + _NEAR]
-        if _compiled("given").search(near) or _compiled("label").search(near):
-            return True
-    return False
-
-
-# Characters around a pointing word in which its target is named.
-_NEAR: Final = 20
-
-
 def points(text: str) -> bool:
     """Return whether any word of a text speaks of something elsewhere."""
     return points_back(text) or points_ahead(text) or refers(text)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final, Literal
 from evenkeel.shadow.prompt.blocks import CLOSED, cut
 from evenkeel.shadow.prompt.demonstrations import open_input
 from evenkeel.shadow.prompt.references import (
-    announces_input,
     calls_unordered,
     labels_a_request,
+    orders,
     points_ahead,
     points_back,
     points_by_order,
@@ -38,9 +38,12 @@ _HEADING: Final = re.compile(
     r"[ \t]*(?:\#{1,6}[ \t]+\S[^\n]*|(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__):?[ \t]*"
     r"|[A-ZÀ-Þ]{3}[A-ZÀ-Þ0-9 _&/()'’-]{1,56}:?)(?=\n|\Z)"
 )
+# An indented "#" begins a comment in code.
 _LABELLED: Final = re.compile(
-    r"\s*(?:\#{1,6}\s|\*\*|[^\W\d_][^\n:\uff1a.!?]{0,40}[:\uff1a]|<[A-Za-z]|\[\d{1,3}\]|\"{3}|'{3}|`{3})"
+    r"\s*(?:(?<![ \t])\#{1,6}\s|\*\*"
+    r"|[^\W\d_][^\n:\uff1a.!?]{0,40}[:\uff1a]|<[A-Za-z]|\[\d{1,3}\]|\"{3}|'{3}|`{3})"
 )
+_PART_MARK: Final = re.compile(r"\#{1,6}\s|\*\*|<[A-Za-z]")
 # A line such as "Sources:" above the first of some documents.
 _HEAD_OF_ROW: Final = re.compile(
     r"\s*[^\n:\uff1a]{1,60}[:\uff1a]\**[ \t]*\n\s*(?=\[\d{1,3}\]|(?:[^\W\d_]+[ ]\#?)?\d{1,3}[.):]|<[A-Za-z])"
@@ -287,7 +290,9 @@ def _layout(slot: Slot, segments: Sequence[Segment], *, reorders: bool) -> Layou
     units = _bound(text, _sections(text, _enclosed(text, units)))
     if units and (open_input(text) or _LEADS.search(text.rstrip()[-80:])):
         units[-1] = replace(units[-1], fixed=True)
-    return Layout(slot, text, tuple(_freed(text, units) if reorders else units))
+    if reorders:
+        units = _freed(text, units)
+    return Layout(slot, text, tuple(_kept_in_order(text, units, by_order=not reorders)))
 
 
 # Most units of a slot that are told apart: every order is checked against all of them.
@@ -295,47 +300,73 @@ _MOST_UNITS: Final = 150
 
 
 def _bound(text: str, units: Sequence[Unit]) -> list[Unit]:
-    """Return the units, those bound that point at others, or ask without a label of what stands before them.
+    """Return the units, joined to a document before them that may go on in them.
 
-    Such a unit stays directly behind what it points back at, or directly before what it points ahead at, and
-    everything stays on its side. What follows a document or an example that has no closing mark may be its
-    last paragraph, unless it has a label.
+    A paragraph behind a document or an example that has no closing mark may be its last one, unless it has a
+    label. A question without a label is about what stands before it.
     """
     bound_units = list(units)
+    in_document = False
     for number, unit in enumerate(units):
-        before = units[number - 1] if number else None
-        if before is not None and before.part in ("context", "examples") and before.part != unit.part:
-            is_open = not CLOSED.search(text[before.start : before.end])
-            if is_open and not _LABELLED.match(text, unit.start):
-                bound_units[number] = replace(unit, joined=True)
-        word = _FIRST_WORD.match(text, unit.start)
-        if number and word is not None and refers(word[0]):
-            # "Then use this message:" comes after what it goes on from.
-            bound_units[number] = replace(bound_units[number], needs=frozenset(range(number)))
-        if unit.part in ("context", "examples"):
-            continue
         written = text[unit.start : unit.end].strip()
-        words = _said(written)
-        is_labelled = _LABELLED.match(written) is not None
-        asks = written.endswith(("?", "\uff1f", "؟")) and not is_labelled
-        points_at = points_back(words) or (refers(words) and not is_labelled)
-        if number and (points_at or asks):
-            back = frozenset(range(number))
-            bound_units[number] = replace(
-                bound_units[number],
-                joined=bound_units[number].joined or points_at,
-                needs=bound_units[number].needs | back,
-            )
-        last_line = words.rpartition("\n")[2]
-        if unit.part == "output":
-            ahead = points_ahead(last_line) or announces_input(written)
-        else:
-            ahead = points_ahead(words)
-        if ahead and number + 1 < len(units):
-            bound_units[number + 1] = replace(bound_units[number + 1], joined=True)
-            for other in range(number + 1, len(units)):
-                bound_units[other] = replace(bound_units[other], needs=bound_units[other].needs | {number})
+        is_labelled = _LABELLED.match(text, unit.start) is not None
+        before = units[number - 1]
+        if unit.part in ("context", "examples"):
+            in_document = True
+        elif in_document:
+            is_document = before.part in ("context", "examples")
+            is_open = is_document and not is_labelled and not CLOSED.search(text[before.start : before.end])
+            # "class Node:" looks like a label, and may be a document's code.
+            in_document = unit.part == "other" and not _PART_MARK.match(written) and not orders(written)
+            bound_units[number] = replace(unit, joined=unit.joined or is_open or in_document)
+        if is_labelled:
+            continue
+        if number and unit.part not in ("context", "examples") and written.endswith(("?", "\uff1f", "؟")):
+            bound_units[number] = replace(bound_units[number], needs=frozenset(range(number)))
     return bound_units
+
+
+def _kept_in_order(text: str, units: Sequence[Unit], *, by_order: bool) -> list[Unit]:
+    """Return the units, bound to their order if words of one point at another: "the text above".
+
+    Args:
+        text: The slot.
+        units: Its units.
+        by_order: True if words of any slot speak of the places of documents.
+
+    Returns: output instructions that point at nothing still move, and what may change places with its like.
+    """
+    pointing = [_points(text, unit, number) for number, unit in enumerate(units)]
+    if not by_order and not any(pointing):
+        return list(units)
+    kept: list[Unit] = []
+    for number, unit in enumerate(units):
+        if unit.part == "output" and not pointing[number]:
+            kept.append(unit)
+            continue
+        before = set(unit.needs)
+        for other in range(number):
+            is_loose = units[other].part == "output" and not pointing[other]
+            if not is_loose and not (unit.free and units[other].free):
+                before.add(other)
+        # "Mix it with the sauce." stands directly behind what it speaks of, as a table behind "as follows".
+        points_here = number > 0 and (pointing[number] or pointing[number - 1])
+        joined = unit.joined or (points_here and not unit.free)
+        kept.append(replace(unit, needs=frozenset(before), joined=joined))
+    return kept
+
+
+def _points(text: str, unit: Unit, number: int) -> bool:
+    """Return whether words of a unit point at another: "the text above", "Then use this message:"."""
+    written = text[unit.start : unit.end].strip()
+    word = _FIRST_WORD.match(written)
+    if number and word is not None and refers(word[0]):
+        return True
+    if unit.part in ("context", "examples"):
+        return False
+    words = _said(written)
+    is_labelled = _LABELLED.match(written) is not None
+    return points_back(words) or points_ahead(words) or (refers(words) and not is_labelled)
 
 
 def _said(unit: str) -> str:
@@ -422,7 +453,7 @@ def _leads(text: str, part: Part) -> bool:
 
 
 def _enclosed(text: str, units: Sequence[Unit]) -> list[Unit]:
-    """Return the units, those joined that stand inside one tag or fence."""
+    """Return the units, those joined that stand inside one tag or fence; all if a fence has no end."""
     opened: dict[str, int] = {}
     spans: list[tuple[int, int]] = []
     for mark in _TAG.finditer(text):
@@ -431,6 +462,9 @@ def _enclosed(text: str, units: Sequence[Unit]) -> list[Unit]:
             spans.append((opened.pop(name), mark.end()))
         elif not mark["close"]:
             opened[name] = mark.start()
+    if any(not name[0].isalpha() for name in opened):
+        # Nothing shows where the code ends.
+        return [replace(unit, joined=True) for unit in units]
     spans.sort()
     enclosed: list[Unit] = []
     reach = 0

@@ -46,7 +46,7 @@ class Positional:
     def __init__(self, by: Literal["rule", "rewriter"] = "rule") -> None:
         """Set who says which parts may move."""
         self.by: Final = by
-        self.version: Final = 6 if by == "rule" else 7
+        self.version: Final = 8 if by == "rule" else 9
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """A variant with parts in another order, as `Perturbation.apply`; severity means nothing to it.
@@ -223,20 +223,20 @@ def _has(layouts: Sequence[Layout], part: Part) -> bool:
 
 
 def _elsewhere(layout: Layout, now: Sequence[int], part: Part) -> list[list[int]]:
-    """Return the sound orders in which a run of groups of a part stands at another place."""
-    orders: list[list[int]] = []
+    """Return the sound orders in which the groups of a part, which stand together, stand at another place."""
+    runs: list[list[int]] = []
     for is_part, run in groupby(now, lambda group: layout.parts[group] == part):
-        moved = list(run)
-        if not is_part:
-            continue
-        others = []
-        for group in now:
-            if group not in moved:
-                others.append(group)
-        for position in range(len(others) + 1):
-            order = [*others[:position], *moved, *others[position:]]
-            if order != list(now) and layout.holds(order):
-                orders.append(order)
+        if is_part:
+            runs.append(list(run))
+    if len(runs) != 1:
+        # Of documents at two places one may be the end of the other.
+        return []
+    orders: list[list[int]] = []
+    others = [group for group in now if group not in runs[0]]
+    for position in range(len(others) + 1):
+        order = [*others[:position], *runs[0], *others[position:]]
+        if order != list(now) and layout.holds(order):
+            orders.append(order)
     return orders
 
 
