@@ -81,6 +81,7 @@ class Outbox(Generic[Item]):
             self._changed.notify()
         self._thread.join(min(timeout_s, _LAST_CHANCE_S) if self._failing else timeout_s)
         with self._changed:
+            # The thread may be sending still: with nothing left, it counts nothing any more.
             left, self._unsent = self._unsent, 0
         if left:
             self._tally.add(self._dropped, left, reason="shutdown")

@@ -150,13 +150,10 @@ class Server(NamedTuple):
     """Port; None for a Unix socket or an invalid URL."""
 
 
-def server_of(call: ModelCall) -> Server:
-    """Return the server that a call goes to. The rest of its URL is left out."""
-    return _server(call.url, call.unix_path)
-
-
+# Every call asks, and a process calls few addresses.
 @lru_cache(maxsize=256)
-def _server(url: str, unix_path: str | None) -> Server:
+def server_of(url: str, unix_path: str | None = None) -> Server:
+    """Return the server that a call goes to. The rest of its URL is left out."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
@@ -206,7 +203,7 @@ class ShadowSpans(ShadowObserver):
             # Probes of the judge and goldens belong to no exchange: a trace of one call helps nobody.
             yield NO_REPORT
             return
-        server = server_of(call)
+        server = server_of(call.url, call.unix_path)
         attributes = {
             names.OPERATION: call.operation,
             names.PROVIDER: server.provider,
@@ -226,6 +223,7 @@ class ShadowSpans(ShadowObserver):
         try:
             yield report
         except BaseException as error:
+            # What goes wrong after the answer was read is no fault of the call.
             if not report.over:
                 mark_failed(span, kind_of(error))
             raise
