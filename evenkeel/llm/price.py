@@ -343,16 +343,12 @@ def media_of(members: Mapping[str, Any]) -> Media:
                 other_bytes += _payload_bytes(value)
             elif not isinstance(inline, dict):
                 left += value.values()
-            elif _mime_type(inline).startswith("image/"):
+            elif str(inline.get("mimeType") or inline.get("mime_type")).startswith("image/"):
                 pictures += 1
                 picture_bytes += _payload_bytes(inline)
             else:
                 other_bytes += _payload_bytes(inline)
     return Media(pictures, picture_bytes, other_bytes)
-
-
-def _mime_type(data: dict[str, Any]) -> str:
-    return str(data.get("mimeType") or data.get("mime_type") or "")
 
 
 def _payload_bytes(part: dict[str, Any]) -> int:

@@ -132,7 +132,11 @@ class Challenger:
         route = original.exchange.route
         try:
             challenge = await asyncio.to_thread(self._running, route)
-            if challenge is None or not self._is_drawn(challenge, original):
+            if challenge is None:
+                return
+            # The share is of all traffic, and only some of it is sampled.
+            sampled = self._sampling_rates.get(route) or 1.0
+            if _draw(challenge, original, "asked") >= challenge.share / sampled:
                 return
             outcome = await self._try(challenge, original, resend)
         except Exception:  # the boundary to the worker: what a challenger does must not fail an exchange
@@ -148,12 +152,8 @@ class Challenger:
             self._known[route] = now, challenge
         return challenge
 
-    def _is_drawn(self, challenge: Challenge, original: Original) -> bool:
-        sampled = self._sampling_rates.get(challenge.route) or 1.0
-        return _draw(challenge, original, "asked") < challenge.share / sampled
-
     async def _try(self, challenge: Challenge, original: Original, resend: Outcome | None) -> str:
-        """Ask, rate and store a pair within the budget. Return the outcome, for a counter."""
+        """Return the outcome, for a counter."""
         candidate = _candidate(challenge, original)
         if candidate is None:
             return "no_system_prompt"

@@ -283,7 +283,6 @@ class Replayer:
         quote: Quote | None,
         observed: Callable[[], AbstractContextManager[CallReport]],
     ) -> _Attempt:
-        """Send a request once."""
         is_flex = quote is not None and quote.tier == "flex"
         with observed() as report:
             started = self._clock()
@@ -355,7 +354,6 @@ def _limited(body: bytes, api: Api, quote: Quote | None) -> list[bytes]:
 
 
 def _with_members(body: bytes, members: bytes) -> bytes:
-    """Return a request with further members behind its own."""
     return b"%b,%b}" % (body.rstrip().removesuffix(b"}"), members)
 
 

@@ -48,7 +48,8 @@ class SessionFinder:
             elif isinstance(previous, str) and previous:
                 session = self._of_response.get(previous) or _name("response", previous)
             else:
-                session = _by_opening(exchange, view, answer) or _by_trace(exchange)
+                trace_id = trace_of(exchange)
+                session = _by_opening(exchange, view, answer) or (trace_id and _name("trace", trace_id))
             if answer.response_id:
                 self._of_response[answer.response_id] = session or _name("response", answer.response_id)
                 if len(self._of_response) > _MOST_RESPONSES:
@@ -67,11 +68,6 @@ def _by_opening(exchange: Exchange, view: PromptView, answer: Answer) -> str:
         if message.role == "user":
             asked.append(message.text)
     return _name("opening", exchange.client, *asked) if any(asked) else ""
-
-
-def _by_trace(exchange: Exchange) -> str:
-    trace_id = trace_of(exchange)
-    return _name("trace", trace_id) if trace_id else ""
 
 
 def trace_of(exchange: Exchange) -> str:

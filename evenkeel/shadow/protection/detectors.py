@@ -109,7 +109,7 @@ def iban_valid(iban: str) -> bool:
     return int("".join(str(int(letter, 36)) for letter in turned)) % 97 == 1
 
 
-# Length of an IBAN → countries with that length, from the IBAN registry.
+# Countries by the length of their IBANs, from the IBAN registry.
 _IBAN_COUNTRIES: Final = {
     15: "NO",
     16: "BE",
@@ -130,16 +130,11 @@ _IBAN_COUNTRIES: Final = {
 }
 
 
-def _iban_length(country: str) -> int:
-    """Return the length of a country's IBANs; 0 for a country without IBANs."""
-    for length, countries in _IBAN_COUNTRIES.items():
-        if country in countries.split():
-            return length
-    return 0
-
-
 def _iban(text: str) -> int:
-    wanted = _iban_length(text[:2].upper())
+    wanted = 0
+    for length, countries in _IBAN_COUNTRIES.items():
+        if text[:2].upper() in countries.split():
+            wanted = length
     taken = ""
     for position, letter in enumerate(text, start=1):
         if letter.isalnum():

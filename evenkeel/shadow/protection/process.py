@@ -96,7 +96,6 @@ class RedactionProcess:
 
 
 def _ended(process: subprocess.Popen[bytes], pipe: Connection) -> None:
-    """End a process."""
     pipe.close()
     process.kill()
     process.wait()

@@ -283,7 +283,8 @@ class ReferenceAsker:
                 if replay.reason not in _OF_ONE:
                     standing.failed(now)
                 failed = _noted(reference, why, now, failure=replay.reason)
-                await asyncio.to_thread(self._note_failure, failed, now)
+                await asyncio.to_thread(self._store.update, reference.id, partial(_failed, at=now))
+                await asyncio.to_thread(self._verdicts.note, failed)
                 return booked.spent.usd
             standing.failures = 0
             await asyncio.to_thread(self._note, reference, why, replay.answer, now, booked.spent.usd)
@@ -335,11 +336,9 @@ class ReferenceAsker:
                 references.append(reference)
         return pooled(references, self._level)
 
-    def _note_failure(self, failed: ReferenceAnswered, now: float) -> None:
-        self._store.update(
-            failed.reference, lambda reference: replace(reference, asked_at=now, failed=reference.failed + 1)
-        )
-        self._verdicts.note(failed)
+
+def _failed(reference: Reference, *, at: float) -> Reference:
+    return replace(reference, asked_at=at, failed=reference.failed + 1)
 
 
 def _after(reference: Reference, *, change: FoundChange) -> Reference:
