@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from redis.exceptions import OutOfMemoryError
 
+from evenkeel.core.budget import Budget, Spend
+from evenkeel.core.exchange import Lag
+from evenkeel.stores.redis.budget import RedisCostTracker
 from evenkeel.stores.redis.connection import NotReplicatedError
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
@@ -34,6 +38,25 @@ def test_a_full_redis_is_waited_for(server):
     assert queue.put([exchange(1)]) == 1
     assert len(pauses) == 1
     assert ids(queue.reserve(9, 60)) == [exchange(1).id]
+    store.close()
+
+
+def test_a_full_redis_that_forgot_its_scripts_lets_workers_make_room(server):
+    """What takes memory is refused before anything is spent; what frees some is done."""
+    store = a_store(server)
+    queue = RedisExchangeQueue(store, lambda: 1000.0)
+    assert queue.put([exchange(number) for number in range(3)]) == 3
+    store.client.script_flush()
+    store.client.config_set("maxmemory", 1)
+    first, second = ids(queue.reserve(2, 60))
+    costs = RedisCostTracker(store, Budget(), lambda: 1000.0)
+    with pytest.raises(OutOfMemoryError):
+        costs.reserve(Spend(1, 0.0), "default")
+    queue.extend([first], 60)
+    queue.acknowledge([first])
+    queue.release([second])
+    queue.bury(second, "expired")
+    assert queue.lag() == Lag(1, 0, 1, 0.0)
     store.close()
 
 
