@@ -22,7 +22,9 @@ from evenkeel.release.kit.charts import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# Height of a line of text in user units: closer labels would overlap.
 _LABEL_GAP: Final = 15
+# What fits beside the plot.
 _CURVE_LABEL_CHARS: Final = 19
 
 

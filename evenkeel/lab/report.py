@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.monitor_state import MonitorStore
     from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
 
+# Verdicts in memory at a time.
 _BATCH: Final = 2_000
 _DAY_S: Final = 86_400
 # Rewordings that the summary names.
@@ -363,7 +364,6 @@ def _whole(rollup: RollupReport) -> RollupEstimates:
 
 
 def _rewordings(report: Report) -> list[CellReport]:
-    """Return the cells of rewordings, without the controls."""
     cells: list[CellReport] = []
     for cell in report.cells:
         if cell.key.perturbation != BASELINE:
@@ -372,7 +372,6 @@ def _rewordings(report: Report) -> list[CellReport]:
 
 
 def _ranked(rows: Iterable[tuple[Estimate | None, Any]]) -> list[tuple[Estimate, Any]]:
-    """Return the rows that have an estimate, the lowest first."""
     measured = []
     for estimate, row in rows:
         if estimate is not None:
@@ -467,7 +466,6 @@ def _change_line(change: ChangeReport, incidents: list[Incident]) -> str:
 
 
 def _failures(report: Report) -> dict[str, dict[str, int]]:
-    """Return the trials without a rating by route and reason."""
     failures: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for cell in report.cells:
         failures[cell.key.route].update(cell.counts.failures)

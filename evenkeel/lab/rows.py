@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
 """Cells that mean "no rating", in lower case."""
 
+# The csv module stops at 128 kB, which articles exceed.
 _FIELD_CHARS = 10_000_000
 
 

@@ -239,7 +239,6 @@ _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_
 
 
 def _ended(completion: SimulatedCompletion) -> Literal["completed", "incomplete"]:
-    """The status of a response that is over."""
     return "incomplete" if completion.finish_reason in _INCOMPLETE else "completed"
 
 

@@ -243,7 +243,6 @@ def _read(pair: Pair) -> tuple[list[AnswerSlot], list[AnswerSlot]] | UnreadableE
 
 
 def _keyed(pair: Pair, slots: list[AnswerSlot]) -> list[AnswerSlot]:
-    """Return the slots with keys normalised for the comparison of this pair."""
     return [AnswerSlot(_key(pair, slot.key), slot.value) for slot in slots]
 
 

@@ -200,7 +200,6 @@ class _MeasuredJudge:
 
 
 def _combined(measured: Rating, judged: Rating) -> Rating:
-    """Return the judge's rating with the similarity."""
     if judged.outcome is None:  # a judge on this machine may be unsure, too
         return measured
     return replace(

@@ -86,6 +86,7 @@ _SPEAKER: Final = re.compile(
     r"(?:<([^<>\s]{1,30})>|(?:\*\*)?([^\W\d][\w.'()| -]{0,40}?)(?:\*\*)?[:\uff1a])(?:\*\*)?(?=[ \t]|\*\*|$)",
     re.MULTILINE,
 )
+# Fewer are an example in a prompt, or an address.
 _SPOKEN_LINES: Final = 4
 _NAMED_DOCUMENT: Final = re.compile(
     # A prompt written down turn by turn has the role before its first line.
@@ -133,6 +134,7 @@ _PLAN_SHAPE: Final = re.compile(
     r"|task_steps)[\"'][ \t]*:|\b(action list)\b|\bavailable (actions|tools|steps)\b|\((start),",
     re.MULTILINE,
 )
+# Two bullets with colons are in many prompts that are no forms.
 _FEWEST_SLOTS: Final = 3
 
 
@@ -218,6 +220,7 @@ def has_plan(text: str) -> bool:
     return len({next(filter(None, found.groups())).rstrip("s") for found in _PLAN_SHAPE.finditer(text)}) > 1
 
 
+# What tools and earlier answers say is data, never an instruction.
 _INSTRUCTING = frozenset(("system", "developer"))
 _ASKING = "user"
 # Characters that are read from either end of a prompt: instructions are at the ends.

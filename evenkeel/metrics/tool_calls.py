@@ -26,6 +26,7 @@ Argument = tuple[str, Scalar]
 """Path of a scalar in the arguments of a call, such as ".customer.tags[0]", and its value."""
 
 
+# Paths are stored with each verdict and shown in messages: more would not be read.
 _MOST_NAMED: Final = 8
 
 
@@ -54,7 +55,6 @@ def compared(reference: Answer, candidate: Answer, *, shifted: bool | None) -> T
 
 
 def _names(answer: Answer) -> list[str]:
-    """Return the names of the tools that an answer calls, in order."""
     return [call.name for call in answer.tool_calls]
 
 

@@ -145,7 +145,6 @@ def _variants(config: Path | None, options: dict[str, Any]) -> list[SettingsVari
 
 
 def _settings(config: Path | None) -> MonitorSettings:
-    """Return the monitor settings of a file; its defaults without one."""
     if config is None:
         return MonitorSettings()
     # Loaded on demand: a backtest of a file without settings needs none of this.
@@ -190,7 +189,6 @@ def _write(backtests: list[Backtest], source: str, plot: Path | None, *, json: b
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Yield a callback that shows progress on a terminal, and does nothing elsewhere."""
     err = plain_console(stderr=True)
     with err.status("reading verdicts") if err.is_terminal else contextlib.nullcontext() as status:
 

@@ -343,7 +343,6 @@ def _encoder(wanted: bool | None) -> Embeddings | None:  # noqa: FBT001 - three 
 
 
 def _connect(settings: Settings, options: BenchOptions, *, embeddings: bool | None) -> Connect:
-    """Return a function that connects the judge and the rewriter of the settings."""
 
     def connect(database: Database, costs: Costs, stack: AsyncExitStack) -> Services:
         chosen, judge, watch = settings.judge, None, None

@@ -333,7 +333,6 @@ def _options(file: Path | None, options: Mapping[str, Any]) -> CalibrateOptions:
 
 
 def _bert(options: Mapping[str, Any]) -> BertModel | None:
-    """Return the model behind BERTScore; None if BERTScore is not wanted."""
     bert = BertModel(options["bert_model"], options["bert_layer"], options["bert_rescale"])
     asked = options["bert_score"] or "bert_score" in (options["metrics"] or "")
     return bert if asked or bert != BertModel() else None
@@ -353,7 +352,6 @@ def _modes(text: str | None) -> frozenset[FailureMode] | None:
 
 
 def _goldens(file: Path | None, options: Mapping[str, Any]) -> tuple[tuple[Golden, ...], str]:
-    """Return the goldens of the file, else of the store, and their origin."""
     if file is not None:
         return load_goldens(file), file.name
     route = options["route"]

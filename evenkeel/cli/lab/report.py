@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from evenkeel.lab.report import Report
 
+# A route is named by its operator: no part of a path may come from it.
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
 
 
@@ -112,7 +113,6 @@ def _write(finished: Report, out: Path) -> Path:
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Yield a callback that shows a bar on a terminal while the log is read, and does nothing elsewhere."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     err = plain_console(stderr=True)

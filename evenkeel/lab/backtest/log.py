@@ -49,8 +49,10 @@ CONTROLS: Final = frozenset((BASELINE, "control", "identical", "resend"))
 """Names under which a file may call the identical resend."""
 # Exchanges whose control is remembered.
 _REMEMBERED: Final = 4096
+# msgspec puts the place behind the problem; people read the member first.
 _AT: Final = re.compile(r"^(?P<what>.*?) - at `\$\.?(?P<member>[^`]*)`$")
 _UNKNOWN: Final = re.compile(r"^Object contains unknown field `(?P<member>.*)`$")
+# Entries of a store that are in memory at a time.
 _BATCH: Final = 2_000
 _GZIP: Final = b"\x1f\x8b"
 

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from evenkeel.release.kit.document import Value
     from evenkeel.stores.monitor_state import AlertEvent
 
+# A terminal shows the first ones; all are in the JSON.
 _SHOWN_ALERTS: Final = 40
 _SHOWN_CELLS: Final = 60
+# Plots of hundreds of cells would make a page of megabytes.
 _DRAWN_CELLS: Final = 24
 _TICKS: Final = 4
 
@@ -66,7 +68,6 @@ def as_json(backtests: Sequence[Backtest], source: str) -> dict[str, Any]:
 
 
 def _intervals(backtest: Backtest) -> list[dict[str, Any]]:
-    """Return the figures of every cell at each snapshot."""
     rows = []
     for snapshot in backtest.snapshots:
         for report in snapshot.cells:
@@ -110,7 +111,6 @@ def _change(change: RouteChange) -> dict[str, Any]:
 
 
 def _figures(report: CellReport) -> dict[str, Any]:
-    """Trials and every estimate of a cell, by its name."""
     estimates = {}
     for name, value in report.flat().items():
         if isinstance(value, Estimate):
@@ -139,7 +139,6 @@ def _cell(report: CellReport) -> dict[str, Any]:
 
 
 def _state(report: CellReport) -> str:
-    """Return the state of a cell in a word or two."""
     drift = report.detection.drift.state if report.detection.drift else "no baseline"
     moved = drift if drift in {"risen", "fallen"} else ""
     words = ("alert" if report.detection.alert else "", moved, "blind" if report.is_blind else "")
@@ -237,7 +236,6 @@ def _variants(backtests: Sequence[Backtest]) -> Table:
 
 
 def _labels(variants: Sequence[SettingsVariant]) -> list[str]:
-    """Name what tells each variant from the others."""
 
     def named(variant: SettingsVariant) -> dict[str, str]:
         settings: MonitorSettings = variant.settings
@@ -320,7 +318,6 @@ def _cells(backtest: Backtest) -> Iterator[Table | Paragraph]:
 
 
 def _notable(backtest: Backtest) -> list[CellReport]:
-    """Cells with alerts first, then those with the most trials."""
     alerting = _alerting(backtest)
     return sorted(
         backtest.cells, key=lambda one: (one.key.parts not in alerting, -one.counts.trials, one.key.parts)

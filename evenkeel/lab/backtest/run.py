@@ -60,7 +60,6 @@ class SettingsVariant:
 
 
 def _place(exchange: str) -> float:
-    """A number in [0, 1) that follows from an exchange."""
     digest = hashlib.blake2b(exchange.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big") / 2**64
 

@@ -22,6 +22,7 @@ MOST_VARIANTS: Final = 48
 """Each one is a monitor of its own, with the state of every cell."""
 # Snapshots that a plot is drawn of, at most about.
 _PLOTTED: Final = 96
+# Trials between two updates of the progress.
 _SHOWN_AFTER: Final = 500
 
 

@@ -33,6 +33,7 @@ _ANSWER_TOKENS: Final = {
     Task.QUESTION_ANSWERING: 130,
     Task.SLOT_FILLING: 90,
 }
+# English under the usual tokenizers.
 _CHARS_PER_TOKEN: Final = 4
 # Usual length of a judge's reply.
 _RULING_TOKENS: Final = 60

@@ -22,6 +22,7 @@ SlotType = Literal["string", "number", "choice"]
 
 DOCUMENTS = 4
 """Documents behind each question."""
+# With one slot an answer is all right or all wrong.
 _LEAST_SLOTS = 2
 
 

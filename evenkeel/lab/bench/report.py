@@ -157,12 +157,10 @@ def _heat(tables: BenchTables, of: Group, *, legend: bool) -> Table:
 
 
 def _columns(first: str, names: Iterable[str]) -> tuple[Column, ...]:
-    """Return a column of words, and columns of points of 100."""
     return (Column(first), *(Column(name, FigureForm.POINTS, _DIGITS) for name in names))
 
 
 def _plain(name: str) -> str:
-    """A kind without its category, a name without underscores."""
     return name.rpartition(".")[2].replace("_", " ")
 
 
@@ -316,7 +314,6 @@ def _difficulty(tables: BenchTables) -> ReportSection:
 
 
 def _basis(outcome: BenchOutcome) -> Iterator[str]:
-    """Yield what could not be measured, and what it took."""
     yield from _failures(outcome)
     yield from outcome.notes
     costs = outcome.costs

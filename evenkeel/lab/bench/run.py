@@ -123,7 +123,6 @@ async def _course(
 
 
 def _question(options: BenchOptions, ahead: ExpectedCosts, remembered: int) -> str:
-    """Write the question that is asked before anything is spent."""
     question = f"by rule of thumb {ahead}"
     if remembered:
         question += f"; {number(remembered)} answers are in the journal"

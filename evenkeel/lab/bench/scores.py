@@ -179,7 +179,6 @@ def _robustness(counts: Counts) -> float | None:
 
 
 def _runs(groups: Sequence[Sequence[BenchTrial]]) -> list[list[Counts]]:
-    """Count each group in each run."""
     by_run: dict[int, list[list[BenchTrial]]] = {}
     for number, group in enumerate(groups):
         for trial in group:
@@ -301,7 +300,6 @@ def make_tables(
 
 
 def _rank(row: ModelRow) -> tuple[float, str]:
-    """The most robust first; without a score last."""
     figure = row.overall.robustness
     return (-figure.value if figure else 1.0, row.model)
 
@@ -352,12 +350,10 @@ def _asking(trials: Iterable[BenchTrial], form: str) -> list[BenchTrial]:
 
 
 def _over_categories(trials: Iterable[BenchTrial]) -> GroupScores:
-    """The scores of trials of several categories, each weighing the same."""
     return scores(_grouped(trials, lambda one: one.category).values())
 
 
 def _likeness(groups: Iterable[Sequence[BenchTrial]]) -> dict[str, float]:
-    """Return the mean over groups of the mean score of each reference metric."""
     likeness_by_name: dict[str, list[float]] = {}
     for group in groups:
         by_metric: dict[str, list[float]] = {}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _WORD: Final = re.compile(r"[^\W_][\w.:/-]*[^\W_]|[^\W_]")
 # A word of more issues than this says nothing.
 _MOST_OWNERS: Final = 3
+# One shared name may be chance.
 _LEAST_WORDS: Final = 3
 # Times as many words as the runner-up that an issue needs.
 _LEAD: Final = 2

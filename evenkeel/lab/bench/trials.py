@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 NAME: Final = "entity_match"
 VERSION: Final = 1
 _SHIFTED: Final = SAME_CONTENT - 1
+# Ways in which models say that the message does not fill a slot.
 _EMPTY: Final = frozenset(("", "null", "none", "unknown", "n/a", "-"))
 
 
@@ -318,7 +319,6 @@ def answer_text(answer: Answer) -> str:
 def _at(
     model: ModelUnderTest, case: TaskPrompt, variant: TaskVariant, run: int
 ) -> tuple[str, str, str, str, int]:
-    """Model, issue, task, kind and run of a trial."""
     return model.name, case.item, case.task.value, variant.kind, run
 
 

@@ -61,6 +61,7 @@ Wording watches rewording alone: it moves under everything.
 """
 
 
+# A slope takes two points.
 _FEWEST_SEVERITIES = 2
 _NOT_MEASURED: Final = Failure("calibration_role", 1, "not_measured", "No metric of the bundle was measured.")
 

@@ -87,6 +87,7 @@ def chooser(seed: int, *words: str) -> random.Random:
     return random.Random(sha256(seed_text.encode("utf-8", "surrogatepass")).digest())
 
 
+# A bootstrap of one golden has no spread.
 FEWEST = 2
 # Tool calls that make a workflow; with one, nothing in it could be missing.
 _LEAST_CALLS = 2

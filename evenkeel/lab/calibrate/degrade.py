@@ -91,6 +91,7 @@ def steps_touched(size: int, severity: float) -> int:
     return max(1, ceil(size * Fraction(Decimal(str(severity)))))
 
 
+# Random orders that are tried before the one that is out of order if any is.
 _TRIES = 50
 # A tool has one name: two cannot be merged into one, nor called in other words.
 _OF_TEXTS: Final = frozenset((FailureMode.COMPRESSED, FailureMode.REWORDED))
@@ -109,12 +110,10 @@ def _degradation(name: str, mode: FailureMode, change: Change, *, left: int = 0)
 
 
 def _missing(original: Workflow, touched: int, rng: random.Random) -> Workflow:
-    """Leaves steps out."""
     return without(original, set(rng.sample(range(len(original.steps)), touched)))
 
 
 def _missing_last(original: Workflow, touched: int, _: random.Random) -> Workflow:
-    """Leaves the last steps out."""
     size = len(original.steps)
     return without(original, set(range(size - touched, size)))
 

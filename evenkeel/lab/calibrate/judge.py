@@ -96,7 +96,6 @@ def judge_candidates(
 
 
 def _expense(judge: Judge, pair: Pair) -> Spend:
-    """Return the highest possible cost of all calls about a pair."""
     labels = ("TASK", "REFERENCE WORKFLOW", "CANDIDATE WORKFLOW")
     characters = len(pair.context)
     for side in (pair.reference, pair.candidate):
@@ -105,7 +104,6 @@ def _expense(judge: Judge, pair: Pair) -> Spend:
 
 
 def _sample(goldens: Sequence[str], most: int | None, seed: int) -> frozenset[str]:
-    """Draw a sample of the goldens."""
     if most is None or most >= len(goldens):
         return frozenset(goldens)
     return frozenset(random.Random(f"{seed}\0judged").sample(goldens, most))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 CONFIDENCE: Final = 0.95
 """Confidence of all intervals."""
+# Coarser than what platforms differ by, so that equal input gives equal files.
 _DIGITS = 6
 
 

@@ -143,7 +143,6 @@ def _wants_encoder(options: ScoringOptions) -> bool:
 
 
 def _check(named: Sequence[str], chosen: Sequence[MetricColumn]) -> None:
-    """Refuse a named metric that cannot be measured."""
     there = {column.name for column in chosen} | {WorkflowJudge.name}
     for name in named:
         if name not in there:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evenkeel.lab.calibrate.score_table import ScoreTable
 
 
+# A slope takes two points.
 _FEWEST = 2
 
 

@@ -31,7 +31,9 @@ VERSION = 2
 
 # Goldens. With fewer, misses and the gap to moderate damage are unknown.
 _FEWEST = 20
+# A threshold lies this much below a score, so that rounding cannot flag the score itself.
 _GRAIN: Final = 1e-6
+# 0.29 · 100 is a little less than 29 in binary floats; the floor of it must be 29.
 _SLACK: Final = 1e-9
 
 PUBLISHED: Final = Placement(false_alerts=0.25, level=0.3)

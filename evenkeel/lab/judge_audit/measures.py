@@ -255,7 +255,6 @@ class _Metric:
         self._level: Level = "ordinal" if all(map(_is_whole, self._said())) else "interval"
 
     def _said(self) -> Iterator[float]:
-        """Every rating, by people and the judge."""
         for item in self._items:
             yield from item.given
         for slot, judged in self._judgements.items():

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+# "1-5", "-2 to 2", "[0, 1]": the first minus may be a sign, the second one a dash.
 _WRITTEN = re.compile(r"\A\s*\[?\s*(-?\d{1,4})\s*(?:\.\.|,|;|to|[-\u2013])\s*(-?\d{1,4})\s*\]?\s*\Z")
 # 0–100; structured output lists every rating that is allowed.
 _MOST_STEPS = 101

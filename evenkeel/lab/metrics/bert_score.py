@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _PIECE_WORDS = 150
 # Most words of a text. Every token is compared with every other: two such texts take 100 MB.
 _MOST_WORDS = 3000
+# All of them: no layer was tuned for this model.
 _MINILM_LAYERS = 6
 # The authors' layer for English, and the F1 of unrelated sentences there, from the bert-score package.
 _RECOMMENDED = {"roberta-large": (17, 0.83122575), "bert-base-uncased": (9, 0.35219112)}
@@ -267,7 +268,6 @@ class _TorchMatcher:
 
 
 def _existing_layer(model: str, layer: int | None, layers: int) -> int:
-    """Return the layer asked for, or the last."""
     if layer is not None and not 0 < layer <= layers:
         raise EmbeddingsUnavailableError(f"model {model!r} has {layers} layers, not {layer}")
     return layer or layers

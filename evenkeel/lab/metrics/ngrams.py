@@ -17,6 +17,7 @@ LONGEST_ORDER = 4
 
 # Characters of a text that are compared; patterns would cost seconds on longer hostile texts.
 _CHARACTERS = 50_000
+# Treebank tokens split at spaces, which Chinese and Japanese do not write.
 _NO_SPACES = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])")
 _SPACES = re.compile(r"(\s)\s+(\s)")
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (

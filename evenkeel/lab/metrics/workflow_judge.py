@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.workflow.workflow import Workflow
 
+# Top of the paper's scale, which becomes 1.
 _BEST = 5
+# As in the paper: the mean of three seeds.
 CALLS = 3
 
 WORKFLOW = prompts_of(__package__)["workflow_judge"]

@@ -30,6 +30,7 @@ VersionFrom = Literal["model", "condition"]
 _SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".csv")
 # Characters of a file that cannot be read in a message about it.
 _SHOWN: Final = 60
+# The csv module stops at 128 kB, which long prompts exceed.
 _LONGEST_CELL: Final = 1 << 30
 
 
@@ -225,7 +226,6 @@ def _is_stability_row(source: Source, number: int, row: dict[str, Any]) -> bool:
 
 
 def _question(row: Mapping[str, Any], *, by_condition: bool) -> tuple[str, ...]:
-    """Key of the rows of one prompt."""
     return (str(row.get("task")), row["qid"], *(() if by_condition else (row["condition"],)))
 
 
@@ -373,7 +373,6 @@ def _recognise(text: str) -> str | None:
 
 
 def _fields(text: str) -> frozenset[str]:
-    """The fields of the first row that can be read."""
     begin = text.lstrip()
     if begin.startswith("["):
         try:

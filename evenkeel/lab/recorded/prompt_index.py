@@ -44,6 +44,7 @@ _LEAST_LIKENESS: Final = 0.6
 _ALIKE: Final = 0.5
 # Likeness, of 100, from which on a sentence is one of the known prompt, not an added one.
 _COPIED: Final = 85.0
+# Beginnings and ends of shorter words are shared by too many others.
 _LONG_WORD: Final = 5
 _END: Final = 3
 
@@ -55,6 +56,7 @@ _TOKEN: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[-+*/=<>^]")
 _IS_UNSPACED: Final = re.compile(rf"[{_UNSPACED}]")
 _SPACE: Final = re.compile(r"\s+")
 _NUMBER: Final = re.compile(r"\d+")
+# Numbers of a list change when its parts are moved; they are no content.
 _LIST_MARK: Final = re.compile(r"^\s*\(?\d{1,2}[.)]\s", re.MULTILINE)
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - stops of other scripts
 

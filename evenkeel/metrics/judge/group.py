@@ -70,6 +70,7 @@ _TO_THE_JUDGE: Final = re.compile(
 )
 # Most characters of the answers in one call: judges overlook details in long ones.
 _LONGEST_CHARS: Final = 40_000
+# Numbers that the judge gave its candidates mean nothing once each explanation stands alone.
 _NUMBERED: Final = re.compile(r"\b((?:candidate|reference)(?: answer)?) #?\d+\b", re.IGNORECASE)
 
 

@@ -28,6 +28,7 @@ _ENTAILED: Final = 0.5
 _ANOTHER_MESSAGE: Final = 0.5
 # Sentences of a side that are compared at most: each is compared with each of the other side.
 _MOST_SENTENCES: Final = 60
+# CJK full stops end a sentence without a space behind them.
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[\u3002\uff01\uff1f])")
 _BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 # Code, data, tables and markup.
@@ -167,7 +168,6 @@ class LocalJudge:
 
 
 def _without_support(claimed: list[str], supports: list[int | None]) -> list[str]:
-    """Return the sentences that follow from nothing."""
     return [sentence for sentence, support in zip(claimed, supports, strict=True) if support is None]
 
 

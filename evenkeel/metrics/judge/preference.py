@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # Step of the scale between "the first is better" and "the second is better".
 _AS_GOOD: Final = 2
+# Each order is shown for half of the pairs, so a liking for the first place cancels out.
 _HALF: Final = 0.5
 
 

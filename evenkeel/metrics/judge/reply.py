@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Failure
 
 
+# Only tells a refusal from prose in the count of failures: neither is ever a rating.
 _REFUSAL = re.compile(
     r"\A\W*(?:sorry\b|i'?m sorry|i can(?:no|')t|i(?:'m| am) (?:unable|not able)"
     r"|i (?:won't|will not|must decline)"
@@ -45,6 +46,7 @@ _HEAD = re.compile(
 )
 # Judges quote paths and formulas and forget to escape them.
 _LONE_BACKSLASH = re.compile(r"""\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)""")
+# Only ASCII digits, of bounded length: int() reads other scripts, and takes long for millions of digits.
 _NUMBER = re.compile(r"\s*-?[0-9]{1,9}\s*")
 # Most characters of a reply with one rating and explanation.
 _READ_CHARS = 20_000

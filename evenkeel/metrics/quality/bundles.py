@@ -32,6 +32,7 @@ RESERVED: Final = frozenset(
 """Names of qualities that an application's own may not have."""
 # The name becomes a label of series.
 _LONGEST_NAME: Final = 40
+# Versions of described qualities begin here, out of reach of the built-in ones.
 _FIRST_VERSION: Final = 1_000_000
 
 

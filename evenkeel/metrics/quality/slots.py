@@ -56,7 +56,6 @@ def _as_written(name: str) -> str:
 
 
 def _filled(text: str, wanted: Format | None, spelled: Callable[[str], str]) -> dict[str, list[str]]:
-    """Return the values of each slot in order; nothing if no slots can be read."""
     slots = read_slots(text, wanted)
     values: dict[str, list[str]] = {}
     if slots is None or isinstance(slots, UnreadableError):

@@ -162,6 +162,7 @@ def _other_words(pair: Pair) -> bool:
     return matched < min(len(reference.steps), len(candidate.steps))
 
 
+# Bullets are left out: most lists of things have them, and no order.
 _NUMBERED: Final = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]+\S", re.MULTILINE)
 _DIAGRAM: Final = re.compile(r"^(?:Node|Edge)s?:", re.MULTILINE)
 
@@ -180,7 +181,6 @@ def is_workflow(answer: Answer) -> bool:
 
 
 def _read(answer: Answer) -> Workflow | WorkflowError | None:
-    """Return an answer's workflow; None if it has none."""
     try:
         return read_answer(answer)
     except WorkflowError as error:

@@ -28,6 +28,7 @@ Item = TypeVar("Item")
 # Number of characters that are read of a text.
 _LONGEST: Final = 200_000
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
+# All numbers of a numbered list count as one mark, so an added item changes one count.
 _LINE_MARK: Final = re.compile(r"[ \t]*(#{1,6}|[-*+>\u2022|]|\d{1,3}[.)]|```|\\\[)?")
 
 

@@ -82,6 +82,7 @@ def _stem(word: str) -> str:
     return word[:-1] if word.endswith("e") and len(word) > _STEM_MIN_LENGTH else word
 
 
+# Shorter stems would make one of many words ("as", "is").
 _STEM_MIN_LENGTH = 3
 # Most letters of a word whose stem is cached. Longer strings are not real words and would fill memory.
 _LONGEST_KEPT = 40

@@ -23,6 +23,7 @@ TAGS = frozenset(_TAG_NAMES.split())
 """Names of HTML elements, by which HTML is told from XML."""
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
+# Not part of what a reader sees.
 _DROPPED = frozenset(("head", "title", "script", "style", "nav"))
 _FLOW_NAMES = """
 article aside blockquote body div fieldset footer form header html main p section table ul ol dl pre
@@ -34,7 +35,9 @@ _BOLD, _END_BOLD = "\ue000", "\ue001"
 _MARKS = str.maketrans("", "", _BOLD + _END_BOLD)
 _BOLD_KEY = re.compile(rf"{_BOLD}([^{_END_BOLD}]{{1,60}}){_END_BOLD}(.*)", re.DOTALL)
 _PLAIN_KEY = re.compile(r"([^\W\d_][\w/()' -]{0,40}):(?:\s+(.*)|$)", re.DOTALL)
+# A longer phrase before a colon is a sentence.
 _MOST_KEY_WORDS = 5
+# Heads of a first column that make a table of two columns a mapping.
 _KEY_HEADS = frozenset(("key", "field", "property", "attribute", "parameter", "item", "entry"))
 
 
@@ -280,6 +283,7 @@ def _field(line: str) -> _Block | None:
 #
 # Parsing takes about a second for 300,000, and longer where brackets pile up.
 _LONGEST = 60_000
+# Spaces behind a mark tell a list from "-5" and a heading from "#1".
 _CONSTRUCT = re.compile(
     r"^[ ]{0,3}(?:#{1,6}[ ]+\S|[-*+][ ]+\S|\d{1,3}[.)][ ]+\S|>[ ]?\S|\|.*\||(?:```|~~~)"
     r"|\*\*[^*\n]{1,60}\*\*:?|__[^_\n]{1,60}__:?)",

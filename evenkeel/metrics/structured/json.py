@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from evenkeel.metrics.structured.tree import DEEPEST, Tree, UnreadableError, gather, scalar
 
 _CLOSERS = {'"': '"', "'": "'", "“": "”", "\u2018": "’", "`": "`"}
+# Possessive: white space is never given back, so that long runs cost linear time.
 _SPACE = re.compile(r"\s*+")
 _STRING_STOP = {opener: re.compile(rf"\\|{closer}") for opener, closer in _CLOSERS.items()}
 _BLANK = re.compile(r"[ \t]*+")
@@ -22,6 +23,7 @@ _BEHIND_KEY = ":,}]\r\n"
 _BEHIND_VALUE = ",}]\r\n"
 # Characters that may follow the quote that ends a string.
 _BEHIND_ITEM = ",}]:\r\n"
+# A bracket in prose is seldom followed by a quote, a digit or another bracket.
 _START = re.compile(r"\{(?=\s*+[\"'“\w}])|\[(?=\s*+[\[{\"'“\d\]-])")
 # Most brackets tried as the start of a value, not counting those within one.
 _MOST_STARTS = 8

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Format
 
 
+# Backticks behind the language would be inline code, not a fence.
 _FENCE_LINE = re.compile(r"^[ ]{0,3}(`{3,}+|~{3,}+)[ \t]*+([\w+-]*+)[^\n`]*+$", re.MULTILINE)
 
 
@@ -94,14 +95,17 @@ _LANGUAGES: dict[str, Structured] = {
     "json": "json", "json5": "json", "jsonc": "json", "yaml": "yaml", "yml": "yaml", "xml": "xml",
     "html": "html", "markdown": "markdown", "md": "markdown",
 }  # fmt: skip
+# A doctype counts as the tag that it names.
 _FIRST_TAG = re.compile(r"<(?:!doctype[ ]+)?/?([A-Za-z_][\w:.-]*)", re.IGNORECASE)
 _YAML_LINE = re.compile(r"[ ]*(?:- +)*[\w\"'][\w .\"'-]{0,40}:(?:\s|$)|[ ]*- |[ ]+\S|#|---|$")
 _YAML_FIELD = re.compile(
     r"^[ ]*(?:- +)*(?!\d+[.)])[\w\"'][\w\"'-]*(?: [\w\"'-]+){0,3}:(?:\s|$)", re.MULTILINE
 )
+# Lenient JSON reads code as objects; what no key looks like gives it away.
 _KEY = re.compile(r"[\w$@-][\w .,$@/()'?-]{0,80}")
 # Characters behind a bracket within which a quote tells a list of texts from prose.
 _PEEK = 40
+# One "Word: …" line is a sentence more often than a record.
 _LEAST_FIELDS = 2
 _SINGLE_WORD_SHARE = 0.67
 # Least share of the answer at which a piece is the answer and the rest is talk around it.

@@ -18,6 +18,7 @@ LONGEST = 500_000
 TEXT_KEY = "text"
 """Key of text without a name beside named fields, as between the elements of XML."""
 
+# XML and HTML cannot tell 1 from 1.0, so neither can a comparison across formats.
 _WHOLE = re.compile(r"(-?\d+)\.0+")
 _LITERALS = {"true": "true", "false": "false", "null": ""}
 

@@ -37,6 +37,7 @@ _ENDED_BY: dict[str, frozenset[str]] = {
     "tfoot": _TABLE_PARTS,
     "option": frozenset(("option",)),
 } | {block: frozenset(("p",)) for block in _BLOCKS.split()}
+# Elements whose end tag the HTML standard lets authors leave out.
 _OPTIONAL_END = frozenset(("li", "dt", "dd", "p", "option", "html", "body", "head")) | _TABLE_PARTS
 
 _TAG = re.compile(
@@ -45,6 +46,7 @@ _TAG = re.compile(
 )
 _ATTRIBUTE = re.compile(r"([\w:.-]++)(?:\s*+=\s*+(\"[^\"]*+\"|'[^']*+'|[^\s\"'>]++))?")
 _RAW_END = re.compile(r"</(?:script|style)\s*+>", re.IGNORECASE)
+# Their content is no markup: a "<" in it opens nothing.
 _RAW = frozenset(("script", "style"))
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 _STARTS = frozenset(("start", "begin", "<start>", "__start__"))
 _ENDS = frozenset(("end", "stop", "finish", "<end>", "__end__"))
+# Bounded, as int() takes long for endless digits.
 _NUMBER = re.compile(r"\d{1,9}")
+# Characters of a wrong entry that a message repeats.
 _SHOWN = 60
 
 
@@ -143,6 +145,7 @@ def _means(node: Node, words: frozenset[str]) -> bool:
 _NODES_HEADER = re.compile(r"^[ \t>#*]*nodes?[ \t]*:?[*]*:?[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _EDGES = re.compile(r"^[ \t>#*]*edges?[ \t]*(?::[*]*|[*]*:|$)", re.IGNORECASE | re.MULTILINE)
 _STEP = re.compile(r"[ \t]*(\d{1,9})[ \t]*[:.)][ \t]*(.*)")
+# "Graph:" and the like end a step, as they belong to none.
 _TITLE = re.compile(r"[ \t#*]*\w{1,20}[ \t]*:[ \t*]*$")
 _PAIR = re.compile(r"[(\[]\s*([^\s,()\[\]]{1,40})\s*,\s*([^\s,()\[\]]{1,40})\s*[)\]]")
 # Text allowed before an edge and between two; the pattern matches the empty string too.

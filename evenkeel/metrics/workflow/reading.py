@@ -39,6 +39,7 @@ def read_calls(calls: Iterable[ToolCall]) -> Workflow:
 
 
 _WORDS = "step|schritt|étape|etape|paso|passo|stap|fase|phase|ステップ|手順|步骤|第"
+# Not followed by a digit: "1.5 litres" at the start of a line is no item.
 _NUMBERED = re.compile(
     rf"^([ \t]*)(?:[#>*_]{{1,6}}[ \t]*)?(?:(?:{_WORDS})[ \t]*\d{{1,4}}[ \t]*(?:[.:)\]\uff0e\uff1a、。–—-]|步)"
     r"?|[(\[]?\d{1,4}[.)\]\uff0e、:\uff1a](?!\d))(?:\*\*|__)?[ \t]*[:\uff1a]?[ \t]*(.*)$",
@@ -129,9 +130,11 @@ _EDGE_BEFORE: Final = ("from", "source", "before", "start", "src", "u", "head")
 _EDGE_AFTER: Final = ("to", "target", "after", "end", "dst", "v", "destination", "tail")
 _ARROW = re.compile(r"\s*(?:-+>|=+>|→|⟶)\s*")
 _PAIR = re.compile(r"\(?\s*([^,()]+?)\s*,\s*([^,()]+?)\s*\)?")
+# Steps that an edge joins.
 _ENDS = 2
 # Levels of wrappers that are opened, such as {"workflow": {"plan": …}}.
 _DEEPEST = 3
+# Characters of a wrong entry that a message repeats.
 _SHOWN = 60
 
 

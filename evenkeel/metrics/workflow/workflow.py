@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 10_000
 """Most steps of a workflow; longer ones are refused. Answers have tens of steps, attacks any number."""
+# Checked before anything walks them: a bomb of edges fits into a few kilobytes of JSON.
 MOST_EDGES = 200_000
+# A cycle of thousands of steps would make a message of pages.
 _SHOWN_STEPS = 6
 
 
