@@ -81,12 +81,6 @@ _RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--from", "since", metavar="TIME", help="Start: 2026-11-01, 2026-11-01T14:30 (UTC), or an age such as 7d."
 )
 @click.option("--to", "until", metavar="TIME", help="End, in the same form; a date includes that day.")
-@click.option(
-    "--intervals",
-    type=click.IntRange(1),
-    metavar="K",
-    help="With --json: include every cell's figures at every K-th trial.",
-)
 @json_option
 @file_option("--plot", "Write an HTML page with plots of the cells.")
 def backtest(
@@ -119,9 +113,7 @@ def backtest(
     check_writable([plot])
     variants = _variants(config, options)
     with _opened(file, config, data_dir) as (entries, source), _progress() as progress:
-        backtests = sweep(
-            entries, variants, every=options["intervals"], plotted=plot is not None, progress=progress
-        )
+        backtests = sweep(entries, variants, plotted=plot is not None, progress=progress)
     _write(backtests, source, plot, json=as_json)
 
 

@@ -62,18 +62,8 @@ def as_json(backtests: Sequence[Backtest], source: str) -> dict[str, Any]:
         "alerts": [_alert(event) for event in first.alerts],
         "cells": [_cell(report) for report in first.cells],
         "changes": [_change(change) for change in first.changes],
-        "intervals": _intervals(first),
         "variants": [_variant(each) for each in backtests],
     }
-
-
-def _intervals(backtest: Backtest) -> list[dict[str, Any]]:
-    rows = []
-    for snapshot in backtest.snapshots:
-        for report in snapshot.cells:
-            at = {"trial": snapshot.trial, "time": snapshot.at}
-            rows.append({**at, **_place(report.key), **_figures(report)})
-    return rows
 
 
 def _settings(variant: SettingsVariant) -> dict[str, Any]:

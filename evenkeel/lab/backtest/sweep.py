@@ -93,7 +93,6 @@ def sweep(
     entries: Iterable[Entry],
     variants: Sequence[SettingsVariant],
     *,
-    every: int | None = None,
     plotted: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Backtest]:
@@ -102,13 +101,11 @@ def sweep(
     Args:
         entries: In the order of the log; read once.
         variants: At least one.
-        every: Of the first variant, keep how its cells stood at every so many trials.
-        plotted: Of the first variant, keep enough to draw its cells, where `every` is not given.
+        plotted: Of the first variant, keep enough to draw its cells.
         progress: Told now and then how many trials were read and how many alerts the first variant raised.
     """
     first, *others = variants
-    some = every is None and plotted
-    leading = BacktestRun(first, every=1 if some else every, most=_PLOTTED if some else None)
+    leading = BacktestRun(first, every=1, most=_PLOTTED) if plotted else BacktestRun(first)
     runs = [leading, *(BacktestRun(variant) for variant in others)]
     raised = number = 0
     for number, entry in enumerate(entries, start=1):
