@@ -145,7 +145,7 @@ def _content_table(figures: tuple[CategoryFigures, ...]) -> Table:
         Column("moved", FigureForm.PERCENT),
         Column("resend moved", FigureForm.PERCENT),
         Column("robustness", FigureForm.POINTS),
-        Column("of resends", FigureForm.POINTS),
+        Column("robustness of resends", FigureForm.POINTS),
         Column("rounds", FigureForm.NUMBER),
     )
     rows: list[tuple[Value, ...]] = []
@@ -195,7 +195,7 @@ def _kinds(outcome: CheckOutcome, arm: str) -> Table:
         Column("single rewording"),
         Column("moved", FigureForm.NUMBER),
         Column("resends moved", FigureForm.NUMBER),
-        Column("of", FigureForm.NUMBER),
+        Column("trials", FigureForm.NUMBER),
     )
     return Table(columns, tuple((kind, moved[kind], resends[kind], rated[kind]) for kind in sorted(rated)))
 
@@ -364,6 +364,8 @@ def _basis(outcome: CheckOutcome) -> Iterator[str]:
         f"{count(costs.calls, 'call')} and {count(costs.remembered, 'remembered answer')}, "
         f"{number(costs.tokens)} tokens, {usd(costs.usd)}."
     )
+    # A terminal shows no text above its tables, so the limit would stand nowhere.
+    yield f"The limit is {_limit(outcome)} points above noise."
     failures = outcome.failures
     if failures:
         yield f"{count(failures.total(), 'trial')} without an outcome: {reasons(failures)}."

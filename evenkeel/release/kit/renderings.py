@@ -54,6 +54,9 @@ def show(document: Document, console: Console) -> None:
     for section in document.sections_for("terminal"):
         title = section.title
         for block in section.blocks:
+            # A table has the title above it; anything else needs a heading, or nobody knows what it lists.
+            if title and not isinstance(block, Table):
+                console.print(visible(title), style="bold", soft_wrap=True)
             _show_block(block, title, console)
             title = ""
 

@@ -106,6 +106,7 @@ def test_blocks_are_shown_where_they_belong():
     chart = dot_plot("dots", [Point("a", 0.5, 0.4, 0.6, "0.5")], low=0, high=1, ticks=(0, 1))
     found = document(Picture(chart, "Caption"), FoldedSection("Summary"))
     assert "All" not in printed(found)
+    assert "All\nSaid.\n" in printed(document(Paragraph("Said.")))
     assert "Caption" not in markdown(found)
     assert "## All" in markdown(found)
     assert "Caption" in Page(html(found).decode()).text
