@@ -36,9 +36,12 @@ _LONGEST = (
     "test_wheel",
     "test_roles",
     "test_incidents",
+    "test_challenger",
+    "test_queries",
     "test_planes",
     "test_silent",
     "test_reload",
+    "test_benchmarks",
 )
 """Parts of the names of the tests that take longest, which begin first."""
 

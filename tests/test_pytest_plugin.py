@@ -83,7 +83,7 @@ def test_a_check_fails_for_a_fragile_model_and_passes_for_a_steady_one(project):
         from evenkeel.simulate import make_case, summary_prompt
 
         PROMPT = summary_prompt(make_case(7))
-        ASKED = dict(perturbations=["general"], rounds=80, base_url=OPTIONS["base_url"])
+        ASKED = dict(perturbations=["general"], rounds=40, base_url=OPTIONS["base_url"])
 
         def test_steady(evenkeel_check):
             evenkeel_check(PROMPT, model="equal", judge="simulated-judge", **ASKED)

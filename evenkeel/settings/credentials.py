@@ -59,7 +59,8 @@ class UpstreamKeys:
             sent += " and the client's other credentials" if self.clients else ", no credential of the client"
         else:
             sent = "the client's credentials" if self.clients else "no credentials"
-        replayed = next((f"the key in {key.variable}" for key in self.replays if key.held), "no key")
+        held = [key.variable for key in self.replays if key.held]
+        replayed = f"the key in {held[0]}" if held else "no key"
         return f"route {self.route}: {self.upstream} gets {sent}; replays carry {replayed}"
 
 
@@ -75,8 +76,11 @@ def keys_by_route(routes: Sequence[Route], replays: ReplaySettings) -> dict[str,
 
 def shadow_origin(routes: Sequence[Route]) -> Upstream | None:
     """Return the upstream whose origin the common replay key is for; None if the routes have several."""
-    first, *others = [Upstream.parse(route.upstream) for route in routes]
-    return first if all(first.same_origin(other) for other in others) else None
+    first = Upstream.parse(routes[0].upstream)
+    for route in routes[1:]:
+        if not first.same_origin(Upstream.parse(route.upstream)):
+            return None
+    return first
 
 
 def _keys_of(
@@ -105,6 +109,7 @@ def _own(
     section: Route | Fallback, upstream: Upstream, common: str, origin: Upstream | None
 ) -> tuple[Key, ...]:
     """Return the replay keys meant for exactly this upstream, the preferred one first."""
+    # A fallback has no replay key of its own: its `api_key_env` serves for both.
     own = section.replay_key_env if isinstance(section, Route) else None
     shared = common if origin is not None and upstream.same_origin(origin) else None
     variables = filter(None, (own, shared, section.api_key_env))

@@ -91,8 +91,8 @@ def _line(name: str, place: str, value: Any, field: FieldInfo, meaning: str) -> 
 
 def _credential(place: str, value: Any) -> str:
     if place in _NAMES_OF_VARIABLES:
-        number_set = sum(bool(os.environ.get(variable)) for variable in value)
-        return f"{number_set} of {len(value)} set" if value else "not set"
+        held = [variable for variable in value if os.environ.get(variable)]
+        return f"{len(held)} of {len(value)} set" if value else "not set"
     is_set = bool(value) if place in _SECRET_PATHS else bool(value and os.environ.get(value))
     return "set" if is_set else "not set"
 
@@ -106,7 +106,10 @@ def _shown(place: str, value: Any) -> str:
         return ", ".join(_shown(place, item) for item in value)
     if isinstance(value, dict):
         hidden = place in _VALUES_HIDDEN
-        return ", ".join(f"{key}: {'set' if hidden else _shown(place, item)}" for key, item in value.items())
+        lines = []
+        for key, item in value.items():
+            lines.append(f"{key}: {'set' if hidden else _shown(place, item)}")
+        return ", ".join(lines)
     return without_credentials(str(value))
 
 

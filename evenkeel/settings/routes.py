@@ -228,6 +228,14 @@ def route_table(routes: Sequence[Route], *, injecting: bool = True) -> RouteTabl
 
 
 def _data_plane_route(route: Route, *, injecting: bool) -> routing.ProxyRoute:
+    fallback_keys: list[tuple[tuple[bytes, bytes], ...]] = []
+    fixed: list[tuple[bytes, bytes]] = []
+    # Only a process that forwards has the keys; worker and monitor read the same routes without them.
+    if injecting:
+        for fallback in route.fallbacks:
+            fallback_keys.append(_fields(route.name, fallback))
+        for name, value in network.fixed_headers():
+            fixed.append((name.encode(), value.encode()))
     return routing.ProxyRoute(
         name=route.name,
         upstream=Upstream.parse(route.upstream),
@@ -239,12 +247,8 @@ def _data_plane_route(route: Route, *, injecting: bool) -> routing.ProxyRoute:
         sampling_rate=route.sampling_rate,
         timeouts=route.timeouts.of_forwarding,
         inject=_fields(route.name, route) if injecting else (),
-        fallback_inject=tuple(_fields(route.name, fallback) for fallback in route.fallbacks)
-        if injecting
-        else (),
-        fixed=tuple((name.encode(), value.encode()) for name, value in network.fixed_headers())
-        if injecting
-        else (),
+        fallback_inject=tuple(fallback_keys),
+        fixed=tuple(fixed),
         share_credentials=route.share_credentials,
     )
 

@@ -195,6 +195,7 @@ def _stand_in(raw: dict[str, Any]) -> None:
 def _check_variables() -> None:
     """Refuse variables of an unknown section, such as `EVENKEEL_ALERT__WEBHOOK`, which pydantic ignores."""
     for variable in os.environ:
+        # Without two underscores it is a credential, such as EVENKEEL_JUDGE_API_KEY.
         section, divider, _ = variable.removeprefix("EVENKEEL_").lower().partition("__")
         if divider and variable.startswith("EVENKEEL_") and section not in Settings.model_fields:
             raise SettingsError(f"{variable}: {_unknown((section,))}")
@@ -229,8 +230,11 @@ def _check_key_stays(section: str, own: Mapping[str, Any], values: Mapping[str, 
     Raises: SettingsError.
     """
     setting = "upstream" if section == "upstream" else "base_url"
-    named = (own.get(name) for name in _KEY_VARIABLES if name not in values)
-    held = next((name for name in named if name and os.environ.get(str(name))), None)
+    held = None
+    for name in _KEY_VARIABLES:
+        variable = None if name in values else own.get(name)
+        if held is None and variable and os.environ.get(str(variable)):
+            held = variable
     if held is None or setting not in values or own.get(setting) is None:
         return
     try:
@@ -239,6 +243,7 @@ def _check_key_stays(section: str, own: Mapping[str, Any], values: Mapping[str, 
         return  # Validation reports the invalid URL.
     if same:
         return
+    # On the command line a key can be named for judge and rewriter; that of a route stands in its file.
     if section == "upstream":
         option, remedy = "--upstream", "set the upstream there, with its own key"
     else:
@@ -261,7 +266,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         if "'\\t'" in problem:
             problem = "a line begins with a tab; indent with spaces"
         raise SettingsError(f"{path}:{line} is not YAML: {problem}") from error
-    if raw is None:
+    if raw is None:  # an empty file, or one of comments alone
         return {}
     if not isinstance(raw, dict):
         raise SettingsError(f"{path}: must be a mapping such as `routes: [...]`, not a {type(raw).__name__}")
@@ -278,12 +283,16 @@ def _describe(error: ValidationError) -> str:
     """
     faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
     fault = faults[0]
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
+    path = ""
+    for part in fault["loc"]:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+    path = path.removeprefix(".")
     if fault["type"] == "extra_forbidden":
         text = f"{path}: {_unknown(fault['loc'])}"
     else:
         message = _in_words(fault)
-        text = f"{path}: {message}{_given(fault)}" if path else message
+        # What a section as a whole checks, such as two settings that exclude each other, may have no path.
+        text = f"{path}: {message}{_wrong_value(fault)}" if path else message
     return text + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
 
 
@@ -333,33 +342,35 @@ def _in_words(fault: ErrorDetails) -> str:
     words = _WORDS.get(fault["type"])
     if words is None:
         return fault["msg"].removeprefix("Value error, ")
+    # Who writes 10 or 10% where at most 1 may stand means a share.
     is_share = 1 in {context.get("le"), context.get("lt")}
     is_share = is_share or (str(value).endswith("%") and "float" in fault["type"])
     return words.format(**context) + (_SHARE if is_share else "")
 
 
-def _given(fault: ErrorDetails) -> str:
+def _wrong_value(fault: ErrorDetails) -> str:
     """Return the wrong value in parentheses; "" if it is long or nested, or may hold a credential."""
     value = fault["input"]
-    hidden = isinstance(value, str) and ("://" in value or len(value) > _LONGEST_SHOWN)
-    hidden = hidden or not isinstance(value, str | int | float | None)
-    hidden = hidden or bool({"headers", "people", "tokens"} & set(fault["loc"]))
-    return (
-        ""
-        if hidden or fault["type"] in {"missing", "value_error"}
-        else f" (it is {'empty' if value is None else repr(value)})"
-    )
+    # The messages of our own checks repeat what may be repeated.
+    if fault["type"] in {"missing", "value_error"} or not isinstance(value, str | int | float | None):
+        return ""
+    # An address may hold a password, and what is long or stands in these sections a token.
+    if isinstance(value, str) and ("://" in value or len(value) > _LONGEST_SHOWN):
+        return ""
+    if {"headers", "people", "tokens"} & set(fault["loc"]):
+        return ""
+    return f" (it is {'empty' if value is None else repr(value)})"
 
 
 def _unknown(location: tuple[int | str, ...]) -> str:
     """Return the message about an unknown setting: its removal, or the setting with the most similar name."""
     names = [part for part in location if isinstance(part, str)]
     if names[:2] == ["budget", "prices"]:
-        del names[2]  # the model
+        del names[2:3]  # the model, which users name
     remedy = GONE.get(".".join(names))
     if remedy is not None:
         return f"is gone: {remedy}"
-    *section, unknown = ("[]" if isinstance(part, int) else part for part in location)
+    *section, unknown = ["[]" if isinstance(part, int) else part for part in location]
     paths = dict.fromkeys(_places(Settings))
     # The shorter path is for mappings such as `budget.prices`, where the last part is a key of the user's.
     for own in (tuple(section), tuple(section[:-1])):
@@ -371,11 +382,14 @@ def _unknown(location: tuple[int | str, ...]) -> str:
             if meant := difflib.get_close_matches(unknown, siblings, n=1):
                 return f"unknown setting; did you mean {meant[0]!r}?"
             break
-    near = difflib.get_close_matches(unknown, [path[-1] for path in paths], n=1)
+    # In no section of that name: it may be meant for another one.
+    by_name: dict[str, tuple[str, ...]] = {}
+    for path in paths:
+        by_name.setdefault(path[-1], path)
+    near = difflib.get_close_matches(unknown, by_name, n=1)
     if not near:
         return "unknown setting; docs/reference/settings.md lists all there are"
-    elsewhere = next(path for path in paths if path[-1] == near[0])
-    return f"unknown setting; did you mean {'.'.join(elsewhere).replace('.[]', '[]')!r}?"
+    return f"unknown setting; did you mean {'.'.join(by_name[near[0]]).replace('.[]', '[]')!r}?"
 
 
 def _places(section: type[BaseModel]) -> Iterator[tuple[str, ...]]:

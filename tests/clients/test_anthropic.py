@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import anthropic
 import pytest
 from pydantic import BaseModel
 
@@ -133,11 +132,16 @@ def upstream(upstream):
 
 
 def client(port):
+    # Loaded when it is needed: that takes a second of every worker otherwise.
+    import anthropic  # noqa: PLC0415
+
     return anthropic.Anthropic(base_url=f"http://127.0.0.1:{port}", api_key="k", max_retries=0, timeout=240)
 
 
 def observed(port, call):
     """What an application sees of a call, as data that can be compared."""
+    import anthropic  # noqa: PLC0415 - see above
+
     with client(port) as sdk:
         try:
             result = call(sdk)

@@ -11,7 +11,7 @@ from evenkeel.shadow.perturbations import attempt, by_name
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner
 
-CHARACTERS = 120_000
+CHARACTERS = 60_000
 KINDS = by_name(["general.punctuation", "general.tone", "format.free", "format.xml", "positional.mixed"])
 
 

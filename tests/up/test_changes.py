@@ -131,7 +131,7 @@ def test_a_judge_that_drifts_is_named(start, tmp_path):
         )
         with start(
             *("--config", path, "--judge", JUDGE_MODEL, "--judge-url", f"{url}/v1"),
-            environment={"EVENKEEL_JUDGE_API_KEY": "any", "EVENKEEL_JUDGE__RECHECK_SHARE": "1"},
+            environment={"EVENKEEL_JUDGE_API_KEY": "any"},
         ) as running:
             ask(running, range(140))
             running.settle()
