@@ -242,6 +242,7 @@ def test_the_roles_run_as_they_are_started_in_containers(stack_redis, tmp_path):
     settings["storage"]["redis"]["url"] = f"redis://127.0.0.1:{port}/0"
     settings["listen"] = {"host": "127.0.0.1", "port": free_port()}
     settings["data_dir"] = str(tmp_path)
+    settings["judge"] = None  # without a key for it a worker is not ready
     file = tmp_path / "evenkeel.yaml"
     file.write_text(yaml.safe_dump(settings), encoding="utf-8")
     started = []
