@@ -46,6 +46,7 @@ def test_a_full_redis_that_forgot_its_scripts_lets_workers_make_room(server):
     store = a_store(server)
     queue = RedisExchangeQueue(store, lambda: 1000.0)
     assert queue.put([exchange(number) for number in range(3)]) == 3
+    queue.release(ids(queue.reserve(1, 60)))  # notes how long leases are
     store.client.script_flush()
     store.client.config_set("maxmemory", 1)
     first, second = ids(queue.reserve(2, 60))
