@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from evenkeel.core.languages import base_tag, english_name, identifiable, language_of
 from evenkeel.core.protected_spans import protected_spans
@@ -125,80 +125,49 @@ _LAYOUT: Final = frozenset({"marker"})
 
 def passages_to_keep(task: RewriteTask) -> tuple[str, ...]:
     """Return the passages that must survive, in the order of the text, each as often as it occurs."""
-    return tuple(passage.text for passage in _passages(task))
+    return tuple(_passages(task))
 
 
-class _Passage(NamedTuple):
-    text: str
-    start: int
-    """Index in the text at which the passage begins."""
-
-
-def _passages(task: RewriteTask) -> Iterator[_Passage]:
+def _passages(task: RewriteTask) -> Iterator[str]:
     for span in protected_spans(task.text):
-        written = task.text[span.start : span.end]
-        passage = written.strip()
-        start = span.start + len(written) - len(written.lstrip())
+        passage = task.text[span.start : span.end].strip()
         if span.rule in _LAYOUT or not passage or _LOOSE.fullmatch(passage):
             continue
         if task.kind != "translation":
-            yield _Passage(passage, start)
+            yield passage
         elif span.rule in ("date", "number"):
             # Months, units and separators may be the other language's own.
-            for match in _NUMERAL.finditer(passage.translate(_DIGITS)):
-                yield _Passage(match[0], start + match.start())
+            yield from _numerals(passage)
         elif span.rule == "quotation":
-            inner = passage[1:-1]
-            if inner.strip():
-                yield _Passage(inner.strip(), start + 1 + len(inner) - len(inner.lstrip()))
+            # So may its quotation marks.
+            if passage[1:-1].strip():
+                yield passage[1:-1].strip()
         elif span.rule != "ideograph":
-            yield _Passage(passage, start)
+            yield passage
 
 
-# Most passages that are searched for anywhere in the text. Beyond that, missing ones count as lost.
-_MOST_SEARCHES: Final = 200
+def _numerals(text: str) -> list[str]:
+    return _NUMERAL.findall(text.translate(_DIGITS))
 
 
 def lost_passages(task: RewriteTask, text: str) -> list[str]:
     """Return the passages that a rewriting lacks or has less often than the original."""
+    passages = passages_to_keep(task)
+    numerals = Counter(_numerals(text))
     if task.kind == "translation":
         text = text.translate(_DIGITS)
-    missing = Counter(passages_to_keep(task))
-    pieces: list[str] = []
-    at = 0
-    for passage, start in _passages(replace(task, text=text)):
-        # What is protected in both takes its place first, so that the 5 in "5 kg" stands for no other 5.
-        if missing[passage]:
-            missing[passage] -= 1
-            pieces += (text[at:start], "\0")
-            at = start + len(passage)
-    text = "".join((*pieces, text[at:]))
     lost: list[str] = []
-    for number, passage in enumerate(sorted(missing.elements(), key=len, reverse=True)):
-        match = _as_a_whole(passage).search(text) if number < _MOST_SEARCHES else None
-        if match:
-            text = f"{text[: match.start()]}\0{text[match.end() :]}"
-        else:
-            lost.append(passage)
-    return lost
+    for passage, number in Counter(passages).items():
+        if not _NUMERAL.fullmatch(passage):
+            lost += [passage] * (number - text.count(passage))
+    # Numerals are counted by themselves: "13" holds no "3", and the 5 in "5 kg" stands for no other 5.
+    missing = Counter(_numerals("\n".join(passages))) - numerals - Counter(_numerals("\n".join(lost)))
+    return [*lost, *missing.elements()]
 
 
 def invented_numbers(original: str, text: str) -> list[str]:
     """Return the numerals of a rewriting that the original lacks or has less often."""
-    numerals = Counter(_NUMERAL.findall(original.translate(_DIGITS)))
-    invented = Counter(_NUMERAL.findall(text.translate(_DIGITS))) - numerals
-    return list(invented.elements())
-
-
-def _as_a_whole(passage: str) -> re.Pattern[str]:
-    """Return a pattern for a passage at natural borders: "13" and "3.5" are no "3", but "3rd" is one."""
-    if not any(map(str.isalpha, passage)):
-        goes_on_before, goes_on_behind = r"(?<!\d)(?<!\d[.,])", r"(?![.,]?\d)"
-    else:
-        goes_on_before, goes_on_behind = r"(?<![0-9A-Za-z])", r"(?![0-9A-Za-z])"
-    opens = goes_on_before if passage[0].isalnum() and passage[0].isascii() else ""
-    closes = goes_on_behind if passage[-1].isalnum() and passage[-1].isascii() else ""
-    return re.compile(f"{opens}{re.escape(passage)}{closes}")
+    return list((Counter(_numerals(text)) - Counter(_numerals(original))).elements())
 
 
 _MARKS: Final = {
