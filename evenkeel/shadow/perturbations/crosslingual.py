@@ -100,7 +100,6 @@ class CrossLingual:
         return _into(_ENGLISH, view, instructions, translated)
 
     def _changes_nothing(self, view: PromptView, inputs: Sequence[Segment]) -> bool:
-        """Return whether prompt, input and answer are all in the same language already."""
         base = base_tag(self._target)
         instructions = "\n\n".join(segment.text for segment in instructions_of(view))
         return (

@@ -88,19 +88,16 @@ def _new(rule: Callable[[str], object], original: str, text: str) -> bool:
 
 
 def _closes(text: str) -> bool:
-    """Return whether the last line is a remark about the text above it."""
     _, parted, line = text.rstrip().rpartition("\n")
     return bool(parted) and _CLOSER.match(line.lstrip()) is not None
 
 
 def _fenced(text: str) -> bool:
-    """Return whether the first and the last line are fences of one kind."""
     bare = text.strip()
     return bare.startswith(_FENCES) and bare.endswith(f"\n{bare[:3]}")
 
 
 def _quoted(text: str) -> bool:
-    """Return whether the text is enclosed in quotation marks."""
     bare = text.strip()
     return len(bare) > 1 and bare[0] + bare[-1] in _QUOTES
 

@@ -228,7 +228,6 @@ def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
 def _choose(
     matches: list[re.Match[str]], severity: float, rng: random.Random, rewrite: Rewriter
 ) -> dict[int, str]:
-    """New texts by place, in the order of the places."""
     if not matches or severity == 0:
         return {}
     # Rounding up or down at random keeps the expected share exact on short texts.

@@ -100,7 +100,6 @@ def pieces(text: str, longest: int = _PIECE_CHARS) -> list[str]:
 
 
 def _bare(piece: str) -> tuple[str, str, str]:
-    """Return the white space before a piece, the piece itself, and the white space after it."""
     body = piece.strip()
     if not body:
         return ("", "", piece)

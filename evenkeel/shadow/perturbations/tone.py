@@ -216,7 +216,6 @@ def _rewritten(match: re.Match[str], rng: random.Random, manner: Manner, *, spac
 
 
 def _places(text: str, language: str, tone: str) -> Iterator[re.Match[str]]:
-    """The beginning of a text, its phrases to swap, and its end."""
     opening = _OPENING.match(text)
     assert opening is not None  # the pattern matches anywhere
     yield opening
@@ -270,7 +269,6 @@ def _inside(language: str, tone: str) -> re.Pattern[str] | None:
 
 
 def _phrases(keys: Sequence[str], before: str, behind: str) -> list[str]:
-    """Return a list with one pattern for all phrases, or an empty list. The first letter is checked first."""
     if not keys:
         return []
     letters = {key[0] for key in keys} | {key[0].upper() for key in keys}

@@ -278,14 +278,12 @@ def _function(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def _schemas(tools: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the schema of every parameter, at any depth."""
     for tool in tools:
         function = _function(tool)
         yield from _inner(function.get("parameters", function.get("input_schema")))
 
 
 def _inner(schema: object) -> Iterator[dict[str, Any]]:
-    """Yield the schemas below one."""
     if not isinstance(schema, dict):
         return
     properties = schema.get("properties")

@@ -238,7 +238,6 @@ class _Scanner:
                 self._pairs |= {first: 0, second: 1}
 
     def blocks(self) -> tuple[TypedText, ...]:
-        """Return the typed blocks of the text, in order."""
         if not self._text:
             return ()
         starts = [*self._found, (self._open.type, self._open.start)]
@@ -304,7 +303,6 @@ class _Scanner:
             stretches.append(new)
 
     def line(self, at: int, end: int) -> None:
-        """Read the next line."""
         if self._open.until:
             if self._text.find(self._open.until, at, end) >= 0:
                 self._begin("text", end)
@@ -353,7 +351,6 @@ class _Scanner:
             self._plain_label(rule, at, end)
 
     def _leads_in(self, at: int, end: int) -> bool:
-        """Return whether a line introduces a text to work on, and no list."""
         behind = LINE_START.match(self._text, end)
         return (
             introduces_context(self._text[at:end])
@@ -389,7 +386,6 @@ class _Scanner:
             self._begin("text", at)
 
     def _waits(self, at: int, end: int) -> bool:
-        """Return whether a line is but a label to complete, such as "Output:", with nothing behind it."""
         bare = BARE_LABEL.fullmatch(self._text[at:end].strip()) is not None
         return bare and not self._text[end : end + 1].strip() and self._text[at] not in "#*"
 

@@ -83,7 +83,6 @@ _PAIR_AND_INPUT: Final = 3
 
 
 def _content(text: str, start: int, end: int) -> DemonstrationSpan | None:
-    """Return the stretch without the blanks at its ends; None if nothing is left."""
     inner = text[start:end]
     core = inner.strip()
     if not core:

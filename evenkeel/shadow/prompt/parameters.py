@@ -87,7 +87,6 @@ def _found(view: PromptView) -> Iterator[tuple[str, str]]:
 
 
 def _form(value: Any) -> str:
-    """Return the type of an answer's format, with the hash of its schema if there is one."""
     if not isinstance(value, dict):
         return _value(value)
     kind = _value(value.get("type"))

@@ -182,7 +182,6 @@ _STORED: Final = ("fileid", "fileids", "containerid", "vectorstoreids")
 
 
 def _names_remote_content(view: PromptView) -> bool:
-    """Return whether a part of a message names a file or picture instead of holding it."""
     waiting: list[tuple[str, Any]] = [("content", view.get(key)) for key in view.api.prompt_members]
     while waiting:
         key, value = waiting.pop()

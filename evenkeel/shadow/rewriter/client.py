@@ -109,7 +109,6 @@ async def reply_to(endpoint: ModelClient, request: ChatRequest, budget: CallBudg
 
 @cache
 def _known_request() -> ChatRequest:
-    """A small request that every rewriter in order answers."""
     task = RewriteTask("paraphrase", "The ferry leaves at noon.")
     return rewrite_request(request_for(task, ()), task.text, temperature=0.0, seed=_FIRST_SEED)
 

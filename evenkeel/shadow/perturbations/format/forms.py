@@ -229,7 +229,6 @@ class Form:
 
 
 def _on_a_line(lead: str) -> str:
-    """Return what stands before an outline, which begins on a line of its own."""
     bare = lead.rstrip(" \t")
     return f"{bare}\n" if bare and not bare.endswith("\n") else bare
 
@@ -268,7 +267,6 @@ def _words(text: str, named: Format | None) -> str:
 
 
 def _shows(text: str, format_: Format) -> bool:
-    """Return whether an example is written in a format."""
     for skeleton in skeletons(text, format_):
         if skeleton.format == format_:
             return True
@@ -324,7 +322,6 @@ def _reminders(view: PromptView) -> dict[int, Format]:
 
 
 def _reminding_lines(view: PromptView, reminders: Sequence[int]) -> list[str]:
-    """Return the lines of these segments that ask for a format."""
     lines: list[str] = []
     for index in reminders:
         for line in view.segments[index].text.split("\n"):

@@ -77,7 +77,6 @@ class _OutlineReader:
         self.end = start
 
     def value(self, depth: int) -> list[str]:
-        """Read a value. Return its lines."""
         if depth > _DEEPEST:
             raise Unreadable(f"nested more than {_DEEPEST} deep")
         self._skip()
@@ -131,7 +130,6 @@ class _OutlineReader:
         return False
 
     def _words(self) -> str:
-        """Read a name or a single value up to the end of its line."""
         pieces: list[str] = []
         while self._peek() in ("string", "words", "blank"):
             kind, piece = self._peek(), self._take()
@@ -173,7 +171,6 @@ def _indented(lines: list[str]) -> list[str]:
 
 
 def _schema_at(text: str, start: int) -> Outline | None:
-    """Return the outline of a JSON Schema, if one begins here."""
     if '"properties"' not in text:
         return None
     try:

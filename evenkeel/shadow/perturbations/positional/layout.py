@@ -147,7 +147,6 @@ class Layout:
         return [runs[group] for group in order] != runs
 
     def _runs(self, part: Part, order: Sequence[int]) -> int:
-        """Return how many runs of groups of one part there are."""
         belongs = [self.parts[group] == part for group in order]
         return sum(is_part for is_part, _ in groupby(belongs))
 
@@ -500,7 +499,6 @@ def _sections(text: str, units: Sequence[Unit]) -> list[Unit]:
 
 
 def _level(text: str, unit: Unit) -> int:
-    """Return the level of the heading that a unit begins with; 0 if it has none."""
     match = _HEADING.match(text, unit.start)
     if match is None:
         return 0

@@ -78,7 +78,6 @@ class MessagesApi(Api):
         return tuple(messages)
 
     def _message(self, text: str, index: int, message: Value) -> Iterator[RawMessage]:
-        """Yield the message in pieces, cut before and after each tool result."""
         role = role_of(index, message)
         content = last(members_of(text, message.start)[0], "content")
         if content is None or not isinstance(content.decoded, list) or not content.decoded:

@@ -125,7 +125,6 @@ def _last_words(blocks: Sequence[Block]) -> tuple[Block, ...]:
 
 
 def _parts_of(text: str) -> Iterator[str]:
-    """Yield the paragraphs of a text, long ones line by line."""
     for paragraph in _PARAGRAPH.findall(text):
         yield from paragraph.splitlines(keepends=True) if len(paragraph) >= _LONG else [paragraph]
 
@@ -185,7 +184,6 @@ def _bounds(text: str) -> list[tuple[SegmentType, int]]:
 
 
 def _of_whole_tokens(text: str, template: Iterable[Span | tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The stretches without the parts of tokens at their edges."""
     for stretch in template:
         start, end = stretch
         while start < end and _inside_a_token(text, start):

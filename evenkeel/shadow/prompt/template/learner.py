@@ -94,7 +94,6 @@ class TemplateLearner:
         return learner
 
     def _template(self, route: str, slots: Sequence[SlotText]) -> Mapping[int, Sequence[Span]]:
-        """The template stretches of the slots that may carry any, by slot; empty if unknown."""
         shape, texts = _read(slots)
         with self._lock:
             templates = self._routes.get(route)
@@ -117,6 +116,5 @@ def _read(slots: Sequence[SlotText]) -> tuple[Shape, Texts]:
 
 
 def _spans(text: str, placed: Sequence[Span]) -> list[Span]:
-    """Return the stretches of a slot's text for those of its padded, condensed text."""
     length = len(text) + 2
     return unpadded([Span(*restored(*span, length)) for span in placed], len(text))

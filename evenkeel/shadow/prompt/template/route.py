@@ -117,7 +117,6 @@ class RouteTemplates:
         return route
 
     def _wait(self, request: _WaitingRequest) -> None:
-        """Begin a template with a waiting request that is like this one, or let this one wait."""
         alike = [waiting for waiting in self._waiting if waiting.shape == request.shape]
         for waiting in alike:
             if waiting.texts == request.texts:
@@ -144,7 +143,6 @@ class RouteTemplates:
         self._waiting = [*self._waiting, request][-_MOST_WAITING:]
 
     def _begin(self, template: LearnedTemplate) -> None:
-        """Add a template, and count the waiting requests that belong to it."""
         rest: list[_WaitingRequest] = []
         for waiting in self._waiting:
             merged = template.merged(waiting.texts) if waiting.shape == template.shape else ()
