@@ -32,6 +32,22 @@ def expected(row: dict[str, Any]) -> str:
     return "same" if row["equal"] else "different"
 
 
+def turned(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {"reference": row["candidate"], "candidate": row["reference"]}
+
+
+def test_identity_does_not_depend_on_which_answer_is_the_reference() -> None:
+    """Where no format is asked for: an answer in another one would be invalid."""
+    plain = [row for row in rows("attacks.jsonl") if "wanted" not in row]
+    scorer = heuristic_scorer(HeuristicRater(language_of=language_of))
+    judgements = asyncio.run(scorer.score_all([read_pair(turned(row)) for row in plain]))
+    wrong = []
+    for row, judgement in zip(plain, judgements, strict=True):
+        if judgement.rating not in ALLOWED[expected(row)]:
+            wrong.append(row["id"])
+    assert wrong == []
+
+
 @pytest.mark.parametrize("name", ["pairs.jsonl", "attacks.jsonl"])
 def test_a_rule_rates_no_pair_wrongly(name: str) -> None:
     """No different pair is a 3, no pair of two answers is a 1, and what is identical needs no judge."""
