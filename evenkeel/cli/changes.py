@@ -195,7 +195,6 @@ def _estimate(estimate: Estimate | None) -> str:
 
 
 def _exhibited(shown: Exhibits) -> Iterator[str]:
-    """Yield examples of answers."""
     if shown.unreadable:
         yield "\nThe stored answers are encrypted, and the key that opens them is not there."
     elif not shown.examples:

@@ -104,7 +104,6 @@ def _judged(labels: Sequence[Label]) -> list[Label]:
 
 
 def _chosen(stores: Stores, *, route: str | None, judge: str | None, drawn: bool) -> list[Label]:
-    """Return the labels that the options select; None = any."""
     labels = list(stores.labels.select(route=route))
     if judge is not None:
         labels = [label for label in labels if label.judge_model == judge]

@@ -202,7 +202,6 @@ def _reports(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
 
 
 def _times(incident: Incident) -> str:
-    """Return one line with the state and when the incident was opened, acknowledged and resolved."""
     steps = [f"opened {figures.date_and_time(incident.opened_at)}"]
     if incident.acknowledged_at is not None:
         at = figures.date_and_time(incident.acknowledged_at)

@@ -79,7 +79,6 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
 
 
 def _alerts(sources: ConsoleSources, limit: int) -> dict[str, Any]:
-    """Return the cells with an alert, those that drift, and the newest events."""
     now = sources.clock()
     raised, drifting = [], []
     for report in sources.reports():

@@ -39,11 +39,6 @@ class RouteProgress(NamedTuple):
     """Why nothing comes in; "" if something does."""
     next_step: str = ""
 
-    @property
-    def line(self) -> str:
-        """Both in one line."""
-        return f"{self.route}: {self.have} of {self.need} trials ({self.outlook})"
-
 
 def first_hour(sources: ConsoleSources) -> list[RouteProgress]:
     """Return the progress of each route, the furthest first; [] once a rewording has a number."""

@@ -291,7 +291,6 @@ def incident_page(
 
 
 def _shown(log: VerdictLog, verdicts: Sequence[Verdict]) -> list[TrialView]:
-    """Return the trials with their texts; questions are shown without the template."""
     views = []
     for verdict in verdicts:
         evidence = readable_evidence(log, verdict.id)

@@ -220,7 +220,6 @@ def _cell(
     store: MonitorStore | None,
     now: float,
 ) -> OverviewCell | None:
-    """Return the cell of a column; None where the rewording was never tried."""
     report = cells.get(column.perturbation)
     if report is None:
         return None

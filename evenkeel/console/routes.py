@@ -143,7 +143,6 @@ def _unrated(own: Sequence[CellReport]) -> dict[str, int]:
 
 
 def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferences | None:
-    """Return the route's reference prompts; None if none can be kept."""
     if sources.references is None:
         return None
     for report in route_references(sources.references, now):
@@ -153,7 +152,6 @@ def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferen
 
 
 def _models(own: Sequence[CellReport], sensitivity: Mapping[str, Estimate]) -> list[ModelPart]:
-    """Return the models of a route, those that still answer first."""
     parts: list[ModelPart] = []
     for number, (model, last_at, retired, reports) in enumerate(by_model(own)):
         parts.append(
@@ -171,7 +169,6 @@ def _models(own: Sequence[CellReport], sensitivity: Mapping[str, Estimate]) -> l
 
 
 def _cell_groups(reports: Sequence[CellReport]) -> list[tuple[str, list[CellReport]]]:
-    """Group the cells of a model by category, in the order of the first page."""
     groups: dict[str, list[CellReport]] = {}
     for report in sorted(reports, key=lambda report: rewordings.position(report.key.perturbation)):
         groups.setdefault(rewordings.category(report.key.perturbation).name, []).append(report)

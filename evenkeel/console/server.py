@@ -82,7 +82,6 @@ class _Server(uvicorn.Server):
         self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start the application, then listen."""
         if self._tls is None:
             await super().startup(sockets)
             return
@@ -92,7 +91,6 @@ class _Server(uvicorn.Server):
                 self._accepting.append(asyncio.create_task(self._accept(sock, self._tls)))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop accepting, then end the connections."""
         for task in self._accepting:
             task.cancel()
         await super().shutdown(sockets)
@@ -112,7 +110,6 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Install no signal handlers."""
         yield
 
 
@@ -166,7 +163,6 @@ class _Connection(HttpToolsProtocol):
         self._wait(_HEAD_S)
 
     def drop(self) -> None:
-        """Close the connection at once."""
         self.connections.discard(self)  # Now, since others may come before the loop reports the close.
         self._stop_waiting()
         if self._handshake is not None:
@@ -175,7 +171,6 @@ class _Connection(HttpToolsProtocol):
             self.transport.abort()
 
     def shutdown(self) -> None:
-        """End the connection with the server, without waiting for a handshake."""
         if self._handshake is not None:
             self.drop()
         else:
@@ -207,7 +202,6 @@ class _Connection(HttpToolsProtocol):
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
         self._stop_waiting()
         super().connection_lost(exc)
 

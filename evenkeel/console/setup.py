@@ -14,7 +14,6 @@ from litestar.params import QueryParameter
 from evenkeel.console import links
 from evenkeel.console.access import visitor_of
 from evenkeel.console.api import json_response
-from evenkeel.console.first_hour import first_hour
 from evenkeel.console.rendering import AnyRequest  # noqa: TC001 - litestar reads the annotations
 from evenkeel.stores.audit_log import MOST_READ
 
@@ -123,7 +122,6 @@ def _changed_settings(sources: ConsoleSources) -> list[SettingsSection] | None:
 
 
 def _latest_model(sources: ConsoleSources) -> str:
-    """Return the model that answered last, for the lines to paste; "" before the first trial."""
     reports = sources.reports()
     return max(reports, key=lambda report: report.last_scored_at or 0.0).key.model if reports else ""
 
@@ -142,7 +140,6 @@ def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
             "setup.html",
             routes=routes,
             snippets=snippets(routes[0].base_url, _latest_model(sources) or "MODEL") if routes else (),
-            first_hour=first_hour(sources),
             visitor=visitor,
             sections=_changed_settings(sources) if admin else None,
             actions=sources.actions.latest(_ACTIONS) if sources.actions and admin else None,

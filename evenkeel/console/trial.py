@@ -71,7 +71,6 @@ def approval(sources: GoldenSources, exchange_id: str) -> GoldenApproval:
 
 
 def _archived(sources: GoldenSources, exchange_id: str) -> ArchivedExchange | None:
-    """Return the exchange, None if it is not archived or cannot be read."""
     # Without its key an exchange is as good as gone here; the page of the trial says what is missing.
     try:
         return sources.archive.find(exchange_id)
@@ -265,7 +264,6 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
 
 
 def _control_of(log: VerdictLog, others: Iterable[Verdict]) -> Texts:
-    """Return the texts of the control among an exchange's other trials; empty if there is none."""
     for trial in others:
         if trial.perturbation == BASELINE:
             return texts_of(log, trial.id)
@@ -299,7 +297,6 @@ def _gaps(verdict: Verdict, texts: Texts, control: Texts) -> list[str]:
 
 
 def _request_of(sources: ConsoleSources, exchange_id: str) -> str:
-    """Return the body of the original request, "" if it is not archived or cannot be read."""
     archived = _archived(sources.goldens, exchange_id) if sources.goldens else None
     return visible(archived.request[:_PAGE_CHARS]) if archived else ""
 
@@ -314,5 +311,4 @@ def siblings(log: VerdictLog, verdict: Verdict) -> list[Verdict]:
 
 
 def _trace_url(template: str | None, trace_id: str) -> str | None:
-    """Return the address of the trial's trace; None without a trace or a configured address."""
     return template.replace("{trace_id}", trace_id) if template and trace_id else None

@@ -78,7 +78,6 @@ def filter_fields(sources: ConsoleSources, chosen: TrialFilter) -> list[SearchFi
 
 
 def _chips(chosen: TrialFilter, fields: Iterable[SearchField]) -> list[FilterLink]:
-    """Return the filters in effect, each with the link that removes it."""
     words = {field.name: field.options for field in fields}
     chips = []
     for name, value in chosen.parts().items():

@@ -46,7 +46,7 @@ def test_with_traffic_the_yield_is_what_was_seen():
     """Ten exchanges gave five trials of a rewording: 25 more take 50 exchanges, which are 500 requests."""
     reports = [control(10), cell_report(CellKey("shop", "m", WORD), "metrics", 5, 5, pairs={0: 4, 1: 1})]
     (found,) = read(reports, eligible=100, sampled=10, queued=10, scored=10, requests={"2xx": 100})
-    assert (found.line, found.problem) == ("shop: 5 of 30 trials (about 500 more requests)", "")
+    assert (found.have, found.outlook, found.problem) == (5, "about 500 more requests", "")
 
 
 def test_it_is_over_once_a_rewording_has_a_number():
