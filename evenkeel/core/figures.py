@@ -128,7 +128,11 @@ def count(n: int, noun: str, plural: str = "") -> str:
 def reasons(counts: Mapping[str, int]) -> str:
     """Return counts by reason, the most frequent first: "timeout 10, rate limited 2"."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{reason.replace('_', ' ')} {number(n)}" for reason, n in ordered if n)
+    parts = []
+    for reason, n in ordered:
+        if n:
+            parts.append(f"{reason.replace('_', ' ')} {number(n)}")
+    return ", ".join(parts)
 
 
 def listing(parts: Sequence[str]) -> str:

@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.queue")
 
 _SIZES = struct.Struct("<II")
-_BODIES = frozenset({"request_body", "response_body"})
-_META = tuple(name for name in Exchange.__dataclass_fields__ if name not in _BODIES)
+# The bodies are stored as they are, behind the other fields: JSON could not hold their bytes.
+_META = list(Exchange.__dataclass_fields__)
+_META.remove("request_body")
+_META.remove("response_body")
 # First byte of a payload: how the rest is packed.
 _RAW, _ZLIB = b"r", b"z"
 # Size in bytes below which packing costs the data plane more than it saves on disk.
