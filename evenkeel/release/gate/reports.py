@@ -232,6 +232,9 @@ def document(outcome: GateOutcome) -> Document:
     named = []
     for fallen in outcome.fallen[:MOST_FALLEN]:
         named.append(f"worse: {fallen.golden.id} ({', '.join(fallen.differences)})")
+    left = len(outcome.fallen) - MOST_FALLEN
+    if left > 0:
+        named.append(f"worse: {number(left)} more")
     lines = (
         *lost(report, outcome.failures),
         *outcome.notes,
@@ -244,9 +247,9 @@ def document(outcome: GateOutcome) -> Document:
         Bullets((rule(report),), on=_MARKDOWN),
         *(_details(fallen) for fallen in outcome.fallen[:MOST_FALLEN]),
     ]
-    left = len(outcome.fallen) - MOST_FALLEN
     if left > 0:
-        blocks.append(Paragraph(f"{number(left)} more goldens were answered worse than by the reference."))
+        text = f"{number(left)} more goldens were answered worse than by the reference."
+        blocks.append(Paragraph(text, on=_MARKDOWN))
     blocks.append(Paragraph(verdict, tone=_TONES.get(report.verdict, ""), on=_TERMINAL))
     title = f"{mark} evenkeel gate: {verdict_words(report).lower()}{more}"
     return Document(title=title, kind="gate", sections=(ReportSection("", tuple(blocks), key="verdict"),))

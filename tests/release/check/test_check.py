@@ -42,17 +42,25 @@ def prompt(tmp_path, monkeypatch):
     return path
 
 
-def run(*arguments, **more):
+def run(*arguments):
     """Run the command."""
-    return CliRunner().invoke(main, ["check", *map(str, arguments)], **more)
+    return CliRunner().invoke(main, ["check", *map(str, arguments)])
 
 
-def test_a_steady_and_a_fragile_model_are_told_apart(prompt, endpoint):
+@pytest.fixture
+def check(prompt, endpoint):
+    """Runs the command on the prompt with a model of the endpoint."""
+
+    def run_with(*options, model="simulated-steady"):
+        return run(prompt, "--model", model, "--base-url", endpoint, *options)
+
+    return run_with
+
+
+def test_a_steady_and_a_fragile_model_are_told_apart(prompt, check):
     """The figures of both, which one is more fragile, and exit code 1 in a pipeline."""
-    done = run(
-        prompt, "--model", "simulated-steady", "--against", "simulated-fragile", "--base-url", endpoint,
-        "--perturbations", "general", "--rounds", 60, "--ci", "--json",
-    )  # fmt: skip
+    narrowed = ("--perturbations", "general", "--rounds", 60)
+    done = check("--against", "simulated-fragile", *narrowed, "--ci", "--json")
 
     found = json.loads(done.stdout)
     steady, fragile = (model["categories"][0] for model in found["models"])
@@ -65,53 +73,27 @@ def test_a_steady_and_a_fragile_model_are_told_apart(prompt, endpoint):
     assert [len(case) and case[0].tag for case in cases][1] == "failure"
 
 
-def test_the_page_says_what_the_terminal_says(prompt, endpoint):
+def test_the_page_says_what_the_terminal_says(prompt, check):
     """Standing, single rewordings, sensitivity and basis, in one HTML file without requests."""
-    page = prompt.parent / "check.html"
+    page, comment = prompt.parent / "check.html", prompt.parent / "comment.md"
 
-    done = run(
-        prompt,
-        "--model",
-        "simulated-fragile",
-        "--base-url",
-        endpoint,
-        "--rounds",
-        12,
-        "--html",
-        page,
-        "--markdown",
-        prompt.parent / "comment.md",
-        "--yes",
-    )
+    done = check("--rounds", 12, "--html", page, "--markdown", comment, "--yes", model="simulated-fragile")
 
     assert done.exit_code == 0, done.output
     html = page.read_text()
-    for text in (
-        "simulated-fragile",
-        "general.spelling",
-        "Sensitivity",
-        "rated by the judge simulated-judge",
-    ):
+    for text in ("simulated-fragile", "general.spelling", "Sensitivity", "rated by the judge"):
         assert text in html
     assert "not applicable: nothing to reorder" in done.output
-    assert (prompt.parent / "comment.md").read_text().startswith("## How fragile is")
+    assert "The limit is 10 points above noise." in done.output
+    assert comment.read_text().startswith("## How fragile is")
 
 
-def test_a_stopped_check_goes_on_from_its_journal(prompt, endpoint):
+def test_a_stopped_check_goes_on_from_its_journal(check):
     """The model's answers of the first run are remembered by the second, and the figures are the same."""
-    options = (
-        prompt,
-        "--model",
-        "simulated-steady",
-        "--base-url",
-        endpoint,
-        "--perturbations",
-        "general",
-        "--json",
-    )
-    first = json.loads(run(*options, "--rounds", 5).stdout)
+    options = ("--perturbations", "general", "--json", "--rounds", 5)
+    first = json.loads(check(*options).stdout)
 
-    second = json.loads(run(*options, "--rounds", 5).stdout)
+    second = json.loads(check(*options).stdout)
 
     assert first["calls"] > 0
     assert second["remembered"] == 5 * 3 + 5
@@ -119,20 +101,9 @@ def test_a_stopped_check_goes_on_from_its_journal(prompt, endpoint):
     assert second["models"][0]["categories"] == first["models"][0]["categories"]
 
 
-def test_without_a_judge_content_is_unmeasured_and_a_pipeline_fails(prompt, endpoint):
+def test_without_a_judge_content_is_unmeasured_and_a_pipeline_fails(check):
     """Similarity is all there is, and nothing is called within its limit."""
-    done = run(
-        prompt,
-        "--model",
-        "simulated-steady",
-        "--base-url",
-        endpoint,
-        "--rounds",
-        4,
-        "--no-judge",
-        "--ci",
-        "--json",
-    )
+    done = check("--rounds", 4, "--no-judge", "--ci", "--json")
 
     found = json.loads(done.stdout)
     assert {each["standing"] for each in found["models"][0]["categories"]} == {"unmeasured"}
@@ -141,11 +112,11 @@ def test_without_a_judge_content_is_unmeasured_and_a_pipeline_fails(prompt, endp
     assert done.exit_code == 3
 
 
-def test_a_check_with_a_store_is_listed_by_its_console(prompt, endpoint):
+def test_a_check_with_a_store_is_listed_by_its_console(prompt, check):
     """The record holds the standing of each category, and how sensitive the answer is."""
     Database(prompt.parent / "evenkeel.db").close()
 
-    run(prompt, "--model", "simulated-steady", "--base-url", endpoint, "--rounds", 8, "--data-dir", ".")
+    check("--rounds", 8, "--data-dir", ".")
 
     database = Database(prompt.parent / "evenkeel.db")
     (kept,) = ChangeStore(SqliteDocuments(database)).checks()
@@ -154,11 +125,9 @@ def test_a_check_with_a_store_is_listed_by_its_console(prompt, endpoint):
     assert "answers moved when the question was another one" in kept.models[0].sensitivity
 
 
-def test_the_budget_ends_a_check_with_what_there_is(prompt, endpoint):
+def test_the_budget_ends_a_check_with_what_there_is(check):
     """A dear model and a small budget: the figures so far, and the reason."""
-    dear = ("--price", "simulated-steady=1000/1000", "--budget-usd", "0.5")
-
-    done = run(prompt, "--model", "simulated-steady", "--base-url", endpoint, *dear, "--json")
+    done = check("--price", "simulated-steady=1000/1000", "--budget-usd", "0.5", "--json")
 
     found = json.loads(done.stdout)
     assert "budget" in found["stopped"]
@@ -188,13 +157,10 @@ def test_mistakes_are_named_before_anything_is_asked(prompt, monkeypatch, argume
     assert said in done.stderr
 
 
-def test_a_check_that_measures_nothing_is_not_passed(prompt, endpoint):
+def test_a_check_that_measures_nothing_is_not_passed(prompt, check):
     """A prompt of one word has nothing to reorder; that is no figure within its limit."""
     prompt.write_text("Hello")
-    done = run(
-        prompt, "--model", "simulated-steady", "--base-url", endpoint, "--perturbations", "positional",
-        "--rounds", 2, "--ci",
-    )  # fmt: skip
+    done = check("--perturbations", "positional", "--rounds", 2, "--ci")
 
     assert done.exit_code == 2
     assert "nothing was measured: no rewording of the chosen categories applies" in done.stderr
@@ -209,11 +175,9 @@ def test_an_endpoint_that_is_down_is_no_regression(prompt):
     assert "--base-url" in done.stderr
 
 
-def test_money_is_asked_for_above_a_dollar(prompt, endpoint):
+def test_money_is_asked_for_above_a_dollar(check):
     """Without a terminal and without --yes nothing is spent."""
-    done = run(
-        prompt, "--model", "simulated-steady", "--base-url", endpoint, "--price", "simulated-steady=100/100"
-    )
+    done = check("--price", "simulated-steady=100/100")
 
     assert done.exit_code == 2
     assert "add --yes or --budget-usd" in done.stderr
