@@ -266,14 +266,10 @@ _RESTART_S = 20.0
 _TABLE_WIDTH = 118
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Lengths of the phases, in requests to each route."""
-
-    quiet: int = 130
-    fragile: int = 90
-    rolled_back: tuple[int, ...] = (45, 25, 25)
-    """Requests to the swapped route only, one after the other until the incident is resolved."""
+# Requests to each route: enough for an interval that would show a wrong figure, and for an incident.
+_QUIET, _FRAGILE = 130, 90
+# Requests to the swapped route only, one part after the other until the incident is resolved.
+_ROLLED_BACK = (45, 25, 25)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,12 +320,11 @@ class DemoOutcome:
         return problems
 
 
-def run_demo(*, headless: bool, plan: Plan | None = None, variables: Mapping[str, str] | None = None) -> int:
+def run_demo(*, headless: bool, variables: Mapping[str, str] | None = None) -> int:
     """Run the demo and return the exit code: 0 if all is as planted.
 
     Args:
         headless: exit at the end.
-        plan: how many requests.
         variables: for the environment of its processes.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: children first
@@ -340,7 +335,7 @@ def run_demo(*, headless: bool, plan: Plan | None = None, variables: Mapping[str
             with webhook() as (url, messages):
                 settings = {**_SETTINGS, "alerts": {"webhook": url}}
                 with running(Path(folder), settings, _MODELS, variables) as addresses:
-                    story = _Story(addresses, plan or Plan(), out, messages)
+                    story = _Story(addresses, out, messages)
                     return asyncio.run(story.tell(headless=headless))
         except DemoError as error:
             out.print(f"demo: {error}", markup=False)
@@ -350,12 +345,9 @@ def run_demo(*, headless: bool, plan: Plan | None = None, variables: Mapping[str
 
 
 class _Story:
-    def __init__(
-        self, addresses: Addresses, plan: Plan, out: Console, messages: list[dict[str, Any]]
-    ) -> None:
+    def __init__(self, addresses: Addresses, out: Console, messages: list[dict[str, Any]]) -> None:
         self._addresses = addresses
         self._messages = messages
-        self._plan = plan
         self._out = out
         self._admin = httpx2.AsyncClient(base_url=addresses.admin, timeout=_START_S)
         self._simulation = httpx2.AsyncClient(base_url=addresses.simulation, timeout=_START_S)
@@ -376,7 +368,7 @@ class _Story:
         truths = {}
         for model in _MODELS:
             truths[model] = await self._truth(model)
-        await self._phase("1. quiet traffic on two routes", self._plan.quiet)
+        await self._phase("1. quiet traffic on two routes", _QUIET)
         # The swap comes after the last quiet trial is scored, or its first would be blamed on the new model.
         await self._settled()
         before = await self._incidents()
@@ -387,7 +379,7 @@ class _Story:
         out.print(
             f"   SIMULATED swap on route [bold]{_SWAPPED}[/]: helpdesk-1 → helpdesk-2, which is fragile"
         )
-        await self._phase("2. the same traffic, fragile model", self._plan.fragile)
+        await self._phase("2. the same traffic, fragile model", _FRAGILE)
         await self._settled()
         await self._acknowledged()
 
@@ -430,7 +422,7 @@ class _Story:
     async def _resolved(self) -> None:
         """Send traffic to the swapped route until its incident is over, and show what was posted since."""
         shown, swapped = len(self._messages), self._applications[:1]
-        for count in self._plan.rolled_back:
+        for count in _ROLLED_BACK:
             await self._phase("3. the same traffic, first model again", count, swapped)
             await self._settled()
             incidents = await self._incidents()

@@ -9,11 +9,11 @@ keeps every answer in a journal as soon as it is there, shows progress, and rend
   shows an estimate and raises `NotConfirmedError` unless the answer is yes.
 - `cost`: `Costs` adds up calls, tokens and dollars by payee and stops at the limit (`BudgetUsedUpError`);
   `PayeeBudget` is the same in the form that a rewriter asks for; `Estimate` is what is confirmed.
-- `journal`: `Answers` (answers by content, in SQLite) and `LineFile` (JSON lines that survive a killed run).
+- `journal`: `opened_journal` opens the file of a run, `Answers` keeps answers in it by content.
 - `asking`: `work_through` (bounded concurrency; the first error ends it), `Asker` (remembered answers first,
-  within the budget, patient with endpoints but not forever), `Service` (a judge or a rewriter that must
-  answer once), `advised` (what an endpoint did and what to do about it), `StoppedError` (ended early; says
-  how to go on), `ModelAddress` (where a judge or a rewriter is).
+  within the budget, patient with endpoints but not forever), `advised` (what an endpoint did and what to do
+  about it), `StoppedError` (ended early; says how to go on).
+- `datasets`: rows, prompts and expected answers in the files of other tools.
 - `progress`: one bar on a terminal, ten lines elsewhere.
 
 An experiment then builds one `document.Document` of what it found: sections of tables (typed columns write
