@@ -94,7 +94,9 @@ def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
 
 def sentence_of(error: Mapping[str, Any]) -> str:
     """Return an error's sentence; that of a structured one names the members that are rejected."""
-    message = error.get("message") or error.get("detail") or error.get("msg") or error.get("Message") or ""
+    message = ""
+    for name in ("message", "detail", "msg", "Message", "status_msg"):
+        message = message or error.get(name) or ""
     provider = error.get("metadata")
     if isinstance(provider, dict) and isinstance(provider.get("raw"), str):
         # A router's own sentence only says that its provider failed.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +30,10 @@ _FIRST_SERVER_ERROR: Final = 500
 _TIMED_OUT: Final = 408
 # A larger body is no error message.
 _ERROR_BYTES: Final = 65_536
+# An error that a gateway writes as an event of a stream, whatever the status.
+_ERROR_EVENT: Final = re.compile(r"^(?:data|error): ?(\{.*\})\s*$", re.MULTILINE)
+# Errors within errors, as gateways wrap those of their providers.
+_DEEPEST_ERROR: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +74,32 @@ class RawResponse:
         """The members of an error body, {} if it is none that is known.
 
         Bodies as OpenAI, Azure, Anthropic, Mistral, vLLM, Ollama, TGI, FastAPI, Gemini, Cohere, Bedrock,
-        OpenRouter, Hugging Face and Cloudflare write them are, and a sentence alone.
+        OpenRouter, Hugging Face, Cloudflare and MiniMax write them are, also as an event, and a sentence
+        alone.
         """
         try:
             body = self.body(_ERROR_BYTES)
         except UnreadableBody:
             return {}
+        text = body.decode("utf-8", "replace").strip()
+        event = _ERROR_EVENT.search(text)
         try:
-            decoded = json.loads(body)
+            inner = json.loads(event[1] if event else text)
         except (ValueError, RecursionError):
-            sentence = body.decode("utf-8", "replace").strip()
             # A page of a proxy is for browsers, and half a JSON text is for nobody.
-            return {} if sentence.startswith(("<", "[", "{")) else {"message": sentence}
-        if isinstance(decoded, list) and decoded:
-            decoded = decoded[0]
-        if isinstance(decoded, str):
-            return {"message": decoded}
-        if not isinstance(decoded, dict):
-            return {}
-        inner = decoded.get("error") or decoded.get("errors") or decoded
-        if isinstance(inner, list):
-            inner = inner[0]
+            return {} if text.startswith(("<", "[", "{")) else {"message": text}
+        for _ in range(_DEEPEST_ERROR):
+            if isinstance(inner, list) and inner:
+                inner = inner[0]
+            if not isinstance(inner, dict):
+                break
+            wrapped = inner.get("error") or inner.get("errors") or inner.get("base_resp")
+            # FastAPI's is a sentence or a list of faults as a rule, which belong to the error itself.
+            detail = inner.get("detail")
+            wrapped = wrapped or (detail if isinstance(detail, dict) else None)
+            if not wrapped:
+                break
+            inner = wrapped
         if isinstance(inner, str):
             return {"message": inner}
         return inner if isinstance(inner, dict) else {}
