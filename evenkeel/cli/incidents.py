@@ -108,6 +108,7 @@ def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: 
     with opened(settings) as stores:
         known_incident = _found(stores, incident)
         note_judge(stores)
+        # The facts quote cells, so they need the number of trials that the pages need.
         measured = MonitorSettings(min_trials=settings.alerts.min_trials)
         writer = Writer(
             contacts(settings), settings.alerts.console_url or "", lambda: _reports(stores, measured)

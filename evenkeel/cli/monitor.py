@@ -27,5 +27,6 @@ def monitor(config: Path | None, name: str | None, **options: Any) -> None:
 
     Exit code: 0 stopped, 2 could not start: settings, port or store.
     """
+    # A setting, so that everything which looks for the checkpoint finds its name in one place.
     more = {"monitor": {"name": name}} if name else {}
     launch("monitor", settings_source(config, options, more), say=announce)

@@ -53,6 +53,7 @@ def _limits(sources: ConsoleSources) -> list[RouteLimits]:
     """Return the limits in effect, for routes that have trials."""
     if sources.thresholds is None:
         return []
+    # Routes with equal limits share the rows of the table; mostly all of them do.
     shared: dict[tuple[tuple[str, Limit], ...], list[str]] = {}
     for route in sorted({report.key.route for report in sources.reports()}):
         limits = []

@@ -80,6 +80,7 @@ def effect_words(change: ChangeReport, incident: Incident | None) -> str:
 def example_view(example: Example) -> ExampleView:
     """Return the texts of an example, cut to the length that a page shows."""
     prompt = prompt_text(example.request)
+    # The whole prompt is folded below its beginning, if there is more of it.
     is_long = len(prompt) > _EXCERPT_CHARS
     return ExampleView(
         example.route,

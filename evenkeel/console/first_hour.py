@@ -54,6 +54,7 @@ def first_hour(sources: ConsoleSources) -> list[RouteProgress]:
         for report in reports:
             if report.key.route == setup.route:
                 own.append(report)
+                # The rewording that is furthest: its figure comes first.
                 if report.key.perturbation != BASELINE:
                     have = max(have, min(need, sum(report.counts.pairs.values())))
         # How many requests are missing is beside the point where none of them could be measured.

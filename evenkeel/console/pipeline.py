@@ -102,6 +102,7 @@ def untried_lines(untried: Sequence[UntriedPerturbation]) -> tuple[UntriedLine, 
         line = UntriedLine(
             route, kinds, reason_in_words(reason), "always" if always else figures.count(count, "time")
         )
+        # What can never run comes first: only a change of the settings helps it.
         lines.append((not always, -count, route, category, line))
     return tuple(line for *_, line in sorted(lines, key=lambda entry: entry[:4]))
 

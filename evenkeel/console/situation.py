@@ -31,6 +31,7 @@ class Situation:
         """Return the open incidents, newest first, without those in which answers only became steadier."""
         going = []
         for incident in self.board.all():
+            # Answers that became steadier are listed, but nobody has to act on them.
             if incident.state != "resolved" and incident.severity != "info":
                 going.append(incident)
         return going

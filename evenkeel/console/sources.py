@@ -158,6 +158,8 @@ class ReferenceSources:
 class ConsoleSources:
     """Everything the console reads. All of it may block and is called from several threads."""
 
+    # Callables instead of values: each request reads what is true then.
+
     reports: Callable[[], list[CellReport]]
     """The latest report of every known cell, baselines included, in any order."""
     log: VerdictLog

@@ -67,6 +67,7 @@ def spend_lines(sources: ConsoleSources) -> tuple[list[SpendLine], list[SpendLin
     for (route, purpose), spend in spent_today(sources).items():
         routes[route] = routes.get(route, NOTHING).plus(spend)
         purposes[purpose] = purposes.get(purpose, NOTHING).plus(spend)
+    # What belongs to no route is shown by its purpose.
     routes.pop("", None)
     return _lines(routes, sources.budgets), _lines(purposes, {})
 

@@ -69,6 +69,7 @@ def incident_trend(
     members = by_kind.get(kind)
     if not members:
         return None
+    # The model that answered last is the one that is drawn in full color.
     members = sorted(members, key=lambda report: report.last_scored_at or 0.0)[-MAX_MODELS:]
     current, limit = members[-1], members[-1].detection.threshold
     series = [samples(store, report, POINTS_READ) for report in members]
