@@ -375,7 +375,8 @@ def as_json(outcome: BenchOutcome) -> str:
 
 def _model(row: ModelRow) -> dict[str, Any]:
     fields = asdict(row)
-    return {**fields, "entities_f1": fields.pop("entities")}
+    fields["entities_f1"] = fields.pop("entities")
+    return fields
 
 
 def as_lines(outcome: BenchOutcome) -> str:

@@ -62,7 +62,9 @@ def document(outcome: AuditOutcome) -> Document:
         *_tables(outcome.ratings),
         *_failures(outcome.ratings),
     ]
-    sections.append(ReportSection("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),)))
+    basis = tuple(_basis(outcome))
+    if basis:
+        sections.append(ReportSection("Basis", (Bullets(basis, quiet=True),)))
     return Document(
         title=outcome.judge,
         kind="judge audit",

@@ -116,6 +116,8 @@ def test_tables_trials_and_page_tell_the_same(measured):
     assert "<script" not in page
     assert not re.search(r"(?:src|href)=", page)
     for row in found["models"]:
+        assert "entities_f1" in row
+        assert "entities" not in row
         score = f"{row['overall']['robustness']['value'] * 100:.1f}"
         assert score in page
         assert score in output
