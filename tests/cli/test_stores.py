@@ -96,8 +96,8 @@ def test_a_backtest_of_the_store_is_that_of_the_same_verdicts_in_a_file(run, sto
         stores.verdicts.append(one, None)
         with path.open("a") as file:
             file.write(to_json(one) + "\n")
-    stored = json.loads(run("backtest", "--intervals", 50, "--json"))
-    read = json.loads(run("backtest", path, "--intervals", 50, "--json"))
+    stored = json.loads(run("backtest", "--json"))
+    read = json.loads(run("backtest", path, "--json"))
     assert stored.pop("source") == stores.place
     assert read.pop("source") == path.name
     assert stored == read
