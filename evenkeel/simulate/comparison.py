@@ -106,5 +106,6 @@ def _entry(row: CellFigure | None) -> str:
     if row is None:
         return "-"
     mark = "" if row.covered else " [red]✗[/]"
-    value, lower, upper = (row.estimate[name] * 100 for name in ("value", "lower", "upper"))
+    estimate = row.estimate
+    value, lower, upper = 100 * estimate["value"], 100 * estimate["lower"], 100 * estimate["upper"]
     return f"{row.planted * 100:.0f} | {value:.0f} \\[{lower:.0f}, {upper:.0f}]{mark}"

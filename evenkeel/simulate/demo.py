@@ -210,12 +210,6 @@ def wait_for(url: str, process: subprocess.Popen[bytes], log: Path, banner: str)
     The banner shows that the answer is its own: between choosing a port and listening on it another demo may
     have taken it, and two demos would measure each other's traffic.
 
-    Args:
-        url: what has to answer.
-        process: what was started.
-        log: what it prints.
-        banner: what it prints once it listens.
-
     Raises: DemoError with what it printed, if it ends, or does not answer in four minutes.
     """
     deadline = time.monotonic() + _START_S
@@ -392,10 +386,11 @@ class _Story:
         for incident in await self._incidents():
             (swapped if _SWAPPED in incident["routes"] else elsewhere).append(incident)
         cells = await self._cells()
+        support, triage = self._applications
         outcome = DemoOutcome(
             compare(cells, truths),
-            sent=sum(application.sent for application in self._applications),
-            failed_requests=sum(application.failed for application in self._applications),
+            sent=support.sent + triage.sent,
+            failed_requests=support.failed + triage.failed,
             scored=_scored(cells),
             early_incidents=len(before) + len(elsewhere),
             incidents=tuple(swapped[len(before) :]),
@@ -504,7 +499,8 @@ class _Story:
         await asyncio.sleep(1.5)  # the monitor reads the log twice a second: there are more trials
 
     def _sent(self) -> int:
-        return sum(application.sent - application.failed for application in self._applications)
+        support, triage = self._applications
+        return support.sent + triage.sent - support.failed - triage.failed
 
     async def _cells(self) -> list[dict[str, Any]]:
         cells: list[dict[str, Any]] = (await self._get(self._admin, "/api/cells"))["cells"]

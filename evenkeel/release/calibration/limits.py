@@ -99,14 +99,7 @@ def place_all(
     trials_between_false_alerts: float,
     today: date,
 ) -> list[PlacedLimits]:
-    """Place the limits of every route that has quiet traffic.
-
-    Args:
-        quiet: By route.
-        route: Only this one; None = all.
-        trials_between_false_alerts: The stated rate.
-        today: For the sources.
-    """
+    """Place the limits of every route that has quiet traffic, or of one of them."""
     placed = []
     for name, route_quiet in sorted(quiet.items()):
         if route not in {None, name}:

@@ -52,12 +52,7 @@ class ChallengeBoard:
     """Reads challengers from the store, and works out figures only where something is new."""
 
     def __init__(self, store: ChallengeStore, clock: Callable[[], float]) -> None:
-        """Take the store.
-
-        Args:
-            store: Challengers and pairs.
-            clock: Unix time in seconds.
-        """
+        """Take the store, and a clock in Unix seconds."""
         self.store = store
         self._clock = clock
         self._remembered: dict[Challenge, _FiguresThen] = {}

@@ -436,13 +436,7 @@ def _category_as_json(category: CategoryFigures) -> dict[str, Any]:
 
 
 def as_run(outcome: CheckOutcome, *, name: str, at: float) -> CheckRun:
-    """Return the outcome as the console lists it.
-
-    Args:
-        outcome: Of a check.
-        name: Id of the run.
-        at: Unix time in seconds.
-    """
+    """Return the outcome as the console lists it, under an id and at a Unix time in seconds."""
     options = outcome.options
     sentences = list(_sensitivity(outcome))
     models = []

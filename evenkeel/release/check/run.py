@@ -94,7 +94,10 @@ class CheckOutcome:
     @property
     def failures(self) -> Counter[str]:
         """Return the number of trials without an outcome, by reason."""
-        return Counter(trial.failure for trial in self.trials if trial.failure)
+        reasons = Counter(trial.failure for trial in self.trials)
+        # Trials with an outcome have no reason.
+        del reasons[""]
+        return reasons
 
     @property
     def nothing_measured(self) -> bool:
@@ -196,13 +199,7 @@ class _Book:
 async def run_check(
     options: CheckOptions, maker: RoundMaker, costs: Costs, *, progress: Callable[[], None] = lambda: None
 ) -> CheckOutcome:
-    """Make rounds until all is settled.
-
-    Args:
-        options: What to check.
-        maker: Makes a round.
-        costs: Accounts of all calls; their limit ends the run.
-        progress: Called after each round.
+    """Make rounds until all is settled, calling `progress` after each.
 
     Returns: the outcome, also of a run that ended early, with the reason in `stopped`.
     Raises: UnusableError if the model cannot be asked at all.

@@ -164,11 +164,7 @@ def kinds_by_category(patterns: Sequence[str], *, rewriter: bool) -> dict[str, l
 
 
 def make_check(request: CheckRequest, *, progress: Callable[[], None] = lambda: None) -> CheckOutcome:
-    """Make a check.
-
-    Args:
-        request: What to check.
-        progress: Called after each round.
+    """Make a check, calling `progress` after each round.
 
     Raises: UnusableError if the model cannot be asked; InputError.
     """

@@ -305,7 +305,9 @@ def _sentences(answer: Answer) -> list[str]:
     for part in _SENTENCE_END.split(answer.text):
         if part.strip():
             sentences.append(part.strip())
-    return [*sentences, *(f"calls {call.name}({call.arguments})" for call in answer.tool_calls)]
+    for call in answer.tool_calls:
+        sentences.append(f"calls {call.name}({call.arguments})")
+    return sentences
 
 
 def _cut(text: str) -> str:

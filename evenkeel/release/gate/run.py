@@ -391,12 +391,6 @@ def estimate(
 ) -> CostEstimate | None:
     """Estimate the highest cost of all calls, if answers are as long as the approved ones.
 
-    Args:
-        asked: The goldens that can be asked.
-        answers: What need not be asked for.
-        options: Of the run.
-        rating: Judge that rates the answers; None = not counted.
-
     Returns: None if nobody is asked at all.
     """
     calls = remembered = 0
@@ -425,12 +419,7 @@ def estimate(
 
 
 def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> GateOutcome:
-    """Ask, score and decide.
-
-    Args:
-        options: What to do.
-        err: Gets progress.
-        confirm: Called once before the first call, with an estimate of the cost.
+    """Ask, score and decide, once the estimate of the cost is confirmed.
 
     Raises: InputError for what cannot be used; NotConfirmedError.
     """

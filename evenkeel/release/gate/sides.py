@@ -61,12 +61,7 @@ class Side:
     """None = the golden's own prompt."""
 
     def request(self, golden: Golden, view: PromptView) -> AskedCall | Failure:
-        """Return the request for a golden, or why it cannot be asked: as replays, without effects.
-
-        Args:
-            golden: To ask again.
-            view: Its prompt, see `view_of`.
-        """
+        """Return the request for a golden, or why it cannot be asked: as replays, without effects."""
         upstream = self.upstreams.get(golden.route, self.upstream)
         if upstream is None:
             return _failure("no_endpoint", f'no endpoint is known for the route "{golden.route}"')

@@ -87,14 +87,7 @@ def candidates(
     task: str | None = None,
     model: str | None = None,
 ) -> list[GoldenCandidate]:
-    """Archived exchanges that can be approved and have not been, the newest first.
-
-    Args:
-        archive: the newest exchanges that were sampled.
-        goldens: those there are.
-        route: only of this one.
-        task: only of this one.
-        model: only answers of this one, as the endpoint returned its name.
+    """Return archived exchanges that can be approved and have not been, the newest first.
 
     One whose answer is empty is none, and neither is one that asks and answers the same as any version of a
     golden, retired ones included, or as a newer exchange.

@@ -43,7 +43,10 @@ if TYPE_CHECKING:
 
 # Members that are true of one call and say nothing about the answer.
 _PASSING = frozenset({"streamed", "mean_logprob", "cached_tokens", "reasoning_tokens"})
-_FIELDS = tuple(field.name for field in fields_of(Answer) if field.name not in _PASSING)
+# In the order of an answer; the first two, text and calls, are read by themselves.
+_FIELDS = [field.name for field in fields_of(Answer)]
+for _passing in _PASSING:
+    _FIELDS.remove(_passing)
 _COUNTS = ("prompt_tokens", "completion_tokens")
 _SHAPES = (
     'is neither text, nor an object with "text" or "tool_calls", nor a response with "choices", "output" '

@@ -88,12 +88,7 @@ class GoldenReplayer:
     """Unix time in seconds."""
 
     async def run(self, route: str, change: str) -> GoldenRun | None:
-        """Replay a route's goldens; returns None if it has none.
-
-        Args:
-            route: Name of the route.
-            change: Id of the change that the run is about.
-        """
+        """Replay a route's goldens; returns None if it has none."""
         goldens = await asyncio.to_thread(self._goldens, route) if route in self.routes else ()
         if not goldens:
             return None

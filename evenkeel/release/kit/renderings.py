@@ -92,10 +92,9 @@ def _width(table: Table) -> int:
 
 def _widths(table: Table) -> list[int]:
     """Columns of a terminal that each column of a table needs at least."""
-    cells = table.cells()
     widths = []
     for column_index, column in enumerate(table.columns):
-        longest = max([_longest(_stacked(row[column_index])) for row in cells], default=0)
+        longest = max(map(_longest, _stacked_column(table, column_index)), default=0)
         if column_index == 0 or column.is_text:
             limit = _HEAD if column_index == 0 else _WORDS if column.wide else longest
             widths.append(max(min(limit, longest), min(_HEAD, _longest(column.name))))
@@ -109,7 +108,7 @@ def _rich(table: Table, title: str, room: int) -> RichTable:
     widths = _widths(table)
     spare = max(0, room - _width(table))
     for column_index, (column, least) in enumerate(zip(table.columns, widths, strict=True)):
-        longest = max(_longest(_stacked(row[column_index])) for row in table.cells())
+        longest = max(map(_longest, _stacked_column(table, column_index)))
         # What is left goes to the first columns that can use it.
         width = min(least + spare, max(least, longest, cell_len(column.name)))
         spare -= width - least
@@ -123,6 +122,10 @@ def _rich(table: Table, title: str, room: int) -> RichTable:
         before = row[0].text
         shown.add_row(*(visible(_stacked(cell)) for cell in row))
     return shown
+
+
+def _stacked_column(table: Table, column_index: int) -> list[str]:
+    return [_stacked(row[column_index]) for row in table.cells()]
 
 
 def _stacked(cell: TableCell) -> str:
@@ -257,16 +260,7 @@ def junit(
     suite: str, classname: str, cases: Sequence[JUnitCase], *, properties: Mapping[str, str], output: str,
     duration_s: float,
 ) -> str:  # fmt: skip
-    """XML in the shape that CI servers read.
-
-    Args:
-        suite: its name.
-        classname: of all cases.
-        cases: what was tested.
-        properties: of the suite.
-        output: of the suite as a whole.
-        duration_s: of the run.
-    """
+    """XML in the shape that CI servers read."""
     time_s = f"{duration_s:.3f}"
     failures = errors = skipped = 0
     for case in cases:
