@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.metrics.structured.reading import fences, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, UnreadableError, flat
@@ -318,9 +318,6 @@ def _first(keys: Mapping[str, Tree], words: tuple[str, ...]) -> Tree | None:
     return next((keys[word] for word in words if word in keys), None)
 
 
-WorkflowFormat = Literal["node_edge", "json", "yaml", "list"]
-
-
 def read_answer(answer: Answer) -> Workflow:
     """Return the workflow of an answer: that of its tool calls if it has any, else that of its text.
 
@@ -334,48 +331,27 @@ def read_answer(answer: Answer) -> Workflow:
     return read_workflow(answer.text)
 
 
-def read_workflow(text: str, form: WorkflowFormat | None = None) -> Workflow:
-    """Read a workflow out of a text. Cached: an answer is read once for every metric.
+@lru_cache(maxsize=256)
+def read_workflow(text: str) -> Workflow:
+    """Read a workflow out of a text: as Node:/Edge:, JSON, YAML or a list, the first that it looks like.
 
-    Args:
-        text: Perhaps with a fence, or with prose around it.
-        form: How it is written. None = the first of these that it looks like: Node:/Edge:, JSON or
-            YAML, a list.
+    A fence, or prose around it, does not matter. Cached: an answer is read once for every metric.
 
     Raises:
         WorkflowError: What is wrong, and where; "no_workflow" if it looks like none of them.
     """
-    return _read_text(text, form)
-
-
-@lru_cache(maxsize=256)
-def _read_text(text: str, form: WorkflowFormat | None) -> Workflow:
     if len(text) > LONGEST:
         raise WorkflowError("too_large", f"{len(text)} characters")
     body = text.replace("\r\n", "\n").replace("\r", "\n")
-    match form or _form(body):
-        case "node_edge":
-            return read_node_edge(_unwrapped(body))
-        case "json" | "yaml" as wanted:
-            structure = read_structure(body, wanted)
-            if isinstance(structure, UnreadableError):
-                raise WorkflowError(structure.reason, str(structure))
-            if structure is None or structure.format != wanted:
-                raise WorkflowError("malformed", f"there is no {wanted.upper()} in the text")
-            return read_tree(structure.tree)
-        case "list":
-            return read_list(_unwrapped(body))
-
-
-def _form(text: str) -> WorkflowFormat:
-    if looks_like_node_edge(_unwrapped(text)):
-        return "node_edge"
-    structure = read_structure(text)
+    unwrapped = _unwrapped(body)
+    if looks_like_node_edge(unwrapped):
+        return read_node_edge(unwrapped)
+    structure = read_structure(body)
     if isinstance(structure, UnreadableError):
         raise WorkflowError(structure.reason, str(structure))
     if structure is not None and structure.format in ("json", "yaml"):
-        return "json" if structure.format == "json" else "yaml"
-    return "list"
+        return read_tree(structure.tree)
+    return read_list(unwrapped)
 
 
 def _unwrapped(text: str) -> str:
