@@ -157,8 +157,8 @@ def _plant_faults(path: Path) -> int:
 
     Planted and not left to an error rate: a panel must have what it shows in every run. Returns: how many.
     """
-    nameless = {"type": "function", "function": {}}
-    asked = {"model": MODEL, "messages": make_prompt("question_answering", 0), "tools": [nameless]}
+    # The simulation takes no temperature in words; whoever answered this did.
+    asked = {"model": MODEL, "messages": make_prompt("question_answering", 0), "temperature": "warm"}
     answer = {"role": "assistant", "content": "The certificate had expired."}
     answered = {"model": MODEL, "choices": [{"index": 0, "message": answer, "finish_reason": "stop"}]}
     database = Database(path)
