@@ -99,11 +99,13 @@ def follow_bursts(
             bursts = bursts or connect()
             apply_overrides(lanes(), bursts.active(time.time()))
         if trouble.ongoing:
+            # Otherwise a burst would go on for as long as the store is away.
             apply_overrides(lanes(), ())
 
 
 def raised_limit() -> int:
     """Raise the limit of open files as far as allowed, and return it."""
+    # Most systems allow 1,024 files at first and many more to who asks.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
     if soft == resource.RLIM_INFINITY or soft >= most:
@@ -187,6 +189,7 @@ class _OpenedWhenUsed:
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
         """Put exchanges into the queue, as `ExchangeQueue.put` does."""
+        # An error here leaves it None, and the next exchange tries again.
         if self._queue is None:
             self._queue = self._open()
         return self._queue.put(exchanges)
@@ -290,6 +293,7 @@ async def serve(
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
         await stop.wait()
+        # In this order: what is drained last is still handed off, and its spans are sent.
         await plane.drain(_DRAIN_S)
         await asyncio.to_thread(handoff.close, _DRAIN_S)
         await asyncio.to_thread(spans.finish, LAST_SPANS_S)

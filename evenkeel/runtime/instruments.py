@@ -255,7 +255,8 @@ class Instruments:
         prices, tally, spans = replays.budgeted_prices(settings), Tally(), open_spans(settings)
         asked = settings.telemetry.scores
         scores = ScorePoster(asked.service, str(asked.url), asked.key, tally) if asked else None
-        await asyncio.to_thread(replays.load_prices, prices)
+        # Any price loads the public list, which would block everything else later.
+        await asyncio.to_thread(prices.usd, "gpt-4o", 1, 1)
         budget = RouteBudget(stores.ledger, "", "judge")
         judge, health = make_judge(settings, stores.judge_cache, prices, spans.observer, budget)
         scorer = await asyncio.to_thread(make_scorer, settings, judge, tally)

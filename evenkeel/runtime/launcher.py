@@ -76,6 +76,7 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
     logs.configure(written.telemetry.log_level, written.telemetry.log_format)
     if role in {"worker", "monitor"}:
         _shared_at(written, role)
+    # Before the store is touched: a port in use means that another evenkeel may hold it.
     ports = _Ports.open(written, data=role in {"up", "proxy"}, admin=admin)
     settings = ports.known_to(written)
     follower = Follower(Reloader(source, written, settings, clock=time.time))
@@ -86,6 +87,7 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
     start = _Start(follower, ports, cache(lambda: say(_banner(role, settings, admin=admin, new=new))))
     if role == "up":
         _up(start)
+    # One data plane needs no supervisor: whatever started it, such as Kubernetes, starts it again.
     elif role == "proxy" and settings.listen.processes == 1:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(_proxy(start))
@@ -304,6 +306,7 @@ def _watch(stores: Stores) -> MeasuringWatch:
             snapshots = stores.counters.read()
         except Exception:  # noqa: BLE001 - named boundary: the watch itself says that the store is away
             return None
+        # Without a judge there is no gauge, and nothing is wrong.
         if all(gauges(snapshots, "judge_up")):
             return None
         return JudgeTrouble("", "The judge cannot be used", "The log says why.")
@@ -423,6 +426,7 @@ class DataFolder:
 def _begun_anew(file: Path, error: DamagedStoreError) -> Database:
     """Put a damaged store aside and begin an empty one: forwarding must not wait for a repair."""
     aside = file.with_name(f"{file.name}.damaged-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}")
+    # With its journals: beside a new database they would be read as belonging to that.
     for suffix in ("", "-wal", "-shm"):
         with contextlib.suppress(FileNotFoundError):
             file.with_name(f"{file.name}{suffix}").rename(aside.with_name(f"{aside.name}{suffix}"))

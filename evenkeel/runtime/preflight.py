@@ -78,7 +78,8 @@ def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
     problems += _missing_replay_keys(settings, role)
     models = {"judge": settings.judge, "replays.rewriter": settings.replays.rewriter}
     for part, model in models.items():
-        if model is None or _is_local(model) or role not in _ASKED_BY[part]:
+        is_local = isinstance(model, JudgeSettings) and model.local is not None
+        if model is None or is_local or role not in _ASKED_BY[part]:
             continue
         if not _held(model.api_key_env) and _needs_key(settings, model):
             problems.append(
@@ -88,10 +89,6 @@ def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
     return problems
 
 
-def _is_local(model: JudgeSettings | RewriterSettings) -> bool:
-    return isinstance(model, JudgeSettings) and model.local is not None
-
-
 def _needs_key(settings: Settings, model: JudgeSettings | RewriterSettings) -> bool:
     """Tell whether a model needs a key: not if its server takes requests and replays without one."""
     if model is not settings.judge:
@@ -99,6 +96,7 @@ def _needs_key(settings: Settings, model: JudgeSettings | RewriterSettings) -> b
     endpoint = Upstream.parse(without_credentials(model.base_url or ""))
     if small_model(endpoint.origin) is not None:
         return True
+    # At an endpoint of one's own, where requests and replays go without a key, the judge needs none either.
     for keys in chain(*settings.keys.values()):
         if keys.traffic is None and keys.upstream.same_origin(endpoint):
             return False

@@ -139,6 +139,7 @@ async def served(
     from evenkeel.console.server import serving  # noqa: PLC0415 - with the web framework; see above
 
     app = guarded(make_app(), settings.access, settings.data_dir)
+    # After the application is made, since that loads the web framework.
     stay_responsive()
     async with serving(app, sockets, settings.access.tls_context()):
         yield
@@ -195,6 +196,7 @@ def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
         networks = tuple(ip_network(network) for network in admin.login.addresses)
         roles = {person.name: person.role for person in admin.people}
         login = LoginProxy(admin.login.header, networks, roles, admin.login.role)
+    # Prometheus keeps its token in a file, so it gets one that opens nothing but `/metrics`.
     token, metrics_token = admin.token, None
     if admin.makes_tokens:
         token, metrics_token = _made(folder, ADMIN_TOKEN), _made(folder, METRICS_TOKEN)
@@ -258,6 +260,7 @@ def publish_counters(
     with contextlib.ExitStack() as opened:
         counters: CounterStore | None = None
         while True:
+            # Known before it publishes: what was counted until the stop is published, too.
             last = stopping.wait(_PUBLISH_EVERY_S)
             with trouble:
                 counters = counters or opened.enter_context(connect())

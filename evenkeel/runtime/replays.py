@@ -282,13 +282,8 @@ def reference_keeper(settings: Settings, store: ReferenceStore, tally: Tally) ->
     return ReferenceKeeper(store, {route.name: route.match.prefix for route in settings.routes}, tally=tally)
 
 
-def load_prices(costs: Prices) -> None:
-    """Load the public price list now; loading it later would block everything else."""
-    costs.usd("gpt-4o", 1, 1)
-
-
 def load_languages() -> None:
-    """Load the language detection, for the same reason; it takes half a second of CPU time.
+    """Load the language detection now: half a second of CPU time, which would block everything else later.
 
     To be called in a thread, before the first answer is scored.
     """

@@ -35,7 +35,10 @@ def stamp_of(settings: Settings, store: ChangeStore) -> Stamp:
 
 def settings_that_matter(settings: Settings) -> dict[str, dict[str, str]]:
     """Return, by route, the settings that decide what is tried and how it is scored, without credentials."""
-    common = _flat({"alerts.threshold": settings.alerts.threshold, **_judge(settings), **_scoring(settings)})
+    # A rewriter's model decides what is asked; its endpoint and key do not.
+    model = settings.replays.rewriter.model if settings.replays.rewriter else None
+    rewriter = {"replays.rewriter.model": model}
+    common = _flat({"alerts.threshold": settings.alerts.threshold, **_judge(settings), **rewriter})
     plans = replays.route_plans(settings)
     values_by_route: dict[str, dict[str, str]] = {}
     for route in settings.routes:
@@ -61,15 +64,10 @@ def _judge(settings: Settings) -> dict[str, Any]:
     judge = settings.judge
     if judge is None:
         return {"judge": None}
+    # What a judge costs and how fast it is asked changes no rating.
     names = ("local", "model", "base_url", "qualities", "tasks")
     values = judge.model_dump()
     return {f"judge.{name}": values[name] for name in names}
-
-
-def _scoring(settings: Settings) -> dict[str, Any]:
-    return {
-        "replays.rewriter.model": settings.replays.rewriter.model if settings.replays.rewriter else None,
-    }
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, str]:

@@ -77,6 +77,7 @@ class DocumentStores(abc.ABC):
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._texts_kept_s = settings.storage.evidence_days * _SECONDS_PER_DAY
 
     @abc.abstractmethod
     def counters_of(self, supervisor: int | None) -> CounterStore:
@@ -96,9 +97,8 @@ class DocumentStores(abc.ABC):
         """Exchanges that can be approved."""
         from evenkeel.stores.archive import ExchangeArchive
 
-        limits = self._settings.storage
-        kept_s = limits.evidence_days * _SECONDS_PER_DAY
-        return ExchangeArchive(self.documents, per_route=limits.archive, kept_s=kept_s)
+        per_route = self._settings.storage.archive
+        return ExchangeArchive(self.documents, per_route=per_route, kept_s=self._texts_kept_s)
 
     @cached_property
     def goldens(self) -> GoldenStore:
@@ -138,23 +138,21 @@ class DocumentStores(abc.ABC):
         """Pairs of answers that judges rate again, kept as long as archived exchanges."""
         from evenkeel.stores.panels import PanelStore
 
-        return PanelStore(self.documents, kept_s=self._settings.storage.evidence_days * _SECONDS_PER_DAY)
+        return PanelStore(self.documents, kept_s=self._texts_kept_s)
 
     @cached_property
     def challenges(self) -> ChallengeStore:
         """Challengers and their pairs; texts are kept as long as archived exchanges."""
         from evenkeel.stores.challenges import ChallengeStore
 
-        kept_s = self._settings.storage.evidence_days * _SECONDS_PER_DAY
-        return ChallengeStore(self.documents, kept_s=kept_s)
+        return ChallengeStore(self.documents, kept_s=self._texts_kept_s)
 
     @cached_property
     def references(self) -> ReferenceStore:
         """Reference prompts, kept at most as long as archived exchanges."""
         from evenkeel.stores.references import ReferenceStore
 
-        kept_s = self._settings.storage.evidence_days * _SECONDS_PER_DAY
-        return ReferenceStore(self.documents, kept_s=kept_s, total_chars=_REFERENCE_CHARS)
+        return ReferenceStore(self.documents, kept_s=self._texts_kept_s, total_chars=_REFERENCE_CHARS)
 
     @cached_property
     def templates(self) -> Templates:
@@ -163,6 +161,7 @@ class DocumentStores(abc.ABC):
         from evenkeel.stores.templates import TemplateStore
 
         remote = self.documents.remote
+        # On a Redis other workers read what one has learned; a file is read at the next start alone.
         return Templates(
             TemplateStore(self.documents),
             self.lease("learner", _LEARNER_LEASE_S),
@@ -222,7 +221,8 @@ class SqliteStores(DocumentStores):
             self._database,
             kept=limits.verdicts,
             evidence_kept=limits.evidence,
-            evidence_s=limits.evidence_days * _SECONDS_PER_DAY,
+            evidence_s=self._texts_kept_s,
+            # Verdicts that the monitor has not read yet are not trimmed.
             folded=self.monitor.offset,
         )
 
@@ -340,7 +340,7 @@ class RedisStores(DocumentStores):
             self._store,
             kept=limits.verdicts,
             evidence_kept=limits.evidence,
-            evidence_s=limits.evidence_days * _SECONDS_PER_DAY,
+            evidence_s=self._texts_kept_s,
         )
 
     @cached_property
@@ -434,6 +434,7 @@ def budgets(settings: Settings) -> Budgets:
         if any(limit is not None for limit in limits.values()):
             watch = _watch_share(settings, 1, **limits)
             own[route.name] = Budget(**limits, spread=True, reserve=_RESERVE, watch=watch)
+    # Challengers have no reserve: nothing about them is urgent.
     tokens, usd = common.tokens_per_day, common.usd_per_day
     own[CHALLENGERS] = Budget(
         None if tokens is None else round(tokens * CHALLENGER_SHARE),
@@ -460,6 +461,7 @@ def _watch_share(
     asked = settings.replays.references
     if not settings.asks_references:
         return 0.0
+    # The limit that is used up first decides.
     shares = [0.0]
     if tokens_per_day:
         shares.append(routes * asked.calls_per_day * _REFERENCE_TOKENS / tokens_per_day)

@@ -192,6 +192,7 @@ class Supervisor:
             watching = asyncio.create_task(self._watch(child, process))
             code = await self._finish(child, process)
             watching.cancel()
+            # Its counters end with it: the next one begins at zero, under another source.
             await self._retire(source)
             if self._stopping.is_set():
                 return
@@ -227,6 +228,7 @@ class Supervisor:
             over = child.sheet.over(process.pid)
             if not over:
                 continue
+            # Killed first, so that it cannot overwrite the mark, which is for the next worker.
             _kill(process)
             child.sheet.mark(over)
             named = []
@@ -262,8 +264,10 @@ class Supervisor:
         sheet = child.sheet.descriptor if child.sheet else -1
         self._brief(process, replace(child.briefing, source=source, sheet=sheet))
         assert process.stdin is not None
+        # A child that ends at once has closed the pipe; `_keep_alive` sees that and starts another.
         with contextlib.suppress(ConnectionError):
             await process.stdin.drain()
+        # `stop` may have come while the process was made, and has not seen it.
         if self._stopping.is_set():
             process.terminate()
         return process

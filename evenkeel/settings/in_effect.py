@@ -55,6 +55,7 @@ def _sections(shown: str, place: str, section: BaseModel) -> Iterator[SettingsSe
         inside = list(_inside(name, value))
         for own, subsection in inside:
             below.append((f"{shown}.{own}".lstrip("."), within, subsection))
+        # A section has lines of its own below; anything else is one line here.
         if not inside:
             lines.append(_line(name, within, value, field, meanings(type(section)).get(name, "")))
     # Inherited: settings that were read from a file are of a subclass.

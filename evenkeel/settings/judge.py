@@ -50,9 +50,11 @@ def judge_of(section: JudgeSettings, routes: Sequence[Route], replays: ReplaySet
         # Who names a model means one of the first route, whatever other providers there are.
         route = keys[0]
     small = small_model(route.upstream.origin)
+    # The judge's client takes URLs alone.
     if route.upstream.unix_path is not None:
         raise ValueError("judge.base_url: is needed, because the upstream is a Unix socket")
     url = f"{route.upstream.origin}{small.path}" if small else route.upstream.url("/v1")
+    # A variable that is empty now may be filled later, so the preferred one is named all the same.
     held = next((key for key in route.replays if key.held), None)
     key = held or next(iter(route.replays), None)
     return _filled(section, url, small, key.variable if key else JUDGE_KEY)

@@ -33,6 +33,7 @@ class Credential(NamedTuple):
         key = os.environ.get(variable)
         if not key:
             return None
+        # A bearer token has a scheme before it; headers such as `api-key` and `x-api-key` have none.
         name = header.lower()
         return cls(name, f"Bearer {key}" if name == "authorization" else key)
 
@@ -66,12 +67,6 @@ class TimeoutSettings(Section):
     total_s: Seconds | None = None
     """Limit for the whole request, streams included."""
 
-    @property
-    def of_forwarding(self) -> routing.Timeouts:
-        """Timeouts as the data plane takes them."""
-        connect_s = min(_CONNECT_S, self.silence_s)
-        return routing.Timeouts(connect_s, self.silence_s, self.silence_s, self.total_s)
-
 
 class RouteBudgetSettings(Section):
     """Daily limit on what replays and judging of one route may cost, within the budget of all routes."""
@@ -95,6 +90,7 @@ class Fallback(Section):
     @model_validator(mode="before")
     @classmethod
     def _plain(cls, value: Any) -> Any:
+        # Most fallbacks need no key of their own: `fallbacks: [URL]` is enough.
         return {"url": value} if isinstance(value, str) else value
 
 
@@ -228,6 +224,7 @@ def route_table(routes: Sequence[Route], *, injecting: bool = True) -> RouteTabl
 
 
 def _data_plane_route(route: Route, *, injecting: bool) -> routing.ProxyRoute:
+    silence_s = route.timeouts.silence_s
     fallback_keys: list[tuple[tuple[bytes, bytes], ...]] = []
     fixed: list[tuple[bytes, bytes]] = []
     # Only a process that forwards has the keys; worker and monitor read the same routes without them.
@@ -245,7 +242,7 @@ def _data_plane_route(route: Route, *, injecting: bool) -> routing.ProxyRoute:
         headers=tuple(route.match.headers.items()),
         key_fingerprints=tuple(route.match.key_fingerprints),
         sampling_rate=route.sampling_rate,
-        timeouts=route.timeouts.of_forwarding,
+        timeouts=routing.Timeouts(min(_CONNECT_S, silence_s), silence_s, silence_s, route.timeouts.total_s),
         inject=_fields(route.name, route) if injecting else (),
         fallback_inject=tuple(fallback_keys),
         fixed=tuple(fixed),

@@ -44,8 +44,11 @@ def _network(text: str) -> str:
     return str(ip_network(text))
 
 
+# With "_" too, which names of containers may have.
 _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?")
+# Without "*": an origin that means all others would let every web page use the route's key.
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@*]+")
+# Browsers leave these ports out of an `Origin`.
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -187,6 +190,7 @@ class Tls(Section):
         Raises: ValueError that names the file if one of them cannot be used.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # Older versions are broken, and every browser has had this one since 2014.
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
             # Without the callback OpenSSL would ask for a password at the terminal, and a service would hang.
@@ -236,6 +240,7 @@ class Access(Section):
     @property
     def address(self) -> str:
         """Host and port as they stand in a URL; of a port on all addresses, its first name."""
+        # Nobody can open 0.0.0.0, so a name by which the port is reached goes before it.
         named = self.hosts[:1] if self.host in _EVERYWHERE else []
         return _address(named[0] if named else self.host, self.port)
 
@@ -292,6 +297,7 @@ class Access(Section):
     def _somebody_gets_in(self) -> Access:
         if self.login is not None and not self.login.addresses and not self._certified:
             raise ValueError("login.addresses is empty: name the proxy, or set tls.client_ca_file")
+        # A person without a token comes through a login; with neither, nobody on the list can sign in.
         if self.people and self.login is None and not any(person.token for person in self.people):
             raise ValueError("none of the people can get in: give them token_env, or set login")
         return self

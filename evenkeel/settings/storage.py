@@ -17,6 +17,7 @@ SENTINEL_PASSWORD_VARIABLE: Final = "EVENKEEL_REDIS_SENTINEL_PASSWORD"  # noqa: 
 
 def _without_credentials(url: str) -> str:
     parts = urlsplit(url)
+    # The URL is shown in banners and on pages, so it may hold nothing secret.
     if parts.scheme not in {"redis", "rediss", "unix"}:
         raise ValueError(f"{parts.scheme}://… is not a redis://, rediss:// or unix:// URL")
     if parts.password is not None or "password=" in parts.query:
@@ -161,6 +162,7 @@ class Storage(Section):
 
     @model_validator(mode="after")
     def _has_key(self) -> Storage:
+        # A key in the environment encrypts by itself: this setting catches one that was forgotten.
         if self.encrypted:
             try:
                 active = seal_of(os.environ).active

@@ -56,7 +56,7 @@ Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 def without_credentials(text: str) -> str:
     """Return an address without user, password and query; any other text as it is."""
     scheme, mark, _ = text.partition("://")
-    if not mark or not scheme.isalnum():
+    if not mark or not scheme.isalnum():  # such as a path or the name of a model
         return text
     parts = urlsplit(text)
     if not (parts.query or parts.fragment or "@" in parts.netloc):
@@ -91,6 +91,7 @@ def meanings(section: type[BaseModel]) -> dict[str, str]:
     for base in reversed(section.__mro__):
         if not base.__module__.startswith(__package__):
             continue
+        # A string below an assignment is no docstring to Python; only the source has it.
         [definition] = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         assert isinstance(definition, ast.ClassDef)
         for setting, text in pairwise(definition.body):

@@ -121,10 +121,9 @@ class MonitorRole:
             stepped_at=lambda: monitor.stepped_at,
             figures_known=lambda: any(known(report) for report in monitor.reports()),
         )
-        notifying_store, words = (
-            NotifyingStore(stores.monitor, notifying),
-            writer(settings, monitor, stores.verdicts),
-        )
+        notifying_store = NotifyingStore(stores.monitor, notifying)
+        words = writer(settings, monitor, stores.verdicts)
+        # In threads, here and below: reading a store would hold up the event loop.
         opened = await asyncio.to_thread(
             channels, settings, notifying_store, words, lambda: watch().causes, announce, time.monotonic
         )
@@ -216,7 +215,7 @@ class MonitorRole:
         if self._panel is not None:
             tasks.append((self._panel, "the judge's panel cannot be asked"))
         # Side by side: goldens may take minutes, and reference prompts must not wait for them.
-        await asyncio.gather(*(respond(stop, task, self._leading, problem) for task, problem in tasks))
+        await asyncio.gather(*[respond(stop, task, self._leading, problem) for task, problem in tasks])
 
     async def close(self) -> None:
         """Let another monitor take over."""
