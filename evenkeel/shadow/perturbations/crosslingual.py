@@ -18,6 +18,7 @@ from evenkeel.shadow.perturbations.answer_language import (
 from evenkeel.shadow.perturbations.places import with_request
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, Draft, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import NO_PROSE, draft
+from evenkeel.shadow.prompt.segments import text_of
 
 if TYPE_CHECKING:
     import random
@@ -95,13 +96,13 @@ class CrossLingual:
             own = [prompt.segments[segment.index] for segment in inputs]
             return _into(self._source, prompt, own, lambda asked: with_request(asked, request))
 
-        if may_be_in("\n\n".join(instruction.text for instruction in instructions), _ENGLISH):
+        if may_be_in(text_of(instructions, "\n\n"), _ENGLISH):
             return translated(view)
         return _into(_ENGLISH, view, instructions, translated)
 
     def _changes_nothing(self, view: PromptView, inputs: Sequence[Segment]) -> bool:
         base = base_tag(self._target)
-        instructions = "\n\n".join(segment.text for segment in instructions_of(view))
+        instructions = text_of(instructions_of(view), "\n\n")
         return (
             base_tag(self._source) == base
             and language_of_segments(inputs) == base

@@ -19,6 +19,7 @@ from evenkeel.core.protected_spans import ProtectedSpan, protected_spans
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, NOTHING_TO_CHANGE, NotApplicable
 from evenkeel.shadow.prompt.blocks import BLANK_LINES
 from evenkeel.shadow.prompt.references import asks, orders, points
+from evenkeel.shadow.prompt.segments import text_of
 
 if TYPE_CHECKING:
     import random
@@ -207,7 +208,7 @@ def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
             own.append(segment)
     if slot is None or not own:
         return NotApplicable("no_user_slot", "the prompt holds no text of a user to add the request to")
-    text = "".join(segment.text for segment in own)
+    text = text_of(own)
     if text.rstrip().endswith((":", "\uff1a", '"""')):
         return NotApplicable("open_end", "the prompt ends in words that the answer is to complete")
     *before, last = BLANK_LINES.split(text.strip())

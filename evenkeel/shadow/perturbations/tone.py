@@ -21,6 +21,7 @@ from evenkeel.shadow.perturbations.places import about_manner, change_places, ma
 from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, NOTHING, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import draft
 from evenkeel.shadow.prompt.references import asks
+from evenkeel.shadow.prompt.segments import text_of
 
 if TYPE_CHECKING:
     import random
@@ -129,7 +130,7 @@ class Tone:
             return NotApplicable("about_manner", "the prompt asks how its text is said")
         if self._by == "rewriter":
             return draft(view, spoken, lambda text: RewriteTask("tone", text, tone))
-        language = language_of("\n\n".join(segment.text for segment in spoken)[:_TELLING])
+        language = language_of(text_of(spoken, "\n\n")[:_TELLING])
         refused = _refused(view, language)
         if refused is not None:
             return refused

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -96,3 +96,8 @@ class Segment:
             return "instructions"
         # What is filled into a system message comes from the application's data.
         return "typed" if self.role == "user" else "documents"
+
+
+def text_of(segments: Iterable[Segment], between: str = "") -> str:
+    """Return the texts of segments in order, with something between them."""
+    return between.join([segment.text for segment in segments])

@@ -26,6 +26,7 @@ from evenkeel.shadow.perturbations.format.instructions import (
 from evenkeel.shadow.perturbations.places import with_request
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
 from evenkeel.shadow.prompt.references import speaks_of_output
+from evenkeel.shadow.prompt.segments import text_of
 
 if TYPE_CHECKING:
     import random
@@ -248,7 +249,7 @@ def _language(view: PromptView, asking: Sequence[Segment]) -> str:
         counts[tag] = len(pattern.findall(words))
     if any(counts.values()):
         return max(_TELLS, key=lambda tag: counts[tag])
-    language = language_of("\n".join(segment.text for segment in own)) or language_of(view.input_text)
+    language = language_of(text_of(own, "\n")) or language_of(view.input_text)
     return language or ("zh" if _HAN.search(view.text) and not _KANA.search(view.text) else _ENGLISH)
 
 

@@ -23,6 +23,7 @@ from evenkeel.shadow.prompt.references import (
     points_by_order,
     refers,
 )
+from evenkeel.shadow.prompt.segments import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -258,7 +259,7 @@ def by_rule(view: PromptView) -> list[Layout]:
 
 
 def _layout(slot: Slot, segments: Sequence[Segment], *, reorders: bool) -> Layout:
-    text = "".join(segment.text for segment in segments)
+    text = text_of(segments)
     units: list[Unit] = []
     at = len(text) - len(text.lstrip())
     start = 0
@@ -381,7 +382,7 @@ def _said(unit: str) -> str:
 
 def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
     """Yield the parts of a slot in order: blocks of one type, plain text by paragraph, no value cut."""
-    text = "".join(segment.text for segment in segments)
+    text = text_of(segments)
     values: list[tuple[int, int]] = []
     composed = any(segment.kind == "template" and segment.text.strip() for segment in segments)
     at = 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.shadow.perturbations.positional.layout import PARTS, Layout, Unit
 from evenkeel.shadow.perturbations.protocol import RewriteTask
+from evenkeel.shadow.prompt.segments import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,7 @@ def numbered(slot: Slot, segments: Sequence[Segment]) -> NumberedSlot | None:
     """Return a slot as lines to list; None without an application's words, and for too few or many lines."""
     if not any(segment.kind == "template" and segment.text.strip() for segment in segments):
         return None
-    text = "".join(segment.text for segment in segments)
+    text = text_of(segments)
     lines, starts = [""], [0]
     at = values = 0
     for segment in segments:
