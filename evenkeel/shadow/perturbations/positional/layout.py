@@ -364,20 +364,8 @@ def _points(text: str, unit: Unit, number: int) -> bool:
         return True
     if unit.part in ("context", "examples"):
         return False
-    words = _said(written)
     is_labelled = _LABELLED.match(written) is not None
-    return points_back(words) or points_ahead(words) or (refers(words) and not is_labelled)
-
-
-def _said(unit: str) -> str:
-    """Return a unit without the lines that lead in to something in the unit itself."""
-    lines = []
-    for line in unit.split("\n"):
-        if line.strip():
-            lines.append(line)
-    return (
-        "\n".join(line for line in lines[:-1] if not _LEADS.search(line[-80:])) + "\n" + "".join(lines[-1:])
-    )
+    return points_back(written) or points_ahead(written) or (refers(written) and not is_labelled)
 
 
 def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
