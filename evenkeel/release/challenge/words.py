@@ -126,7 +126,8 @@ def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
         before = usd(1000 * figures.again_side.dollars)
         now = usd(1000 * (figures.candidate_side.dollars or 0.0))
         month = _a_month(saved, figures, 1.0)
-        whole = f", {month} for all of today's traffic" if month else ""
+        # With "less" once more: behind two prices a bare sum would be read as a third one.
+        whole = f"; that is {month} {word} for all of today's traffic" if month else ""
         lines.append(
             f"A thousand requests would cost {percent(abs(share))} {word}, {now} where {before} are paid "
             f"today{whole}."
@@ -154,7 +155,7 @@ def _spared(segment: SegmentFigures, figures: ChallengeFigures) -> str:
         return f"{sentence}."
     word = "less" if saved >= 0 else "more"
     thousand, month = usd(1000 * abs(saved)), _a_month(saved, figures, share)
-    part = f", {month} for this part of today's traffic" if month else ""
+    part = f"; that is {month} {word} for this part of today's traffic" if month else ""
     return f"{sentence}; there a thousand requests would cost {thousand} {word}{part}."
 
 

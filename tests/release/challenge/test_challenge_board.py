@@ -67,7 +67,7 @@ def test_a_message_says_what_is_saved_a_month(board):
     # 1,200 pairs, 2 % of the requests, in ten hours: some 144,000 requests a day at 0.0015 dollars.
     assert inbox.told[0].title == "small may take over on support."
     assert "A thousand requests would cost 75" in inbox.told[0].body
-    assert "a month for all of today's traffic" in inbox.told[0].body
+    assert "a month less for all of today's traffic" in inbox.told[0].body
 
 
 def test_gauges_have_the_decision_and_each_measure_with_its_interval(board):
