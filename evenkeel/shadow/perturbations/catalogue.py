@@ -136,22 +136,25 @@ def by_name(
     chosen: dict[str, Perturbation] = {}
     for pattern in patterns:
         wanted = pattern if "." in pattern or "*" in pattern else f"{pattern}.*"
-        matching = []
-        for name in names:
+        is_known = False
+        for name, perturbation in names.items():
             if fnmatch.fnmatchcase(name, wanted):
-                matching.append(name)
-        if not matching:
+                chosen[name] = perturbation
+                is_known = True
+        if not is_known:
             raise ValueError(f"unknown perturbation {pattern!r}: {_hint(pattern, names)}")
-        chosen.update((name, names[name]) for name in matching)
     return tuple(chosen.values())
 
 
 def _hint(name: str, available: Iterable[str]) -> str:
-    names = tuple(available)
-    categories = dict.fromkeys(name.partition(".")[0] for name in names)
-    full = {name: name for name in names}
-    full |= {name.partition(".")[2]: name for name in names}
-    full |= {category: category for category in categories}
+    full: dict[str, str] = {}
+    categories: dict[str, str] = {}
+    for offered in available:
+        category, _, short = offered.partition(".")
+        categories[category] = category
+        full |= {offered: offered, short: offered}
+    # A category comes before a perturbation of the same name.
+    full |= categories
     near = dict.fromkeys(full[form] for form in difflib.get_close_matches(name.lower(), full, n=3))
     if near:
         return f"did you mean {' or '.join(near)}?"

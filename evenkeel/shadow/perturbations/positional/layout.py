@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.shadow.prompt.blocks import CLOSED, cut
@@ -148,8 +148,12 @@ class Layout:
         return [runs[group] for group in order] != runs
 
     def _runs(self, part: Part, order: Sequence[int]) -> int:
-        belongs = [self.parts[group] == part for group in order]
-        return sum(is_part for is_part, _ in groupby(belongs))
+        runs = 0
+        is_inside = False
+        for group in order:
+            runs += self.parts[group] == part and not is_inside
+            is_inside = self.parts[group] == part
+        return runs
 
     def _is_fixed(self, group: int) -> bool:
         return any(self.units[number].fixed for number in self.groups[group])
