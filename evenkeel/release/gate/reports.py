@@ -280,8 +280,9 @@ def _measures(report: GateReport) -> Table:
 
 def _details(fallen: FallenGolden) -> FoldedSection:
     rating = f", rated {fallen.rating} of 3" if fallen.rating is not None else ""
+    steps = f", steps {fallen.steps}" if fallen.steps else ""
     return FoldedSection(
-        f"{fallen.golden.id}: {', '.join(fallen.differences)}{rating}",
+        f"{fallen.golden.id}: {', '.join(fallen.differences)}{rating}{steps}",
         text=one_line(fallen.explanation, MOST_CHARS),
         code="\n".join(diff(fallen.golden.answer, fallen.answer)),
         language="diff",
@@ -339,6 +340,7 @@ def _fallen(fallen: FallenGolden) -> dict[str, Any]:
         "differences": dict(fallen.differences),
         "rating": fallen.rating,
         "explanation": fallen.explanation,
+        "steps": fallen.steps or None,
         "approved": fallen.golden.answer,
         "answer": fallen.answer,
     }

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter, deque
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -17,6 +17,7 @@ from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.core.version import VERSION
 from evenkeel.llm.price import Prices, estimate_tokens
+from evenkeel.metrics.tasks import Task
 from evenkeel.monitor.detect.gate import Gate, GateRules, Shares, least_clusters, least_for_regression
 from evenkeel.release.gate.clusters import clusters, sentence
 from evenkeel.release.gate.scoring import DIFFERS, GateScoring
@@ -27,6 +28,7 @@ from evenkeel.release.gate.sides import (
     prepare,
     task_of,
 )
+from evenkeel.release.gate.steps import step_change
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised
 from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError, CostEstimate, Costs
@@ -127,6 +129,8 @@ class FallenGolden:
     rating: int | None
     """1, 2 or 3; None if it was not rated."""
     explanation: str
+    steps: str = ""
+    """Name of what became of a workflow's steps, as in "missing"; "" if it is none, or they are the same."""
 
     @property
     def weight(self) -> tuple[float, int]:
@@ -282,7 +286,11 @@ class Run:
             if isinstance(answer, Failure):
                 return GoldenLook(answer)
             scored.setdefault(side, []).append(await self._score(task, answer))
-        return _looked(task.golden, scored)
+        look = _looked(task.golden, scored)
+        if look.fallen is not None and self.task(task.golden) == Task.WORKFLOW:
+            pair = Pair(task.golden.answer, look.fallen.answer, task.context, Task.WORKFLOW)
+            look = replace(look, fallen=replace(look.fallen, steps=step_change(pair)))
+        return look
 
     async def _score(self, task: SideTask, answer: Answer) -> ScoredAnswer:
         pair = Pair(task.golden.answer, answer, task.context, self.task(task.golden))
