@@ -1,4 +1,4 @@
-"""Prometheus with our rules and Alertmanager with our routes, in a hurry, over a running evenkeel."""
+"""Prometheus with our rules and Alertmanager with our routes, over a running evenkeel."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ def branches(route):
         yield from branches(one)
 
 
-def alertmanager(folder, receiver):
-    """Ours, in a hurry, with every receiver replaced by the one on this machine."""
+def alertmanager(folder, receiver, *, hurry=True):
+    """Ours, with every receiver replaced by the one here; in a hurry, it waits for a second only."""
     config = yaml.safe_load((DEPLOY / "alertmanager" / "alertmanager.yml").read_text())
     config["receivers"] = [
         {"name": one["name"], "webhook_configs": [{"url": f"{receiver}{one['name']}"}]}
         for one in config["receivers"]
     ]
     config["templates"] = []
-    for branch in branches(config["route"]):
-        branch |= {"group_wait": "1s", "group_interval": "1s"}
+    if hurry:
+        for branch in branches(config["route"]):
+            branch |= {"group_wait": "1s", "group_interval": "1s"}
     (folder / "alertmanager.yml").write_text(yaml.safe_dump(config))
     return service(
         folder,
@@ -40,14 +41,16 @@ def alertmanager(folder, receiver):
     )
 
 
-def watching(folder, running, alerts_to):
-    """Ours, in a hurry: every five seconds, with waits of a second."""
+def watching(folder, running, alerts_to, *, hurry=True):
+    """Ours; in a hurry, it looks every five seconds, with waits of a second."""
     (folder / "rules").mkdir()
     for file in (DEPLOY / "prometheus" / "rules").glob("*.yaml"):
-        (folder / "rules" / file.name).write_text(re.sub(r"for: \w+", "for: 1s", file.read_text()))
+        text = file.read_text()
+        (folder / "rules" / file.name).write_text(re.sub(r"for: \w+", "for: 1s", text) if hurry else text)
     config = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
-    # A scrape may take as long as there is between two: one that comes too late would end the alerts.
-    config["global"] |= {"scrape_interval": "5s", "evaluation_interval": "1s"}
+    if hurry:
+        # A scrape may take as long as there is between two: one that comes too late would end the alerts.
+        config["global"] |= {"scrape_interval": "5s", "evaluation_interval": "1s"}
     config["global"]["external_labels"]["evenkeel_console"] = running.admin
     config["scrape_configs"][0]["authorization"] = {"credentials_file": str(running.data / METRICS_TOKEN)}
     hosts = [

@@ -1,0 +1,200 @@
+"""Walk as a newcomer and as an operator through a running `evenkeel up`, and print when each thing was there.
+
+python -m tests.up.walk               # model swap, rollback, prompt edit, judge swap, as a table in Markdown
+python -m tests.up.walk --rate 1      # at a request a second
+
+Model and judge are simulated. Prometheus, its rules and Alertmanager are real and have the times that are shipped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import signal
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from evenkeel.simulate import JUDGE_MODEL, ModelState, Simulation, SimulationSettings, make_prompt, serving
+from tests.alerting import alertmanager, watching
+from tests.kit.relaying import Running, running
+from tests.services import receiver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROUTE = "desk"
+# Longer than Alertmanager's five minutes between two messages about one group.
+PATIENCE_S = 420.0
+FIRST_PROMPT = "You are the help desk of a bank."
+EDITED_PROMPT = "You are the friendly help desk of a bank."
+
+
+@dataclass
+class Walk:
+    """The running services, the traffic, and what was heard of them."""
+
+    simulation: Simulation
+    evenkeel: Running
+    prometheus: str
+    posts: list[dict[str, Any]]
+    settings: Path
+    system: str = FIRST_PROMPT
+    began: float = field(default_factory=time.monotonic)
+
+    def row(self, what: str, question: Callable[[], object]) -> None:
+        """Print after how many seconds the question had an answer, and the answer."""
+        answer = None
+        while answer is None and time.monotonic() < self.began + PATIENCE_S:
+            with contextlib.suppress(httpx2.HTTPError):
+                answer = question() or None
+            time.sleep(0.2)
+        seconds = f"{time.monotonic() - self.began:.0f} s" if answer else "not in seven minutes"
+        print(f"| {what} | {seconds} | {'' if answer in {None, True} else answer} |", flush=True)
+
+    def restart(self, title: str) -> None:
+        """Begin a part of the walk: its times count from now."""
+        print(f"\n## {title}\n\n| what | after | words |\n|---|--:|---|", flush=True)
+        self.began = time.monotonic()
+
+    def swap(self, name: str, fragility: float) -> None:
+        """Let another model answer under the name that is asked for."""
+        self.simulation.change("simulated-1", {"fragility": fragility, "returned_name": name})
+
+    def incident(self, state: str) -> str:
+        """Return the headline of the incident in a state; "" for none."""
+        incidents = self.evenkeel.get(f"/api/incidents?state={state}")["incidents"]
+        return str(incidents[0]["headline"]) if incidents else ""
+
+    def change(self, word: str) -> str:
+        """Return the headline of the last change, if it names a word."""
+        changes = self.evenkeel.get("/api/changes")["changes"]
+        texts = [json.dumps(change, ensure_ascii=False) for change in changes]
+        return next((text[:160] for text in reversed(texts) if word in text), "")
+
+    def message(self, phase: str) -> str:
+        """Return the headline of a message of evenkeel's own in that phase; "" for none."""
+        for post in list(self.posts):
+            if post.get("schema") == "evenkeel.incident/1" and post["phase"] == phase:
+                return str(post["headline"])
+        return ""
+
+    def notified(self, status: str) -> bool:
+        """Return whether Alertmanager has sent a message about the incident in that status."""
+        for post in list(self.posts):
+            for alert in post.get("alerts", ()):
+                if (alert["labels"]["alertname"], alert["status"]) == ("EvenkeelIncident", status):
+                    return True
+        return False
+
+    def firing(self) -> bool:
+        """Return whether the incident's alert fires in Prometheus."""
+        alerts = httpx2.get(f"{self.prometheus}/api/v1/alerts").json()["data"]["alerts"]
+        return "EvenkeelIncident" in [alert["labels"]["alertname"] for alert in alerts]
+
+
+@contextlib.contextmanager
+def traffic(walk: Walk, rate: float) -> Iterator[None]:
+    """Ask as an application would, until the block ends."""
+    stop = threading.Event()
+
+    def send() -> None:
+        with httpx2.Client(base_url=f"{walk.evenkeel.url}/{ROUTE}", timeout=60) as client:
+            for number in itertools.count():
+                if stop.wait(1 / rate):
+                    return
+                system = {"role": "system", "content": walk.system}
+                body = {"model": "simulated-1", "messages": [system, *make_prompt("case_summary", number)]}
+                client.post("/v1/chat/completions", json=body).raise_for_status()
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def operate(walk: Walk) -> None:
+    """Swap the model, roll back, edit the prompt, swap the judge."""
+    walk.restart("The provider swaps the model under its name (fragile by 50 %)")
+    walk.swap("helpdesk-2", 0.5)
+    walk.row("incident is open", lambda: walk.incident("open"))
+    walk.row("message is there", lambda: walk.message("opened"))
+    walk.row("the alert fires in Prometheus", walk.firing)
+    walk.row("Alertmanager has sent it", lambda: walk.notified("firing"))
+    walk.row(
+        "both names are in its headline",
+        lambda: "helpdesk-2" in walk.incident("open") and walk.incident("open"),
+    )
+
+    walk.restart("The swap is rolled back")
+    walk.swap("simulated-1", 0.0)
+    walk.row("incident is resolved", lambda: walk.incident("resolved"))
+    walk.row("message is there", lambda: walk.message("resolved"))
+    walk.row("the alert fires no more", lambda: not walk.firing())
+    walk.row("Alertmanager has said so", lambda: walk.notified("resolved"))
+
+    walk.restart("A cosmetic edit of the prompt (one word more)")
+    walk.system = EDITED_PROMPT
+    walk.row("the change is listed", lambda: walk.change("prompt"))
+    walk.row("an incident is open (there should be none)", lambda: walk.incident("open"))
+
+    walk.restart("Another judge in the settings, read again while evenkeel runs")
+    settings = json.loads(walk.settings.read_text())
+    settings["judge"]["model"] = f"{JUDGE_MODEL}-2"
+    walk.settings.write_text(json.dumps(settings))
+    walk.evenkeel.process.send_signal(signal.SIGHUP)
+    walk.row("the change is listed", lambda: walk.change(f"{JUDGE_MODEL}-2"))
+
+
+def main() -> None:
+    """Walk once and print the tables."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", type=float, default=3.0, help="requests a second, all of them sampled")
+    rate = parser.parse_args().rate
+    models = [ModelState("simulated-1"), ModelState(JUDGE_MODEL), ModelState(f"{JUDGE_MODEL}-2")]
+    simulation = Simulation(models, SimulationSettings(deterministic=True))
+    with contextlib.ExitStack() as opened:
+        folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="walk-")))
+        upstream = opened.enter_context(serving(simulation))
+        hook, posts = opened.enter_context(receiver())
+        path = folder / "evenkeel.yaml"
+        settings = {
+            "routes": [
+                {"name": ROUTE, "match": {"prefix": f"/{ROUTE}"}, "upstream": upstream, "sampling_rate": 1.0}
+            ],
+            "judge": {"base_url": f"{upstream}/v1", "model": JUDGE_MODEL},
+            # Free replays of every request at this rate would use the default budget of a day within minutes.
+            "budget": {"tokens_per_day": 500_000_000},
+            "alerts": {"webhook": f"{hook}hook"},
+        }
+        path.write_text(json.dumps(settings))
+        began = time.monotonic()
+        started = running(
+            "up", folder, "--config", str(path), admin=True, environment={"EVENKEEL_JUDGE_API_KEY": "any"}
+        )
+        evenkeel = opened.enter_context(started)
+        manager = opened.enter_context(alertmanager(folder, hook, hurry=False))
+        prometheus = opened.enter_context(watching(folder, evenkeel, manager, hurry=False))
+        walk = Walk(simulation, evenkeel, prometheus, posts, path)
+        walk.restart(f"A newcomer starts it ({rate:g} requests a second, all sampled)")
+        walk.began = began
+        opened.enter_context(traffic(walk, rate))
+        walk.row("first request counted", lambda: evenkeel.metric("evenkeel_proxy_requests_total") > 0)
+        walk.row("first trial rated", lambda: evenkeel.metric("evenkeel_trials_total") > 0)
+        walk.row("a cell has a figure", lambda: evenkeel.metric("evenkeel_trials_total") > 60)
+        walk.row("a cell is within its limit", lambda: '"within"' in evenkeel.page("/api/cells"))
+        operate(walk)
+
+
+if __name__ == "__main__":
+    main()
