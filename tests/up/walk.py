@@ -3,7 +3,7 @@
 python -m tests.up.walk               # model swap, rollback, prompt edit, judge swap, as a table in Markdown
 python -m tests.up.walk --rate 1      # at a request a second
 
-Model and judge are simulated. Prometheus, its rules and Alertmanager are real and have the times that are shipped.
+Model and judge are simulated. Prometheus, its rules and Alertmanager are real and have the shipped times.
 """
 
 from __future__ import annotations
