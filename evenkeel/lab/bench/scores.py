@@ -83,6 +83,7 @@ def interval(groups: Sequence[Mapping[str, IssueCount]]) -> tuple[float, float] 
     filled = [group for group in groups if _trials([group])]
     if not filled:
         return None
+    # An issue has one distance over all shares, since its trials in each of them move together.
     off: dict[str, float] = defaultdict(float)
     shares = []
     for group in filled:
@@ -93,15 +94,18 @@ def interval(groups: Sequence[Mapping[str, IssueCount]]) -> tuple[float, float] 
             off[issue] += (part.successes - share * part.trials) / trials / len(filled)
     share, issues = fmean(shares), len(off)
     every = _trials(filled)
+    # Variance of a ratio between clusters, as surveys estimate it (Taylor linearisation).
     variance = issues / (issues - 1) * sum(distance**2 for distance in off.values()) if issues > 1 else 0.0
     effective = float(issues)
     if variance > 0 and 0 < share < 1:
         # No more than there are: issues that happen to be alike prove nothing.
         effective = min(float(every), share * (1 - share) / variance)
+        # The variance of a few issues is less certain than that of many trials: the t quantiles allow for it.
         effective *= (stdtrit(max(1, every - 1), 1 - _ALPHA / 2) / stdtrit(issues - 1, 1 - _ALPHA / 2)) ** 2
     hits = share * effective
     lower = betaincinv(hits, effective - hits + 1, _ALPHA / 2) if share > 0 else 0.0
     upper = betaincinv(hits + 1, effective - hits, 1 - _ALPHA / 2) if share < 1 else 1.0
+    # The effective number is no integer, so that rounding could leave the share just outside.
     return min(float(lower), share), max(float(upper), share)
 
 
@@ -127,6 +131,7 @@ def scores(groups: Iterable[Sequence[BenchTrial]]) -> GroupScores:
                 with_rating.append(trial)
         rated.append(_parts(with_rating, lambda one: one.shifted is True))
         scored.append(_parts([trial for trial in group if trial.changed is not None], _is_changed))
+        # Two bounds: of the shifts whose quality is not known, none changed, or all did.
         least.append(_parts(with_rating, _is_changed))
         most.append(_parts(with_rating, lambda one: bool(one.shifted) and one.changed is not False))
         invalid.append(sum(bool(trial.invalid) for trial in with_rating) / len(with_rating))

@@ -203,6 +203,7 @@ class Rounds:
             failed = []
             for variant in case.variants:
                 failed.append(BenchTrial(*_at(model, case, variant, run), failure=original.reason))
+            # Without an answer to the original there is nothing to compare: variants would only cost.
             return TaskRound(tuple(failed))
         wants_free = any(variant.to_free for variant in case.variants)
         free = await self._free(model, case, original, run) if wants_free else original
@@ -212,6 +213,7 @@ class Rounds:
         try:
             trials = await asyncio.gather(*calls)
         finally:
+            # One that raised leaves the others running, and each of them costs money.
             for call in calls:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
@@ -220,6 +222,7 @@ class Rounds:
     async def _free(
         self, model: ModelUnderTest, case: TaskPrompt, original: Answer, run: int
     ) -> Answer | Failure:
+        # The same prompt again would be paid twice and say the same.
         if case.free is case.original:
             return original
         return await self._models.ask(model, case.free, f"{run} free")
@@ -255,6 +258,7 @@ class Rounds:
         if self._with_texts:
             shown = case.free if variant.to_free else case.original
             texts = TrialTexts(shown.text, variant.view.text, answer_text(reference), answer_text(candidate))
+        # Some reference metrics run a model: in a thread, so that other calls go on.
         likeness = await asyncio.to_thread(self._services.likeness, pair)
         return replace(self._judged(at, case, pair, judgement), likeness=likeness, texts=texts)
 
@@ -279,6 +283,7 @@ class Rounds:
             similarity=judgement.similarity,
             invalid=judgement.invalid,
         )
+        # An answer in the wrong form counts as changed already; no quality can change that.
         if judgement.invalid:
             return trial
         scores = list(judgement.quality)
@@ -295,6 +300,7 @@ class Rounds:
         # Neither a judge nor the expected entities decided.
         if trial.shifted is None:
             return BenchTrial(*at, failure=failures[0].reason if failures else "no_judge")
+        # One changed quality decides, whatever failed beside it.
         if not trial.shifted or any(score.changed for score in scores):
             return replace(trial, changed=trial.shifted or None)
         if failures or not scores:
@@ -403,6 +409,7 @@ async def measure(
             progress()
 
         await work_through(asked, one, concurrency=len(asked))
+        # Rounds end in any order, and a report must not depend on it.
         in_order = [(model, made[model.name, run]) for model, run in asked]
         collected[item.id, task.value] = (in_order, dict(case.left_out))
 

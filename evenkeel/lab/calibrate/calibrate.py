@@ -95,6 +95,7 @@ def calibrate(
     """
     placement = placement or Placement()
     clusters = table.cluster_numbers
+    # One set of resamples for every metric, so that their differences are not blurred by chance.
     drawn = multiplicities(len(table.goldens), resamples, rng, clusters)
     resampled = means(table.scores, drawn)
     ways = {(way.metric, way.mode): way for way in trajectories(table, drawn)}
@@ -126,6 +127,7 @@ def calibrate(
         return None
 
     def result(mode: FailureMode) -> ModeResult:
+        # A mode whose candidates all keep the expected score 1, such as rewording, takes nothing away.
         harmless = bool(np.nanmin(table.expected[:, list(table.places(mode))]) >= 1)
         primary = role(bundle[mode].primary, mode)
         if primary is None:
@@ -175,6 +177,7 @@ def _sensitivity(
     severities = [table.conditions[condition].severity for condition in conditions]
     whole = means(scores[:, conditions], np.ones((1, len(scores))))
     value = float(sensitivities(whole, severities)[0])
+    # The severity with the fewest scores limits what the slope rests on.
     n = int((~np.isnan(scores[:, conditions])).sum(axis=0).min())
     return measured(value, sensitivities(resampled[:, conditions, column], severities), n)
 

@@ -101,6 +101,7 @@ _LETTERS: Final = re.compile(r"[a-z]+")
 def _degradation(name: str, mode: FailureMode, change: Change, *, left: int = 0) -> Degradation[Workflow]:
     def apply(original: Workflow, severity: float, rng: random.Random) -> Workflow:
         touched = steps_touched(len(original.steps), severity)
+        # A workflow without steps, or one that is all foreign, would be another answer and no degraded one.
         if len(original.steps) < touched + left:
             detail = f"{touched} of {len(original.steps)} steps cannot be changed with {left} left over"
             raise WorkflowError("not_degradable", detail)
@@ -122,6 +123,7 @@ def without(original: Workflow, gone: set[int]) -> Workflow:
     """The workflow without some steps; what came before one of them now comes before what came after."""
     earlier_of, later_of = neighbours(len(original.steps), original.edges)
     before, after = list(map(set, earlier_of)), list(map(set, later_of))
+    # In canonical order, neighbours that were joined already pass their edges on.
     for index in original.order:
         if index not in gone:
             continue
@@ -170,6 +172,7 @@ def groups(size: int, joints: Collection[int]) -> list[int]:
 
 def regrouped(arranged: Workflow, group: Sequence[int], texts: Sequence[str]) -> Workflow:
     """A workflow in canonical order with its steps merged by group; the groups stay joined as they were."""
+    # An edge inside of a merged step would be one of the step to itself.
     edges = ((group[before], group[after]) for before, after in arranged.edges)
     return workflow(texts, (edge for edge in edges if edge[0] != edge[1]))
 
@@ -184,6 +187,7 @@ def joined(steps: Sequence[str]) -> str:
 def _reworded(original: Workflow, touched: int, rng: random.Random) -> Workflow:
     """Says steps in other words, by tables of English synonyms; nothing is lost."""
     changed: dict[int, str] = {}
+    # Not every step has a synonym, so all are tried in a random order.
     for index in rng.sample(range(len(original.steps)), len(original.steps)):
         if len(changed) == touched:
             break
@@ -205,6 +209,7 @@ def _reordered(original: Workflow, touched: int, rng: random.Random) -> Workflow
     stay.
     """
     size = len(original.steps)
+    # A random move may leave the order as good as it was, where steps may be done side by side.
     for _ in range(_TRIES):
         positions = _moved(size, rng.sample(range(size), touched), rng)
         if _in_order(original, positions) == size - touched:
@@ -237,6 +242,7 @@ def _in_order(original: Workflow, positions: Sequence[int]) -> int:
 def _duplicated(original: Workflow, touched: int, rng: random.Random) -> Workflow:
     """Does steps twice in a row; what came after such a step now comes after its repetition."""
     again = set(rng.sample(range(len(original.steps)), touched))
+    # Edges into a repeated step lead to its first place, edges out of it leave from its second.
     steps: list[str] = []
     first: list[int] = []
     for index, step in enumerate(original.steps):
@@ -251,6 +257,7 @@ def _duplicated(original: Workflow, touched: int, rng: random.Random) -> Workflo
 def _added(original: Workflow, touched: int, rng: random.Random) -> Workflow:
     """Puts foreign steps into edges or behind the last; none is put in twice before all have been."""
     size = len(original.steps)
+    # A step that the workflow has already would be a repetition, which is another failure mode.
     own = {canonical_text(step) for step in original.steps}
     free = []
     for step in FOREIGN_STEPS:

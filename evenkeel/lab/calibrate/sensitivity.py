@@ -40,6 +40,7 @@ def slope_weights(severities: Sequence[float]) -> tuple[float, ...]:
     steps = [after - before for before, after in pairwise(severities)]
     if min(steps) <= 0:
         raise ValueError(f"severities must ascend: {list(severities)}")
+    # A mean of slopes is linear in the scores, so all curves take one product with these weights.
     weights = [0.0] * len(severities)
     for index, step in enumerate(steps):
         weights[index] += 1 / (step * len(steps))
@@ -58,6 +59,7 @@ def sensitivities(means: NDArray[np.float64], severities: Sequence[float]) -> ND
         where one of the means is.
     Source: WorkflowPerturb, equation 1: the mean of the two slopes between 10, 30 and 50 %.
     """
+    # Rounded, so that processors which add in another order print the same digits.
     result: NDArray[np.float64] = np.round(means @ np.asarray(slope_weights(severities)), 9)
     return result
 

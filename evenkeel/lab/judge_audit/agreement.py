@@ -138,6 +138,7 @@ def _alpha(weights: Mapping[Unit, int], level: Level) -> float | Failure:
     if len(totals) == 1:
         return Failure(METRIC, VERSION, "no_variation", "All ratings are the same.")
     values = sorted(totals)
+    # Interval ratings are their own places; ordinal ones get theirs below.
     ranks, passed = dict(zip(values, values, strict=True)), 0.0
     for value in values:
         if level == "ordinal":
@@ -168,6 +169,7 @@ def resamples(
         groups.setdefault(index if clusters is None else clusters[index], []).append(index)
     drawn_from = list(groups.values())
     samples = []
+    # Whole clusters are drawn, since items of one cluster are alike.
     for _ in range(times if items else 0):
         samples.append(list(chain.from_iterable(rng.choices(drawn_from, k=len(drawn_from)))))
     return samples
@@ -187,6 +189,7 @@ def cluster_share(clusters: Sequence[tuple[int, int]], *, times: int, rng: Rando
     shares = []
     for indices in resamples(len(clusters), times, rng):
         size = sum(clusters[index][1] for index in indices)
+        # A resample of empty clusters has no share.
         if size:
             shares.append(sum(clusters[index][0] for index in indices) / size)
     shares.sort()

@@ -94,6 +94,7 @@ def tone_shift(
     differences = []
     for indices in resamples:
         drawn = [both for both in map(tones.__getitem__, indices) if both]
+        # A resample may hold no item with both justifications.
         if drawn:
             differences.append(sum(after - before for before, after in drawn) / len(drawn))
     differences.sort()
@@ -250,6 +251,7 @@ class _Metric:
         self._items = items
         self._judgements = judgements
         self._clusters = [item.cluster for item in items] if items[0].cluster else None
+        # Drawn once: every agreement of the metric is compared over the same resamples.
         self._resamples = resamples(len(items), times, rng, clusters=self._clusters)
         self._rng = rng
         self._level: Level = "ordinal" if all(map(_is_whole, self._said())) else "interval"
@@ -320,6 +322,7 @@ class _Metric:
         ratings = self._ratings(strategy, condition)
         rows = []
         for item, mine in zip(self._items, ratings, strict=True):
+            # An item that nobody rated says nothing about agreement with people.
             rows.append((item, mine) if item.given else (item, None))
 
         def units(people: str) -> list[Unit]:
@@ -344,10 +347,12 @@ class _Metric:
         for index, (item, before, after) in enumerate(zip(self._items, plain, attacked, strict=True)):
             if before is None or after is None or not item.given:
                 continue
+            # Records state the claim that was made; our own attack claims what follows from the ratings.
             claim = after.claim if after.claim is not None else claimed_rating(item.given, item.scale)
             moved = move(before.rating, after.rating, claim)
             moves[moved] += 1
             unchanged[index] = moved is Move.UNCHANGED
+            # Who holds the claimed rating already cannot be swayed to it.
             if before.rating != claim:
                 swayed[index] = moved in {Move.TO_CLAIM, Move.TOWARDS}
         return Resistance(

@@ -186,6 +186,7 @@ class RecordedEndpoint:
         Raises: ValueError if a version is unknown.
         """
         self.recorded = recorded
+        # The first name answers for names that nobody knows, so the given ones come first.
         named = dict(models or {recorded.versions[0]: recorded.versions[0]})
         for version in named.values():
             if version not in recorded.versions:

@@ -141,6 +141,7 @@ class PromptIndex:
             if len(found_in) < _COMMON * len(prompts):
                 self._rare[name] = np.array(found_in, dtype=np.int32)
             else:
+                # A vector is quicker to add than a long list of places.
                 self._common[name] = np.zeros(len(prompts), dtype=np.float32)
                 self._common[name][found_in] = self._weights[name]
         self._known: list[_KnownPrompt] = []
@@ -175,6 +176,7 @@ class PromptIndex:
         """Prompts that share the weightiest words with a request, the best first."""
         shared: NDArray[np.float32] = np.zeros(len(self._known), dtype=np.float32)
         heard = self._unheard
+        # Sorted: sums of floats depend on their order, and hashes of strings differ between processes.
         for feature in sorted(features & self._weights.keys()):
             heard += self._weights[feature]
             owners = self._rare.get(feature)
@@ -184,6 +186,7 @@ class PromptIndex:
                 shared[owners] += self._weights[feature]
         overlaps = 2 * shared / (self._sums + heard)
         count = min(_CANDIDATES, len(overlaps))
+        # Partition first: sorting all prompts would take most of the time.
         best = np.argpartition(-overlaps, count - 1)[:count]
         return [int(index) for index in best[np.argsort(-overlaps[best], kind="stable")]]
 
@@ -219,6 +222,7 @@ class PromptIndex:
                 alike += 1
                 held.update(shared)
         common = [unit for unit, times in held.items() if 2 * times > alike]
+        # If others share all of it, all of it counts, or every request would be like it.
         counted = own.difference(common) or own
         asked_units = _units(_without_slips(asked.tokens, prompt.tokens, slips))
         return len(asked_units & counted) / max(1, len(counted))
@@ -278,6 +282,7 @@ def _features(text: str) -> frozenset[str]:
     features: set[str] = set()
     for word in _WORD.findall(text):
         if _IS_UNSPACED.match(word):
+            # Words of these scripts cannot be told apart without a dictionary.
             features.update(word[start : start + 2] for start in range(max(1, len(word) - 1)))
             continue
         features.add(word)
