@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from evenkeel.proxy.clients import ClientNames
     from evenkeel.proxy.counters import Counters
 
-# Bytes in a batch. A batch is copied while it is packed and stored, so large bodies go a few at a time.
+# Most bytes in a batch. Packing and storing copy the batch, so this limit bounds the copy.
 _BATCH_BYTES = 4 << 20
 _SECONDS_PER_HOUR = 3600.0
-# Time for a batch to gather. Each batch may hold up a request that comes meanwhile: a few large ones reach
-# less than a hundredth of the requests, which fifty small ones a second do not.
+# Time to gather a batch. Storing one can delay a request that arrives meanwhile. A few large batches a second
+# delay fewer than one request in a hundred; fifty small ones would delay more.
 _GATHER_S = 0.25
 
 

@@ -3,8 +3,8 @@
 A request is repeated only if its connection ended before a byte of the answer came, the request is still in
 memory, and the policy allows it. If the connection was a kept-alive one, the request goes to the same
 upstream on a fresh connection; otherwise to the route's next upstream, if there is one. The kernel is asked
-only when it matters, never on the usual path. On a system without `TCP_INFO` nothing is known, and the
-answers are the careful ones.
+only when it matters, never on the usual path. Without `TCP_INFO` there is no proof, so the request counts as
+read.
 """
 
 from __future__ import annotations
@@ -88,11 +88,11 @@ def tcp_info(transport: asyncio.BaseTransport) -> TcpInfo | None:
 def request_unread(info: TcpInfo | None, *, tls: bool, elapsed_s: float) -> bool:
     """Return whether an upstream that closed provably has not read the whole request.
 
-    Two proofs are accepted. A close that is seen sooner after the request than the shortest round
-    trip was sent before the request arrived. And a close confirms, as every segment does, all
-    bytes that came before it: if some of the request is unconfirmed, or the peer's kernel reset
-    the connection when they came, then it had closed already. Under TLS the second does not
-    count, because our own closing alert may be the unconfirmed bytes.
+    Two proofs are accepted. Timing: a close that is seen sooner after the request than the shortest round
+    trip was sent before the request arrived. Acknowledgment: a close acknowledges all bytes received before
+    it, so if request bytes are unacknowledged, or the peer reset the connection when they arrived, the peer
+    had closed first. Under TLS the second does not count, because our own closing alert may be the
+    unacknowledged bytes.
 
     Args:
         info: Kernel's state of the connection when the close was seen; None proves nothing.

@@ -26,7 +26,7 @@ _SETTING_OF: Final = {
 
 
 def monitor_settings(settings: Settings) -> MonitorSettings:
-    """Return the settings of the fold: limits that are set win over calibrated ones, and those over defaults.
+    """Return the settings of the fold. Precedence of a limit: setting, calibrated limit, default.
 
     Raises: ValueError if the file of calibrated limits can't be read.
     """

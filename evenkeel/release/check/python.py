@@ -46,7 +46,7 @@ def check(
         api_key_env: Variable with the key. Default: the provider's usual one.
         judge: Model that rates the answers; True = a small one of the same provider, False = none.
         perturbations: Names, categories or patterns. Default: general, positional, format, multilingual.
-        limit: Most points above noise that are acceptable, above 0 and at most 100.
+        limit: Largest acceptable difference, in points above noise; above 0 and at most 100.
         rounds: Most rounds.
         budget_usd: Most that is spent; None = no limit.
         journal: File that keeps answers, so that a stopped check can continue. Default: none.

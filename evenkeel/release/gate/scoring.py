@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 CONTENT_SHIFT: Final = "content_shift"
 """The answer does not say what the approved one says: a rating below 3."""
 QUALITY_CHANGE: Final = "quality_change"
-"""The content has shifted and a quality changed with it, other than for the better alone."""
+"""The content has shifted, and at least one quality changed in a direction other than better."""
 RATED: Final = (CONTENT_SHIFT, QUALITY_CHANGE)
 """Measures of the two-stage rating by a judge."""
 DIFFERS: Final = "differs"
 """The only measure without a judge: the answer is not identical to the approved one.
 
-The gate counts it only where the answer is less similar to the approved one than the other side's.
+The gate counts a difference only if this answer is less similar to the approved one than the other side's
+answer is.
 """
 
 VERSION: Final = 1
@@ -38,7 +39,7 @@ Breached = bool | Failure
 def rated_breaches(judgement: Judgement) -> dict[str, Breached]:
     """Return what a judgement says about the measures in `RATED`; without a judge about `DIFFERS`.
 
-    A quality that failed leaves `quality_change` open, unless another one got worse already.
+    If a quality could not be measured, `quality_change` is unknown, unless another quality got worse.
     """
     shifted = judgement.shifted
     if judgement.scorer == "metrics":
