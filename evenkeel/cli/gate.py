@@ -136,7 +136,7 @@ _PIPED_WIDTH: Final = 140
 )
 @price_option
 @click.option(
-    "--cache", type=FILE, metavar="FILE", help="File for answers, so that a stopped run can continue."
+    "--journal", type=FILE, metavar="FILE", help="File for answers, so that a stopped run can continue."
 )
 @click.option("--markdown", type=FILE, metavar="FILE", help="Write a Markdown report for a pull request.")
 @click.option("--junit", type=FILE, metavar="FILE", help="Write JUnit XML.")
@@ -195,7 +195,7 @@ def _run(files: tuple[Path, ...], options: Mapping[str, Any], *, json: bool, con
     """
     out, err = consoles(_PIPED_WIDTH, json=json)
     try:
-        check_writable((options["markdown"], options["junit"], options["json"], options["cache"]))
+        check_writable((options["markdown"], options["junit"], options["json"], options["journal"]))
         confirm = confirmation(confirmed=confirmed, in_pipelines=True)
         outcome = run_gate(options_of(files, options), err=err, confirm=confirm)
         show(document(outcome), out)
@@ -210,7 +210,7 @@ def _run(files: tuple[Path, ...], options: Mapping[str, Any], *, json: bool, con
     except NotConfirmedError as error:
         raise InputError("no calls were made; add --yes to run without confirmation") from error
     except KeyboardInterrupt as error:
-        again = "run it again to continue" if options["cache"] else "add --cache FILE to be able to continue"
+        again = "run it again to continue" if options["journal"] else "--journal FILE would let it continue"
         raise InputError(f"stopped before the verdict; {again}") from error
     except UserError:
         raise
@@ -273,7 +273,7 @@ def options_of(files: tuple[Path, ...], options: Mapping[str, Any]) -> GateOptio
         seed=options["seed"],
         concurrency=options["concurrency"],
         timeout_s=options["timeout"],
-        cache=options["cache"],
+        journal=options["journal"],
         most_usd=options["max_usd"],
     )
 

@@ -86,7 +86,7 @@ class GateOptions:
     seed: int = 0
     concurrency: int = 8
     timeout_s: float = 60.0
-    cache: Path | None = None
+    journal: Path | None = None
     most_usd: float | None = None
 
 
@@ -419,7 +419,7 @@ def estimate(
         if rating is not None:
             ruling = rating.estimate(2 * len(answer.text), len(task.context), name)
             spend = spend.plus(Spend(len(planned_calls) * ruling.tokens, len(planned_calls) * ruling.usd))
-    # A cache that holds every answer makes the run free: there is nothing to confirm.
+    # A journal that holds every answer makes the run free: there is nothing to confirm.
     if not calls and rating is None:
         return None
     asked_of = f"{number(calls)} calls{' and those of the judge' if rating else ''}"
@@ -434,7 +434,7 @@ def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> GateOut
     cluster = clusters(options.goldens)
     prepared = prepare(options.goldens, options.sides)
     check_different(prepared.tasks, options.sides)
-    with opened_journal(options.cache, "--cache") as database:
+    with opened_journal(options.journal, "--journal") as database:
         return asyncio.run(_decided(options, prepared, cluster, database, err, confirm))
 
 

@@ -117,9 +117,9 @@ def test_a_worse_model_is_a_regression_with_reports_that_show_where(planted, gat
 def test_a_cache_makes_the_second_run_free_and_equal(planted, gate, calls, tmp_path):
     """Every answer is remembered, so that a stopped run goes on and a finished one costs nothing."""
     planted(30)
-    _, first = gate("equal", "--cache", tmp_path / "answers", code=3)
+    _, first = gate("equal", "--journal", tmp_path / "answers", code=3)
     before = calls("equal") + calls("in-use")
-    output, second = gate("equal", "--cache", tmp_path / "answers", code=3, yes=False)
+    output, second = gate("equal", "--journal", tmp_path / "answers", code=3, yes=False)
     assert calls("equal") + calls("in-use") == before
     assert second["ledger"]["remembered"] == 60
     assert second["report"] == first["report"]
@@ -271,7 +271,7 @@ def test_an_interrupted_run_does_not_read_as_a_regression(planted, gate, tmp_pat
     planted(60)
     simulation = Simulation([ModelState("in-use", latency_s=0.25)])
     with serving(simulation) as url:
-        options = ("--base-url", url, "--model", "new", "--cache", str(tmp_path / "answers"))
+        options = ("--base-url", url, "--model", "new", "--journal", str(tmp_path / "answers"))
         program = [sys.executable, "-m", "evenkeel", "gate", str(tmp_path / "goldens.jsonl")]
         process = subprocess.Popen(
             [*program, "--yes", *options],
