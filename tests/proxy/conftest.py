@@ -279,10 +279,14 @@ async def relay(
 
 @pytest.fixture(name="unused_port")
 def unused_port_fixture():
-    """A port on which nothing listens."""
+    """A port on which nothing listens but what the test starts there.
+
+    It stays bound, so that no other process gets it; a server with `SO_REUSEADDR` may still listen.
+    """
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        yield sock.getsockname()[1]
 
 
 @pytest.fixture(name="deaf_port")
