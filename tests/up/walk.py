@@ -16,7 +16,7 @@ import signal
 import tempfile
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ ROUTE = "desk"
 # Longer than Alertmanager's five minutes between two messages about one group.
 PATIENCE_S = 420.0
 FIRST_PROMPT = "You are the help desk of a bank."
+OTHER_JUDGE = "other-judge"
 EDITED_PROMPT = "You are the friendly help desk of a bank."
 
 
@@ -73,11 +74,13 @@ class Walk:
         incidents = self.evenkeel.get(f"/api/incidents?state={state}")["incidents"]
         return str(incidents[0]["headline"]) if incidents else ""
 
-    def change(self, word: str) -> str:
-        """Return the headline of the last change, if it names a word."""
-        changes = self.evenkeel.get("/api/changes")["changes"]
-        texts = [json.dumps(change, ensure_ascii=False) for change in changes]
-        return next((text[:160] for text in reversed(texts) if word in text), "")
+    def change(self, kind: str) -> str:
+        """Return old and new value of the last change of a kind; "" for none."""
+        for change in self.evenkeel.get("/api/changes")["changes"]:
+            for mark in change["marks"]:
+                if mark["kind"] == kind:
+                    return f"{mark['before']} → {mark['after']}"
+        return ""
 
     def message(self, phase: str) -> str:
         """Return the headline of a message of evenkeel's own in that phase; "" for none."""
@@ -98,6 +101,16 @@ class Walk:
         """Return whether the incident's alert fires in Prometheus."""
         alerts = httpx2.get(f"{self.prometheus}/api/v1/alerts").json()["data"]["alerts"]
         return "EvenkeelIncident" in [alert["labels"]["alertname"] for alert in alerts]
+
+
+class TwoJudges(Simulation):
+    """A simulation in which another name is a judge as well."""
+
+    def complete(self, state: ModelState, request: Any, id_prefix: str) -> Any:
+        """Answer as the judge under either name."""
+        if state.name == OTHER_JUDGE:
+            state = replace(state, name=JUDGE_MODEL, returned_name=OTHER_JUDGE)
+        return super().complete(state, request, id_prefix)
 
 
 @contextlib.contextmanager
@@ -123,19 +136,14 @@ def traffic(walk: Walk, rate: float) -> Iterator[None]:
         thread.join()
 
 
-def operate(walk: Walk) -> None:
-    """Swap the model, roll back, edit the prompt, swap the judge."""
+def swap(walk: Walk) -> None:
+    """Swap the model under its name, and roll back."""
     walk.restart("The provider swaps the model under its name (fragile by 50 %)")
     walk.swap("helpdesk-2", 0.5)
     walk.row("incident is open", lambda: walk.incident("open"))
     walk.row("message is there", lambda: walk.message("opened"))
     walk.row("the alert fires in Prometheus", walk.firing)
     walk.row("Alertmanager has sent it", lambda: walk.notified("firing"))
-    walk.row(
-        "both names are in its headline",
-        lambda: "helpdesk-2" in walk.incident("open") and walk.incident("open"),
-    )
-
     walk.restart("The swap is rolled back")
     walk.swap("simulated-1", 0.0)
     walk.row("incident is resolved", lambda: walk.incident("resolved"))
@@ -143,27 +151,36 @@ def operate(walk: Walk) -> None:
     walk.row("the alert fires no more", lambda: not walk.firing())
     walk.row("Alertmanager has said so", lambda: walk.notified("resolved"))
 
+
+def edit(walk: Walk) -> None:
+    """Edit the prompt by a word."""
     walk.restart("A cosmetic edit of the prompt (one word more)")
     walk.system = EDITED_PROMPT
     walk.row("the change is listed", lambda: walk.change("prompt"))
 
+
+def judge(walk: Walk) -> None:
+    """Name another judge in the settings."""
     walk.restart("Another judge in the settings, read again while evenkeel runs")
     settings = json.loads(walk.settings.read_text())
-    settings["judge"]["model"] = f"{JUDGE_MODEL}-2"
+    settings["judge"]["model"] = OTHER_JUDGE
     walk.settings.write_text(json.dumps(settings))
     walk.evenkeel.process.send_signal(signal.SIGHUP)
-    walk.row("the change is listed", lambda: walk.change(f"{JUDGE_MODEL}-2"))
-    # Neither an edit without effect nor another judge is an incident.
-    print(f"\nOpen incidents at the end: {walk.incident('open') or 'none'}")
+    walk.row("the change is listed", lambda: walk.change("judge"))
+
+
+PARTS = {"swap": swap, "edit": edit, "judge": judge}
 
 
 def main() -> None:
     """Walk once and print the tables."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rate", type=float, default=3.0, help="requests a second, all of them sampled")
-    rate = parser.parse_args().rate
-    models = [ModelState("simulated-1"), ModelState(JUDGE_MODEL), ModelState(f"{JUDGE_MODEL}-2")]
-    simulation = Simulation(models, SimulationSettings(deterministic=True))
+    parser.add_argument("parts", nargs="*", choices=PARTS, default=list(PARTS), help="default: all of them")
+    options = parser.parse_args()
+    rate = options.rate
+    models = [ModelState("simulated-1"), ModelState(JUDGE_MODEL), ModelState(OTHER_JUDGE)]
+    simulation = TwoJudges(models, SimulationSettings(deterministic=True))
     with contextlib.ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="walk-")))
         upstream = opened.enter_context(serving(simulation))
@@ -194,7 +211,10 @@ def main() -> None:
         walk.row("first trial rated", lambda: evenkeel.metric("evenkeel_trials_total") > 0)
         walk.row("a cell has a figure", lambda: evenkeel.metric("evenkeel_trials_total") > 60)
         walk.row("a cell is within its limit", lambda: '"within"' in evenkeel.page("/api/cells"))
-        operate(walk)
+        for part in options.parts:
+            PARTS[part](walk)
+        # Neither an edit without effect nor another judge is an incident.
+        print(f"\nOpen incidents at the end: {walk.incident('open') or 'none'}")
 
 
 if __name__ == "__main__":
