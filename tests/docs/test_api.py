@@ -7,26 +7,31 @@ import sys
 
 import pytest
 
-from evenkeel import metrics
+from evenkeel import metrics, shadow
 from tests.docs.documentation import DOCS, inline_code_of
 
+PUBLIC = (metrics, shadow)
 
-def test_public_names_can_be_imported_and_are_on_their_page():
+
+@pytest.mark.parametrize("package", PUBLIC, ids=lambda package: package.__name__)
+def test_public_names_can_be_imported_and_are_on_their_page(package):
     """Each of `__all__` is an object of that name, listed by `dir` and mentioned; no other is there."""
-    assert len(set(metrics.__all__)) == len(metrics.__all__)
-    for name in metrics.__all__:
-        value = getattr(metrics, name)
+    assert len(set(package.__all__)) == len(package.__all__)
+    for name in package.__all__:
+        value = getattr(package, name)
         assert getattr(value, "__name__", name).endswith(name)
     mentioned = {code for part in inline_code_of(DOCS / "api.md") for code in part.split(".")}
-    assert set(metrics.__all__) <= set(dir(metrics)) & mentioned
+    assert set(package.__all__) <= set(dir(package)) & mentioned
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = metrics.nonsense
+        _ = package.nonsense
 
 
 def test_a_public_name_is_the_object_of_its_module():
     from evenkeel.core.pair import Pair  # noqa: PLC0415 - the other way to it
+    from evenkeel.shadow.prompt import PromptView  # noqa: PLC0415
 
     assert metrics.Pair is Pair
+    assert shadow.PromptView is PromptView
 
 
 def test_importing_the_packages_loads_nothing_of_them():
