@@ -241,6 +241,25 @@ _SQL: Final = (
     r"|(?:INNER|LEFT|RIGHT)[ ]JOIN"
     r"|select[ ]+(?:\*|[\w.()*]+(?:[ ]*,[ ]*[\w.()*]+){0,20})[ ]+from[ ]+\w+"
 )
+# A list of one or two words each.
+_WORD: Final = r"[\w'’-]{1,40}"
+_OR: Final = r"(?:and|or|und|oder|y|o|et|ou|e|en|of)"
+_ITEM: Final = rf"{_WORD}(?:[ ](?!{_OR}\b){_WORD})?"
+_LIST: Final = rf"{_ITEM}(?:(?:[ ]?[,/|][ ]?(?:{_OR}[ ])?|[ ]{_OR}[ ]){_ITEM}){{1,20}}"
+# Words that announce the keys of a record, or the labels of which an answer has to name one.
+_NAMES: Final = (
+    r"keys?|fields?|columns?|properties|attributes|headers|labels?|categories|classes|tags|options|one[ ]of"
+    r"|Schlüsseln?|Feldern?|Spalten|Kategorien|claves|campos|columnas|categorías|etiquetas"
+    r"|clés|champs|colonnes|catégories|étiquettes|chiavi|campi|colonne|categorie|etichette"
+    r"|sleutels|velden|kolommen|categorieën|chaves|colunas|categorias"
+)
+_CLASSIFY: Final = (
+    r"(?:classif\w{1,9}|categori[sz]\w{1,6}|label\w{0,4}|rate|tag|mark|klassifizier\w{1,4}|clasific\w{1,4})"
+    r"\b[^.\n?!]{0,60}?[ ](?:as|into|als|in|como|en|comme|come|em)[ ](?:either[ ])?"
+)
+_ANSWER: Final = (
+    r"(?:answer|reply|respond|output|return|write|say)(?:[ ](?:only|just|simply|with|as|either)){0,3}[ ]"
+)
 # Texts that keep the blanks between their parts.
 _SPACED: Final[dict[str, re.Pattern[str]]] = {
     "sql": re.compile(rf"\b(?:{_SQL})\b[^\n;?!]*+;?"),
@@ -262,6 +281,13 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
         r"(?<!\S)[\w()²³.]{1,40}+(?:[ ](?:[+*/=×÷^<>≤≥≠|]|[=!<>:+*/-]=|&&|\|\||=>|->)[ ][\w()²³.]{1,40}+)++"
         r"|(?<![\w'’-])(?:[^\W_]|\w{0,20}_\w{0,20})(?:[ ][-–−][ ][\w()²³.]{1,40}+)++"
         r"|(?<![\w'’])[\w()²³.]{1,40}+[ ][-–−][ ][^\W_](?![\w'’])"
+    ),
+    # Spelled otherwise, these would ask for an answer with another key or label.
+    "choices": re.compile(
+        rf"\({_LIST}\) | \b(?:{_NAMES})(?:[ ](?:called|named|are|is|namens))?[ ]?:?[ ]{_LIST}"
+        rf"| \b{_CLASSIFY}{_LIST}"
+        rf"| \b{_ANSWER}{_WORD}(?:(?:[ ]?[,/|][ ]?(?:or[ ])?|[ ]or[ ]){_WORD}){{1,20}}",
+        re.VERBOSE | re.IGNORECASE,
     ),
     "ideograph": re.compile(
         r"[〇零一二三四五六七八九十百千万萬億兆]{2,}+[年月日時分秒円元個人歳台本枚回階号週番割%]"
