@@ -75,7 +75,9 @@ def approve(
         raise click.UsageError("no name for the audit log: add --by NAME or set EVENKEEL_USER")
     settings = settings_of_stores(config, data_dir)
     route = options["route"]
-    narrowed = {name: options[name] for name in ("model", "perturbation")}
+    narrowed = {}
+    for name in ("model", "perturbation"):
+        narrowed[name] = options[name]
     least = settings.alerts.min_trials
     with opened(settings) as stores:
         reports = reports_of(stores, MonitorSettings(min_trials=least))

@@ -94,7 +94,9 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
         more = plain(shown, prompt_text, answer_text) if examples else {}
         emit(asdict(report) | more)
     else:
-        edits = [edit.said for edit in edits_of(stores.verdicts, report.route, report.marks)]
+        edits = []
+        for edit in edits_of(stores.verdicts, report.route, report.marks):
+            edits.append(edit.said)
         lines = [
             *report_lines(report, _effect(stores, report)),
             *_section("Words of the prompt that changed", edits),

@@ -417,7 +417,9 @@ class _Keys:
 
         The candidate comes first: its named key also serves a reference of the same origin.
         """
-        upstreams = {route: keys[0].upstream for route, keys in routes.items()}
+        upstreams = {}
+        for route, keys in routes.items():
+            upstreams[route] = keys[0].upstream
         variable = self._given[option]
         upstreams_asked = [*upstreams.values()] or ([upstream] if upstream else [])
         if variable is not None and upstreams_asked:

@@ -54,7 +54,11 @@ class GoldenFilter(NamedTuple):
     def select(self, stores: Stores) -> tuple[Golden, ...]:
         """Return the goldens in their newest version, the last approved first."""
         selected = stores.goldens.select(route=self.route, task=self.task, active=not self.retired)
-        return tuple(golden for golden in selected if self.model in (None, golden.model))
+        goldens = []
+        for golden in selected:
+            if self.model in (None, golden.model):
+                goldens.append(golden)
+        return tuple(goldens)
 
 
 @click.group()
@@ -102,7 +106,9 @@ def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) 
     if not history:
         raise unknown(golden_id)
     # Falls back to the newest, which the check below refuses if another version was asked for.
-    versions = {str(stored.version): stored for stored in history}
+    versions = {}
+    for stored in history:
+        versions[str(stored.version)] = stored
     golden = versions.get(str(version), history[-1])
     if version not in (None, golden.version):
         there = ", ".join(versions)
@@ -178,7 +184,9 @@ def approve(
     who = _who(by)
     with opened(settings_of_stores(config, data_dir)) as stores:
         wanted = _named(stores, ids, options) if ids else _sampled(stores, who, options, shown=not as_json)
-        done = [_approved(stores, golden, who) for golden in wanted]
+        done = []
+        for golden in wanted:
+            done.append(_approved(stores, golden, who))
     _say_each(done, "approved", as_json=as_json)
 
 
@@ -198,7 +206,9 @@ def _named(stores: Stores, ids: Sequence[str], options: dict[str, Any]) -> list[
 
 def _sampled(stores: Stores, who: str, options: dict[str, Any], *, shown: bool) -> list[Golden]:
     """Turn a sample of candidates into goldens, once it has been shown and confirmed."""
-    named = {name: options[name] for name in ("route", "task", "model")}
+    named = {}
+    for name in ("route", "task", "model"):
+        named[name] = options[name]
     approvable_ones = approvable(stores.archive, stores.goldens, **named)
     picked = chosen(approvable_ones, options["sample"], Random(options["seed"]), spread_out=options["spread"])
     if not picked:

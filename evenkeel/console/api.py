@@ -65,7 +65,9 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
         """Return an alert with the verdicts of its cell since the change seems to have begun."""
         for stored in sources.monitor_store.events(_EVENTS_READ):
             if stored.id == event:
-                behind = [trial.verdict for trial in verdicts_behind(sources.log, stored)]
+                behind = []
+                for trial in verdicts_behind(sources.log, stored):
+                    behind.append(trial.verdict)
                 return json_response(
                     {"alert": event_json(stored), "verdicts": msgspec.to_builtins(behind), **scoring}
                 )

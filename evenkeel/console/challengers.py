@@ -138,7 +138,9 @@ def _forms(sources: ConsoleSources, board: ChallengeBoard) -> list[HTTPRouteHand
         challenge = _known(board, challenge_id).challenge
         # A form may be old: only a pair whose texts are kept was really shown.
         preference, exchange = PLACES.get(asked.get("better", "")), asked.get("exchange", "")
-        kept = {texts.exchange for texts in board.store.texts(challenge.id)}
+        kept = set()
+        for texts in board.store.texts(challenge.id):
+            kept.add(texts.exchange)
         if preference is None or exchange not in kept:
             raise HTTPException("Nothing was stored: say which answer is better.", status_code=400)
         if not _swapped(challenge, exchange):

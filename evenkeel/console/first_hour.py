@@ -47,7 +47,9 @@ def first_hour(sources: ConsoleSources) -> list[RouteProgress]:
         return []
     need = max(1, (sources.thresholds or MonitorSettings()).min_trials)
     measuring = sources.measuring()
-    flows = {flow.route: flow for flow in sources.pipeline().routes}
+    flows = {}
+    for flow in sources.pipeline().routes:
+        flows[flow.route] = flow
     progress = []
     for setup in sources.setup:
         own, have = [], 0

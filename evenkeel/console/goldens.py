@@ -111,7 +111,9 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> GoldenRating |
     run = runs.get(golden.route)
     if run is None:
         return None
-    by_golden = {result.golden: result for result in run.results}
+    by_golden = {}
+    for result in run.results:
+        by_golden[result.golden] = result
     golden_result = by_golden.get(key_of(golden.id, golden.version))
     if golden_result is None:
         return None
@@ -289,7 +291,9 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
         history = goldens.store.history(name)
         if not history:
             raise NotFoundException(detail="There is no golden of this id.")
-        trail = [asdict(entry) for entry in goldens.store.trail(name)]
+        trail = []
+        for entry in goldens.store.trail(name):
+            trail.append(asdict(entry))
         return json_response({"versions": _records(history), "trail": trail})
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")

@@ -384,7 +384,9 @@ def incident_handlers(
         """Return an incident with its facts and the ids of its worst trials."""
         incident_found = known(incident)
         line = _line(incident_found, writer)
-        worst = [verdict.id for verdict in worst_trials(sources.log, incident_found)]
+        worst = []
+        for verdict in worst_trials(sources.log, incident_found):
+            worst.append(verdict.id)
         decision = {
             "headline": line.said,
             "facts": list(line.facts),

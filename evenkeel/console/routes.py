@@ -120,7 +120,9 @@ def route_handlers(
 
     def page(request: AnyRequest) -> Page:
         asked = links.path_part(request.path_params["route"].removeprefix("/"))
-        routes_seen = {flow.route for flow in sources.pipeline().routes}
+        routes_seen = set()
+        for flow in sources.pipeline().routes:
+            routes_seen.add(flow.route)
         for report in sources.reports():
             routes_seen.add(report.key.route)
         # Compared in the form of an address, which cannot hold every character of an old name.

@@ -60,7 +60,9 @@ def total_meters(view: PipelineView) -> tuple[Meter, ...]:
 
 def spend_lines(sources: ConsoleSources) -> tuple[list[SpendLine], list[SpendLine]]:
     """Return the day's spend by route and by purpose."""
-    routes = {flow.route: NOTHING for flow in sources.pipeline().routes}
+    routes = {}
+    for flow in sources.pipeline().routes:
+        routes[flow.route] = NOTHING
     purposes = dict.fromkeys(PURPOSES, NOTHING)
     # What a killed process had set aside is shown only if there is any.
     del purposes["lost"]

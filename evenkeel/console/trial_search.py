@@ -75,7 +75,10 @@ class TrialFilter:
     def parts(self, **changes: str) -> dict[str, str | None]:
         """Return the values that are set, with `changes` applied, as parts of a link."""
         changed = replace(self, **changes)
-        return {each.name: getattr(changed, each.name) or None for each in fields(self)}
+        parts = {}
+        for each in fields(self):
+            parts[each.name] = getattr(changed, each.name) or None
+        return parts
 
     def narrow(self, *, worst: bool = False) -> Narrow:
         """Return criteria for the log's own search.
@@ -83,7 +86,9 @@ class TrialFilter:
         With `worst`, trials whose answers held are left out unless a rating is chosen.
         """
         plain = ("route", "model", "perturbation", "client", "prompt_version", "control")
-        values: dict[str, Any] = {name: getattr(self, name) or None for name in plain}
+        values: dict[str, Any] = {}
+        for name in plain:
+            values[name] = getattr(self, name) or None
         if self.rating:
             values |= RATINGS[self.rating][1]
         elif worst:

@@ -33,7 +33,10 @@ def _bands() -> tuple[Band, ...]:
     labels = [f"≥ {BAND_FLOORS[0]:.0f}"]
     labels += [f"{low:.0f}–{high:.0f}" for high, low in pairwise(BAND_FLOORS)]
     labels.append(f"< {BAND_FLOORS[-1]:.0f}")
-    return tuple(Band(index, label) for index, label in enumerate(labels))
+    bands = []
+    for index, label in enumerate(labels):
+        bands.append(Band(index, label))
+    return tuple(bands)
 
 
 BANDS: Final = _bands()
@@ -67,7 +70,9 @@ class Range(NamedTuple):
         for value in values:
             if value is not None and math.isfinite(value):
                 finite.append(value)
-        held = [max(within[0], min(within[1], number)) for number in finite]
+        held = []
+        for number in finite:
+            held.append(max(within[0], min(within[1], number)))
         low = math.floor(min(held, default=0.0) / step - _SLACK) * step
         high = math.ceil(max(held, default=0.0) / step + _SLACK) * step
         return cls(max(within[0], round(low, 9)), min(within[1], round(max(high, low + least), 9)))
@@ -112,7 +117,10 @@ class Tick(NamedTuple):
 def steps(low: float, high: float, step: float) -> list[float]:
     """Return the multiples of a step from one value to another, both included."""
     first, last = math.ceil(low / step - _SLACK), math.floor(high / step + _SLACK)
-    return [round(multiple * step, 9) for multiple in range(first, last + 1)]
+    steps = []
+    for multiple in range(first, last + 1):
+        steps.append(round(multiple * step, 9))
+    return steps
 
 
 def plain_number(value: float) -> str:

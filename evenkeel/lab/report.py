@@ -225,7 +225,9 @@ def _nothing(log: VerdictLog, period: Period, route: str | None, routes: set[str
 
 def _incidents_in(stores: ReportStores, period: Period) -> list[Incident]:
     """Return the incidents that were open in the period, as the monitor with the most of them has them."""
-    books = [IncidentBoard(store).all() for store in stores.monitors()]
+    books = []
+    for store in stores.monitors():
+        books.append(IncidentBoard(store).all())
     kept = []
     for incident in max(books, key=len, default=()):
         still_open = incident.closed_at is None or incident.closed_at >= period.since
@@ -384,7 +386,10 @@ def _cell_name(cell: CellReport) -> str:
 
 
 def _points(*names: str) -> tuple[Column, ...]:
-    return tuple(Column(name, FigureForm.POINTS, 1) for name in names)
+    points = []
+    for name in names:
+        points.append(Column(name, FigureForm.POINTS, 1))
+    return tuple(points)
 
 
 def _coloured(estimate: Estimate | None) -> Value:

@@ -394,7 +394,9 @@ class Quote:
         self.tier = tier
         self.most_tokens = most_tokens
         members = _members(body)
-        stated = [stated_limit(members.get(name)) for name in _LIMITS]
+        stated = []
+        for name in _LIMITS:
+            stated.append(stated_limit(members.get(name)))
         limits = []
         for limit in stated:
             if limit is not None:

@@ -49,7 +49,10 @@ class RawResponse:
     @property
     def content_headers(self) -> dict[str, str]:
         """The headers that say how the body is to be read."""
-        return {name: self.headers.get(name, "") for name in _NAMES}
+        headers = {}
+        for name in _NAMES:
+            headers[name] = self.headers.get(name, "")
+        return headers
 
     def body(self, most_bytes: int = MAX_DECODED_BYTES) -> bytes:
         """The body with its encodings undone. Raises: UnreadableBody."""

@@ -216,7 +216,11 @@ def read_slots(text: str, wanted: Format | None = None) -> list[AnswerSlot] | Un
     structure = read_structure(text, wanted)
     if not isinstance(structure, Structure):
         return structure
-    return [slot for slot in _slots(structure.tree) if slot.value]
+    slots = []
+    for slot in _slots(structure.tree):
+        if slot.value:
+            slots.append(slot)
+    return slots
 
 
 def slot_key(name: str) -> str:

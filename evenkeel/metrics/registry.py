@@ -85,7 +85,10 @@ def refused() -> Mapping[str, str]:
 @cache
 def heuristics() -> tuple[Metric, ...]:
     """Return the metrics that need nothing, ready for use: pure, and safe to call from threads."""
-    independent = [metric for metric in metrics() if metric.about.needs == "nothing"]
+    independent = []
+    for metric in metrics():
+        if metric.about.needs == "nothing":
+            independent.append(metric)
     return tuple(map(built, independent))
 
 

@@ -144,8 +144,14 @@ def sentences(text: str) -> list[str]:
     What a customer writes may speak of summaries, too.
     """
     instructing = "\n".join(line for line in text.split("\n") if not _CASE_LABEL.match(line))
-    pieces = [piece.strip() for piece in _SENTENCE.split(instructing)]
-    return [piece[:_LONGEST_SENTENCE] for piece in pieces if piece]
+    pieces = []
+    for piece in _SENTENCE.split(instructing):
+        pieces.append(piece.strip())
+    sentences = []
+    for piece in pieces:
+        if piece:
+            sentences.append(piece[:_LONGEST_SENTENCE])
+    return sentences
 
 
 def together(sentences: list[str], first: re.Pattern[str], second: re.Pattern[str]) -> bool:

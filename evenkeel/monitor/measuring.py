@@ -147,7 +147,10 @@ class Measuring:
 
     def problems(self) -> dict[str, str]:
         """Return what holds measuring up by reason, for a readiness probe; {} if nothing does."""
-        return {cause.reason: f"{cause.sentence} Since {figures.iso(cause.since)}." for cause in self.causes}
+        problems = {}
+        for cause in self.causes:
+            problems[cause.reason] = f"{cause.sentence} Since {figures.iso(cause.since)}."
+        return problems
 
     def snapshot(self) -> Snapshot:
         """Return the gauges."""

@@ -50,7 +50,10 @@ def key_fingerprints(raw: bytes, end: int) -> frozenset[str]:
     Keys are the bearer tokens and the values of `api-key` and `x-api-key`; a request has one at most
     as a rule.
     """
-    return frozenset(fingerprint(match[1].rstrip(b" \t")) for match in _KEYS.finditer(raw, 0, end))
+    fingerprints = set()
+    for match in _KEYS.finditer(raw, 0, end):
+        fingerprints.add(fingerprint(match[1].rstrip(b" \t")))
+    return frozenset(fingerprints)
 
 
 def is_credential(name: bytes, value: bytes) -> bool:

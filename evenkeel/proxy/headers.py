@@ -131,7 +131,10 @@ _NEVER_NAMED = frozenset({b"connection", b"content-length", b"host", b"transfer-
 
 def connection_options(value: bytes) -> set[bytes]:
     """Return the lower-case options of a `Connection` value."""
-    return {option.strip(b" \t") for option in value.lower().split(b",")}
+    options = set()
+    for option in value.lower().split(b","):
+        options.add(option.strip(b" \t"))
+    return options
 
 
 def named_fields(options: Iterable[bytes]) -> set[bytes]:

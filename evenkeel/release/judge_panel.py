@@ -114,7 +114,10 @@ class JudgePanel:
         judged: dict[str, list[Verdict]] = {}
         for route in self._settings.routes:
             newest = self._verdicts.latest(_LOOKED_AT, route=route)
-            rated = [verdict for verdict in newest if self._judged(verdict)]
+            rated = []
+            for verdict in newest:
+                if self._judged(verdict):
+                    rated.append(verdict)
             if rated:
                 # The newest verdict names the judge and its wording as they are now.
                 judge = f"{rated[0].scoring.judge_model} {rated[0].scoring.rated_by}"

@@ -79,7 +79,9 @@ class ReferenceScores:
 
     def _sides(self, route: str, evidence: ReferenceEvidence) -> list[tuple[Reference, BothSides]]:
         """References with an answer before and one since, those that moved furthest first."""
-        moved = {name: rank for rank, name in enumerate(evidence.references)}
+        moved = {}
+        for rank, name in enumerate(evidence.references):
+            moved[name] = rank
         kept = []
         for reference in self.references.of_route(route):
             if reference.requested_model == evidence.requested_model:

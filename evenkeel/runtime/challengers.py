@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 def challenger(settings: Settings, stores: Stores, instruments: Instruments) -> Challenger:
     """Return the asker of candidates, for the routes of a worker."""
     replay_target = replays.replay_target(settings)
-    prefixes = {route.name: route.match.prefix for route in settings.routes}
+    prefixes = {}
+    for route in settings.routes:
+        prefixes[route.name] = route.match.prefix
     judge = instruments.judge
 
     def target(challenge: Challenge) -> Callable[[Exchange], Target]:

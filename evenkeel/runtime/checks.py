@@ -160,7 +160,9 @@ def _models(client: httpx2.Client, base: str) -> Check:
     """List the endpoint's models, since the request needs the name of one."""
     response = client.get(f"{base}/models")
     try:
-        names = [str(model["id"]) for model in response.json()["data"]]
+        names = []
+        for model in response.json()["data"]:
+            names.append(str(model["id"]))
     except (ValueError, KeyError, TypeError):
         names = []
     listed = f"The endpoint lists {figures.listing(names[:_MODELS_SHOWN])}." if names else ""

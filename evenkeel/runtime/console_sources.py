@@ -111,7 +111,9 @@ class Pipeline:
         for unit, limit in limits.items():
             if limit is not None:
                 current[f"budget_{unit}_per_day"] = limit
-        rows: list[list[Any]] = [[name, {}, number] for name, number in current.items()]
+        rows: list[list[Any]] = []
+        for name, number in current.items():
+            rows.append([name, {}, number])
         for (route, kind), spend in self._ledger.by_route_and_kind().items():
             for unit, amount in spend._asdict().items():
                 rows.append([f"spend_today_by_purpose_{unit}", {"route": route, "purpose": kind}, amount])

@@ -75,7 +75,9 @@ def apply_overrides(lanes: Mapping[str, Lane], overrides: Sequence[Override]) ->
     May be called from any thread: the rate is one number, which a request reads once. The hot path neither
     waits nor looks anything up.
     """
-    wanted = {override.route: override.rate for override in overrides}
+    wanted = {}
+    for override in overrides:
+        wanted[override.route] = override.rate
     for name, lane in lanes.items():
         lane.bound = threshold(max(lane.route.sampling_rate, wanted.get(name, 0.0)))
 

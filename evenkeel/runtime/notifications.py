@@ -138,7 +138,10 @@ def channels(
         clock: seconds from any time on.
     """
     pace = MessagePace(window_s=_SIMULATED_WINDOW_S if settings.simulated else _WINDOW_S)
-    return [Channel(sink, store, words, announce, clock, pace, causes) for sink in sinks(settings, announce)]
+    channels = []
+    for sink in sinks(settings, announce):
+        channels.append(Channel(sink, store, words, announce, clock, pace, causes))
+    return channels
 
 
 def sinks(settings: Settings, announce: Callable[[str], None]) -> Iterator[Sink]:

@@ -106,7 +106,9 @@ def stop_on_signal() -> asyncio.Event:
 @contextlib.contextmanager
 def threads(stopping: threading.Event, bodies: Sequence[Callable[[], object]]) -> Iterator[None]:
     """Run bodies in threads until the block ends; each of them watches `stopping`."""
-    running = [threading.Thread(target=body, daemon=True) for body in bodies]
+    running = []
+    for body in bodies:
+        running.append(threading.Thread(target=body, daemon=True))
     for thread in running:
         thread.start()
     try:

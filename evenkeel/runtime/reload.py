@@ -59,7 +59,11 @@ def changed(before: Settings, after: Settings) -> list[str]:
     A route that differs in anything is one path; another order of the routes is the path `routes`.
     """
     old, new = _values(before), _values(after)
-    return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
+    paths = []
+    for path in old.keys() | new.keys():
+        if old.get(path) != new.get(path):
+            paths.append(path)
+    return sorted(paths)
 
 
 def is_live(path: str) -> bool:
@@ -231,7 +235,9 @@ class Reloader:
         # Without their values, which may be credentials.
         log.info("settings changed: %s", ", ".join(paths))
         self._written, self._limits = settings, limits
-        kept = {name: getattr(self.running, name) for name in _AS_STARTED}
+        kept = {}
+        for name in _AS_STARTED:
+            kept[name] = getattr(self.running, name)
         self.running = settings.model_copy(update=kept)
         logs.configure(settings.telemetry.log_level, settings.telemetry.log_format)
         return self.running

@@ -352,7 +352,10 @@ class RedisStores(DocumentStores):
         """Return the stores of every monitor that there has been, for reading. Blocks."""
         from evenkeel.stores.redis.monitor import monitor_names
 
-        return [self._monitor(name) for name in monitor_names(self._store)]
+        monitors = []
+        for name in monitor_names(self._store):
+            monitors.append(self._monitor(name))
+        return monitors
 
     def _monitor(self, name: str) -> MonitorStore:
         from evenkeel.stores.redis.monitor import RedisMonitorStore

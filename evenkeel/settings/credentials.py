@@ -59,7 +59,10 @@ class UpstreamKeys:
             sent += " and the client's other credentials" if self.clients else ", no credential of the client"
         else:
             sent = "the client's credentials" if self.clients else "no credentials"
-        held = [key.variable for key in self.replays if key.held]
+        held = []
+        for key in self.replays:
+            if key.held:
+                held.append(key.variable)
         replayed = f"the key in {held[0]}" if held else "no key"
         return f"route {self.route}: {self.upstream} gets {sent}; replays carry {replayed}"
 

@@ -92,7 +92,10 @@ def _line(name: str, place: str, value: Any, field: FieldInfo, meaning: str) -> 
 
 def _credential(place: str, value: Any) -> str:
     if place in _NAMES_OF_VARIABLES:
-        held = [variable for variable in value if os.environ.get(variable)]
+        held = []
+        for variable in value:
+            if os.environ.get(variable):
+                held.append(variable)
         return f"{len(held)} of {len(value)} set" if value else "not set"
     is_set = bool(value) if place in _SECRET_PATHS else bool(value and os.environ.get(value))
     return "set" if is_set else "not set"

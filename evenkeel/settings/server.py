@@ -286,7 +286,10 @@ class Access(Section):
         names = [holder.name for holder in holders]
         every = [self.token]
         every += [holder.token for holder in holders]
-        tokens = [token for token in every if token]
+        tokens = []
+        for token in every:
+            if token:
+                tokens.append(token)
         if len(set(names)) < len(names):
             raise ValueError("two of the people and tokens have the same name")
         if len(set(tokens)) < len(tokens):

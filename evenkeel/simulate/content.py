@@ -185,7 +185,10 @@ def _tell_worse(topic: Topic, details: Details, phrases: Phrases) -> AnswerConte
 
 
 def _listed(names: Iterable[str]) -> str:
-    parts = [part for part in names if part]
+    parts = []
+    for part in names:
+        if part:
+            parts.append(part)
     return f" ({', '.join(parts)})" if parts else ""
 
 

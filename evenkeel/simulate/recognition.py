@@ -43,7 +43,10 @@ _NOT_LETTERS: Final = re.compile(r"[^a-z]+")
 def trigrams(text: str) -> set[str]:
     """The distinct trigrams of a text in lower case, every run of other characters being one space."""
     letters = _NOT_LETTERS.sub(" ", f" {text} ".lower())
-    return {letters[start : start + 3] for start in range(len(letters) - 2)}
+    trigrams = set()
+    for start in range(len(letters) - 2):
+        trigrams.add(letters[start : start + 3])
+    return trigrams
 
 
 def _voters() -> dict[str, tuple[int, ...]]:
@@ -67,7 +70,9 @@ def find_topic(text: str) -> Topic | None:
 
     None if it names several, or if none wins the vote clearly (`MIN_VOTES`, `MIN_LEAD`).
     """
-    named = {match[1].lower() for match in _QUOTED.finditer(text)}
+    named = set()
+    for match in _QUOTED.finditer(text):
+        named.add(match[1].lower())
     if named:
         return _BY_NAME[named.pop()] if len(named) == 1 else None
     votes = Counter(dict.fromkeys(range(len(TOPICS)), 0))

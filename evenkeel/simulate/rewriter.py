@@ -49,7 +49,9 @@ _WORD: Final = re.compile(r"[^\W\d_]")
 
 def pieces_of(text: str) -> Iterator[Piece]:
     """The text cut into what is kept and what lies between; joined, they are the text."""
-    spans = [(span.start, span.end) for span in protected_spans(text)]
+    spans = []
+    for span in protected_spans(text):
+        spans.append((span.start, span.end))
     spans += [match.span() for match in _NAMES.finditer(text)]
     at = 0
     for start, end in sorted(spans):
@@ -191,7 +193,10 @@ def marked_texts(prompt: str) -> dict[str, str]:
     block = re.compile(
         rf"^<<<BEGIN ([^\n]+) {first[1]}>>>\n(.*?)\n<<<END \1 {first[1]}>>>$", re.MULTILINE | re.DOTALL
     )
-    return {match[1]: match[2] for match in block.finditer(prompt)}
+    texts = {}
+    for match in block.finditer(prompt):
+        texts[match[1]] = match[2]
+    return texts
 
 
 REWRITER_MODEL: Final = "simulated-rewriter"
@@ -202,7 +207,9 @@ _TASK: Final = re.compile(r"^Task: (paraphrase|tone|translation|contrast|blocks)
 
 def blocks(text: str) -> str:
     """List the paragraphs of numbered lines as the blocks of a template, by their first words and values."""
-    lines = [line.partition("| ")[2] for line in text.split("\n")]
+    lines = []
+    for line in text.split("\n"):
+        lines.append(line.partition("| ")[2])
     starts = [0]
     for number in range(1, len(lines)):
         if lines[number].strip() and not lines[number - 1].strip():

@@ -183,7 +183,9 @@ def create_app(simulation: Simulation) -> Litestar:
     def healthz() -> str:
         return "ok\n"
 
-    calls = [_call_handler(simulation, api) for api in simulation.apis]
+    calls = []
+    for api in simulation.apis:
+        calls.append(_call_handler(simulation, api))
     return Litestar(
         route_handlers=[
             *calls,
@@ -296,7 +298,9 @@ def _model_card(simulation: Simulation, state: ModelState) -> dict[str, Any]:
 
 
 def _wire_error(_: Request[Any, Any, Any], error: WireError) -> Response[bytes]:
-    headers = {name.decode(): value.decode() for name, value in error.headers()}
+    headers = {}
+    for name, value in error.headers():
+        headers[name.decode()] = value.decode()
     return Response(error.body(), status_code=error.status, media_type="application/json", headers=headers)
 
 

@@ -101,7 +101,10 @@ class PromptTask:
     def items(self, content: AnswerContent) -> Items:
         """The parts of an answer, the same names for every state; what it does not know is "unknown"."""
         parts: dict[str, str] = self._words["parts"]
-        return tuple((name, getattr(content, fact) or UNKNOWN) for name, fact in parts.items())
+        items = []
+        for name, fact in parts.items():
+            items.append((name, getattr(content, fact) or UNKNOWN))
+        return tuple(items)
 
     def prose(self, content: AnswerContent, phrases: Phrases) -> str:
         """The same as free text: in lines with titles (English, good) or in a row."""

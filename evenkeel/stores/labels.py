@@ -301,7 +301,9 @@ class LabelStore:
     def of_verdict(self, verdict_id: str) -> tuple[Label, ...]:
         """Return each person's newest label of a verdict, withdrawn ones included."""
         # Oldest first, so that the newest label of a person is the one that remains.
-        newest = {label.by: label for label in self.history(verdict_id)}
+        newest = {}
+        for label in self.history(verdict_id):
+            newest[label.by] = label
         return tuple(newest.values())
 
     def history(self, verdict_id: str) -> tuple[Label, ...]:

@@ -132,7 +132,10 @@ def _state(report: CellReport) -> str:
     drift = report.detection.drift.state if report.detection.drift else "no baseline"
     moved = drift if drift in {"risen", "fallen"} else ""
     words = ("alert" if report.detection.alert else "", moved, "blind" if report.is_blind else "")
-    words_used = [word for word in words if word]
+    words_used = []
+    for word in words:
+        if word:
+            words_used.append(word)
     return ", ".join(words_used) or ("quiet" if report.detection.drift else drift)
 
 

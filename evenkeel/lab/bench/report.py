@@ -150,7 +150,9 @@ def _heat(tables: BenchTables, of: Group, *, legend: bool) -> Table:
     names = tables.columns(of)
     rows: list[tuple[Value, ...]] = []
     for row in tables.models:
-        cells = [_cell(row.model, name, of(row).get(name)) for name in names]
+        cells = []
+        for name in names:
+            cells.append(_cell(row.model, name, of(row).get(name)))
         rows.append((row.model, *cells))
     columns = _columns("Model", map(_plain, names))
     return Table(columns, tuple(rows), heat=True, legend=legend)

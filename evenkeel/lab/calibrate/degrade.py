@@ -266,7 +266,9 @@ def _added(original: Workflow, touched: int, rng: random.Random) -> Workflow:
     if not free:
         raise WorkflowError("not_degradable", "the workflow has every step that could be added")
     steps = list(original.steps)
-    edges = [(edge.before, edge.after) for edge in original.edges]
+    edges = []
+    for edge in original.edges:
+        edges.append((edge.before, edge.after))
     listed = list(range(size))
     for text in foreign_steps(free, touched, rng):
         at = rng.randrange(len(edges) + 1)
@@ -281,7 +283,9 @@ def _added(original: Workflow, touched: int, rng: random.Random) -> Workflow:
         else:
             edges += [(listed[-1], new)] if listed else []
             listed.append(new)
-    rank_of = {index: rank for rank, index in enumerate(listed)}
+    rank_of = {}
+    for rank, index in enumerate(listed):
+        rank_of[index] = rank
     return workflow(
         (steps[index] for index in listed), ((rank_of[before], rank_of[after]) for before, after in edges)
     )

@@ -183,8 +183,12 @@ def _sensitivities(calibration: Calibration, modes: Sequence[FailureMode]) -> Re
     rows = []
     for name, paper in PAPER.items():
         ours = measured.get(name, {})
-        of_paper = [paper.sensitivity[order.index(mode)] for mode in modes]
-        of_ours = [ours[mode].value if mode in ours else None for mode in modes]
+        of_paper = []
+        for mode in modes:
+            of_paper.append(paper.sensitivity[order.index(mode)])
+        of_ours = []
+        for mode in modes:
+            of_ours.append(ours[mode].value if mode in ours else None)
         rows.append((paper.name, _listed(map(_figure, of_paper)), _listed(map(_figure, of_ours))))
     return ReportSection(
         "Table 5: sensitivity",

@@ -94,7 +94,9 @@ class ScoreTable:
     def cluster_numbers(self) -> NDArray[np.int64]:
         """The number of each golden's cluster, from 0."""
         names = self.clusters or self.goldens
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        numbers = {}
+        for number, name in enumerate(dict.fromkeys(names)):
+            numbers[name] = number
         return np.array([numbers[name] for name in names])
 
     @property

@@ -37,7 +37,9 @@ def slope_weights(severities: Sequence[float]) -> tuple[float, ...]:
     """
     if len(severities) < _FEWEST:
         raise ValueError("a sensitivity needs mean scores at two severities or more")
-    steps = [after - before for before, after in pairwise(severities)]
+    steps = []
+    for before, after in pairwise(severities):
+        steps.append(after - before)
     if min(steps) <= 0:
         raise ValueError(f"severities must ascend: {list(severities)}")
     # A mean of slopes is linear in the scores, so all curves take one product with these weights.

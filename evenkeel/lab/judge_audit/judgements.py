@@ -122,7 +122,9 @@ def _condition(row: InputRow) -> AttackCondition:
     try:
         return AttackCondition(stated)
     except ValueError:
-        conditions = [condition.value for condition in AttackCondition]
+        conditions = []
+        for condition in AttackCondition:
+            conditions.append(condition.value)
         wrong = f'"{stated}" is none of {", ".join(conditions)}{suggestion(stated, conditions)}'
         raise row.error("condition", wrong) from None
 

@@ -270,7 +270,9 @@ class _Metric:
                 tried[slot.strategy] = None
         # Our own in their order, then those that only a record has.
         strategies = sorted(tried, key=_own_order)
-        plain = [self._ratings(strategy, AttackCondition.PLAIN) for strategy in strategies]
+        plain = []
+        for strategy in strategies:
+            plain.append(self._ratings(strategy, AttackCondition.PLAIN))
         people = [item.ratings for item in self._items]
         raters = 0
         for column in zip(*people, strict=True):
@@ -298,7 +300,10 @@ class _Metric:
         return [judged if isinstance(judged, RatingWithReason) else None for judged in ratings]
 
     def _ratings(self, strategy: str, condition: AttackCondition) -> list[float | None]:
-        return [judged.rating if judged else None for judged in self._judged(strategy, condition)]
+        ratings = []
+        for judged in self._judged(strategy, condition):
+            ratings.append(judged.rating if judged else None)
+        return ratings
 
     def _was_tried(self, strategy: str, condition: AttackCondition) -> bool:
         for item in self._items:

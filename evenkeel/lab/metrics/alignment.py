@@ -133,7 +133,9 @@ class EncoderAligner:
 
 def _reworded(reference: Workflow, candidate: Workflow, matches: Sequence[StepMatch]) -> Iterator[StepMatch]:
     """Yield the steps between the same neighbours, where there are as many on both sides."""
-    partner = {match.candidate: match.reference for match in matches}
+    partner = {}
+    for match in matches:
+        partner[match.candidate] = match.reference
     taken = set(partner.values())
     gaps: dict[int | None, list[int]] = defaultdict(list)
     before: int | None = None

@@ -82,7 +82,9 @@ def _disputed(reference: Workflow, candidate: Workflow, alignment: Alignment) ->
     An edge the other way round is two disagreements about the same two steps. Steps without dispute
     are left out.
     """
-    to_reference = {match.candidate: match.reference for match in alignment.matched}
+    to_reference = {}
+    for match in alignment.matched:
+        to_reference[match.candidate] = match.reference
     kept = set(to_reference.values())
     wanted = set()
     for edge in reference.edges:

@@ -104,7 +104,9 @@ def kendall_tau(reference: Workflow, candidate: Workflow, alignment: Alignment) 
     rank = {}
     for position, index in enumerate(reference.order):
         rank[index] = position
-    positions = [rank[match.reference] for match in alignment.matched]
+    positions = []
+    for match in alignment.matched:
+        positions.append(rank[match.reference])
     coverage = len(positions) / len(reference.steps) if reference.steps else float(not candidate.steps)
     pairs = len(positions) * (len(positions) - 1) // 2
     tau = (pairs - 2 * inversions(positions)) / pairs if pairs else None

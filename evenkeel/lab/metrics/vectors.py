@@ -13,7 +13,10 @@ def pieces(text: str, most_words: int) -> list[str]:
     tokens = text.split()
     if len(tokens) <= most_words:
         return [text]
-    return [" ".join(tokens[start : start + most_words]) for start in range(0, len(tokens), most_words)]
+    pieces = []
+    for start in range(0, len(tokens), most_words):
+        pieces.append(" ".join(tokens[start : start + most_words]))
+    return pieces
 
 
 def pool(parts: Sequence[str], vectors: Sequence[Vector]) -> tuple[float, ...]:

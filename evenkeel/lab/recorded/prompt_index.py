@@ -188,7 +188,10 @@ class PromptIndex:
         count = min(_CANDIDATES, len(overlaps))
         # Partition first: sorting all prompts would take most of the time.
         best = np.argpartition(-overlaps, count - 1)[:count]
-        return [int(index) for index in best[np.argsort(-overlaps[best], kind="stable")]]
+        candidates = []
+        for index in best[np.argsort(-overlaps[best], kind="stable")]:
+            candidates.append(int(index))
+        return candidates
 
     def _ranked(self, asked: _Request, candidates: Sequence[int], slips: Mapping[str, str]) -> list[int]:
         """Candidates by their words and pairs of words, the best first."""
@@ -221,7 +224,10 @@ class PromptIndex:
             if len(shared) >= _ALIKE * len(own):
                 alike += 1
                 held.update(shared)
-        common = [unit for unit, times in held.items() if 2 * times > alike]
+        common = []
+        for unit, times in held.items():
+            if 2 * times > alike:
+                common.append(unit)
         # If others share all of it, all of it counts, or every request would be like it.
         counted = own.difference(common) or own
         asked_units = _units(_without_slips(asked.tokens, prompt.tokens, slips))

@@ -44,7 +44,9 @@ def ruling_key(endpoint: str, model: str, question: Question, vote: int = 0) -> 
         question: Prompt, version, scale and the texts.
         vote: Number of this call among several on the same question; each has its own key.
     """
-    messages = [[message.role, message.content] for message in question.messages]
+    messages = []
+    for message in question.messages:
+        messages.append([message.role, message.content])
     content = [endpoint, model, question.prompt_version, list(question.scale), messages, vote]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 

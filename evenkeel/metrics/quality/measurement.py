@@ -139,7 +139,9 @@ async def measure_all(measures: Iterable[PairQuality], pair: Pair) -> Qualities:
     scores of the others. Tokens and cost cover every call made.
     """
     measurements = await asyncio.gather(*(quality.measure(pair) for quality in measures))
-    outcomes = [measurement.outcome for measurement in measurements]
+    outcomes = []
+    for measurement in measurements:
+        outcomes.append(measurement.outcome)
     return Qualities(
         tuple(outcome for outcome in outcomes if isinstance(outcome, QualityScore)),
         tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),

@@ -273,7 +273,9 @@ def _markup_within(text: str, wanted: Structured | None, *, least_share: float) 
 def looks_like(text: str, format_: Structured) -> bool:
     """Return whether a stripped text may be YAML, or Markdown; the other formats have clearer marks."""
     if format_ == "yaml":
-        fields = [match[0].strip() for match in _YAML_FIELD.finditer(text)]
+        fields = []
+        for match in _YAML_FIELD.finditer(text):
+            fields.append(match[0].strip())
         # Keys of several words are headings of prose far more often than of records.
         single = sum(" " not in field.removeprefix("- ") for field in fields)
         if len(fields) < _LEAST_FIELDS or single < _SINGLE_WORD_SHARE * len(fields):

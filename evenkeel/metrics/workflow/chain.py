@@ -83,7 +83,9 @@ def chain_f1(reference: Workflow, candidate: Workflow, alignment: Alignment) -> 
     rank = {}
     for position, index in enumerate(reference.order):
         rank[index] = position
-    positions = [rank[match.reference] for match in alignment.matched]
+    positions = []
+    for match in alignment.matched:
+        positions.append(rank[match.reference])
     length = longest_increasing(positions)
     covered: Orders = "canonical"
     if reference.linear:
@@ -113,7 +115,9 @@ def _longest_over_all(reference: Workflow, positions: Sequence[int]) -> int | No
     where: dict[int, int] = {}
     for later, position in enumerate(positions):
         # A step conflicts with every earlier one that must come after it.
-        wrong = [where[bit] for bit in _bits(seen & after[position])]
+        wrong = []
+        for bit in _bits(seen & after[position]):
+            wrong.append(where[bit])
         count += len(wrong)
         if count > _MOST_CONFLICTS:
             return None

@@ -258,10 +258,18 @@ def _required(text: str, index: int) -> str:
 
 def _names(value: Tree) -> list[str]:
     if isinstance(value, str):
-        return [name.strip() for name in value.split(",") if name.strip()]
+        names = []
+        for name in value.split(","):
+            if name.strip():
+                names.append(name.strip())
+        return names
     if isinstance(value, dict):
         return list(value)
-    return [flat(item) for item in value if flat(item)]
+    names = []
+    for item in value:
+        if flat(item):
+            names.append(flat(item))
+    return names
 
 
 def _edges(edges: Tree) -> Iterator[NamedEdge]:

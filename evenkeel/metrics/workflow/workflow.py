@@ -124,7 +124,9 @@ class Workflow:
         path = list(seen)
         cycle = path[path.index(here) :][::-1]
         first = cycle.index(min(cycle))
-        numbers = [str(index + 1) for index in cycle[first:] + cycle[:first]]
+        numbers = []
+        for index in cycle[first:] + cycle[:first]:
+            numbers.append(str(index + 1))
         shown = numbers[:_SHOWN_STEPS] + (["…"] if len(numbers) > _SHOWN_STEPS else [])
         return " → ".join([*shown, numbers[0]])
 

@@ -89,7 +89,9 @@ class AlertRules:
 
     def __post_init__(self) -> None:
         total = sum(measure.weight for measure in self.limits)
-        weights = {measure: measure.weight / total for measure in self.limits}
+        weights = {}
+        for measure in self.limits:
+            weights[measure] = measure.weight / total
         object.__setattr__(self, "weights", weights)
 
 

@@ -115,7 +115,9 @@ def bounded_mean(
 
     Returns: an estimate whose `n` counts observations; None without any.
     """
-    weighted = {(value, 1.0): count for value, count in histogram.items()}
+    weighted = {}
+    for value, count in histogram.items():
+        weighted[(value, 1.0)] = count
     return weighted_mean(weighted, low=low, high=high, alpha=alpha, min_observations=min_observations)
 
 

@@ -137,7 +137,10 @@ class Exposition:
     def readers(self, stop: threading.Event) -> tuple[Callable[[], None], ...]:
         """Return the bodies of the threads that read the store until `stop` is set."""
         read = (self._counters, self._measuring, self._responses, self._incidents)
-        return tuple(partial(reading.run, stop) for reading in read)
+        readers = []
+        for reading in read:
+            readers.append(partial(reading.run, stop))
+        return tuple(readers)
 
 
 def _text(*collectors: Collector) -> bytes:

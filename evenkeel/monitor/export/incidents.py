@@ -76,7 +76,10 @@ def cases(incidents: Sequence[Incident], numbered: Mapping[str, str]) -> dict[st
     leading = {}
     for incident in incidents:
         leading[incident.id] = together[incident.id].members[0] if incident.id in together else incident
-    return {name: f"{first.routes[0]}/{numbered[first.id]}" for name, first in leading.items()}
+    cases = {}
+    for name, first in leading.items():
+        cases[name] = f"{first.routes[0]}/{numbered[first.id]}"
+    return cases
 
 
 class IncidentCollector(ListedCollector):

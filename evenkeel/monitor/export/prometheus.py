@@ -367,7 +367,9 @@ def _filled(reading: MonitorReading, *, detail: bool) -> Iterator[tuple[SeriesBl
     cells, rollups = reading.cells(), reading.rollups()
     shown = recent(cells)
     cell_groups = by_place(shown)
-    groups_filled = {here[0].key.parts[:2] for here in cell_groups}
+    groups_filled = set()
+    for here in cell_groups:
+        groups_filled.add(here[0].key.parts[:2])
     places = []
     for rollup in rollups:
         if (rollup.route, rollup.model) in groups_filled:
@@ -437,7 +439,9 @@ class ListedCollector(Collector, ABC):
 
     def collect(self) -> Iterable[Metric]:
         """Return all families, as of now."""
-        metrics = [_metric(family) for family in listed(self.block)]
+        metrics = []
+        for family in listed(self.block):
+            metrics.append(_metric(family))
         self.fill(*metrics)
         return metrics
 

@@ -305,7 +305,9 @@ class Cell:
 
 def _limits(settings: MonitorSettings, key: CellKey) -> dict[str, Limit]:
     usual_limits = settings.limits_of(key.route, together_count(key.perturbation))
-    limits = {measure.value: limit for measure, limit in usual_limits.items()}
+    limits = {}
+    for measure, limit in usual_limits.items():
+        limits[measure.value] = limit
     return limits | {"drift": settings.tolerance_of(key.route)}
 
 

@@ -302,7 +302,10 @@ class SilentChanges:
 
     def reports(self) -> list[SilentReport]:
         """Return the state of every test, sorted by route and requested model."""
-        return [self.tests[key].report() for key in sorted(self.tests)]
+        reports = []
+        for key in sorted(self.tests):
+            reports.append(self.tests[key].report())
+        return reports
 
     @property
     def models(self) -> dict[str, RouteModels]:

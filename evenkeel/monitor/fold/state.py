@@ -457,7 +457,10 @@ class MonitorState:
 
     def changes(self) -> list[RouteChanges]:
         """Return the changes of every route, sorted by route."""
-        return [self._routes[route].report() for route in sorted(self._routes)]
+        changes = []
+        for route in sorted(self._routes):
+            changes.append(self._routes[route].report())
+        return changes
 
     def change_records(self) -> list[ChangeRecord]:
         """Return the latest changes of every route with the traffic on both sides, by route, oldest first."""
@@ -591,7 +594,9 @@ class MonitorState:
             CheckpointError: if the data are not a checkpoint of this version.
         """
         try:
-            decoded = {name: json.loads(part) for name, part in parts.items()}
+            decoded = {}
+            for name, part in parts.items():
+                decoded[name] = json.loads(part)
             return cls._read(json.loads(head), decoded, settings)
         except UNREADABLE as error:
             raise CheckpointError(f"checkpoint cannot be read: {error!r}") from error

@@ -374,7 +374,9 @@ class IncidentBoard:
         with self._lock:
             newest = next(iter(self._store.events(1)), None)
             if newest is None or newest.id != self._newest:
-                stored = [Incident.from_bytes(body) for body in self._store.incidents()]
+                stored = []
+                for body in self._store.incidents():
+                    stored.append(Incident.from_bytes(body))
                 stored.sort(key=lambda incident: (-incident.opened_at, incident.id))
                 self._incidents = tuple(stored)
                 self._newest = newest.id if newest else ""

@@ -185,7 +185,9 @@ class Notice:
     @property
     def body(self) -> str:
         """Text below the headline."""
-        shown = [f"- {example.said}: {example.url}" for example in self.shown]
+        shown = []
+        for example in self.shown:
+            shown.append(f"- {example.said}: {example.url}")
         paragraphs = [
             " ".join(self.facts),
             "\n".join(self.advice),

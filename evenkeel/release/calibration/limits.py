@@ -126,7 +126,9 @@ def place_all(
 
 def lines_of(placed: PlacedLimits) -> Iterator[str]:
     """Yield lines that tell people the limits."""
-    values = [f"{limit.measure} {limit.value:g}" for limit in placed.limits]
+    values = []
+    for limit in placed.limits:
+        values.append(f"{limit.measure} {limit.value:g}")
     yield f"route {placed.route}: {', '.join(values) or 'no limits'}"
     if placed.limits:
         yield f"  {placed.limits[0].source}"

@@ -229,7 +229,11 @@ def rows(challenge: Challenge, figures: ChallengeFigures) -> list[ChallengeRow]:
         _share("slower", figures.slower, "pairs in which it took longer than the incumbent asked again"),
         _share("longer", figures.longer, "pairs in which its answer is longer"),
     ]  # fmt: skip
-    return [row for row in table if row.n or row.limit]
+    rows = []
+    for row in table:
+        if row.n or row.limit:
+            rows.append(row)
+    return rows
 
 
 def _points(name: str, estimate: Estimate | None, limit: str, about: str) -> ChallengeRow:
@@ -255,7 +259,10 @@ def sides(figures: ChallengeFigures) -> list[tuple[str, str, str]]:
     """Return the two sides' answers row by row: name, the incumbent's asked again, the candidate's."""
     incumbent = _side_texts(figures.again_side, figures.again)
     candidate = _side_texts(figures.candidate_side, figures.candidate)
-    return [(name, text, candidate[name]) for name, text in incumbent.items()]
+    sides = []
+    for name, text in incumbent.items():
+        sides.append((name, text, candidate[name]))
+    return sides
 
 
 def _side_texts(side: SideFigures, counts: PlaceCounts) -> dict[str, str]:

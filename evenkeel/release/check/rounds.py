@@ -179,7 +179,9 @@ class RoundMaker:
     async def make(self, round_number: int, open_categories: Sequence[str]) -> RoundResult:
         """Return the outcome of a round: its trials for each arm, and how the two arms differ."""
         number = round_number % len(self.prompts[FIRST])
-        views = {arm: prompts[number] for arm, prompts in self.prompts.items()}
+        views = {}
+        for arm, prompts in self.prompts.items():
+            views[arm] = prompts[number]
         arms = await asyncio.gather(
             *(self._arm(arm, view, round_number, open_categories) for arm, view in views.items())
         )

@@ -184,7 +184,9 @@ class _Book:
         """Return the categories that need further rounds, the contrasts among them."""
         open_ones = []
         for category in self._options.categories:
-            measured = {arm: self.figures(arm, category) for arm in self._options.models}
+            measured = {}
+            for arm in self._options.models:
+                measured[arm] = self.figures(arm, category)
             if rounds and not any(self.of(arm, category) for arm in measured):
                 continue
             settled = _SETTLED.issuperset(figures.standing for figures in measured.values())

@@ -101,7 +101,10 @@ class CheckRequest:
     @property
     def options(self) -> CheckOptions:
         """The part of it that decides when a category is settled."""
-        rewordings = [category for category in self.kinds if category != CONTRAST]
+        rewordings = []
+        for category in self.kinds:
+            if category != CONTRAST:
+                rewordings.append(category)
         rewordings.sort(key=lambda name: (category_named(name).order, name))
         return CheckOptions(
             models=self.names or {arm: at.model for arm, at in self.models.items()},

@@ -154,7 +154,9 @@ def load_goldens(path: Path) -> tuple[Golden, ...]:
     try:
         text = read_text(path)
         if path.suffix.lower() in _TABLES or text.lstrip().startswith("["):
-            entries = [_Line(row.place, row.cells) for row in read_rows(path)]
+            entries = []
+            for row in read_rows(path):
+                entries.append(_Line(row.place, row.cells))
         else:
             entries = list(_entries(text.split("\n"), str(path)))
     except InputError as error:

@@ -88,7 +88,11 @@ def write_reports(reports: Iterable[tuple[Path | None, Callable[[], str | bytes]
 
 def words(text: str | None) -> tuple[str, ...]:
     """The parts of a list with commas; () for None."""
-    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
+    words = []
+    for word in (text or "").split(","):
+        if word.strip():
+            words.append(word.strip())
+    return tuple(words)
 
 
 def price(text: str) -> ModelPrice:

@@ -73,7 +73,9 @@ def catalogue(
 
     Raises: ValueError if a language is no tag.
     """
-    by_names = {contrast.name: contrast for contrast in (*BUILTIN, *CONTRASTS)}
+    by_names = {}
+    for contrast in (*BUILTIN, *CONTRASTS):
+        by_names[contrast.name] = contrast
     if rewriter:
         by_rewriter: tuple[Perturbation, ...] = (Tone(by="rewriter"), *LISTED)
         by_names |= {kind.name: kind for kind in by_rewriter}

@@ -93,7 +93,9 @@ class CrossLingual:
         request = answer_request(self._target, _ENGLISH if is_identified else base_tag(self._source))
 
         def translated(prompt: PromptView) -> Outcome:
-            own = [prompt.segments[segment.index] for segment in inputs]
+            own = []
+            for segment in inputs:
+                own.append(prompt.segments[segment.index])
             return _into(self._source, prompt, own, lambda asked: with_request(asked, request))
 
         if may_be_in(text_of(instructions, "\n\n"), _ENGLISH):

@@ -68,7 +68,10 @@ _TABLES: Final = tomllib.loads(files(__package__).joinpath("tone.toml").read_tex
 
 
 def _manners(language: Mapping[str, Any]) -> dict[str, Manner]:
-    return {tone: Manner.of(language[tone], language) for tone in TONES}
+    manners = {}
+    for tone in TONES:
+        manners[tone] = Manner.of(language[tone], language)
+    return manners
 
 
 MANNERS: Final = {tag: _manners(language) for tag, language in _TABLES.items()}

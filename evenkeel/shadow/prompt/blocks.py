@@ -268,7 +268,9 @@ class _Scanner:
         text = self._text[document.start : document.end]
         if CLOSED.search(text[-LONGEST_ANNOUNCEMENT:]):
             return document.end
-        blanks = [match.end() for match in BLANK_LINES.finditer(text.rstrip())]
+        blanks = []
+        for match in BLANK_LINES.finditer(text.rstrip()):
+            blanks.append(match.end())
         bounds = [*blanks, len(text)]
         for start, end in pairwise(bounds):
             if orders(text[start:end]):

@@ -159,7 +159,9 @@ def _is_function(tool: Any) -> bool:
     if kind not in (None, *_DEFINITIONS):
         return False
     definitions = [tool[key] for key in _DEFINITIONS if isinstance(tool.get(key), dict)] or [tool]
-    names = [definition.get("name") for definition in definitions]
+    names = []
+    for definition in definitions:
+        names.append(definition.get("name"))
     # Moonshot's own functions, which run at the provider, begin with this sign.
     named = all(isinstance(name, str) and not name.startswith("$") for name in names)
     return named or (definitions != [tool] and names == [None])

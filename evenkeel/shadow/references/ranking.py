@@ -59,7 +59,9 @@ def ranked(
             within += similarity if index < count - 1 else 0.0
     mine = sums[-1]
     pairs = (count - 1) * (count - 2) / 2
-    former = [alike(text_of(answer), texts[-1]) for answer in before]
+    former = []
+    for answer in before:
+        former.append(alike(text_of(answer), texts[-1]))
     return Ranking(
         compared=count,
         below=sum(total < mine - _SAME for total in sums[:-1]),

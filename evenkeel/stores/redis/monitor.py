@@ -202,7 +202,10 @@ def monitor_names(store: RedisStore) -> list[str]:
     """
     before, after = store.key("main", "monitor:"), ":head"
     keys = store.client.scan_iter(match=f"{before}*{after}", count=1000)
-    return sorted(text(key).removeprefix(before).removesuffix(after) for key in keys)
+    names = []
+    for key in keys:
+        names.append(text(key).removeprefix(before).removesuffix(after))
+    return sorted(names)
 
 
 def _cell(*names: object) -> str:

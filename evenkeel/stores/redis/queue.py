@@ -183,7 +183,10 @@ class RedisExchangeQueue:
         Returns: `requeued`: entries that somebody had trimmed; `dead_dropped`: dead letters no longer kept.
         """
         counters = self._store.client.hgetall(self._figures)
-        return {name: int(counters.get(name.encode(), 0)) for name in ("requeued", "dead_dropped")}
+        figures = {}
+        for name in ("requeued", "dead_dropped"):
+            figures[name] = int(counters.get(name.encode(), 0))
+        return figures
 
     def forget_workers(self) -> int:
         """Remove the names of workers that hold nothing and were last seen an hour ago. Return how many."""

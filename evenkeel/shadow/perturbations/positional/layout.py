@@ -511,7 +511,9 @@ def _freed(text: str, units: Sequence[Unit]) -> list[Unit]:
             line = text[units[head].start : units[head].end].strip()
             is_heading = _LEADS.search(line[-80:]) is not None or _HEADING.fullmatch(line[:200]) is not None
             first = head + is_heading
-            written = [text[unit.start : unit.end] for unit in units[first:last]]
+            written = []
+            for unit in units[first:last]:
+                written.append(text[unit.start : unit.end])
             labelled = all(_LABELLED.match(text) for text in written)
             if not written or not labelled or any(map(_EVENT.match, written)):
                 continue

@@ -98,7 +98,9 @@ class ResponsesApi(Api):
         if asked is not None and isinstance(asked.decoded, str):
             return (*system, RawMessage("user", (Slot.whole(asked),)))
         if asked is None or asked.decoded in (None, []):
-            elsewhere = [last(members, key) for key in _STORED_CONVERSATION]
+            elsewhere = []
+            for key in _STORED_CONVERSATION:
+                elsewhere.append(last(members, key))
             if system or any(value is not None and value.decoded is not None for value in elsewhere):
                 return system
         items = enumerate(listed(text, members, "input"))

@@ -210,4 +210,7 @@ def _find(text: str, fragment: str, start: int, limit: int) -> Span | None:
 
 def gaps(spans: Sequence[Span]) -> list[Span]:
     """The stretches between the fragments, empty ones included."""
-    return [Span(left.end, right.start) for left, right in pairwise(spans)]
+    gaps = []
+    for left, right in pairwise(spans):
+        gaps.append(Span(left.end, right.start))
+    return gaps
