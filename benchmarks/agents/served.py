@@ -171,7 +171,7 @@ def served(folder: Path, server: ScriptedServer, *, judge: bool) -> Iterator[Ser
         url = f"http://127.0.0.1:{upstream}/v1"
         settings = {
             "listen": {"port": port},
-            "access": {"port": admin, "token_env": "BENCHMARK_TOKEN"},
+            "access": {"port": admin},
             "data_dir": str(folder / "data"),
             "routes": [
                 {
@@ -187,6 +187,6 @@ def served(folder: Path, server: ScriptedServer, *, judge: bool) -> Iterator[Ser
         path.write_text(json.dumps(settings), encoding="utf-8")
         command = [sys.executable, "-m", "evenkeel", "up", "--config", str(path)]
         with running(
-            command, cores=(0, 1), log=folder / "up.log", port=port, env={"BENCHMARK_TOKEN": _TOKEN}
+            command, cores=(0, 1), log=folder / "up.log", port=port, env={"EVENKEEL_ADMIN_TOKEN": _TOKEN}
         ):
             yield ServedPlane(port, admin)

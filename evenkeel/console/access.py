@@ -47,17 +47,10 @@ if TYPE_CHECKING:
 SCOPE_KEY: Final = "evenkeel.visitor"
 
 Role = Literal["scraper", "viewer", "labeller", "approver", "admin"]
-SCOPES: Final[dict[Role, str]] = {
-    "scraper": "scrape",
-    "viewer": "read",
-    "labeller": "label",
-    "approver": "approve",
-    "admin": "admin",
-}
-"""Scope of each role; it includes all scopes before it. People have roles, tokens of programs have scopes."""
+"""Roles of people and programs; each includes those before it."""
 NOBODY: Final = "nobody"
 """Value of `needs` for a route that answers everybody."""
-_RANKS: Final[dict[Role, int]] = {role: rank for rank, role in enumerate(SCOPES)}
+_RANKS: Final[dict[Role, int]] = {"scraper": 0, "viewer": 1, "labeller": 2, "approver": 3, "admin": 4}
 
 
 _log = logging.getLogger("evenkeel.console")
@@ -71,8 +64,6 @@ class Visitor:
     """Name of the visitor; if it is "", the form asks for a name and records it as typed."""
     role: Role = "admin"
     known_by: KnownBy = "typed"
-    program: bool = False
-    """True if the visitor is a program and not a person."""
 
     def may(self, role: Role) -> bool:
         """Return whether the visitor may do what requires this role."""
@@ -112,10 +103,7 @@ def require(connection: ASGIConnection[Any, Any, Any, Any], role: Role) -> None:
 def not_allowed(visitor: Visitor, role: Role) -> str:
     """Return the message for a visitor who lacks a role."""
     who = visitor.name or "Whoever has this token"
-    return (
-        f"{who} has the role {visitor.role} with the scope {SCOPES[visitor.role]}; this needs the role "
-        f"{role} with the scope {SCOPES[role]}. Nothing was changed."
-    )
+    return f"{who} has the role {visitor.role}; this needs the role {role}. Nothing was changed."
 
 
 def signed(visitor: Visitor, asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,7 +55,8 @@ class TokenGuard:
 
         Args:
             app: Application to guard.
-            token: Token that clients must send; None or "" for none. With `people` or `login` it only reads.
+            token: Token that clients must send; None or "" for none. With `login`, or once anybody
+                but a scraper is named, it only reads.
             hosts: Names, without a port, under which the application is reached; with a token none means any.
             people: Tokens of single people and programs, with who they are.
             login: Proxy that is trusted to name visitors.
@@ -66,7 +67,7 @@ class TokenGuard:
         self._app = app
         visitors = tuple(people)
         # Where people have tokens of their own, the shared one only reads: it would act under no name.
-        named = any(visitor.name and not visitor.program for _, visitor in visitors)
+        named = any(visitor.name and visitor.role != "scraper" for _, visitor in visitors)
         shared = Visitor(role="viewer") if named or login else Visitor()
         scrapers: list[tuple[str, Visitor]] = []
         others: list[tuple[str, Visitor]] = []

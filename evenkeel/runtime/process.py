@@ -43,8 +43,8 @@ _MADE = (
 )
 # Hint for people who need a token.
 _NAMED = (
-    "Your own token is the one of `access.people` in evenkeel's settings, the shared one that of "
-    "`access.token_env`; ask whoever runs evenkeel."
+    "Your own token is the one of `access.people` in evenkeel's settings, the shared one that of the "
+    "variable EVENKEEL_ADMIN_TOKEN; ask whoever runs evenkeel."
 )
 # Everything but the data plane gives way to it.
 _NICENESS = 10
@@ -182,17 +182,13 @@ def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
     Raises: ValueError if a token of somebody cannot be read any more.
     """
     # Loaded on demand: brings the web framework, which only a process that serves needs.
-    from evenkeel.console.access import SCOPES, LoginProxy, Visitor  # noqa: PLC0415
+    from evenkeel.console.access import LoginProxy, Visitor  # noqa: PLC0415
     from evenkeel.console.guard import TokenGuard  # noqa: PLC0415
 
     people = []
     for person in admin.people:
         if (secret := person.token) is not None:
             people.append((secret, Visitor(person.name, person.role, "token")))
-    of_scope = {scope: role for role, scope in SCOPES.items()}
-    for program in admin.tokens:
-        visitor = Visitor(program.name, of_scope[program.scope], "token", program=True)
-        people.append((program.token or "", visitor))
     login = None
     if admin.login is not None:
         networks = tuple(ip_network(network) for network in admin.login.addresses)

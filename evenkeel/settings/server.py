@@ -16,9 +16,9 @@ from evenkeel.logs import Format, Level
 from evenkeel.settings.types import HttpUrl, Port, Section, Variable, check_extra
 from evenkeel.stores.audit_log import is_name
 
-Role = Literal["viewer", "labeller", "approver", "admin"]
-TokenScope = Literal["scrape", "read", "approve", "admin"]
+Role = Literal["scraper", "viewer", "labeller", "approver", "admin"]
 
+ADMIN_TOKEN_VARIABLE: Final = "EVENKEEL_ADMIN_TOKEN"  # noqa: S105 - the name of a variable
 SESSION_KEY_VARIABLE: Final = "EVENKEEL_SESSION_KEY"
 SCORES_KEY_VARIABLE: Final = "EVENKEEL_SCORES_KEY"
 # Characters. Shorter ones can be guessed.
@@ -73,13 +73,17 @@ PersonName = Annotated[str, AfterValidator(_name)]
 Network = Annotated[str, AfterValidator(_network)]
 
 
-class _Holder(Section):
-    """Holder of a token."""
+class Person(Section):
+    """Person or program with a name of its own on the admin port; without a token, through a login."""
 
     name: PersonName
     """Name that the audit log records for actions under this token."""
     token_env: Variable | None = None
     """Variable with the token."""
+    role: Role = "viewer"
+    """`scraper` reads `/metrics` and nothing else, `viewer` reads, `labeller` also says what verdicts are
+    worth, `approver` also approves goldens and baselines and deletes references, `admin` also sees settings
+    and the audit log."""
 
     @property
     def token(self) -> str | None:
@@ -91,29 +95,9 @@ class _Holder(Section):
         return _long_enough(os.environ[self.token_env], f"the variable named by the token_env of {self.name}")
 
     @model_validator(mode="after")
-    def _usable_token(self) -> _Holder:
-        _ = self.token  # so that one that cannot be used is said at the start
-        return self
-
-
-class Person(_Holder):
-    """Person who opens the admin port under a name of their own; without a token, through a login."""
-
-    role: Role = "viewer"
-    """`viewer` reads, `labeller` also says what verdicts are worth, `approver` also approves goldens and
-    baselines and deletes references, `admin` also sees settings and the audit log."""
-
-
-class Token(_Holder):
-    """A token of a program, with what it may do."""
-
-    scope: TokenScope
-    """`scrape` reads `/metrics` and nothing else; `read` does what viewers may, `approve` what approvers may,
-    `admin` everything."""
-
-    @model_validator(mode="after")
-    def _has_token(self) -> Token:
-        if self.token is None:
+    def _usable_token(self) -> Person:
+        # A token that cannot be used is reported at the start.
+        if self.token is None and self.role == "scraper":
             raise ValueError(f"{self.name} has no token_env")
         return self
 
@@ -213,22 +197,22 @@ def _no_password() -> str:
 
 
 class Access(Section):
-    """Admin port, with metrics, health and console, and who may open it."""
+    """Admin port, with metrics, health and console, and who may open it.
+
+    The variable `EVENKEEL_ADMIN_TOKEN` holds the admin token, of at least 16 characters. It is required
+    beyond loopback, unless people have tokens, come through a login proxy or show certificates. Once people
+    are named or sign in, whoever has it only reads. Without one a token is made at the first start on
+    loopback, in the file `admin-token` of the data folder.
+    """
 
     host: str = "127.0.0.1"
     """Address to listen on."""
     port: Port = 8101
     """0 picks a free port."""
-    token_env: Variable | None = None
-    """Variable with the admin token; required beyond loopback, unless people have tokens, come through a
-    login proxy or show certificates. At least 16 characters. With people or a login whoever has it only
-    reads. None on loopback = one is made at the first start, in the file `admin-token` of the data folder."""
     open_on_loopback: bool = False
     """Lets everybody on this machine in without a token."""
-    tokens: list[Token] = []
-    """Tokens of programs, each with a name and a scope; Prometheus needs one with the scope `scrape`."""
     people: list[Person] = []
-    """People with a name, and a role, of their own."""
+    """People and programs with a name, and a role, of their own. Prometheus needs the role `scraper`."""
     login: Login | None = None
     """Proxy that signs people in; none = no header with a name is believed."""
     tls: Tls | None = None
@@ -256,7 +240,7 @@ class Access(Section):
     @property
     def token(self) -> str | None:
         """The admin token, None if there is none."""
-        return os.environ.get(self.token_env) if self.token_env else None
+        return os.environ.get(ADMIN_TOKEN_VARIABLE) or None
 
     @property
     def session_key(self) -> str | None:
@@ -269,7 +253,7 @@ class Access(Section):
     @property
     def asks(self) -> bool:
         """Tell whether everybody needs a token or a login that the settings name."""
-        return self.token_env is not None or bool(self.people) or bool(self.tokens) or self.login is not None
+        return self.token is not None or bool(self.people) or self.login is not None
 
     @property
     def makes_tokens(self) -> bool:
@@ -282,18 +266,17 @@ class Access(Section):
 
     @model_validator(mode="after")
     def _people_differ(self) -> Access:
-        holders = [*self.people, *self.tokens]
-        names = [holder.name for holder in holders]
-        every = [self.token]
-        every += [holder.token for holder in holders]
-        tokens = []
-        for token in every:
-            if token:
-                tokens.append(token)
-        if len(set(names)) < len(names):
-            raise ValueError("two of the people and tokens have the same name")
+        names = {person.name for person in self.people}
+        tokens = [self.token] if self.token else []
+        for person in self.people:
+            if person.token:
+                tokens.append(person.token)
+        if len(names) < len(self.people):
+            raise ValueError("two of the people have the same name")
         if len(set(tokens)) < len(tokens):
-            raise ValueError("two of the people, tokens and token_env have the same token")
+            raise ValueError(
+                f"two of the people have the same token, or somebody has that of {ADMIN_TOKEN_VARIABLE}"
+            )
         return self
 
     @model_validator(mode="after")
@@ -311,18 +294,15 @@ class Access(Section):
             self.tls.context()  # so that a file that cannot be used is said at the start
         if not (self.asks or self._certified) and self.host not in {"127.0.0.1", "::1", "localhost"}:
             raise ValueError(
-                f"the admin port shows prompts and answers; to listen on {self.host}, set token_env, people, "
-                "login or tls.client_ca_file"
+                f"the admin port shows prompts and answers; to listen on {self.host}, put a token into "
+                f"{ADMIN_TOKEN_VARIABLE}, or set people, login or tls.client_ca_file"
             )
         return self
 
     @model_validator(mode="after")
     def _usable_tokens(self) -> Access:
-        """Token is asked for on loopback too: who names one wants to be asked for it."""
-        if self.token_env is not None:
-            if self.token is None or not self.token:
-                raise ValueError(f"the variable {self.token_env} named by token_env is empty")
-            _long_enough(self.token, f"the variable {self.token_env} named by token_env")
+        if self.token is not None:
+            _long_enough(self.token, f"the variable {ADMIN_TOKEN_VARIABLE}")
         if self.session_key is not None:
             _long_enough(self.session_key, f"the variable {SESSION_KEY_VARIABLE}")
         if self.open_on_loopback and (self.asks or self._certified):

@@ -147,8 +147,8 @@ def test_the_settings_of_the_stack_load(monkeypatch):
     assert settings.storage.redis is not None
     assert settings.storage.redis.url == "redis://redis:6379/0"
     for name in ROLES:
-        admin = {settings.access.token_env, *(token.token_env for token in settings.access.tokens)}
-        assert {*admin, "EVENKEEL_REDIS_PASSWORD"} <= SERVICES[name]["environment"].keys()
+        tokens = {"EVENKEEL_ADMIN_TOKEN", *(person.token_env for person in settings.access.people)}
+        assert {*tokens, "EVENKEEL_REDIS_PASSWORD"} <= SERVICES[name]["environment"].keys()
     limit = int(re.search(r"maxmemory (\d+)gb", (COMPOSE / "redis.conf").read_text())[1])
     assert limit * 1000 > 2 * settings.storage.redis.megabytes
 

@@ -20,6 +20,7 @@ from evenkeel.runtime.data_plane import _DRAIN_S
 from evenkeel.runtime.preflight import missing_keys
 from evenkeel.settings import load
 from evenkeel.settings.replay import BudgetSettings
+from evenkeel.settings.server import Access, Listen
 from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from tests.deploy.chart_rendering import manifests, render, values_of
@@ -109,7 +110,7 @@ def test_the_values_fit_their_schema(setup):
         {"worker": {"autoscaling": {"by": "lag"}}},
         {"worker": {"secretEnv": {"KEY": "sk-in-plain-text"}}},
         {"settings": {"storage": {"redis": {"url": "redis://:secret@redis:6379/0"}}}},
-        {"settings": {"access": {"token_env": "OTHER"}}},
+        {"settings": {"access": {"port": 9101}}},
         {"serviceMonitor": {"job": "robustness"}},
         {"secretEnv": {"EVENKEEL_ADMIN_TOKEN": None}},
     ],
@@ -120,6 +121,14 @@ def test_the_schema_refuses(wrong):
     jsonschema.Draft7Validator.check_schema(SCHEMA)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(values_of(CHART, wrong), SCHEMA)
+
+
+def test_the_schema_knows_the_settings_of_the_ports():
+    """All of them but those that the chart decides: addresses, certificates and an open port."""
+    sections = SCHEMA["properties"]["settings"]["properties"]
+    decided = {"host", "port", "tls", "open_on_loopback"}
+    for section, fields in (("access", Access.model_fields), ("listen", Listen.model_fields)):
+        assert sections[section]["properties"].keys() == fields.keys() - decided
 
 
 @pytest.mark.parametrize("setup", SETUPS)
@@ -212,7 +221,7 @@ def test_the_settings_file_loads(setup, tmp_path, monkeypatch):
         "llm-2.corp.example",
     ]  # of Ingress and HTTPRoute, and one more in the settings
     assert settings.listen.hosts == inside + (outside if setup == "most" else [])
-    assert (settings.access.host, settings.access.token_env) == ("0.0.0.0", "EVENKEEL_ADMIN_TOKEN")
+    assert settings.access.host == "0.0.0.0"
     assert settings.budget.tokens_per_day == BudgetSettings().tokens_per_day
     assert str(settings.data_dir) == "/var/lib/evenkeel"
     assert settings.storage.redis is not None
@@ -323,8 +332,8 @@ def test_the_scrape_has_the_token_and_the_job_of_the_rules():
     assert own == {"name": "evenkeel", "key": "metrics-token"}
     [page] = [one for one in of_kind("ConfigMap", setup) if "evenkeel.yaml" in one["data"]]
     access = json.loads(page["data"]["evenkeel.yaml"])["access"]
-    [scraper] = access["tokens"]
-    assert (scraper["token_env"], scraper["scope"]) == ("EVENKEEL_METRICS_TOKEN", "scrape")
+    [scraper] = access["people"]
+    assert (scraper["token_env"], scraper["role"]) == ("EVENKEEL_METRICS_TOKEN", "scraper")
     assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": "evenkeel"}]
 
 

@@ -37,7 +37,7 @@ OWN = {
     "EVENKEEL_SHADOW_API_KEY": "sk-marker-shadow-5e1f",
     "DESK_KEY": "sk-marker-injected-5e1f",
     "EVENKEEL_JUDGE_API_KEY": "sk-marker-judge-5e1f",
-    "ADMIN_TOKEN": "sk-marker-admin-5e1f",
+    "EVENKEEL_ADMIN_TOKEN": "sk-marker-admin-5e1f",
 }
 MARKER = "sk-marker"
 PAGES = """
@@ -53,7 +53,6 @@ routes:
     match: {{prefix: /tenant, headers: {{x-tenant: sk-marker-tenant-5e1f}}}}
     upstream: '{url}'
   - {{name: gone, match: {{prefix: /gone}}, upstream: 'http://127.0.0.1:9', sampling_rate: 1}}
-access: {{token_env: ADMIN_TOKEN}}
 judge: {{base_url: '{url}/v1', model: judge}}
 telemetry: {{traces: true, content: true}}
 alerts: {{webhook: 'http://127.0.0.1:9/sk-marker-webhook-5e1f'}}
@@ -71,8 +70,10 @@ def traffic(tmp_path):
         config.write_text(SETTINGS.format(url=url))
         environment = {**OWN, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_BSP_SCHEDULE_DELAY": "200"}
         with up(tmp_path, "--config", str(config), environment=environment) as running:
-            admin = httpx2.Client(base_url=running.admin, auth=("ann", OWN["ADMIN_TOKEN"]), timeout=240)
-            running.auth = ("ann", OWN["ADMIN_TOKEN"])
+            admin = httpx2.Client(
+                base_url=running.admin, auth=("ann", OWN["EVENKEEL_ADMIN_TOKEN"]), timeout=240
+            )
+            running.auth = ("ann", OWN["EVENKEEL_ADMIN_TOKEN"])
             statuses = [
                 httpx2.post(f"{running.url}{path}", json=BODY, headers=CLIENTS, timeout=240).status_code
                 for path in (

@@ -1,14 +1,15 @@
-"""Scopes of the admin port: every route says what it takes, and refuses whoever has less."""
+"""Roles of the admin port: every route says what it takes, and refuses whoever has less."""
 
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 import pytest
 from litestar.testing import TestClient
 
 from evenkeel.console import create_app, create_probes
-from evenkeel.console.access import NOBODY, SCOPE_KEY, SCOPES, Visitor
+from evenkeel.console.access import NOBODY, SCOPE_KEY, Role, Visitor
 from evenkeel.runtime.process import guarded
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
@@ -18,13 +19,11 @@ from tests.console.whole_scene import references, whole
 from tests.kit.records import altered
 from tests.security.desk import LOCAL, access_of, bearer, console_over
 
-ROLES = list(SCOPES)
+ROLES = get_args(Role)
 FOR_ADMINS = {"/api/actions"}
 FOR_APPROVERS = {f"{start}/incidents/{{incident}}" for start in ("", "/api")}
 FOR_APPROVERS |= {"/goldens", "/api/goldens"}
-TOKENS = {
-    f"T_{scope.upper()}": f"token-for-the-scope-{scope}" for scope in ("scrape", "read", "approve", "admin")
-}
+TOKENS = {f"T_{role.upper()}": f"token-for-the-role-{role}" for role in ROLES}
 
 
 @pytest.fixture
@@ -70,7 +69,7 @@ def test_every_route_says_what_it_takes(app):
 
 @pytest.mark.parametrize("role", ROLES)
 def test_every_route_refuses_who_has_less(app, role):
-    """With 403 and the scope that it takes; and nobody who has enough."""
+    """With 403 and the role that it takes; and nobody who has enough."""
     who = [Visitor("admin", "admin", "token")]
 
     async def visited(scope, receive, send):
@@ -88,22 +87,21 @@ def test_every_route_refuses_who_has_less(app, role):
             if need != NOBODY and ROLES.index(role) < ROLES.index(need):
                 refused += 1
                 assert answer.status_code == 403, (method, path)
-                refusal = f"ann has the role {role} with the scope {SCOPES[role]}; this needs the role {need}"
+                refusal = f"ann has the role {role}; this needs the role {need}. Nothing was changed."
                 assert refusal in answer.text, (method, path)
-                assert f"with the scope {SCOPES[need]}. Nothing was changed." in answer.text
             else:
                 assert answer.status_code not in {401, 403}, (method, path, answer.text)
     assert (refused == 0) is (role == "admin")
 
 
-ALL = """{tokens: [
-  {name: prometheus, scope: scrape, token_env: T_SCRAPE}, {name: report, scope: read, token_env: T_READ},
-  {name: pipeline, scope: approve, token_env: T_APPROVE},
-  {name: terraform, scope: admin, token_env: T_ADMIN}]}"""
+ALL = """{people: [
+  {name: prometheus, role: scraper, token_env: T_SCRAPER}, {name: report, role: viewer, token_env: T_VIEWER},
+  {name: pipeline, role: approver, token_env: T_APPROVER},
+  {name: terraform, role: admin, token_env: T_ADMIN}]}"""
 
 
-def test_tokens_of_programs_open_what_their_scope_says(tmp_path, monkeypatch):
-    """One that approves is on record by its name; none may do more than its scope says."""
+def test_tokens_open_what_their_role_says(tmp_path, monkeypatch):
+    """One that approves is on record by its name; none may do more than its role says."""
     for name, value in TOKENS.items():
         monkeypatch.setenv(name, value)
     database = Database(tmp_path / "evenkeel.db")
@@ -117,16 +115,16 @@ def test_tokens_of_programs_open_what_their_scope_says(tmp_path, monkeypatch):
             return client.request("POST" if sent else "GET", path, **sent).status_code
 
         for name, answers in (
-            ("T_SCRAPE", [200, 403, 403, 403]),
-            ("T_READ", [200, 200, 403, 403]),
-            ("T_APPROVE", [200, 200, 200, 403]),
+            ("T_SCRAPER", [200, 403, 403, 403]),
+            ("T_VIEWER", [200, 200, 403, 403]),
+            ("T_APPROVER", [200, 200, 200, 403]),
             ("T_ADMIN", [200, 200, 200, 200]),
         ):
             golden = {"golden": {"id": "g", "prompt": "p", "answer": f"a {name}"}}
             statuses = [status(name, path) for path in ("/metrics", "/api/cells")]
             statuses += [status(name, "/api/goldens", json=golden), status(name, "/api/actions")]
             assert statuses == answers, name
-        assert status("T_SCRAPE", "/login") == 200
+        assert status("T_SCRAPER", "/login") == 200
         assert client.get("/").status_code == 403
     actions = [(action.by, action.known_by) for action in sources.actions.latest(5)]
     assert actions == [("terraform", "token"), ("pipeline", "token")]

@@ -81,13 +81,13 @@ def test_without_an_authority_of_clients_the_token_counts(tmp_path, authority, m
     """TLS alone lets nobody in, and does not stand for the token that is needed beyond loopback."""
     cert, key = authority.signed("server")
     tls = f"tls: {{cert_file: {cert}, key_file: {key}}}"
-    with pytest.raises(SettingsError, match=r"set token_env, people, .*or tls\.client_ca_file"):
+    with pytest.raises(SettingsError, match=r"EVENKEEL_ADMIN_TOKEN, or set people, .*or tls\.client_ca_file"):
         access_of(tmp_path, f"{{host: 0.0.0.0, {tls}}}")
-    monkeypatch.setenv("SOME_TOKEN", "another token entirely")
-    admin = access_of(tmp_path, f"{{host: 0.0.0.0, token_env: SOME_TOKEN, {tls}}}")
+    monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "another token entirely")
+    admin = access_of(tmp_path, f"{{host: 0.0.0.0, {tls}}}")
     assert admin.tls_context().minimum_version >= ssl.TLSVersion.TLSv1_2
     assert asked(admin, trusting(authority)) == [401]
-    monkeypatch.setenv("SOME_TOKEN", "letmein-letmein-letmein")
+    monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "letmein-letmein-letmein")
     assert asked(admin, trusting(authority)) == [200]
 
 

@@ -36,10 +36,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 toYaml would write large numbers as 5e+06, and YAML readers take that for a text. */ -}}
 {{- define "evenkeel.settings" -}}
 {{- $url := required "settings.storage.redis.url: the roles meet in a Redis; set redis://HOST:PORT/DB" .Values.settings.storage.redis.url -}}
-{{- $access := merge (dict "host" "0.0.0.0" "port" 8101 "token_env" "EVENKEEL_ADMIN_TOKEN") (.Values.settings.access | default dict) -}}
+{{- $access := merge (dict "host" "0.0.0.0" "port" 8101) (.Values.settings.access | default dict) -}}
 {{- if .Values.secretEnv.EVENKEEL_METRICS_TOKEN -}}
-{{- $scraper := dict "name" "prometheus" "token_env" "EVENKEEL_METRICS_TOKEN" "scope" "scrape" -}}
-{{- $access = merge (dict "tokens" (concat (list $scraper) ($access.tokens | default list))) $access -}}
+{{- $scraper := dict "name" "prometheus" "role" "scraper" "token_env" "EVENKEEL_METRICS_TOKEN" -}}
+{{- $access = merge (dict "people" (concat (list $scraper) ($access.people | default list))) $access -}}
 {{- end -}}
 {{- $given := .Values.settings.listen | default dict -}}
 {{- $name := printf "%s-proxy" (include "evenkeel.fullname" .) -}}
