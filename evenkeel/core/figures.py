@@ -143,9 +143,11 @@ def listing(parts: Sequence[str]) -> str:
 
 
 def usd(amount: float) -> str:
-    """Return an amount in US dollars; "<$0.01" for an amount that would round to zero."""
+    """Return an amount in US dollars: in cents, and with two digits where it is below one, "$0.0043"."""
     if 0 < amount < 0.01:  # noqa: PLR2004 - a cent
-        return "<$0.01"
+        # In cents all of them would look alike: prices of a request, old and new.
+        digits = 1 - math.floor(math.log10(amount))
+        return f"${amount:.{digits}f}".rstrip("0")
     return f"${amount:,.2f}"
 
 

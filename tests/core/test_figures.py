@@ -39,7 +39,17 @@ def test_durations_use_their_largest_units(seconds, shown):
     assert figures.duration(seconds) == shown
 
 
-@pytest.mark.parametrize(("amount", "shown"), [(0.0, "$0.00"), (0.0009, "<$0.01"), (1234.5, "$1,234.50")])
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        (0.0, "$0.00"),
+        (0.00043, "$0.00043"),
+        (0.00456, "$0.0046"),
+        (0.00999, "$0.01"),
+        (2e-7, "$0.0000002"),
+        (1234.5, "$1,234.50"),
+    ],
+)
 def test_small_amounts_are_not_shown_as_nothing(amount, shown):
     assert figures.usd(amount) == shown
 

@@ -71,7 +71,7 @@ def printed(found, width=100):
         (FigureForm.SIGNED_POINTS, 0.125, "+12"),
         (FigureForm.SIGNED_POINTS, -0.2, "−20"),
         (FigureForm.SIGNED_POINTS, 0.0, "0"),
-        (FigureForm.USD, 0.001, "<$0.01"),
+        (FigureForm.USD, 0.001, "$0.001"),
         (FigureForm.TEXT, None, "–"),
         (FigureForm.POINTS, Failure("m", 1, "too_few"), "too few"),
         (FigureForm.PERCENT, Estimate(0.31, 0.24, 0.38, 9), "31\u202f% [24,\u00a038]"),
