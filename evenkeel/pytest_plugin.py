@@ -1,7 +1,7 @@
 """Gate and check as tests: two fixtures and an option, loaded by pytest wherever evenkeel is installed.
 
     def test_the_new_model_may_ship(evenkeel_gate):
-        evenkeel_gate("goldens.jsonl", base_url="https://api.openai.com/v1", model="gpt-4.1-mini")
+        evenkeel_gate("goldens.jsonl", base_url="https://api.openai.com/v1", model="gpt-6-luna")
 
 Only a pass lets a test pass. What could not be measured is an error of the fixture's user, not a regression.
 """

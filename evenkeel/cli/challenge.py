@@ -93,7 +93,7 @@ def challenge(
     `status` says may switch, must not, or not yet. A route has one challenger at a time.
 
     \b
-      evenkeel challenge --route support --model gpt-5-mini
+      evenkeel challenge --route support --model gpt-6-luna
       evenkeel challenge --route support --prompt new-system.txt --share 0.05
       evenkeel challenge status --route support
       evenkeel challenge stop --route support
@@ -167,7 +167,7 @@ def list_(config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
         return
     if not every:
         click.echo(
-            "No challengers. Start one: evenkeel challenge --route default --model gpt-5-mini", err=True
+            "No challengers. Start one: evenkeel challenge --route default --model gpt-6-luna", err=True
         )
         return
     rows = []

@@ -143,10 +143,10 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
 
     \b
       evenkeel check prompt.txt --model simulated
-      evenkeel check prompt.txt --model gpt-4.1-mini
-      evenkeel check template.txt --inputs rows.jsonl --model gpt-4.1-mini --html check.html
-      evenkeel check prompt.txt --model gpt-4.1-mini --against gpt-4.1-nano
-      evenkeel check prompt.txt --model gpt-4.1-mini --ci --limit 10
+      evenkeel check prompt.txt --model gpt-6-luna
+      evenkeel check template.txt --inputs rows.jsonl --model gpt-6-luna --html check.html
+      evenkeel check prompt.txt --model gpt-6-luna --against gpt-6.1-terra
+      evenkeel check prompt.txt --model gpt-6-luna --ci --limit 10
 
     The cost is estimated first and confirmed above one dollar. A stopped check continues from its journal.
 

@@ -165,7 +165,7 @@ def gate(
     Exit code: 0 pass, 1 regression, 2 could not measure or invalid options, 3 undecided after all goldens.
 
     \b
-      evenkeel gate goldens.jsonl --base-url https://api.openai.com/v1 --model gpt-4.1-mini
+      evenkeel gate goldens.jsonl --base-url https://api.openai.com/v1 --model gpt-6-luna
       evenkeel gate goldens.jsonl --base-url http://new:8000/v1 --reference-url http://old:8000/v1
       evenkeel gate goldens.jsonl --base-url https://api.openai.com/v1 --prompt system.txt
       evenkeel gate --config evenkeel.yaml --template now.txt --new-template next.txt --yes

@@ -113,7 +113,7 @@ def perturb(
       evenkeel perturb request.json
       evenkeel perturb request.json --only general --severity 0.5
       evenkeel perturb request.json --template prompt.txt --only "positional.*" --only format.json
-      evenkeel perturb request.json --only general.paraphrase --rewriter-model gpt-4.1-mini
+      evenkeel perturb request.json --only general.paraphrase --rewriter-model gpt-6-luna
       echo "Why does my printer stop?" | evenkeel perturb - --json
 
     Exit code: 0 done, 2 invalid file or options.

@@ -22,7 +22,7 @@ class SmallModel(NamedTuple):
 
 SMALL_MODELS: Final[Mapping[str, SmallModel]] = MappingProxyType(
     {
-        "api.openai.com": SmallModel("/v1", "gpt-4.1-mini", "OPENAI_API_KEY"),
+        "api.openai.com": SmallModel("/v1", "gpt-6-luna", "OPENAI_API_KEY"),
         "api.anthropic.com": SmallModel("/v1", "claude-haiku-4-5", "ANTHROPIC_API_KEY"),
         "generativelanguage.googleapis.com": SmallModel(
             "/v1beta/openai", "gemini-2.5-flash-lite", "GEMINI_API_KEY"
@@ -30,7 +30,7 @@ SMALL_MODELS: Final[Mapping[str, SmallModel]] = MappingProxyType(
         "api.mistral.ai": SmallModel("/v1", "mistral-small-latest", "MISTRAL_API_KEY"),
         "api.groq.com": SmallModel("/openai/v1", "openai/gpt-oss-20b", "GROQ_API_KEY"),
         "api.deepseek.com": SmallModel("/v1", "deepseek-chat", "DEEPSEEK_API_KEY"),
-        "openrouter.ai": SmallModel("/api/v1", "openai/gpt-4.1-mini", "OPENROUTER_API_KEY"),
+        "openrouter.ai": SmallModel("/api/v1", "openai/gpt-6-luna", "OPENROUTER_API_KEY"),
         "api.together.xyz": SmallModel("/v1", "openai/gpt-oss-20b", "TOGETHER_API_KEY"),
         "api.fireworks.ai": SmallModel(
             "/inference/v1", "accounts/fireworks/models/gpt-oss-20b", "FIREWORKS_API_KEY"

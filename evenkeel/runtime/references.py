@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _SUSPICIOUS: Final = frozenset((kinds.FINGERPRINT, kinds.MODEL, kinds.PROMPT, kinds.RATINGS))
 # Seconds before and after a change in which anything else noticed on the route counts as part of it.
 _SAME_S: Final = 3_600.0
-_USUAL_MODEL: Final = "gpt-4.1-mini"
+_USUAL_MODEL: Final = "gpt-6-luna"
 USUAL_TOKENS: Final = (1_000, 400)
 """Tokens of a typical request and answer, for estimates of cost."""
 

@@ -21,11 +21,11 @@ def judge_of(upstream, **sections):
 @pytest.mark.parametrize(
     ("upstream", "sections", "expected"),
     [
-        (OPENAI, {}, (OPENAI, "gpt-4.1-mini", "EVENKEEL_SHADOW_API_KEY")),
+        (OPENAI, {}, (OPENAI, "gpt-6-luna", "EVENKEEL_SHADOW_API_KEY")),
         (
             "https://eu.api.openai.com",
             {},
-            ("https://eu.api.openai.com/v1", "gpt-4.1-mini", "EVENKEEL_SHADOW_API_KEY"),
+            ("https://eu.api.openai.com/v1", "gpt-6-luna", "EVENKEEL_SHADOW_API_KEY"),
         ),
         (
             "https://api.anthropic.com",
@@ -44,7 +44,7 @@ def judge_of(upstream, **sections):
         (AZURE, {}, None),
         (OWN, {"judge": {"model": "qwen"}}, (OWN, "qwen", "EVENKEEL_SHADOW_API_KEY")),
         (AZURE, {"judge": {"model": "small"}}, (AZURE, "small", "EVENKEEL_SHADOW_API_KEY")),
-        (OWN, {"judge": {"base_url": OPENAI}}, (OPENAI, "gpt-4.1-mini", "EVENKEEL_JUDGE_API_KEY")),
+        (OWN, {"judge": {"base_url": OPENAI}}, (OPENAI, "gpt-6-luna", "EVENKEEL_JUDGE_API_KEY")),
         (
             OWN,
             {"judge": {"base_url": OPENAI, "model": "m", "api_key_env": "K"}},

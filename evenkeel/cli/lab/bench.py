@@ -144,7 +144,7 @@ def bench(*, as_json: bool, yes: bool, **options: Any) -> None:
     Exit code: 0 done, 1 stopped early, 2 invalid options.
 
     \b
-      evenkeel bench --model gpt-4.1-mini --model gpt-4.1-nano --base-url https://api.openai.com/v1 \\
+      evenkeel bench --model gpt-6-luna --model gpt-6.1-terra --base-url https://api.openai.com/v1 \\
         --judge-model gpt-4.1 --rewriter-model gpt-4.1 --max-items 10 --runs 2 --html bench.html
       evenkeel bench --models models.yaml --perturbations general,positional,format --yes --json > bench.json
     """

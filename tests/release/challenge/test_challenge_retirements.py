@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import pytest
 
+from evenkeel.llm.providers import SMALL_MODELS
 from evenkeel.release.challenge.retirements import retirement_note, retirement_of
 
 BEFORE = datetime(2026, 11, 27, tzinfo=UTC).timestamp()
@@ -31,6 +32,12 @@ def test_a_model_is_known_by_its_snapshot_its_gateways_name_and_what_it_was_tune
 @pytest.mark.parametrize("name", ["", "gpt-6-luna", "gpt-4.1-mini-tuned", "my/ft:", "ft:", "simulated-1"])
 def test_of_any_other_model_nothing_is_said(name):
     assert retirement_of(name, BEFORE) is None
+
+
+@pytest.mark.parametrize("provider", SMALL_MODELS)
+def test_no_judge_that_is_chosen_by_default_retires(provider):
+    """What is announced for it asks for another default."""
+    assert retirement_of(SMALL_MODELS[provider].model, BEFORE) is None
 
 
 def test_a_model_that_still_answers_after_its_day_is_somebody_elses():

@@ -138,7 +138,7 @@ def test_the_budget_ends_a_check_with_what_there_is(check):
     ("arguments", "said"),
     [
         ((), "--model: is missing"),
-        (("--model", "gpt-4.1-mini"), "$OPENAI_API_KEY is not set"),
+        (("--model", "gpt-6-luna"), "$OPENAI_API_KEY is not set"),
         (("--model", "claude-haiku-4-5"), "$ANTHROPIC_API_KEY is not set"),
         (("--model", "simulated", "--judge", "j", "--no-judge"), "--judge and --no-judge"),
         (("--model", "simulated", "--perturbations", "spelin"), "did you mean"),
