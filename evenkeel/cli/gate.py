@@ -108,7 +108,7 @@ _PIPED_WIDTH: Final = 140
     "--config", type=FILE, metavar="FILE", help="Settings file: upstreams, judge, prices, qualities, store."
 )
 @click.option(
-    "--task", metavar="NAME", help="Task of goldens that name none.  [default: recognized from the prompt]"
+    "--task", metavar="NAME", help="Task of goldens that name none.  [default: recognised from the prompt]"
 )
 @model_options("judge", "Model that rates answers.  [default: none, similarity only]")
 @click.option("--gate-on", metavar="LIST", help="Measures that can fail the gate.  [default: all]")

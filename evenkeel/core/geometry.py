@@ -99,7 +99,7 @@ class Scale(NamedTuple):
         return None if value is None else self.at(value)
 
     def ticks(self, values: Iterable[float], label: Callable[[float], str] | None = None) -> tuple[Tick, ...]:
-        """Return grid lines at the values, labeled as plain numbers by default."""
+        """Return grid lines at the values, labelled as plain numbers by default."""
         ticks: list[Tick] = []
         for value in values:
             ticks.append(Tick(self.at(value), (label or plain_number)(value)))

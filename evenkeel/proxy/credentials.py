@@ -1,4 +1,4 @@
-"""Credentials in requests: recognized by a fingerprint, replaced, kept to their origin, never shown."""
+"""Credentials in requests: recognised by a fingerprint, replaced, kept to their origin, never shown."""
 
 from __future__ import annotations
 

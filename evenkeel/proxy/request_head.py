@@ -124,7 +124,7 @@ class RequestHead:
     notes: dict[bytes, bytes] | None
     """`x-evenkeel-*` values by the rest of their lower-case name."""
     known: Known | None
-    """Key for recognizing the next head of the connection; None if that is not worth it."""
+    """Key for recognising the next head of the connection; None if that is not worth it."""
     kept: Fields | None
     """Fields that a capture keeps; None until a capture needs them."""
 

@@ -82,7 +82,7 @@ class ResponseHead:
     edits: list[Edit]
     """Lines to cut, in order of place."""
     known: Known | None
-    """Key for recognizing the next head of the connection; None if that is not worth it."""
+    """Key for recognising the next head of the connection; None if that is not worth it."""
     kept: Fields | None
     """Fields that a capture keeps; None until a capture needs them."""
 

@@ -49,7 +49,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class ProxyRoute:
-    """A name for traffic of one kind: how it is recognized, where it goes, how much is sampled.
+    """A name for traffic of one kind: how it is recognised, where it goes, how much is sampled.
 
     A request is on the route if it meets every rule that is set: the path prefix, one of the hosts,
     all of the headers, one of the key fingerprints.

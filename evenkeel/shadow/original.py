@@ -71,7 +71,7 @@ class Original:
     prompt_version: str | None
     """Version that the application states, else the fingerprint of the template; None while unknown."""
     task: str | None
-    """Task that the application states, else the route's, else the one recognized from the prompt."""
+    """Task that the application states, else the route's, else the one recognised from the prompt."""
     traits: Traits = UNKNOWN_TRAITS
     """Size, template share and language of the prompt."""
     parameters: str = ""

@@ -250,7 +250,7 @@ class Skeleton:
     outline: str | None
     """Names and hints of the skeleton, in the syntax of no format; None if it could not be read."""
     format: Format | None
-    """Format of the skeleton; None if it is not recognizable."""
+    """Format of the skeleton; None if it is not recognisable."""
 
 
 def skeletons(text: str, named: Format | None) -> tuple[Skeleton, ...]:
