@@ -11,21 +11,22 @@ import click
 
 from evenkeel.cli.options import (
     CommandFailedError,
+    audit,
     by_option,
     emit,
     json_option,
+    named,
     note_option,
     store_options,
     with_stores,
 )
 from evenkeel.core import figures
-from evenkeel.core.approval import Approval, ApprovalError, approvable
+from evenkeel.core.approval import Approval, approvable
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
 from evenkeel.release.kit.confirmation import agreed
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
-from evenkeel.stores.audit_log import Action
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,8 +72,7 @@ def approve(
 
     Exit code: 0 approved, 1 declined, 2 nothing to approve, or no name given.
     """
-    if not (by or "").strip():
-        raise click.UsageError("no name for the audit log: add --by NAME or set EVENKEEL_USER")
+    who = named(by)
     settings = settings_of_stores(config, data_dir)
     route = options["route"]
     narrowed = {}
@@ -97,15 +97,11 @@ def approve(
             )
         if not (options["yes"] or agreed(f"Approve {len(ready)} baselines of route {route}?")):
             raise CommandFailedError("nothing approved; --yes approves without asking")
-        at = time.time()
-        try:
-            approval = Approval.of(route, ready, by=by or "", at=at, note=options["note"])
-        except ApprovalError as error:
-            raise SettingsError(str(error)) from error
+        approval = Approval.of(route, ready, by=who, at=time.time(), note=options["note"])
         # In the log and not in a table: every monitor folds it at the same place.
         stores.verdicts.note(approval)
         cells = f"{figures.count(len(approval.cells), 'cell')}, approval {approval.id}"
-        stores.actions.record(Action(round(at, 3), approval.by, "command", "baseline_approved", route, cells))
+        audit(stores, "baseline_approved", approval.by, route, cells, approval.at)
     if as_json:
         emit(asdict(approval))
     else:

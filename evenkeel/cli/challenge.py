@@ -6,12 +6,20 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
-from rich.table import Table
 
-from evenkeel.cli.options import EXISTING, by_option, emit, json_option, store_options, table_console
+from evenkeel.cli.options import (
+    EXISTING,
+    audit,
+    by_option,
+    emit,
+    json_option,
+    print_rows,
+    store_options,
+    with_stores,
+)
 from evenkeel.core import figures
 from evenkeel.core.challenge import FRAGILE_POINTS, WORSE_POINTS, Challenge
 from evenkeel.core.text import visible
@@ -20,13 +28,8 @@ from evenkeel.release.challenge.figures import challenge_figures
 from evenkeel.release.challenge.record import challenge_json
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
-from evenkeel.stores.audit_log import Action
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rich.console import Console
-
     from evenkeel.release.challenge.figures import ChallengeFigures
     from evenkeel.runtime.stores import Stores
 
@@ -123,7 +126,7 @@ def challenge(
         # Looked up first: starting another one stops it.
         other = stores.challenges.running(route)
         stores.challenges.start(started)
-        _record(stores, "challenger_started", started, by)
+        audit(stores, "challenger_started", by or "", route, words.name_of(started))
         measured = _measured(stores, started)
     if as_json:
         emit(challenge_json(started, measured))
@@ -139,15 +142,14 @@ def challenge(
 @challenge.command()
 @_route
 @json_option
-@store_options
-def status(config: Path | None, data_dir: Path | None, route: str | None, *, as_json: bool) -> None:
+@with_stores
+def status(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """Say whether the challenger may take over, and why.
 
     Exit code: 0 it may switch, 1 it must not, 3 not yet known, 2 there is none.
     """
-    with opened(settings_of_stores(config, data_dir)) as stores:
-        running = _found(stores, route)
-        measured = _measured(stores, running)
+    running = _found(stores, route)
+    measured = _measured(stores, running)
     if as_json:
         emit(challenge_json(running, measured))
     else:
@@ -157,11 +159,10 @@ def status(config: Path | None, data_dir: Path | None, route: str | None, *, as_
 
 @challenge.command("list")
 @json_option
-@store_options
-def list_(config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
+@with_stores
+def list_(stores: Stores, *, as_json: bool) -> None:
     """List all challengers, running and stopped, with their decisions."""
-    with opened(settings_of_stores(config, data_dir)) as stores:
-        every = [(running, _measured(stores, running)) for running in stores.challenges.all()]
+    every = [(running, _measured(stores, running)) for running in stores.challenges.all()]
     if as_json:
         emit([challenge_json(running, measured) for running, measured in every])
         return
@@ -179,28 +180,24 @@ def list_(config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
                 words.ANSWERS[measured.decision.answer],
             )
         )  # fmt: skip
-    _print_table(table_console(), ("route", "challenger", "started", "state", "pairs", "decision"), rows)
+    print_rows(("route", "challenger", "started", "state", "pairs", "decision"), rows)
 
 
 @challenge.command()
 @_route
 @by_option
 @json_option
-@store_options
-def stop(
-    config: Path | None, data_dir: Path | None, route: str | None, by: str | None, *, as_json: bool
-) -> None:
+@with_stores
+def stop(stores: Stores, route: str | None, by: str | None, *, as_json: bool) -> None:
     """Stop asking the challenger of a route. What it has shown stays."""
-    with opened(settings_of_stores(config, data_dir)) as stores:
-        running = _found(stores, route)
-        if running.stopped_at is not None:
-            raise SettingsError(f"the challenger of route {running.route} is stopped already")
-        stopped = replace(running, stopped_at=time.time())
-        stores.challenges.put(stopped)
-        _record(stores, "challenger_stopped", running, by)
-        measured = _measured(stores, stopped)
+    running = _found(stores, route)
+    if running.stopped_at is not None:
+        raise SettingsError(f"the challenger of route {running.route} is stopped already")
+    stopped = replace(running, stopped_at=time.time())
+    stores.challenges.put(stopped)
+    audit(stores, "challenger_stopped", by or "", running.route, words.name_of(running))
     if as_json:
-        emit(challenge_json(stopped, measured))
+        emit(challenge_json(stopped, _measured(stores, stopped)))
         return
     click.echo(f"{words.name_of(running)} is asked nothing more on route {running.route}.")
 
@@ -226,35 +223,18 @@ def _measured(stores: Stores, running: Challenge) -> ChallengeFigures:
     return challenge_figures(running, store.pairs(running.id), store.labels(running.id))
 
 
-def _record(stores: Stores, what: Any, running: Challenge, by: str | None) -> None:
-    stores.actions.record(
-        Action(round(time.time(), 3), by or "", "command", what, running.route, words.name_of(running))
-    )
-
-
 def _show(running: Challenge, measured: ChallengeFigures) -> None:
-    console = table_console()
-    lines = [words.headline(running, measured), *words.details(running, measured)]
-    console.print("\n".join(map(visible, lines)), markup=False, highlight=False)
+    for line in (words.headline(running, measured), *words.details(running, measured)):
+        click.echo(visible(line))
     rows = []
     for row in words.rows(running, measured):
         rows.append((row.name, row.figure, row.limit, figures.number(row.n), row.about))
-    console.print()
-    _print_table(console, ("points", "figure", "limit", "n", "counts"), rows)
-    console.print(f"\n{words.limits(running)}\n", markup=False, highlight=False)
-    _print_table(console, ("", "incumbent asked again", "candidate"), words.sides(measured))
+    click.echo()
+    print_rows(("points", "figure", "limit", "n", "counts"), rows)
+    click.echo(f"\n{words.limits(running)}\n")
+    print_rows(("", "incumbent asked again", "candidate"), words.sides(measured))
     if measured.segments:
-        console.print()
-        heads = ("segment", "share", "worse, points", "")
-        _print_table(console, heads, words.segment_rows(running, measured))
+        click.echo()
+        print_rows(("segment", "share", "worse, points", ""), words.segment_rows(running, measured))
     for line in (*words.judge_lines(measured), words.CONDITION):
-        console.print(f"\n{visible(line)}", markup=False, highlight=False)
-
-
-def _print_table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    table = Table(box=None, pad_edge=False)
-    for name in heads:
-        table.add_column(name)
-    for cells in rows:
-        table.add_row(*map(visible, cells))
-    console.print(table)
+        click.echo(f"\n{visible(line)}")

@@ -8,10 +8,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table
 
 import evenkeel.shadow.perturbations  # noqa: F401 - registers the labels of rewordings
-from evenkeel.cli.options import by_option, emit, json_option, note_judge, table_console, with_stores
+from evenkeel.cli.options import (
+    audit,
+    by_option,
+    emit,
+    json_option,
+    named,
+    note_judge,
+    print_rows,
+    with_stores,
+)
 from evenkeel.core import figures, rewordings
 from evenkeel.core.text import visible
 from evenkeel.monitor.changes import kinds
@@ -24,7 +32,6 @@ from evenkeel.monitor.monitor import stored_states
 from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.release.goldens.terminal import answer_text
 from evenkeel.settings import SettingsError
-from evenkeel.stores.audit_log import Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -67,13 +74,11 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     if not reports:
         click.echo("No changes detected yet.", err=True)
         return
-    table = Table(box=None, pad_edge=False)
-    for name in ("change", "noticed (UTC)", "what", "effect"):
-        table.add_column(name, no_wrap=name != "what")
+    rows = []
     for report in reports:
         noticed = f"{datetime.fromtimestamp(report.at, UTC):%Y-%m-%d %H:%M}"
-        table.add_row(report.id, noticed, visible(report.title), visible(_effect(stores, report)))
-    table_console().print(table)
+        rows.append((report.id, noticed, report.title, _effect(stores, report)))
+    print_rows(("change", "noticed (UTC)", "what", "effect"), rows, wide=("what",))
 
 
 @changes.command()
@@ -116,16 +121,14 @@ def forget_references(stores: Stores, route: str | None, by: str | None, *, as_j
     The audit log records who did it. `evenkeel up` collects new ones from traffic unless
     `replays.references.calls_per_day` is 0.
     """
-    if not by or not by.strip():
-        raise SettingsError("no name for the audit log: add --by NAME or set EVENKEEL_USER")
+    who = named(by)
     names = [route] if route is not None else sorted({state.route for state in stores.references.states()})
     forgotten = 0
     # Route by route, so that the audit log shows each under its own name.
     for name in names:
         dropped = stores.references.drop(name)
         forgotten += dropped
-        at, detail = round(time.time(), 3), f"{dropped} reference prompts"
-        stores.actions.record(Action(at, by.strip(), "command", "references_forgotten", name, detail))
+        audit(stores, "references_forgotten", who, name, f"{dropped} reference prompts")
     if as_json:
         emit({"deleted": forgotten, "routes": names})
     else:

@@ -295,7 +295,7 @@ def _prompts(path: Path, source: str, inputs: Path | None) -> list[PromptView]:
     if str(path) != "-" and is_dataset(path) and inputs is None:
         return read_dataset(read_rows(path), source)
     rows = [row.values for row in read_rows(inputs)] if inputs else None
-    return read_prompts(sys.stdin.read() if str(path) == "-" else read_text(path), rows, source)
+    return read_prompts(read_text(path), rows, source)
 
 
 def _model(options: Mapping[str, Any], prompts: Sequence[PromptView], stack: contextlib.ExitStack) -> ModelAt:

@@ -11,9 +11,11 @@ import click
 
 from evenkeel.cli.options import (
     CommandFailedError,
+    audit,
     by_option,
     emit,
     json_option,
+    named,
     note_option,
     store_options,
     table_console,
@@ -25,7 +27,6 @@ from evenkeel.release.goldens.candidates import chosen, golden_of
 from evenkeel.release.goldens.files import golden_lines, load_goldens, write_goldens
 from evenkeel.release.kit.confirmation import agreed
 from evenkeel.runtime.stores import opened, settings_of_stores
-from evenkeel.stores.audit_log import Action
 from evenkeel.stores.goldens import GoldenError, unknown
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def approve(
         raise click.UsageError("name exchanges by id, or choose some with --sample N")
     if options["name"] and len(ids) != 1:
         raise click.UsageError("--name takes a single exchange")
-    who = _who(by)
+    who = named(by)
     with opened(settings_of_stores(config, data_dir)) as stores:
         wanted = _named(stores, ids, options) if ids else _sampled(stores, who, options, shown=not as_json)
         done = []
@@ -238,7 +239,7 @@ def _sampled(stores: Stores, who: str, options: dict[str, Any], *, shown: bool) 
 @with_stores
 def retire(stores: Stores, ids: tuple[str, ...], by: str | None, *, as_json: bool) -> None:
     """Take goldens out of use. Nothing is deleted; `unretire` puts them back."""
-    _say_each(_retired_or_back(stores, ids, _who(by), back=False), "retired", as_json=as_json)
+    _say_each(_retired_or_back(stores, ids, named(by), back=False), "retired", as_json=as_json)
 
 
 @goldens.command()
@@ -248,7 +249,7 @@ def retire(stores: Stores, ids: tuple[str, ...], by: str | None, *, as_json: boo
 @with_stores
 def unretire(stores: Stores, ids: tuple[str, ...], by: str | None, *, as_json: bool) -> None:
     """Put retired goldens back into use."""
-    _say_each(_retired_or_back(stores, ids, _who(by), back=True), "in use", as_json=as_json)
+    _say_each(_retired_or_back(stores, ids, named(by), back=True), "in use", as_json=as_json)
 
 
 def _retired_or_back(stores: Stores, ids: Sequence[str], who: str, *, back: bool) -> list[Golden]:
@@ -285,15 +286,14 @@ def import_(
       {"id": "kettle-1", "prompt": "May I return a used kettle?", "answer": "No, only unused ones."}
     """
     with opened(settings_of_stores(config, data_dir), create=True) as stores:
-        who, at = _who(by), _now()
+        who, at = named(by), _now()
         loaded: list[Golden] = []
         for file in files:
             loaded += load_goldens(file)
         done = stores.goldens.add(loaded, by=who, at=at)
         if done.added:
             names = ", ".join(file.name for file in files)
-            summary = f"{done.added} goldens"
-            stores.actions.record(Action(at, who, "command", "goldens_imported", names, summary))
+            audit(stores, "goldens_imported", who, names, f"{done.added} goldens", at)
     if as_json:
         emit({"added": done.added, "known": done.known})
     else:
@@ -333,19 +333,12 @@ def _approved(stores: Stores, golden: Golden, who: str) -> Golden:
 
 
 def _record(stores: Stores, what: What, who: str, at: float, golden: Golden) -> None:
-    detail = f"version {golden.version}, route {golden.route}"
-    stores.actions.record(Action(at, who, "command", what, golden.id, detail))
+    audit(stores, what, who, golden.id, f"version {golden.version}, route {golden.route}", at)
 
 
 def _now() -> float:
     """Return Unix time in seconds, rounded to milliseconds, which files show briefly and restore exactly."""
     return round(time.time(), 3)
-
-
-def _who(by: str | None) -> str:
-    if not by or not by.strip():
-        raise click.UsageError("no name for the audit log: add --by NAME or set EVENKEEL_USER")
-    return by.strip()
 
 
 def _say_each(done: Iterable[Golden], word: str, *, as_json: bool) -> None:

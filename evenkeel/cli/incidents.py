@@ -6,21 +6,22 @@ import time
 from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table
 
 from evenkeel.cli.baseline import reports_of
 from evenkeel.cli.options import (
+    audit,
     by_option,
     emit,
     json_option,
+    named,
     note_judge,
     note_option,
+    print_rows,
     store_options,
-    table_console,
     with_stores,
 )
 from evenkeel.core import figures
-from evenkeel.core.incidents import DECIDED, Decision, DecisionError
+from evenkeel.core.incidents import DECIDED, Decision
 from evenkeel.core.text import visible
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.monitor.incidents import Incident, IncidentBoard
@@ -29,7 +30,6 @@ from evenkeel.monitor.notify.notices import headline, resolved_line
 from evenkeel.runtime.notifications import contacts
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
-from evenkeel.stores.audit_log import Action
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,12 +84,8 @@ def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, a
         narrowed = route is not None or state is not None
         click.echo("No matching incidents." if narrowed else "No incidents.", err=True)
         return
-    table = Table(box=None, pad_edge=False)
-    for name in ("incident", "state", "what happened"):
-        table.add_column(name, no_wrap=name != "what happened")
-    for incident in selected[:limit]:
-        table.add_row(visible(incident.id), incident.state, visible(_said(incident)))
-    table_console().print(table)
+    rows = [(incident.id, incident.state, _said(incident)) for incident in selected[:limit]]
+    print_rows(("incident", "state", "what happened"), rows, wide=("what happened",))
 
 
 @incidents.command()
@@ -161,23 +157,18 @@ def decide(stores: Stores, incident: str, decided: str, note: str, by: str | Non
     Exit code: 0 recorded, 2 no such incident, or no name given.
     """
     known_incident = _found(stores, incident)
-    try:
-        decision = Decision.of(
-            known_incident.id,
-            decided,
-            route=known_incident.routes[0],
-            by=by or "",
-            at=round(time.time(), 3),
-            note=note,
-        )
-    except DecisionError as error:
-        raise SettingsError(f"{error}: add --by NAME or set EVENKEEL_USER") from error
+    decision = Decision.of(
+        known_incident.id,
+        decided,
+        route=known_incident.routes[0],
+        by=named(by),
+        at=round(time.time(), 3),
+        note=note,
+    )
     # The decision is an entry of the verdict log, so every monitor takes it at the same place.
     stores.verdicts.note(decision)
     detail = ": ".join(filter(None, (decided.replace("_", " "), decision.note)))
-    stores.actions.record(
-        Action(decision.at, decision.by, "command", "incident_decided", known_incident.id, detail)
-    )
+    audit(stores, "incident_decided", decision.by, known_incident.id, detail, decision.at)
     if as_json:
         emit(
             {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
@@ -22,13 +23,14 @@ from evenkeel.settings.replay import BudgetSettings
 from evenkeel.settings.server import Access, Listen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from rich.console import Console
 
     from evenkeel.llm.price import ModelPrice
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings.types import Section
+    from evenkeel.stores.audit_log import What
 
 _OPENAI: Final = "https://api.openai.com/v1"
 PIPED_WIDTH: Final = 220
@@ -72,6 +74,34 @@ class CommandFailedError(UserError):
 def emit(value: Any) -> None:
     """Print a result as the one JSON document on standard output."""
     click.echo(escaped(json.dumps(value, ensure_ascii=False, indent=2)))
+
+
+def named(by: str | None) -> str:
+    """Return the name for the audit log that `by_option` got.
+
+    Raises: click.UsageError without one.
+    """
+    if not by or not by.strip():
+        raise click.UsageError("no name for the audit log: add --by NAME or set EVENKEEL_USER")
+    return by.strip()
+
+
+def audit(stores: Stores, what: What, by: str, subject: str, detail: str, at: float | None = None) -> None:
+    """Write into the audit log what a command did; `at` is its Unix time in seconds, None = now."""
+    # Loaded on demand: roles take their options from this module, too.
+    from evenkeel.stores.audit_log import Action
+
+    moment = round(time.time() if at is None else at, 3)
+    stores.actions.record(Action(moment, by, "command", what, subject, detail))
+
+
+def print_rows(
+    heads: Sequence[str], rows: Iterable[Sequence[str | None]], *, wide: Collection[str] = ()
+) -> None:
+    """Print a table on standard output; see `show_rows`."""
+    from evenkeel.release.kit.terminal import show_rows
+
+    show_rows(table_console(), heads, rows, wide=wide)
 
 
 def together(*options: Decorator) -> Decorator:

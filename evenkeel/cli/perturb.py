@@ -6,7 +6,6 @@ import asyncio
 import difflib
 import json
 import random
-import sys
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -18,6 +17,9 @@ from rich.text import Text
 
 from evenkeel.cli.options import emit, experiment_settings, file_option, json_option, model_options
 from evenkeel.core.text import visible
+from evenkeel.release.check.prompts import read_prompt
+from evenkeel.release.check.rounds import finished
+from evenkeel.release.kit.arguments import read_text
 from evenkeel.release.kit.cost import Costs, PayeeBudget
 from evenkeel.runtime import choices
 from evenkeel.runtime.replays import endpoint, prices
@@ -30,7 +32,7 @@ from evenkeel.shadow.perturbations import (
     catalogue,
     seed_for,
 )
-from evenkeel.shadow.prompt import APIS, CHAT, PromptView, UnreadablePrompt, api_of_request
+from evenkeel.shadow.prompt import APIS
 from evenkeel.shadow.prompt.segments import TYPED
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 from evenkeel.shadow.rewriter import Rewriter
@@ -38,10 +40,9 @@ from evenkeel.shadow.rewriter import Rewriter
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from evenkeel.core.budget import CallBudget
     from evenkeel.settings import Route, Settings
     from evenkeel.shadow.perturbations import Outcome, Perturbation
-    from evenkeel.shadow.prompt import Api, Classifier, InputSource
+    from evenkeel.shadow.prompt import InputSource, PromptView
 
 
 @click.command()
@@ -65,11 +66,6 @@ if TYPE_CHECKING:
     help="Parts of the input to change; repeatable.  [default: typed]",
 )
 @click.option("--seed", default="0", metavar="TEXT", help="Seed; use an exchange's id to get its variants.")
-@click.option(
-    "--api",
-    type=click.Choice([api.name for api in APIS]),
-    help="API of the request body.  [default: detected]",
-)
 @file_option(
     "--template", "Prompt template with {placeholders} for inputs.  [default: detected from message roles]"
 )
@@ -93,7 +89,6 @@ def perturb(
     severity: float,
     inputs: tuple[InputSource, ...],
     seed: str,
-    api: str | None,
     template: Path | None,
     config: Path | None,
     task: str | None,
@@ -104,10 +99,10 @@ def perturb(
 ) -> None:
     """Show what each perturbation does to the prompt in FILE, or on standard input (-).
 
-    FILE holds a request body (JSON, any supported API) or a prompt as plain text. Shows how the prompt splits
-    into template and input, each variant as a diff, which perturbations need a rewriter, and why the others
-    do not apply. No calls are made, unless --rewriter-model names a model that writes the variants that need
-    one.
+    FILE holds a prompt as `evenkeel check` reads it: plain text, messages, or a request body. Shows how it
+    splits into template and input, each variant as a diff, which perturbations need a rewriter, and why the
+    others do not apply. No calls are made, unless --rewriter-model names a model that writes the variants
+    that need one.
 
     \b
       evenkeel perturb request.json
@@ -118,17 +113,21 @@ def perturb(
 
     Exit code: 0 done, 2 invalid file or options.
     """
-    source = None if str(file) == "-" else file
     settings = _settings(config)
     route = _route(settings, config, task)
     writes = rewriter["rewriter_model"] is not None
-    available = choices.perturbations(settings) if settings else catalogue(rewriter=writes)
-    stated = [_read(template)] if template else route.template if route else []
-    kinds = _kinds(only or (tuple(route.trials.perturbations) if route else ()), available)
-    classify = _stated(stated) if stated else TemplateLearner().classifier("")
-    by_name = {shape.name: shape for shape in APIS}
-    view = read_prompt(_read(source), str(source or "standard input"), by_name.get(api or ""), classify)
-    view = view.changing(inputs or (route.trials.inputs if route else TYPED))
+    kinds: Sequence[Perturbation] = (
+        choices.perturbations(settings) if settings else catalogue(rewriter=writes)
+    )
+    stated = [read_text(template)] if template else route.template if route else []
+    patterns = only or (route.trials.perturbations if route else ())
+    try:
+        kinds = by_name(patterns, kinds) if patterns else kinds
+        classify = fixed_template(stated) if stated else TemplateLearner().classifier("")
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+    view = read_prompt(read_text(file), "standard input" if str(file) == "-" else str(file))
+    view = view.classified(classify).changing(inputs or (route.trials.inputs if route else TYPED))
     tried = try_all(view, kinds, severity, seed)
     if writes:
         options = {"config": config, **rewriter}
@@ -221,24 +220,9 @@ async def written(
     done: list[PerturbationPreview] = []
     async with Rewriter(endpoint(chosen, prices(settings)), cache=_RunCache()) as rewriter:
         for preview in tried:
-            outcome = await _finished(preview.outcome, rewriter, budget)
+            outcome = await finished(preview.outcome, lambda task: rewriter.rewrite(task, budget))
             done.append(replace(preview, status=_status(outcome, view), outcome=outcome))
     return tuple(done)
-
-
-async def _finished(outcome: Outcome, rewriter: Rewriter, budget: CallBudget) -> PromptView | NotApplicable:
-    while isinstance(outcome, Draft):
-        texts: list[str] = []
-        for task in outcome.tasks:
-            text = await rewriter.rewrite(task, budget)
-            if isinstance(text, str):
-                texts.append(text)
-            elif task.kind == "blocks":
-                texts.append("")  # without a list of blocks the rules decide what may move
-            else:
-                return NotApplicable(f"rewriter_{text.reason}", text.detail)
-        outcome = outcome.finish(texts)
-    return outcome
 
 
 def lines_of(view: PromptView) -> list[str]:
@@ -268,42 +252,6 @@ def diff_of(before: PromptView, after: PromptView) -> Iterator[Text]:
         for sign, members, other in (("-", old, new), ("+", new, old)):
             if key in members and members[key] != other.get(key):
                 yield Text(f'{sign}"{key}": {members[key]}', style=_STYLES[sign])
-
-
-def read_prompt(text: str, where: str, api: Api | None, classify: Classifier) -> PromptView:
-    """Read the prompt of a request body, or take plain text as a single user message.
-
-    A text is a body if it begins with a brace, or if an API is named.
-
-    Args:
-        text: Content of the file.
-        where: Names the file in messages.
-        api: The API of the body; None to tell it by the body's members.
-        classify: Decides what is template and what is input.
-
-    Raises: SettingsError if there is nothing to read in it, with what is wrong, where, and what to do.
-    """
-    if not text.strip():
-        raise SettingsError(f"{where}: is empty; give it a request body (JSON) or a prompt as plain text")
-    text = text.removeprefix("\ufeff")
-    if api is None and not text.lstrip().startswith("{"):
-        return PromptView.parse(json.dumps(CHAT.ask(text)).encode(), classify)
-    way_out = "leave out --api for plain text" if api else "a plain prompt must not begin like an object"
-    try:
-        body = json.loads(text)
-    except json.JSONDecodeError as fault:
-        place = f"line {fault.lineno}, column {fault.colno}"
-        raise SettingsError(f"{where}: is not JSON: {fault.msg} in {place}; {way_out}") from fault
-    except (ValueError, RecursionError) as fault:
-        raise SettingsError(f"{where}: is not JSON: {fault}; {way_out}") from fault
-    if api is None:
-        api = api_of_request(body) or CHAT
-    try:
-        return PromptView.parse(text.encode(), classify, api=api)
-    except UnreadablePrompt as error:
-        raise SettingsError(
-            f"{where}: {error.detail}; --api names the API of a body, here {api.name}"
-        ) from error
 
 
 _CONTEXT_LINES: Final = 1
@@ -468,29 +416,3 @@ def _route(settings: Settings | None, config: Path | None, task: str | None) -> 
         tasks = ", ".join(sorted({route.task for route in settings.routes if route.task})) or "none"
         raise SettingsError(f"{config}: no route has the task {task!r}; there are: {tasks}")
     return named_route
-
-
-def _kinds(patterns: tuple[str, ...], available: Sequence[Perturbation]) -> tuple[Perturbation, ...]:
-    if not patterns:
-        return tuple(available)
-    try:
-        return by_name(patterns, available)
-    except ValueError as error:
-        raise SettingsError(str(error)) from error
-
-
-def _stated(template: list[str]) -> Classifier:
-    try:
-        return fixed_template(template)
-    except ValueError as error:
-        raise SettingsError(f"template: {error}") from error
-
-
-def _read(source: Path | None) -> str:
-    try:
-        return sys.stdin.buffer.read().decode() if source is None else source.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SettingsError(f"{source}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        where = source or "standard input"
-        raise SettingsError(f"{where}: is not UTF-8 at byte {error.start}; save it as UTF-8") from error

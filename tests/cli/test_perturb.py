@@ -13,9 +13,10 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from evenkeel.cli.main import main
-from evenkeel.cli.perturb import read_prompt, show, try_all, written
+from evenkeel.cli.perturb import show, try_all, written
 from evenkeel.core.pair import AS_BEFORE, AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
+from evenkeel.release.check.prompts import read_prompt
 from evenkeel.settings import Settings
 from evenkeel.shadow.perturbations import (
     BUILTIN,
@@ -27,7 +28,7 @@ from evenkeel.shadow.perturbations import (
 )
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.perturbations.protocol import GENERAL
-from evenkeel.shadow.prompt import PromptView, by_role
+from evenkeel.shadow.prompt import PromptView
 from tests.llm.scripted import said, serving
 
 ASKED = "Hello, the export to https://a.example stops after 4,200 rows.\nWhat should we try next, please?"
@@ -136,18 +137,19 @@ def test_json_says_everything():
 
 
 @pytest.mark.parametrize(
-    ("body", "arguments", "api"),
+    ("body", "api"),
     [
-        ({"messages": [{"role": "user", "content": ASKED}]}, [], "chat"),
-        ({"system": "Be kind.", "messages": [{"role": "user", "content": ASKED}]}, [], "messages"),
-        ({"input": ASKED, "instructions": "Be kind."}, [], "responses"),
-        ({"prompt": ASKED}, [], "completions"),
-        ({"messages": [{"role": "user", "content": ASKED}]}, ["--api", "messages"], "messages"),
+        ([{"role": "user", "content": ASKED}], "chat"),
+        ({"messages": [{"role": "user", "content": ASKED}]}, "chat"),
+        ({"system": "Be kind.", "messages": [{"role": "user", "content": ASKED}]}, "messages"),
+        ({"input": ASKED, "instructions": "Be kind."}, "responses"),
+        ({"prompt": ASKED}, "completions"),
+        ({"prompt": ASKED, "stop": "\ud800"}, "completions"),
     ],
 )
-def test_bodies_of_every_api_are_read(body, arguments, api):
-    """The API is told by the body's members, or named."""
-    found = as_json("--only", "general.whitespace", *arguments, text=json.dumps(body))
+def test_bodies_of_every_api_are_read(body, api):
+    """The API is told by the body's members; half a pair of surrogates does no harm."""
+    found = as_json("--only", "general.whitespace", text=json.dumps(body))
     assert found["api"] == api
     assert found["perturbations"][0]["status"] == "changed"
     assert ASKED in [one["text"] for one in found["segments"]]
@@ -157,15 +159,13 @@ def test_bodies_of_every_api_are_read(body, arguments, api):
     ("text", "arguments", "message"),
     [
         (" \n", [], "standard input: is empty"),
-        ('{"messages": [\n', [], "standard input: is not JSON: Expecting value in line 2, column 1"),
-        ("hello", ["--api", "chat"], "leave out --api for plain text"),
-        ('{"a": 1}', [], "standard input: the body has no 'messages'; --api names the API of a body"),
-        ('{"messages": 7}', [], "standard input: 'messages' is not an array"),
+        ('{"messages": [\n', [], "standard input: is not JSON (Expecting value: line 2 column 1"),
+        ('{"a": 1}', [], "standard input: is JSON, but no request that evenkeel reads"),
         (ASKED, ["--only", "general.speling"], "did you mean general.spelling"),
         (ASKED, ["--task", "triage"], "--task chooses a route of a settings file"),
         (ASKED, ["--config", "no-such-file.yaml"], "no-such-file.yaml: cannot be read"),
         (ASKED, ["--template", "no-such-file.txt"], "no-such-file.txt: cannot be read"),
-        ("\udcff", [], "standard input: is not UTF-8 at byte 0"),
+        ("\udcff", [], "standard input: is not UTF-8 (byte 0)"),
     ],
 )
 def test_errors_say_what_and_where(text, arguments, message):
@@ -188,7 +188,9 @@ def test_a_template_file_cuts_the_prompt(tmp_path):
     assert "template" in kinds.values()
     assert "Summarise this case in two sentences." in found["perturbations"][0]["body"]
     template.write_text("{case}", encoding="utf-8")
-    assert "template: " in perturb("--template", str(template)).output
+    done = perturb("--template", str(template))
+    assert done.exit_code == 2
+    assert "template" in done.output
 
 
 def test_settings_choose_kinds_and_template(tmp_path):
@@ -229,7 +231,7 @@ def test_kinds_that_need_a_rewriter_say_what_they_would_ask():
 
 def test_a_rewriter_writes_what_needs_one():
     """A paraphrase is shown as the model words it; what it words wrongly is not applicable."""
-    view = read_prompt("Why did order 4711 not arrive yet? I paid for it last week.", "test", None, by_role)
+    view = read_prompt("Why did order 4711 not arrive yet? I paid for it last week.", "test")
     tried = try_all(view, by_name(["general.paraphrase"]), 1.0, "0")
 
     async def outcome(reply):

@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from evenkeel.core.text import escaped
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.shadow.prompt import APIS, CHAT, PromptView, UnreadablePrompt
 from evenkeel.shadow.prompt.segments import Block, by_role
@@ -30,14 +31,12 @@ def read_prompts(text: str, rows: Sequence[Mapping[str, Any]] | None, where: str
 
     Raises: InputError with what is wrong, where, and what to do.
     """
-    if not text.strip():
-        raise InputError(f"{where}: is empty; give it a prompt as text, a list of messages or a request body")
     named = list(dict.fromkeys(_VARIABLE.findall(text)))
     if named and rows is None:
         listed = ", ".join(f"{{{{{name}}}}}" for name in named)
         raise InputError(f"{where}: holds {listed}; give their values with --inputs FILE (JSON lines or CSV)")
     if rows is None:
-        return [_parsed(_body(text, where), where)]
+        return [read_prompt(text, where)]
     if not named:
         raise InputError(f"{where}: holds no {{{{variable}}}}, so --inputs has nothing to fill; name one")
     views: list[PromptView] = []
@@ -56,6 +55,11 @@ def read_prompts(text: str, rows: Sequence[Mapping[str, Any]] | None, where: str
     return views
 
 
+def read_prompt(text: str, where: str) -> PromptView:
+    """Return the one prompt that a text holds; see `read_prompts`."""
+    return _parsed(_body(text, where), where)
+
+
 def read_dataset(rows: Sequence[DatasetRow], where: str) -> list[PromptView]:
     """Return the prompts that the rows of a dataset hold by themselves.
 
@@ -70,7 +74,7 @@ def read_dataset(rows: Sequence[DatasetRow], where: str) -> list[PromptView]:
                 "as PROMPT and this file with --inputs"
             )
         text = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False)
-        views.append(_parsed(_body(text, row.place), row.place))
+        views.append(read_prompt(text, row.place))
     if not views:
         raise InputError(f"{where}: holds no row")
     return views
@@ -82,6 +86,8 @@ def _written(value: object) -> str:
 
 def _body(text: str, where: str) -> dict[str, Any]:
     """Return a request body for the text."""
+    if not text.strip():
+        raise InputError(f"{where}: is empty; give it a prompt as text, a list of messages or a request body")
     stripped = text.lstrip("\ufeff \t\r\n")
     if stripped.startswith(("{", "[")):
         try:
@@ -113,8 +119,10 @@ def api_of_body(body: Mapping[str, Any]) -> Api:
 
 
 def _parsed(body: dict[str, Any], where: str) -> PromptView:
+    # An escape may be half a pair of surrogates, which UTF-8 has no bytes for: it stays an escape.
+    written = escaped(json.dumps(body, ensure_ascii=False))
     try:
-        return PromptView.parse(json.dumps(body, ensure_ascii=False).encode(), api=api_of_body(body))
+        return PromptView.parse(written.encode(), api=api_of_body(body))
     except UnreadablePrompt as error:
         raise InputError(f"{where}: cannot be read as a prompt: {error.detail}") from error
 

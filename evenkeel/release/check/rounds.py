@@ -131,10 +131,14 @@ async def finished(outcome: Outcome, rewrite: Rewrite | None) -> PromptView | No
         if rewrite is None:
             return NotApplicable("no_rewriter", "no rewriter is named")
         texts: list[str] = []
-        for text in await asyncio.gather(*map(rewrite, outcome.tasks)):
-            if not isinstance(text, str):
+        for task, text in zip(outcome.tasks, await asyncio.gather(*map(rewrite, outcome.tasks)), strict=True):
+            if isinstance(text, str):
+                texts.append(text)
+            elif task.kind == "blocks":
+                # Without a list of blocks the rules decide what may move.
+                texts.append("")
+            else:
                 return NotApplicable(f"rewriter_{text.reason}", text.detail)
-            texts.append(text)
         outcome = await asyncio.to_thread(outcome.finish, texts)
     return outcome
 

@@ -7,15 +7,15 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from evenkeel.core.text import visible
 from evenkeel.release.goldens.files import golden_row
 from evenkeel.release.goldens.prompts import prompt_text
+from evenkeel.release.kit.terminal import show_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from rich.console import Console
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.goldens import Entry, Golden
 
 _SHORT = 60
+_TEXTS = ("prompt", "answer")
 
 
 def show_list(goldens: Sequence[Golden], console: Console) -> None:
@@ -31,7 +32,7 @@ def show_list(goldens: Sequence[Golden], console: Console) -> None:
     rows = []
     for golden in goldens:
         state = "retired" if golden.retired_at is not None else _day(golden.approved_at)
-        prompt, answer = _last(prompt_text(golden.request)), answer_text(golden.answer)
+        prompt, answer = _last(prompt_text(golden.request)), _short(answer_text(golden.answer))
         rows.append(
             (
                 golden.id, f"v{golden.version}", golden.route, golden.task, state, golden.approved_by,
@@ -39,7 +40,7 @@ def show_list(goldens: Sequence[Golden], console: Console) -> None:
             )
         )  # fmt: skip
     columns = ("id", "version", "route", "task", "approved", "by", "model", "prompt", "answer")
-    _show_table(console, columns, rows)
+    show_rows(console, columns, rows, wide=_TEXTS)
 
 
 def show_candidates(choices: Sequence[GoldenCandidate], console: Console) -> None:
@@ -47,11 +48,11 @@ def show_candidates(choices: Sequence[GoldenCandidate], console: Console) -> Non
     rows = []
     for candidate in choices:
         exchange = candidate.exchange
-        prompt, answer = _last(candidate.prompt), answer_text(exchange.answer)
+        prompt, answer = _last(candidate.prompt), _short(answer_text(exchange.answer))
         day = _day(exchange.received_at)
         rows.append((exchange.id, exchange.route, exchange.task, day, exchange.model, prompt, answer))
     columns = ("exchange", "route", "task", "received", "model", "prompt", "answer")
-    _show_table(console, columns, rows)
+    show_rows(console, columns, rows, wide=_TEXTS)
 
 
 def show_one(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry], console: Console) -> None:
@@ -130,24 +131,6 @@ def answer_text(answer: Answer) -> str:
     return "\n".join(parts)
 
 
-def _show_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
-    """A table whose prompts and answers, its last two columns, are cut to their beginning."""
-    table = Table(header_style="dim", box=None, pad_edge=False)
-    for column in columns:
-        wide = column in {"prompt", "answer"}
-        name = column in {"id", "exchange"}
-        table.add_column(
-            column, ratio=3 if wide else None, no_wrap=not wide, overflow="fold" if name else "ellipsis"
-        )
-    for *cells, prompt, answer in rows:
-        shown = []
-        for cell in (*cells, _short(prompt or ""), _short(answer or "")):
-            # As Text: what a model wrote in brackets is no markup.
-            shown.append(Text(visible(cell or "")))
-        table.add_row(*shown)
-    console.print(table)
-
-
 def _say(console: Console, *pieces: Text | str) -> None:
     line = Text()
     for piece in pieces:
@@ -157,8 +140,8 @@ def _say(console: Console, *pieces: Text | str) -> None:
 
 
 def _last(prompt: str) -> str:
-    """The last turn of a prompt, which tells one from the other."""
-    return prompt.rpartition("\n\nuser: ")[2].removeprefix("user: ")
+    """The beginning of a prompt's last turn, which tells one from the other."""
+    return _short(prompt.rpartition("\n\nuser: ")[2].removeprefix("user: "))
 
 
 def _short(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import math
+import sys
 import zlib
 from typing import TYPE_CHECKING, Final
 
@@ -26,12 +27,13 @@ class InputError(UserError, ValueError):
 
 
 def read_text(path: Path) -> str:
-    """The text of a file, plain or compressed by gzip; a byte order mark is passed over.
+    """The text of a file, or of standard input for "-"; compressed by gzip or not, without byte order mark.
 
     Raises: InputError if it cannot be read, is not UTF-8, or unpacks to more than 256 MiB.
     """
+    where = "standard input" if str(path) == "-" else str(path)
     try:
-        data = path.read_bytes()
+        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
         # By content and not by name: what a pipe or a browser saved has any name.
         content = _unpacked(data, path) if data.startswith(_GZIP) else data
         # Editors on Windows begin files with a byte order mark.
@@ -41,7 +43,7 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+        raise InputError(f"{where}: is not UTF-8 (byte {error.start}); save it as UTF-8") from error
 
 
 def _unpacked(packed: bytes, path: Path) -> bytes:

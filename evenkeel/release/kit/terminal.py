@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
+from rich.table import Table
+
+from evenkeel.core.text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
 
 
 class Consoles(NamedTuple):
@@ -27,6 +33,29 @@ def consoles(piped_width: int, *, json: bool = False) -> Consoles:
     if not out.is_terminal:
         out.width = max(out.width, piped_width)
     return Consoles(out, plain_console(stderr=True))
+
+
+def show_rows(
+    console: Console,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str | None]],
+    *,
+    wide: Collection[str] = (),
+) -> None:
+    """Print rows under their heads; what would steer the terminal is made visible.
+
+    Args:
+        console: As of `consoles`.
+        heads: Names of the columns.
+        rows: Their cells; None is an empty one.
+        wide: Columns whose text may be broken; () = all.
+    """
+    table = Table(box=None, pad_edge=False)
+    for name in heads:
+        table.add_column(name, no_wrap=bool(wide) and name not in wide)
+    for row in rows:
+        table.add_row(*(visible(cell or "") for cell in row))
+    console.print(table)
 
 
 def plain_console(*, stderr: bool) -> Console:
