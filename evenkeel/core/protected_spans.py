@@ -245,7 +245,7 @@ _SQL: Final = (
 _WORD: Final = r"[\w'’-]{1,40}"
 _OR: Final = r"(?:and|or|und|oder|y|o|et|ou|e|en|of)"
 _ITEM: Final = rf"{_WORD}(?:[ ](?!{_OR}\b){_WORD})?"
-_LIST: Final = rf"{_ITEM}(?:(?:[ ]?[,/|][ ]?(?:{_OR}[ ])?|[ ]{_OR}[ ]){_ITEM}){{1,20}}"
+_LIST: Final = rf"{_ITEM}(?:(?:[ ]?[,;/|][ ]?(?:{_OR}[ ])?|[ ]{_OR}[ ]){_ITEM}){{1,20}}"
 # Words that announce the keys of a record, or the labels of which an answer has to name one.
 _NAMES: Final = (
     r"keys?|fields?|columns?|properties|attributes|headers|labels?|categories|classes|tags|options|one[ ]of"

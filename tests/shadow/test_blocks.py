@@ -107,6 +107,16 @@ def test_output_instructions_are_recognised(instruction: str) -> None:
     ]
 
 
+def test_a_question_behind_its_form_is_the_users_own() -> None:
+    """What stands behind "Answer in French:" on the same line is no part of the instruction."""
+    assert _types("Answer in French: what is the capital of Australia?") == [
+        ("output_instructions", "Answer in French: "),
+        ("text", "what is the capital of Australia?"),
+    ]
+    listed = "Answer in this format: name, date, amount"
+    assert _types(listed) == [("output_instructions", listed)]
+
+
 def test_output_instructions_within_a_paragraph() -> None:
     """A sentence in the middle of a paragraph is cut out of it."""
     assert _types("Name the lamp. Answer in one word. Be polite.") == [

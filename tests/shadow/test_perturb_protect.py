@@ -122,6 +122,7 @@ def found(text: str) -> list[tuple[str, str]]:
         ("mit den Feldern Name, Betrag und Datum.", "choices", "Feldern Name, Betrag und Datum"),
         ("the mood (positive, neutral, negative) of it", "choices", "(positive, neutral, negative)"),
         ("is it done (yes/no)?", "choices", "(yes/no)"),
+        ("a CSV with the columns type;value", "choices", "columns type;value"),
         ("Classify it as spam or ham.", "choices", "Classify it as spam or ham"),
         ("Reply only with APPROVE or REJECT now", "choices", "Reply only with APPROVE or REJECT"),
         (

@@ -120,7 +120,7 @@ def test_a_tone_by_the_rewriter_asks_for_the_tone_that_was_picked() -> None:
         picked.add(task.target)
     assert picked == set(TONES)
     assert (kind.requires, kind.graded, kind.version) == (frozenset({"rewriter"}), False, 7)
-    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 12)
+    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 13)
 
 
 @pytest.mark.parametrize("tones", [(), ("rude",)])
@@ -156,6 +156,16 @@ def test_tone_by_rule_on_real_texts(source) -> None:
         assert outcome.input_text != text
         assert survives(text, outcome.input_text), (text, outcome.input_text)
     assert applied >= 0.9 * len(texts), f"{applied} of {len(texts)}"
+
+
+def test_a_text_to_be_proofread_gets_a_greeting_at_most() -> None:
+    """No phrase in it becomes another, and no close is taken for its end; as the whole input it stays."""
+    text = "Please proofread: Dear Mr Smith, I don't know what you're invoice is about."
+    for seed in range(60):
+        outcome = Tone().apply(view_of(("user", text)), 1.0, random.Random(seed))
+        assert isinstance(outcome, NotApplicable) or outcome.input_text.endswith(text)
+        alone = view_of(("system", "Correct the spelling of the text."), ("user", "I don't no whats up."))
+        assert Tone().apply(alone, 1.0, random.Random(seed)).reason == "about_wording"
 
 
 @pytest.mark.parametrize("asked", [

@@ -407,6 +407,9 @@ def test_three_kinds_apply_in_scripts_without_case(text) -> None:
         "Wie viele Buchstaben hat das Wort Donaudampfschiff?",
         "Corrige la ortografía: ola como estas, aller fui al cine",
         "「りんご」は何文字ですか。教えてください",
+        "Please proofread: I am writing to you with regards to you're invoice.",
+        "Rewrite without the letter e: The quick brown fox jumps over the lazy dog.",
+        "How many r's are in strawberry?",
     ],
 )
 @pytest.mark.parametrize("kind", ["whitespace", "punctuation", "casing", "spelling"])

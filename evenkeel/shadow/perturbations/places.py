@@ -57,8 +57,9 @@ def change_places(
         find: Lists the places of one text.
         rewrite: Rewrites one place.
         margin: Characters a place must keep between itself and a protected span.
-        keeps_letters: True if whole phrases are put in. Any other change is not made where the text asks
-            about letters, spelling, case, marks or the order of words, which it would change.
+        keeps_letters: True if the caller leaves the letters of a question about wording as they are.
+
+    Not applicable: "no_input", "about_wording", "command" and "nothing_to_change".
 
     Raises: ValueError if the severity is out of range.
     """
@@ -67,7 +68,7 @@ def change_places(
     inputs = view.typed
     if not inputs:
         return NO_INPUT
-    if not keeps_letters and _is_about_wording(view, inputs):
+    if mends_texts(view) or (asks_about_wording(inputs) and not keeps_letters):
         return _ABOUT_WORDING
     if any(_COMMAND.match(segment.text) for segment in inputs):
         return _IS_COMMAND
@@ -93,15 +94,21 @@ _ABOUT_WORDING: Final = NotApplicable(
 )
 
 
-def _is_about_wording(view: PromptView, inputs: Sequence[Segment]) -> bool:
+def asks_about_wording(inputs: Sequence[Segment]) -> bool:
     """Return whether a user asks about letters, spelling, case, marks or the order of words.
 
-    "Sort these words", "how many letters": a slip in such a question may change its answer. Of an
-    application's instructions only those to mend texts count; "use correct grammar" is about the answer.
+    "Sort these words", "how many letters": a slip in such a question may change its answer.
     """
-    words, mends = _about_wording()
-    if any(words.search(segment.text) for segment in inputs):
-        return True
+    words, _ = _about_wording()
+    return any(words.search(segment.text) for segment in inputs)
+
+
+def mends_texts(view: PromptView) -> bool:
+    """Return whether an application's instructions are to mend what is typed, which is then no question.
+
+    "Correct the spelling"; "use correct grammar" is about the answer.
+    """
+    _, mends = _about_wording()
     for segment in view.segments:
         if segment.source == "instructions" and mends.search(segment.text):
             return True

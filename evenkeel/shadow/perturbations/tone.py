@@ -17,7 +17,12 @@ from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.answer_language import speaks_of_translation
-from evenkeel.shadow.perturbations.places import about_manner, change_places, may_be_completed
+from evenkeel.shadow.perturbations.places import (
+    about_manner,
+    asks_about_wording,
+    change_places,
+    may_be_completed,
+)
 from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, NOTHING, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import draft
 from evenkeel.shadow.prompt.references import asks
@@ -115,15 +120,15 @@ class Tone:
             raise ValueError(f"unknown tone {unknown[0] if unknown else ''!r}: known are {', '.join(TONES)}")
         self._by = by
         self._tones = tuple(tones)
-        self.version: Final = 12 if by == "rule" else 7
+        self.version: Final = 13 if by == "rule" else 7
         self.graded: Final = by == "rule"
         self.requires: Final[frozenset[Requirement]] = NOTHING if by == "rule" else frozenset({"rewriter"})
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """A variant in another tone, as `Perturbation.apply`.
 
-        Not applicable: "no_input", "about_manner"; by rule also "text_to_translate", "language_unknown" and
-        "language_unsupported".
+        Not applicable: "no_input", "about_manner"; by rule also "about_wording", "text_to_translate",
+        "language_unknown" and "language_unsupported".
         """
         tone = self._tones[rng.randrange(len(self._tones))]
         spoken = view.typed
@@ -181,11 +186,15 @@ def _by_rule(
     last = spoken[-1].text
     # Of several parts the last may be the beginning of a sentence that the answer is to complete.
     closes = len(spoken) == 1 or last.rstrip().endswith(tuple(_CLOSED))
+    # Of a text to be proofread no word may change, and nothing may be added to its end.
+    only_opens = asks_about_wording(spoken)
 
     def find(text: str) -> Iterator[re.Match[str]]:
         if text not in texts:
             return
         for match in _places(text, language, tone):
+            if only_opens and match.lastgroup != "opening":
+                continue
             # One greeting and one close for the whole input, wherever it is cut.
             if (match.lastgroup == "opening" and text != first) or (
                 match.lastgroup == "closing" and (text != last or not closes)

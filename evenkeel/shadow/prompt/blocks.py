@@ -414,6 +414,11 @@ class _Scanner:
         """Return where the text after output instructions continues; `end` if they fill the line."""
         self._open.opens = announces(self._text[max(at, end - LONGEST_ANNOUNCEMENT) : end])
         self._open.labelled = False
+        colon = self._text.find(": ", at, end)
+        if colon >= 0 and self._text[colon:end].rstrip().endswith("?"):
+            # A question on the same line, as behind "Answer in French:", is what a person typed.
+            self._begin("text", colon + 2)
+            return colon + 2
         stop = SENTENCE_END.search(self._text, at, end)
         while stop is not None and stop.end() < end:
             rest = stop.end()
