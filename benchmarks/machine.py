@@ -116,10 +116,6 @@ class Running:
             with contextlib.suppress(OSError):
                 Path(f"/proc/{pid}/clear_refs").write_text("5")
 
-    def open_files(self) -> int:
-        """File descriptors of the whole tree."""
-        return sum(1 for pid in self.tree() for _ in Path(f"/proc/{pid}/fd").iterdir())
-
     def stop(self) -> None:
         """End the program and its descendants, which are a process group: politely, then not."""
         self.popen.terminate()

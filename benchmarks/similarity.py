@@ -1,10 +1,9 @@
-"""How many pairs a rule and a judge rate rightly, and how well a similarity tells reruns from changes.
+"""How well a similarity tells reruns from changes.
 
-Run: python -m benchmarks.similarity [--most PAIRS] [--no-encoder] [--local MODEL] [--ratings]
+Run: python -m benchmarks.similarity [--most PAIRS] [--no-encoder]
 
-Prints the table of `benchmarks.ratings`, and with `--ratings` nothing else. Then the area under the ROC curve
-with bootstrap intervals, for likeness, for ROUGE-L, BLEU and chrF, and with the extra `semantic` for the
-encoder, each also as the mean of all rows.
+Prints the area under the ROC curve with bootstrap intervals, for likeness, for ROUGE-L, BLEU and chrF, and
+with the extra `semantic` for the encoder, each also as the mean of all rows.
 Reads ../shared/data beside the repository; says so and stops where it is absent. LLMDrift has no reruns:
 there, answers of one model to two prompts of a template are compared with answers of the old and the new
 model to them.
@@ -24,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from sacrebleu import BLEU, CHRF
 
-from benchmarks.ratings import rating_table
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.lab.metrics.embeddings import available, load_embeddings
 from evenkeel.metrics.similarity.likeness import likeness
@@ -209,13 +207,7 @@ def main() -> None:
     parser.add_argument(
         "--no-encoder", action="store_true", help="leave out the encoder, which takes minutes"
     )
-    parser.add_argument("--local", metavar="MODEL", help="entailment model for the local judge")
-    parser.add_argument("--ratings", action="store_true", help="print the table of ratings alone")
     options = parser.parse_args()
-    _show(rating_table(options.local))
-    if options.ratings:
-        return
-    print()
     if not DATA.is_dir():
         sys.exit("benchmarks.similarity: no data beside the repository (../shared/data); nothing measured")
     encoder = load_embeddings() if available() and not options.no_encoder else None

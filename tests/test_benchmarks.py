@@ -22,7 +22,6 @@ BENCHMARKS = (
     "cost --few --plays 1",
     "detection --runs 1 --exchanges 300",
     "detection.references --runs 0 --years 20 --days 5",
-    "websocket --rounds 1 --turns 5",
     pytest.param("similarity --most 20 --no-encoder", marks=PUBLIC_DATA),
 )
 

@@ -2,14 +2,14 @@
 
 Run from the root of the repository:
 python -m benchmarks.agents [--steps 10000]
-python -m benchmarks.agents --runs MODEL.json [--swap OTHER.json [--silent]] [--served] [--no-judge]
+python -m benchmarks.agents --runs MODEL.json [--swap OTHER.json [--silent]] [--no-judge]
 
 Without files the runs are made up, and their tool-calling steps are played by a model that picks another tool
 in 15 % of reworded steps, by one that changes an argument in as many, and by one that is only noisy. Files
 hold recorded runs as tau-bench or tau2-bench publish them, one model each: every answer is that of one run of
 the task at that step, drawn by chance, so the noise floor is that between runs. `--swap` answers by another
-model's runs from the middle on, under another name, or with `--silent` under the same. `--served` plays them
-over HTTP through `evenkeel up`. `--no-judge` leaves out the scripted judge.
+model's runs from the middle on, under another name, or with `--silent` under the same. `--no-judge` leaves
+out the scripted judge.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ import argparse
 import asyncio
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmarks.agents.models import PlantedModel, RecordedModel, StepFinder
 from benchmarks.agents.plane import AgentPlane
 from benchmarks.agents.runs import made_up_runs, read_runs, tools_of
-from benchmarks.agents.served import ScriptedServer, served
 from benchmarks.kit import Table
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.notify.notices import headline
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 Row = tuple[str | int | None, ...]
 _STEPS_OF_A_RUN = 3
-_SHARES = ("tool_choice", "tool_arguments")
 
 
 def main() -> None:
@@ -49,14 +47,12 @@ def main() -> None:
         "--swap", type=Path, help="recorded runs of the model that answers from the middle on"
     )
     parser.add_argument("--silent", action="store_true", help="the model keeps its name")
-    parser.add_argument("--served", action="store_true", help="play the runs through `evenkeel up`")
     parser.add_argument("--no-judge", action="store_true", help="no scripted judge")
     options = parser.parse_args()
     judge = not options.no_judge
     swapped = f"agent-{1 if options.silent else 2}"
     if options.runs:
-        play = _served if options.served else _recorded
-        rows = [play(options.runs, options.swap, swapped, judge=judge)]
+        rows = [_recorded(options.runs, options.swap, swapped, judge=judge)]
     else:
         rows = _planted(options.steps, judge=judge)
     columns = ("model", "steps", "tool choice, control", "arguments, control", "alerts", "said")
@@ -90,34 +86,6 @@ def _models(runs: Sequence[AgentRun], swap: Path | None, swapped: str) -> list[t
     if swap:
         models.append((swapped, RecordedModel(finder, read_runs(swap))))
     return models
-
-
-def _served(path: Path, swap: Path | None, swapped: str, *, judge: bool) -> Row:
-    runs = read_runs(path)
-    parts = _shares(_steps(runs), _models(runs, swap, swapped))
-    server, asked = ScriptedServer(), 0
-    with tempfile.TemporaryDirectory() as folder, served(Path(folder), server, judge=judge) as plane:
-        for name, model, steps in parts:
-            # What was sampled before is asked again of the model that answered it.
-            server.name, server.model = name, model
-            plane.ask(steps, runs, name)
-            asked += len(steps)
-            plane.settle(asked)
-        cells = plane.read("/api/cells")["cells"]
-        listed = plane.read("/api/incidents")["incidents"]
-        incidents = [plane.read(f"/api/incidents/{incident['id']}")["incident"] for incident in listed]
-        marks = [mark for route in plane.read("/api/changes")["routes"] for mark in route["latest"]]
-    moved = [cell for cell in cells if cell["perturbation"] != BASELINE]
-    worst = max(moved, key=lambda cell: _estimate(cell, "tool_choice"))
-    said = [f"{mark['kind']} {mark['before']} → {mark['after']}" for mark in marks]
-    for incident in incidents:
-        said.append(" ".join((incident["headline"], *incident["facts"])))
-    figures = [f"{_estimate(worst, name):.1%}, {_estimate(worst, f'{name}_noise'):.1%}" for name in _SHARES]
-    return path.stem, asked, *figures, len(incidents), "; ".join(said) or None
-
-
-def _estimate(cell: dict[str, Any], name: str) -> float:
-    return cell[name]["value"] if cell[name] else 0.0
 
 
 def _shares(
