@@ -1,8 +1,8 @@
 """The demo: quiet traffic, a model swap, the incident, its rollback; then planted against measured.
 
-Its processes are started by the commands that a person would type, on free ports. The application
-summarises support cases, half of them streamed. The messages about the incident go to a webhook of the demo's
-own, which prints them.
+evenkeel is started by the command that a person would type, on free ports; the model answers in this
+process. The application summarises support cases, half of them streamed. The messages about the incident go
+to a webhook of the demo's own, which prints them.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import yaml
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from evenkeel.core.verdict import BASELINE
-from evenkeel.simulate import make_case, summary_prompt
+from evenkeel.simulate import ModelState, Simulation, make_case, serving, summary_prompt
 from evenkeel.simulate.comparison import TruthComparison, compare, table
 from evenkeel.simulate.judge import JUDGE_MODEL
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 
 _AT_ONCE = 6
@@ -119,7 +119,6 @@ class DemoError(Exception):
 class Addresses:
     """Places of things, as URLs without a slash at the end."""
 
-    simulation: str
     proxy: str
     admin: str
     data: Path
@@ -137,26 +136,20 @@ def free_port(preferred: int) -> int:
 
 @contextlib.contextmanager
 def running(
-    folder: Path,
-    settings: dict[str, Any],
-    simulated_models: tuple[str, ...],
-    variables: Mapping[str, str] | None = None,
+    folder: Path, settings: dict[str, Any], upstream: str, variables: Mapping[str, str] | None = None
 ) -> Iterator[Addresses]:
-    """Start the simulated model and evenkeel, wait until both answer, and stop them at the end.
+    """Start evenkeel in front of the simulated models, wait until it answers, and stop it at the end.
 
     Args:
-        folder: for the settings file, the data and the logs.
+        folder: for the settings file, the data and the log.
         settings: `evenkeel.yaml` without addresses, upstreams and judge; these are filled in. The judge is
             the simulation's own.
-        simulated_models: names of the models to serve.
-        variables: for the environment of both processes.
+        upstream: base URL of the simulation.
+        variables: for the environment of its processes.
     """
-    ports = {"simulation": free_port(8102), "proxy": free_port(8100), "admin": free_port(8101)}
+    ports = {"proxy": free_port(8100), "admin": free_port(8101)}
     urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
     addresses = Addresses(**urls, data=folder / "data")
-    models: list[str] = []
-    for name in simulated_models:
-        models += ["--model", name]
     complete = {
         **settings,
         "listen": {"port": ports["proxy"]},
@@ -165,36 +158,24 @@ def running(
         "data_dir": str(addresses.data),
         "simulated": True,
         "alerts": {**settings.get("alerts", {}), "console_url": urls["admin"]},
-        "judge": {"base_url": f"{addresses.simulation}/v1", "model": JUDGE_MODEL},
-        "routes": [{**route, "upstream": f"{addresses.simulation}/v1"} for route in settings["routes"]],
+        "judge": {"base_url": upstream, "model": JUDGE_MODEL},
+        "routes": [{**route, "upstream": upstream} for route in settings["routes"]],
     }
     config = folder / "evenkeel.yaml"
     config.write_text(yaml.safe_dump(complete, sort_keys=False), encoding="utf-8")
-    logs = folder / "simulate.log", folder / "evenkeel.log"
-    with (
-        _process(logs[0], variables, "simulate", "--port", str(ports["simulation"]), *models) as simulation,
-        _process(logs[1], variables, "up", "--config", str(config)) as product,
-    ):
-        wait_for(f"{addresses.simulation}/healthz", simulation, logs[0], f"{addresses.simulation}/v1")
-        for url in (f"{addresses.admin}/healthz", f"{addresses.proxy}/v1/models"):
-            wait_for(url, product, logs[1], f"{addresses.proxy}/v1")
-        yield addresses
-
-
-@contextlib.contextmanager
-def _process(
-    log: Path, variables: Mapping[str, str] | None, *arguments: str
-) -> Iterator[subprocess.Popen[bytes]]:
+    log = folder / "evenkeel.log"
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - our own command line
             # Of this very installation, whatever stands first in PATH.
-            [sys.executable, "-m", "evenkeel", *arguments],
+            [sys.executable, "-m", "evenkeel", "up", "--config", str(config)],
             stdout=output,
             stderr=output,
             env={**os.environ, **(variables or {}), "EVENKEEL_JUDGE_API_KEY": "simulated"},
         )
         try:
-            yield process
+            for url in (f"{addresses.admin}/healthz", f"{addresses.proxy}/v1/models"):
+                wait_for(url, process, log, f"{addresses.proxy}/v1")
+            yield addresses
         finally:
             process.terminate()
             try:
@@ -255,8 +236,8 @@ _BATCH = 20
 _LONGEST_BACKLOG = 60
 _WAIT_S = 240.0
 _LOOK_S = 0.2
-_LOOKS = 1200
-_RESTART_S = 20.0
+# Attempts at a connection: half a minute in all.
+_ATTEMPTS = 7
 _TABLE_WIDTH = 118
 
 
@@ -324,12 +305,13 @@ def run_demo(*, headless: bool, variables: Mapping[str, str] | None = None) -> i
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: children first
     out = Console()
     out.width = max(out.width, _TABLE_WIDTH)
+    simulation = Simulation([ModelState(name) for name in _MODELS])
     with tempfile.TemporaryDirectory(prefix="evenkeel-demo-") as folder:
         try:
-            with webhook() as (url, messages):
+            with webhook() as (url, messages), serving(simulation, port=free_port(8102)) as upstream:
                 settings = {**_SETTINGS, "alerts": {"webhook": url}}
-                with running(Path(folder), settings, _MODELS, variables) as addresses:
-                    story = _Story(addresses, out, messages)
+                with running(Path(folder), settings, f"{upstream}/v1", variables) as addresses:
+                    story = _Story(addresses, simulation, out, messages)
                     return asyncio.run(story.tell(headless=headless))
         except DemoError as error:
             out.print(f"demo: {error}", markup=False)
@@ -339,12 +321,16 @@ def run_demo(*, headless: bool, variables: Mapping[str, str] | None = None) -> i
 
 
 class _Story:
-    def __init__(self, addresses: Addresses, out: Console, messages: list[dict[str, Any]]) -> None:
+    def __init__(
+        self, addresses: Addresses, simulation: Simulation, out: Console, messages: list[dict[str, Any]]
+    ) -> None:
         self._addresses = addresses
         self._messages = messages
         self._out = out
-        self._admin = httpx2.AsyncClient(base_url=addresses.admin, timeout=_START_S)
-        self._simulation = httpx2.AsyncClient(base_url=addresses.simulation, timeout=_START_S)
+        # A process may be just being restarted.
+        transport = httpx2.AsyncHTTPTransport(retries=_ATTEMPTS)
+        self._admin = httpx2.AsyncClient(base_url=addresses.admin, timeout=_START_S, transport=transport)
+        self._simulation = simulation
         self._applications = (
             Application(f"{addresses.proxy}/v1", "helpdesk-1", first_seed=0),
             Application(f"{addresses.proxy}/triage/v1", "triage-1", first_seed=1_000_000),
@@ -357,19 +343,16 @@ class _Story:
         out.print(f"  base URL  {self._addresses.proxy}/v1")
         log = self._addresses.data.parent / "evenkeel.log"
         out.print(f"  log       {log} (removed at the end)", soft_wrap=True, highlight=False)
-        for model in _MODELS:
-            await self._set(model, _STEADY_STATE)
         truths = {}
         for model in _MODELS:
-            truths[model] = await self._truth(model)
+            truths[model] = self._set(model, _STEADY_STATE)
         await self._phase("1. quiet traffic on two routes", _QUIET)
         # The swap comes after the last quiet trial is scored, or its first would be blamed on the new model.
         await self._settled()
         before = await self._incidents()
 
         swapped_at = time.time()
-        await self._set("helpdesk-1", _FRAGILE_STATE)
-        truths["helpdesk-2"] = await self._truth("helpdesk-1")
+        truths["helpdesk-2"] = self._set("helpdesk-1", _FRAGILE_STATE)
         out.print(
             f"   SIMULATED swap on route [bold]{_SWAPPED}[/]: helpdesk-1 → helpdesk-2, which is fragile"
         )
@@ -377,7 +360,7 @@ class _Story:
         await self._settled()
         await self._acknowledged()
 
-        await self._set("helpdesk-1", _ROLLED_BACK_STATE)
+        self._set("helpdesk-1", _ROLLED_BACK_STATE)
         out.print("   SIMULATED rollback: helpdesk-2 → helpdesk-1")
         await self._resolved()
         # The route that nobody touched shows whether the monitor blames the innocent.
@@ -427,11 +410,12 @@ class _Story:
         self._print_messages(shown)
 
     async def _posted(self, count: int) -> None:
-        """Wait until so many messages were posted, but not forever."""
-        for _ in range(_LOOKS):
-            if len(self._messages) >= count:
-                return
-            await asyncio.sleep(_LOOK_S)
+        """Wait until so many messages were posted."""
+
+        async def there() -> bool:
+            return len(self._messages) >= count
+
+        await _until(there)
 
     def _print_messages(self, first: int) -> None:
         for message in self._messages[first:]:
@@ -447,7 +431,6 @@ class _Story:
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("requests"),
-            TimeElapsedColumn(),
             console=self._out,
             disable=not self._out.is_terminal,
         ) as progress:
@@ -457,6 +440,7 @@ class _Story:
 
             async def send(application: Application) -> None:
                 for start in range(0, count, _BATCH):
+                    # Both phases are to be scored soon after they happened.
                     await self._backlog_below(_LONGEST_BACKLOG)
                     await application.send(min(_BATCH, count - start), progress=lambda: progress.advance(bar))
 
@@ -469,65 +453,43 @@ class _Story:
                 await application.send(2)
             await asyncio.sleep(2)
 
-    async def _set(self, model: str, state: dict[str, Any]) -> None:
-        response = await self._simulation.put(f"/simulate/models/{model}", json=state)
-        response.raise_for_status()
-
-    async def _truth(self, model: str) -> dict[str, Any]:
-        return await self._get(self._simulation, f"/simulate/truth?model={model}")
+    def _set(self, model: str, state: dict[str, Any]) -> dict[str, Any]:
+        """Change a model while nothing is under way, and return its planted truth."""
+        return asdict(self._simulation.change(model, state).truth)
 
     async def _incidents(self) -> list[dict[str, Any]]:
         """All incidents so far, oldest first."""
-        incidents = (await self._get(self._admin, "/api/incidents"))["incidents"]
+        incidents = (await self._get("/api/incidents"))["incidents"]
         return list(reversed(incidents))
 
     async def _backlog_below(self, limit: int) -> None:
-        """Wait for the worker, so that both phases are scored soon after they happened."""
-        async for waiting in self._poll():
-            if waiting < limit:
-                return
+        async def below() -> bool:
+            pipeline = await self._get("/api/pipeline")
+            return bool(pipeline["waiting"] + pipeline["leased"] < limit)
+
+        if not await _until(below):
+            raise DemoError(f"the queue did not empty in {_WAIT_S:.0f} s")
 
     async def _settled(self) -> None:
         """Wait until every request is scored and the monitor has seen it; the end says which are missing."""
-        for _ in range(_LOOKS):
-            if _scored(await self._cells()) >= self._sent():
-                break
-            await asyncio.sleep(_LOOK_S)
-        async for waiting in self._poll():
-            if waiting == 0:
-                break
+        answered = sum(application.sent - application.failed for application in self._applications)
+
+        async def scored() -> bool:
+            return _scored(await self._cells()) >= answered
+
+        await _until(scored)
+        await self._backlog_below(1)
         await asyncio.sleep(1.5)  # the monitor reads the log twice a second: there are more trials
 
-    def _sent(self) -> int:
-        support, triage = self._applications
-        return support.sent + triage.sent - support.failed - triage.failed
-
     async def _cells(self) -> list[dict[str, Any]]:
-        cells: list[dict[str, Any]] = (await self._get(self._admin, "/api/cells"))["cells"]
+        cells: list[dict[str, Any]] = (await self._get("/api/cells"))["cells"]
         return cells
 
-    async def _poll(self) -> AsyncIterator[int]:
-        deadline = time.monotonic() + _WAIT_S
-        while time.monotonic() < deadline:
-            pipeline = await self._get(self._admin, "/api/pipeline")
-            yield pipeline["waiting"] + pipeline["leased"]
-            await asyncio.sleep(0.2)
-        raise DemoError(f"the queue did not empty in {_WAIT_S:.0f} s")
-
-    @staticmethod
-    async def _get(client: httpx2.AsyncClient, path: str) -> dict[str, Any]:
-        """Ask for JSON; a process that is just being restarted is asked again."""
-        deadline = time.monotonic() + _RESTART_S
-        while True:
-            try:
-                response = await client.get(path)
-            except httpx2.TransportError:
-                if time.monotonic() > deadline:
-                    raise
-                await asyncio.sleep(0.2)
-            else:
-                response.raise_for_status()
-                return cast("dict[str, Any]", response.json())
+    async def _get(self, path: str) -> dict[str, Any]:
+        response = await self._admin.get(path)
+        response.raise_for_status()
+        answer: dict[str, Any] = response.json()
+        return answer
 
     def _close(self, outcome: DemoOutcome) -> None:
         out = self._out
@@ -555,6 +517,16 @@ class _Story:
                 f"[green]as planted[/]: {outcome.comparison.cells - outcome.comparison.missed} of "
                 f"{outcome.comparison.cells} cells hold the planted truth in every interval"
             )
+
+
+async def _until(holds: Callable[[], Awaitable[bool]]) -> bool:
+    """Wait until something holds, but not forever; returns whether it does."""
+    deadline = time.monotonic() + _WAIT_S
+    while not await holds():
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(_LOOK_S)
+    return True
 
 
 def _scored(cells: Sequence[Mapping[str, Any]]) -> int:

@@ -49,9 +49,9 @@ class WireError(Exception):
         error = {"message": str(self), "type": self.kind, "param": self.param, "code": self.code}
         return json.dumps({"error": error}).encode()
 
-    def headers(self) -> list[tuple[bytes, bytes]]:
+    def headers(self) -> dict[str, str]:
         """Headers beside the content's: `retry-after` (seconds) where a client should come back."""
-        return [(b"retry-after", b"1")] if self.status == _TOO_MANY_REQUESTS else []
+        return {"retry-after": "1"} if self.status == _TOO_MANY_REQUESTS else {}
 
 
 def check_key(key: str | None, headers: Iterable[tuple[bytes, bytes]]) -> None:

@@ -7,127 +7,73 @@ import socket
 import threading
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
-from litestar import Litestar, Response, asgi, get, put
+from litestar import Litestar, Response, get, post, put
 from litestar.exceptions import HTTPException
+from litestar.response import Stream
 
 from evenkeel.simulate.requests import WireError, check_key, read_object
 from evenkeel.simulate.simulation import FIXED_TIME, SERVANTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from litestar.connection import Request
-    from litestar.handlers import ASGIRouteHandler
+    from litestar.handlers import HTTPRouteHandler
     from litestar.params import FromPath, FromQuery
-    from litestar.types import HTTPScope, Receive, Scope, Send
 
-    from evenkeel.simulate.apis import SimulatedApi, SimulatedCompletion
+    from evenkeel.simulate.apis import SimulatedApi
     from evenkeel.simulate.requests import ModelRequest
     from evenkeel.simulate.simulation import ModelState, Simulation
 
 
-_JSON: Final = (b"content-type", b"application/json")
-_EVENTS: Final = (b"content-type", b"text/event-stream; charset=utf-8")
+_JSON: Final = "application/json"
+_EVENTS: Final = "text/event-stream; charset=utf-8"
 _SHORTEST_WAIT_S: Final = 0.001
 
 
-class _ClientLeftError(Exception):
-    """The client closed the connection before the end."""
+async def answered(
+    simulation: Simulation, api: SimulatedApi, request: Request[Any, Any, Any]
+) -> Response[bytes] | Stream:
+    """Answer a call under one of the APIs, and count it for the model that answers."""
+    try:
+        check_key(simulation.settings.api_key, request.scope["headers"])
+        asked = api.read(read_object(await request.body()))
+        state = simulation.serving(asked.model)
+        simulation.calls[state.name] += 1
+        _fail_by_chance(simulation, state, asked)
+        completion = simulation.complete(state, asked, api.id_prefix)
+    except WireError as error:
+        return _refused(error, api.error(error))
+    headers = {"x-request-id": completion.id}
+    if not asked.stream:
+        await asyncio.sleep(state.latency_s)
+        return Response(api.body(completion), status_code=200, media_type=_JSON, headers=headers)
+    # The pause between events follows from their number, so all are there first.
+    events = list(api.events(completion, include_usage=asked.include_usage))
+    await asyncio.sleep(state.latency_s / 2)
+    headers["cache-control"] = "no-cache"
+    return Stream(_paced(events, state.latency_s / 2), status_code=200, media_type=_EVENTS, headers=headers)
 
 
-class ServedCall:
-    """A call under one of the APIs, from its body to the last byte of the answer."""
+def _fail_by_chance(simulation: Simulation, state: ModelState, asked: ModelRequest) -> None:
+    if state.error_rate and simulation.rng.random() < state.error_rate:
+        raise WireError(500, "Failed by the error rate.", kind="server_error", code="internal_error")
+    if asked.flex and simulation.rng.random() < state.flex_refusals:
+        raise WireError(429, "Resource unavailable.", kind="requests", code="resource_unavailable")
 
-    def __init__(
-        self, simulation: Simulation, api: SimulatedApi, scope: HTTPScope, receive: Receive, send: Send
-    ) -> None:
-        self._api = api
-        self._simulation = simulation
-        self._scope = scope
-        self._receive = receive
-        self._send = send
-        self._state = simulation.find(None)
-        self._due = 0.0
 
-    async def run(self) -> None:
-        """Answer the call, and count it for the model that answers."""
-        try:
-            request = await self._request()
-            self._state = self._simulation.serving(request.model)
-            self._simulation.calls[self._state.name] += 1
-            await self._answer(request)
-        except WireError as error:
-            await self._start(error.status, [_JSON, *error.headers()], self._api.error(error))
-        except _ClientLeftError:
-            return
-
-    async def _request(self) -> ModelRequest:
-        if self._scope["method"] != "POST":
-            raise WireError(405, f"Not allowed: {self._scope['method']} {self._scope['path']}")
-        check_key(self._simulation.settings.api_key, self._scope["headers"])
-        return self._api.read(read_object(await self._body()))
-
-    async def _answer(self, request: ModelRequest) -> None:
-        state, simulation = self._state, self._simulation
-        if state.error_rate and simulation.rng.random() < state.error_rate:
-            raise WireError(500, "Failed by the error rate.", kind="server_error", code="internal_error")
-        if request.flex and simulation.rng.random() < state.flex_refusals:
-            raise WireError(429, "Resource unavailable.", kind="requests", code="resource_unavailable")
-        completion = simulation.complete(state, request, self._api.id_prefix)
-        self._due = asyncio.get_running_loop().time()
-        if request.stream:
-            events = self._api.events(completion, include_usage=request.include_usage)
-            # The pause between events follows from their number, so all are there first.
-            await self._stream(completion, list(events))
-            return
-        await self._spend(state.latency_s)
-        content = self._api.body(completion)
-        headers = [_JSON, (b"x-request-id", completion.id.encode())]
-        await self._start(200, headers, content)
-
-    async def _stream(self, completion: SimulatedCompletion, events: list[bytes]) -> None:
-        latency_s = self._state.latency_s
-        await self._spend(latency_s / 2)
-        headers = [_EVENTS, (b"cache-control", b"no-cache"), (b"x-request-id", completion.id.encode())]
-        await self._head(200, headers)
-        pause_s = latency_s / 2 / len(events)
-        for event in events[:-1]:
-            await self._spend(pause_s)
-            await self._part(event)
-        await self._send({"type": "http.response.body", "body": events[-1], "more_body": False})
-
-    async def _body(self) -> bytes:
-        chunks = []
-        while True:
-            message = await self._receive()
-            if message["type"] != "http.request":
-                raise _ClientLeftError
-            chunks.append(message["body"])
-            if not message["more_body"]:
-                return b"".join(chunks)
-
-    async def _start(self, status: int, headers: list[tuple[bytes, bytes]], content: bytes) -> None:
-        """A whole answer."""
-        await self._head(status, [*headers, (b"content-length", str(len(content)).encode())])
-        await self._send({"type": "http.response.body", "body": content, "more_body": False})
-
-    async def _head(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
-
-    async def _part(self, content: bytes) -> None:
-        await self._send({"type": "http.response.body", "body": content, "more_body": True})
-
-    async def _spend(self, seconds: float) -> None:
-        """Let time pass. Short pauses add up until they are worth a timer."""
-        if not seconds:
-            return
-        self._due += seconds
-        left = self._due - asyncio.get_running_loop().time()
+async def _paced(events: list[bytes], seconds: float) -> AsyncIterator[bytes]:
+    """Yield events over some seconds. Short pauses add up until they are worth a timer."""
+    loop = asyncio.get_running_loop()
+    begin = loop.time()
+    for number, event in enumerate(events):
+        left = begin + seconds * number / len(events) - loop.time()
         if left >= _SHORTEST_WAIT_S:
             await asyncio.sleep(left)
+        yield event
 
 
 _SHUTDOWN_S: Final = 1
@@ -200,31 +146,30 @@ def create_app(simulation: Simulation) -> Litestar:
             healthz,
         ],
         exception_handlers={WireError: _wire_error, HTTPException: _http_error},
+        request_max_body_size=None,
         openapi_config=None,
         logging_config=None,
     )
 
 
-def _call_handler(simulation: Simulation, api: SimulatedApi) -> ASGIRouteHandler:
-    @asgi(api.path, copy_scope=False)
-    async def call(scope: Scope, receive: Receive, send: Send) -> None:
-        await ServedCall(simulation, api, cast("HTTPScope", scope), receive, send).run()
+def _call_handler(simulation: Simulation, api: SimulatedApi) -> HTTPRouteHandler:
+    @post(api.path)
+    async def call(request: Request[Any, Any, Any]) -> Response[bytes] | Stream:
+        return await answered(simulation, api, request)
 
     return call
 
 
-def _deployments_handler(simulation: Simulation) -> ASGIRouteHandler:
-    @asgi(_DEPLOYMENTS, is_mount=True, copy_scope=False)
-    async def call(scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"].rstrip("/")  # which a mount adds
+def _deployments_handler(simulation: Simulation) -> HTTPRouteHandler:
+    @post(f"{_DEPLOYMENTS}/{{name:path}}")
+    async def deployment(request: Request[Any, Any, Any], name: FromPath[str]) -> Response[bytes] | Stream:
         # Chat stands before completions: its path ends in theirs.
         for api in simulation.apis:
-            if path.endswith(api.path.removeprefix("/v1")):
-                await ServedCall(simulation, api, cast("HTTPScope", scope), receive, send).run()
-                return
+            if name.endswith(api.path.removeprefix("/v1")):
+                return await answered(simulation, api, request)
         raise HTTPException("Not Found", status_code=404)
 
-    return call
+    return deployment
 
 
 def run(
@@ -298,10 +243,11 @@ def _model_card(simulation: Simulation, state: ModelState) -> dict[str, Any]:
 
 
 def _wire_error(_: Request[Any, Any, Any], error: WireError) -> Response[bytes]:
-    headers = {}
-    for name, value in error.headers():
-        headers[name.decode()] = value.decode()
-    return Response(error.body(), status_code=error.status, media_type="application/json", headers=headers)
+    return _refused(error, error.body())
+
+
+def _refused(error: WireError, body: bytes) -> Response[bytes]:
+    return Response(body, status_code=error.status, media_type=_JSON, headers=error.headers())
 
 
 def _http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
