@@ -43,7 +43,7 @@ from evenkeel.release.kit.arguments import (
     write_reports,
 )
 from evenkeel.release.kit.asking import AGAIN, UnusableError
-from evenkeel.release.kit.confirmation import agreed, on_a_terminal
+from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.datasets import is_dataset, read_rows
 from evenkeel.release.kit.progress import progress
 from evenkeel.release.kit.renderings import html, markdown, show
@@ -157,7 +157,7 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
     check_writable((options["html"], options["markdown"], _junit(options), options["journal"]))
     with contextlib.ExitStack() as stack:
         request = _request(prompt, options, stack)
-        _confirm(request, options["budget_usd"], err, confirmed=yes or options["ci"])
+        _confirm(request, options["budget_usd"], confirmed=yes or options["ci"])
         outcome = _run(request, err)
     show(document(outcome), out)
     targets = write_reports(
@@ -182,26 +182,20 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
         sys.exit(_NOT_KNOWN)
 
 
-def _confirm(request: CheckRequest, budget_usd: float | None, err: Console, *, confirmed: bool) -> None:
+def _confirm(request: CheckRequest, budget_usd: float | None, *, confirmed: bool) -> None:
     """Say the cost, and ask if it may be above a dollar and nobody has agreed to it."""
     estimate = request.estimate()
-    question = f"{estimate}"
-    if budget_usd is not None:
-        question += f"; stops at {usd(budget_usd)}"
+    question = str(estimate) if budget_usd is None else f"{estimate}; stops at {usd(budget_usd)}"
     cost = estimate.spend.usd
     # A budget is a promise: nothing above it can be spent, whatever the estimate says.
     ahead = cost if budget_usd is None else min(cost, budget_usd)
     unknown = not cost and budget_usd is None and not _is_simulated(request)
-    err.print(f"{question}.", soft_wrap=True)
-    if confirmed or (ahead <= _ASK_ABOVE_USD and not unknown):
-        return
-    # Asking nobody would be a no without a word.
-    if not on_a_terminal():
-        raise InputError(
-            "cannot ask for confirmation without a terminal; add --yes or --budget-usd to accept the cost"
+    try:
+        confirmation(confirmed=confirmed or (ahead <= _ASK_ABOVE_USD and not unknown), in_pipelines=True)(
+            question
         )
-    if not agreed("Go ahead?"):
-        raise CommandFailedError("nothing was asked")
+    except NotConfirmedError as error:
+        raise CommandFailedError("nothing was asked") from error
 
 
 def _is_simulated(request: CheckRequest) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +10,7 @@ import click
 
 from evenkeel.cli.options import table_console, with_stores
 from evenkeel.release.goldens.terminal import answer_text
+from evenkeel.release.kit.arguments import write_lines
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ def export(stores: Stores, output: Path | None, recorded: Path | None, **narrowe
     if output is None:
         table_console().out("\n".join(rows), highlight=False)
     else:
-        _write(output, rows)
+        write_lines(output, rows)
     lines = list(judge_lines(labels)) if recorded is not None else []
     if recorded is not None:
-        _write(recorded, lines)
+        write_lines(recorded, lines)
     if output is not None:
         verdicts, people = set(), set()
         for label in labels:
@@ -108,15 +108,6 @@ def _chosen(stores: Stores, *, route: str | None, judge: str | None, drawn: bool
     if judge is not None:
         labels = [label for label in labels if label.judge_model == judge]
     return [label for label in labels if label.drawn or not drawn]
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    text = "".join(f"{line}\n" for line in lines).encode()
-    try:
-        # Without the time of writing, so that the same ratings give the same file.
-        path.write_bytes(gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text)
-    except OSError as error:
-        raise SettingsError(f"{path}: {error.strerror}") from error
 
 
 def rating_lines(labels: Iterable[Label], texts: Callable[[str], Evidence | None]) -> Iterator[str]:

@@ -24,7 +24,8 @@ from evenkeel.cli.options import (
 from evenkeel.release.goldens import terminal
 from evenkeel.release.goldens.candidates import candidates as approvable
 from evenkeel.release.goldens.candidates import chosen, golden_of
-from evenkeel.release.goldens.files import golden_lines, load_goldens, write_goldens
+from evenkeel.release.goldens.files import golden_lines, golden_row, load_goldens
+from evenkeel.release.kit.arguments import write_lines
 from evenkeel.release.kit.confirmation import agreed
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.stores.goldens import GoldenError, unknown
@@ -89,7 +90,7 @@ def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
     """List goldens in their newest version, last approved first."""
     selected = GoldenFilter(**narrowed).select(stores)
     if as_json:
-        click.echo(terminal.as_json(selected))
+        emit([golden_row(golden) for golden in selected])
     elif selected:
         terminal.show_list(selected, table_console())
     else:
@@ -116,7 +117,7 @@ def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) 
         raise GoldenError(f'"{golden_id}" has no version {version}; there are {there}')
     trail = stores.goldens.trail(golden_id)
     if as_json:
-        click.echo(terminal.golden_as_json(golden, history, trail))
+        emit(terminal.golden_record(golden, history, trail))
     else:
         terminal.show_one(golden, history, trail, table_console())
 
@@ -132,7 +133,7 @@ def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) ->
     """List archived exchanges that are not approved yet, newest first."""
     approvable_ones = approvable(stores.archive, stores.goldens, **narrowed)
     if as_json:
-        click.echo(terminal.candidates_as_json(approvable_ones[:limit]))
+        emit(terminal.candidate_records(approvable_ones[:limit]))
     elif not approvable_ones:
         click.echo(
             "No exchanges to approve. `evenkeel up` archives what it samples, unless storage.archive is 0."
@@ -322,7 +323,7 @@ def export(stores: Stores, output: Path | None, *, versions: bool, **narrowed: A
     if output is None:
         click.echo("".join(f"{line}\n" for line in golden_lines(selected)).encode(), nl=False)
     else:
-        write_goldens(output, selected)
+        write_lines(output, golden_lines(selected))
 
 
 def _approved(stores: Stores, golden: Golden, who: str) -> Golden:

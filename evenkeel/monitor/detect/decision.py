@@ -15,6 +15,7 @@ The gate, `evenkeel check --against` and challengers all decide by `decide`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.cells import Estimate
@@ -116,6 +117,23 @@ def decide(measures: Sequence[SwitchMeasure]) -> SwitchDecision:
     if harmful:
         return SwitchDecision("must_not", tuple(harmful), means)
     return SwitchDecision("not_yet" if unknown else "may_switch", tuple(unknown), means)
+
+
+def more_needed(mean: Estimate, limit: float, observations: int) -> int | None:
+    """Return about how many more observations show on which side of a limit a mean is, if it stays.
+
+    Args:
+        mean: With its interval, which holds the limit.
+        limit: What it is held against.
+        observations: Made so far, also where only some of them have a say in the mean.
+
+    Returns: None where the mean is the limit, since no number of observations would settle it.
+    """
+    if mean.value == limit:
+        return None
+    half_width = mean.upper - mean.value if mean.value < limit else mean.value - mean.lower
+    # The width of an interval falls with the square root of the observations.
+    return max(1, ceil(observations * ((half_width / (limit - mean.value)) ** 2 - 1)))
 
 
 def _scaled(estimate: Estimate, factor: float) -> Estimate:

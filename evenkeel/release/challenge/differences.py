@@ -86,23 +86,16 @@ def tool_difference(pair: ChallengePair) -> float | None:
     return float(other) - float(pair.again.tool_calls != pair.served.tool_calls)
 
 
-def candidate_excess(pair: ChallengePair) -> float | None:
-    """Return 1 if a rewording moved the candidate's answer and a resend did not, −1 the other way round."""
+def fragility_difference(pair: ChallengePair) -> float | None:
+    """Return how much more the same rewording moved the candidate than the incumbent, in [−2, 2]."""
     made = pair.rewording
-    return None if made is None else _excess(made.candidate_moved, made.candidate_resend_moved)
-
-
-def incumbent_excess(pair: ChallengePair) -> float | None:
-    """Return the same of the incumbent."""
-    made = pair.rewording
-    return None if made is None else _excess(made.incumbent_moved, made.incumbent_resend_moved)
+    if made is None:
+        return None
+    candidate = _excess(made.candidate_moved, made.candidate_resend_moved)
+    incumbent = _excess(made.incumbent_moved, made.incumbent_resend_moved)
+    return None if candidate is None or incumbent is None else candidate - incumbent
 
 
 def _excess(moved: bool | None, resend_moved: bool | None) -> float | None:  # noqa: FBT001 - a pair of outcomes
+    """Return 1 if a rewording moved an answer and a resend did not, −1 the other way round."""
     return None if moved is None or resend_moved is None else float(moved) - float(resend_moved)
-
-
-def fragility_difference(pair: ChallengePair) -> float | None:
-    """Return how much more the same rewording moved the candidate than the incumbent, in [−2, 2]."""
-    candidate, incumbent = candidate_excess(pair), incumbent_excess(pair)
-    return None if candidate is None or incumbent is None else candidate - incumbent

@@ -17,12 +17,10 @@ from evenkeel.monitor.detect.decision import SwitchMeasure
 from evenkeel.monitor.estimate.bounded_mean import proportion
 from evenkeel.release.challenge.differences import (
     again_place,
-    candidate_excess,
     candidate_place,
     content_difference,
     fragility_difference,
     hindrances,
-    incumbent_excess,
     net_loss,
     tool_difference,
     unusable_difference,
@@ -60,7 +58,7 @@ _FEWEST_LABELS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class SideFigures:
-    """Answers of one side: those that were served, the incumbent's asked again, or the candidate's."""
+    """Answers of one side: the incumbent's asked again, or the candidate's."""
 
     answers: int
     failures: Mapping[str, int]
@@ -124,8 +122,6 @@ class ChallengeFigures:
     """Answers of other content beyond noise, in [−1, 1]."""
     fragile: Estimate | None
     """Points above noise that a rewording moves the candidate, minus those of the incumbent, in [−2, 2]."""
-    candidate_fragility: Estimate | None
-    incumbent_fragility: Estimate | None
     unusable: Estimate | None
     """Answers that failed, are empty or invalid, beyond those of the incumbent asked again, in [−1, 1]."""
     tool_choice: Estimate | None
@@ -134,7 +130,6 @@ class ChallengeFigures:
     """Share of the pairs in which the candidate took longer than the incumbent asked again."""
     longer: Estimate | None
     """Share of the pairs in which the candidate's answer is longer than the incumbent's asked again."""
-    served_side: SideFigures
     again_side: SideFigures
     candidate_side: SideFigures
     requests_a_day: float | None
@@ -190,7 +185,6 @@ def challenge_figures(
     fragile = interval(_known(fragility_difference, pairs), scale=2.0, alpha=alpha, beta=beta)
     unusable = interval(_known(unusable_difference, pairs), scale=1.0, alpha=alpha, beta=beta)
     segments = watched_segments(losses)
-    served_side = _side([pair.served for pair in every])
     again_side = _side([pair.again for pair in every])
     candidate_side = _side([pair.candidate for pair in every])
     trust = _judge_figures(pairs, labels or {}, again_side, candidate_side) if judge else None
@@ -222,13 +216,10 @@ def challenge_figures(
         again=_places(again_place, pairs),
         differs=interval(_known(content_difference, pairs), scale=1.0, alpha=both),
         fragile=fragile,
-        candidate_fragility=interval(_known(candidate_excess, pairs), scale=1.0, alpha=both),
-        incumbent_fragility=interval(_known(incumbent_excess, pairs), scale=1.0, alpha=both),
         unusable=unusable,
         tool_choice=interval(_known(tool_difference, pairs), scale=1.0, alpha=both),
         slower=_share(_slower(pairs)),
         longer=_share(_longer(pairs)),
-        served_side=served_side,
         again_side=again_side,
         candidate_side=candidate_side,
         requests_a_day=None if pace is None else pace / challenge.share,

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.cells import Estimate
-from evenkeel.monitor.detect.decision import SwitchMeasure, decide
+from evenkeel.monitor.detect.decision import SwitchMeasure, decide, more_needed
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 
 if TYPE_CHECKING:
@@ -200,10 +199,9 @@ def _more_pairs(open_measures: Sequence[tuple[Estimate | None, float]], pairs: i
     """Return the further pairs until the last interval leaves its margin behind, if all means stay."""
     most = 0
     for mean, margin in open_measures:
-        if mean is None or mean.value == margin:
+        # Some measures and all segments have an observation in every few pairs only, and that stays so.
+        more = None if mean is None else more_needed(mean, margin, pairs)
+        if more is None:
             return None
-        half_width = mean.upper - mean.value if mean.value < margin else mean.value - mean.lower
-        # The width of an interval falls with the square root of the pairs. Some measures and all segments
-        # have an observation in every few pairs only, and that stays so.
-        most = max(most, ceil(pairs * ((half_width / (margin - mean.value)) ** 2 - 1)))
-    return max(1, most) if most <= _MOST_MORE else None
+        most = max(most, more)
+    return most if most <= _MOST_MORE else None

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from math import ceil
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.verdict import CONTRAST
-from evenkeel.monitor.detect.decision import paired_mean
+from evenkeel.monitor.detect.decision import more_needed, paired_mean
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 
 if TYPE_CHECKING:
@@ -196,14 +195,8 @@ def _standing(points: Estimate | None, limit: float) -> tuple[Standing, int | No
         return "over", None
     if points.upper <= limit:
         return "within", None
-    gap = abs(limit - points.value)
-    half_width = points.upper - points.value if points.value < limit else points.value - points.lower
-    # On the limit no number of rounds settles it.
-    if not gap:
-        return "unknown", None
-    # The width of an interval falls with the square root of the rounds.
-    needed = ceil(points.n * ((half_width / gap) ** 2 - 1))
-    return "unknown", max(1, needed) if needed < _MOST_MORE_ROUNDS else None
+    more = more_needed(points, limit, points.n)
+    return "unknown", more if more is not None and more < _MOST_MORE_ROUNDS else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,9 @@ The answer is text, an object with text and calls, or a whole response of an end
 from __future__ import annotations
 
 import difflib
-import gzip
 import json
 import math
 import re
-import shutil
 from dataclasses import dataclass, field
 from dataclasses import fields as fields_of
 from datetime import UTC, datetime
@@ -276,30 +274,6 @@ def golden_row(golden: Golden) -> dict[str, Any]:
         if getattr(golden, name) is not None:
             row[name] = _written_time(getattr(golden, name))
     return row
-
-
-def write_goldens(path: Path, goldens: Iterable[Golden]) -> None:
-    """Write a file of goldens, whole or not at all; compressed if its name ends in .gz.
-
-    Raises: GoldenError naming the file.
-    """
-    data = "".join(f"{line}\n" for line in golden_lines(goldens)).encode()
-    if path.suffix == ".gz":
-        # Without the time: equal goldens are equal files.
-        data = gzip.compress(data, mtime=0)
-    target = path.resolve()
-    # Beside the target, because a file is replaced at once only within one disk.
-    unfinished = target.with_name(f"{target.name}.unfinished")
-    try:
-        if target.exists() and not target.is_file():  # a device or a pipe is not replaced
-            target.write_bytes(data)
-            return
-        unfinished.write_bytes(data)
-        if target.exists():
-            shutil.copymode(target, unfinished)
-        unfinished.replace(target)
-    except OSError as error:
-        raise GoldenError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def request_text(body: Any) -> str:

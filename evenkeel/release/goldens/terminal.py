@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
@@ -87,24 +86,19 @@ def show_one(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry], 
         )
 
 
-def as_json(goldens: Sequence[Golden]) -> str:
-    """Write goldens as an array, each as its line in a file."""
-    return json.dumps([golden_row(golden) for golden in goldens], indent=2)
-
-
-def golden_as_json(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry]) -> str:
-    """Write a golden with its versions and its trail."""
+def golden_record(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry]) -> dict[str, Any]:
+    """Return a golden with its versions and its trail, as values for JSON."""
     entries = []
     for entry in trail:
         fields = asdict(entry)
         del fields["golden_id"]
         entries.append(fields)
     versions = [golden_row(version) for version in history]
-    return json.dumps({"golden": golden_row(golden), "versions": versions, "trail": entries}, indent=2)
+    return {"golden": golden_row(golden), "versions": versions, "trail": entries}
 
 
-def candidates_as_json(choices: Sequence[GoldenCandidate]) -> str:
-    """Write candidates as an array."""
+def candidate_records(choices: Sequence[GoldenCandidate]) -> list[dict[str, Any]]:
+    """Return candidates as values for JSON."""
     rows = []
     for candidate in choices:
         exchange = candidate.exchange
@@ -120,7 +114,7 @@ def candidates_as_json(choices: Sequence[GoldenCandidate]) -> str:
                 "answer": answer_text(exchange.answer),
             }
         )
-    return json.dumps(rows, indent=2)
+    return rows
 
 
 def answer_text(answer: Answer) -> str:

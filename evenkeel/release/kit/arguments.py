@@ -88,6 +88,19 @@ def write_reports(reports: Iterable[tuple[Path | None, Callable[[], str | bytes]
     return targets
 
 
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write a file of lines; compressed if its name ends in .gz.
+
+    Raises: InputError if it cannot be written.
+    """
+    data = "".join(f"{line}\n" for line in lines).encode()
+    try:
+        # Without the time: equal lines are equal files.
+        path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
 def words(text: str | None) -> tuple[str, ...]:
     """The parts of a list with commas; () for None."""
     words = []

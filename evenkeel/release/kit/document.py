@@ -24,7 +24,7 @@ MISSING: Final = "–"
 _POINTS: Final = 100
 
 Tone: TypeAlias = Literal["", "better", "worse", "quiet"]
-Style: TypeAlias = Literal["plain", "headline", "note"]
+Style: TypeAlias = Literal["plain", "note"]
 Rendering: TypeAlias = Literal["terminal", "markdown", "html"]
 EVERYWHERE: Final[frozenset[Rendering]] = frozenset(("terminal", "markdown", "html"))
 
@@ -198,8 +198,6 @@ class ReportSection:
     """Names it in addresses and tests; "" = made of the title."""
     about: str = ""
     """A sentence on what it shows."""
-    level: int = 2
-    """3 for a part of the section before."""
     on: frozenset[Rendering] = EVERYWHERE
 
     @property

@@ -23,14 +23,11 @@ class Progress:
     def __init__(self, total: int, show: Callable[[Progress], None]) -> None:
         self.total = total
         self.done = 0
-        self.remembered = 0
-        """Number of them that took no time because an earlier run had done it."""
         self._show = show
 
-    def add(self, *, remembered: bool = False) -> None:
+    def add(self) -> None:
         """Count one more, and show it."""
         self.done += 1
-        self.remembered += remembered
         self._show(self)
 
 
@@ -79,9 +76,7 @@ def _lines(
         # A line for each tenth of the way, however many items there are.
         if made.done * _LINES // made.total == (made.done - 1) * _LINES // made.total:
             return
-        # Remembered items take no time, and would promise that the rest takes none.
-        worked = made.done - made.remembered
-        left_s = (clock() - started) / worked * (made.total - made.done) if worked else 0.0
+        left_s = (clock() - started) / made.done * (made.total - made.done)
         columns = (
             f"{number(made.done)} of {number(made.total)} {noun}",
             details(),

@@ -180,7 +180,7 @@ def test_money_is_asked_for_above_a_dollar(check):
     done = check("--price", "simulated-steady=100/100")
 
     assert done.exit_code == 2
-    assert "add --yes or --budget-usd" in done.stderr
+    assert "cannot ask for confirmation without a terminal; add --yes" in done.stderr
 
 
 def test_python_gets_the_same_outcome(endpoint):

@@ -18,7 +18,6 @@ from evenkeel.release.goldens.files import (
     load_goldens,
     read_goldens,
     request_text,
-    write_goldens,
 )
 from evenkeel.release.kit import arguments
 from evenkeel.stores.goldens import Golden, GoldenError
@@ -219,22 +218,6 @@ def test_what_is_written_is_read_back_the_same(made):
     lines = list(golden_lines(made))
     assert read_goldens(lines, "f") == tuple(made)
     assert read_goldens("\n".join(lines).splitlines(), "f") == tuple(made)
-
-
-def test_a_file_is_written_whole_where_its_link_points_and_keeps_its_mode(tmp_path):
-    """A link stays a link, rights stay what they were, and nothing unfinished is left."""
-    target, link = tmp_path / "goldens.jsonl", tmp_path / "link.jsonl"
-    target.write_text('{"prompt": "Why?", "answer": "Because."}', encoding="utf-8")
-    target.chmod(0o600)
-    link.symlink_to(target)
-    goldens = load_goldens(link)
-    write_goldens(link, goldens)
-    assert load_goldens(target) == goldens
-    assert link.is_symlink()
-    assert target.stat().st_mode & 0o777 == 0o600
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["goldens.jsonl", "link.jsonl"]
-    with pytest.raises(GoldenError, match=r"nowhere.*cannot be written: No such file"):
-        write_goldens(tmp_path / "nowhere" / "goldens.jsonl", goldens)
 
 
 def test_lines_of_worfbench_are_read_as_they_are_published():

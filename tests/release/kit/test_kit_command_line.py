@@ -71,13 +71,13 @@ def test_money_is_spent_only_with_a_yes(options, typed, said, monkeypatch):
     assert "about 12 calls" in result.output
 
 
-def shown(*, terminal, remembered=0):
+def shown(*, terminal):
     out, seconds = io.StringIO(), itertools.count(0, 2)
     console = Console(file=out, force_terminal=terminal, width=120)
     details, clock = (lambda: "$5.00"), (lambda: next(seconds))
     with progress("asking", "answers", 20, console, details=details, clock=clock) as made:
-        for number in range(20):
-            made.add(remembered=number < remembered)
+        for _ in range(20):
+            made.add()
     return out.getvalue()
 
 
