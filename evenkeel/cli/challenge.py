@@ -22,7 +22,6 @@ from evenkeel.cli.options import (
 )
 from evenkeel.core import figures
 from evenkeel.core.challenge import FRAGILE_POINTS, WORSE_POINTS, Challenge
-from evenkeel.core.text import visible
 from evenkeel.release.challenge import words
 from evenkeel.release.challenge.figures import challenge_figures
 from evenkeel.release.challenge.record import challenge_json
@@ -108,9 +107,9 @@ def challenge(
         raise SettingsError("name what is to be tried: --model NAME, --prompt FILE or --upstream URL")
     settings = settings_of_stores(config, data_dir)
     # Without a settings file nobody knows the routes; a misspelt one is never asked anything.
-    if config is not None and route not in {named.name for named in settings.routes}:
-        names = figures.listing([named.name for named in settings.routes])
-        raise SettingsError(f"no route {route!r} in {config}; it has {names}")
+    known_routes = [known.name for known in settings.routes]
+    if config is not None and route not in known_routes:
+        raise SettingsError(f"no route {route!r} in {config}; it has {figures.listing(known_routes)}")
     started = Challenge(
         route=route,
         model=model,
@@ -211,11 +210,12 @@ def _found(stores: Stores, route: str | None) -> Challenge:
     if not every:
         where = f" on route {route}" if route else ""
         raise SettingsError(f"no challenger{where}; start one: evenkeel challenge --route NAME --model NAME")
-    running = [chosen for chosen in every if chosen.stopped_at is None]
-    if route is None and len({chosen.route for chosen in running or every}) > 1:
-        routes = figures.listing(sorted({chosen.route for chosen in running or every}))
-        raise SettingsError(f"several routes have a challenger ({routes}): add --route NAME")
-    return (running or every)[0]
+    found = [chosen for chosen in every if chosen.stopped_at is None] or every
+    routes = sorted({chosen.route for chosen in found})
+    if len(routes) > 1:
+        named_routes = figures.listing(routes)
+        raise SettingsError(f"several routes have a challenger ({named_routes}): add --route NAME")
+    return found[0]
 
 
 def _measured(stores: Stores, running: Challenge) -> ChallengeFigures:
@@ -225,7 +225,7 @@ def _measured(stores: Stores, running: Challenge) -> ChallengeFigures:
 
 def _show(running: Challenge, measured: ChallengeFigures) -> None:
     for line in (words.headline(running, measured), *words.details(running, measured)):
-        click.echo(visible(line))
+        click.echo(line)
     rows = []
     for row in words.rows(running, measured):
         rows.append((row.name, row.figure, row.limit, figures.number(row.n), row.about))
@@ -237,4 +237,4 @@ def _show(running: Challenge, measured: ChallengeFigures) -> None:
         click.echo()
         print_rows(("segment", "share", "worse, points", ""), words.segment_rows(running, measured))
     for line in (*words.judge_lines(measured), words.CONDITION):
-        click.echo(f"\n{visible(line)}")
+        click.echo(f"\n{line}")

@@ -21,7 +21,6 @@ from evenkeel.cli.options import (
     with_stores,
 )
 from evenkeel.core import figures, rewordings
-from evenkeel.core.text import visible
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
 from evenkeel.monitor.changes.examples import Exhibits, exhibits, plain
@@ -107,7 +106,7 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
             *_section("Words of the prompt that changed", edits),
             *(_exhibited(shown) if examples else ()),
         ]
-        click.echo("\n".join(visible(line) for line in lines))
+        click.echo("\n".join(lines))
 
 
 @changes.command("forget-references")

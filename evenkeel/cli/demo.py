@@ -25,5 +25,8 @@ def demo(*, headless: bool, log_level: str | None, log_format: str | None) -> No
       evenkeel demo --headless
     """
     # Passed on as variables, because the demo starts processes of its own.
-    chosen = {logs.LEVEL_VARIABLE: log_level, logs.FORMAT_VARIABLE: log_format}
-    sys.exit(run_demo(headless=headless, variables={name: value for name, value in chosen.items() if value}))
+    variables = {}
+    for name, value in ((logs.LEVEL_VARIABLE, log_level), (logs.FORMAT_VARIABLE, log_format)):
+        if value:
+            variables[name] = value
+    sys.exit(run_demo(headless=headless, variables=variables))

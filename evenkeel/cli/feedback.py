@@ -104,10 +104,11 @@ def _judged(labels: Sequence[Label]) -> list[Label]:
 
 
 def _chosen(stores: Stores, *, route: str | None, judge: str | None, drawn: bool) -> list[Label]:
-    labels = list(stores.labels.select(route=route))
-    if judge is not None:
-        labels = [label for label in labels if label.judge_model == judge]
-    return [label for label in labels if label.drawn or not drawn]
+    labels = []
+    for label in stores.labels.select(route=route):
+        if judge in (None, label.judge_model) and (label.drawn or not drawn):
+            labels.append(label)
+    return labels
 
 
 def rating_lines(labels: Iterable[Label], texts: Callable[[str], Evidence | None]) -> Iterator[str]:

@@ -22,7 +22,6 @@ from evenkeel.cli.options import (
 )
 from evenkeel.core import figures
 from evenkeel.core.incidents import DECIDED, Decision
-from evenkeel.core.text import visible
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.monitor.incidents import Incident, IncidentBoard
 from evenkeel.monitor.notify import Writer, incident_json, summary
@@ -132,7 +131,7 @@ def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: 
     for part in known_incident.parts:
         over = f"over {figures.date_and_time(part.over.at)}" if part.over else "up"
         lines.append(f"- {over}: {summary(part.raised)}")
-    click.echo("\n".join(visible(line) for line in lines))
+    click.echo("\n".join(lines))
 
 
 @incidents.command()

@@ -163,7 +163,7 @@ class PerturbationPreview:
         """Reason why it does not apply, in snake case and as a sentence; "" if it does."""
         if not isinstance(self.outcome, NotApplicable):
             return ""
-        return ": ".join(part for part in (self.outcome.reason, self.outcome.detail) if part)
+        return ": ".join(filter(None, (self.outcome.reason, self.outcome.detail)))
 
 
 def try_all(

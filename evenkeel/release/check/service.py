@@ -28,7 +28,7 @@ from evenkeel.release.check.run import CheckOptions, run_check
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised, call_key
 from evenkeel.release.kit.cost import CostEstimate, Costs, PayeeBudget
-from evenkeel.release.kit.journal import Answers, opened_journal
+from evenkeel.release.kit.journal import KEPT, Answers, opened_journal
 from evenkeel.shadow.perturbations import by_name, catalogue
 from evenkeel.shadow.perturbations.contrast import question_of
 from evenkeel.shadow.replay import Replayer
@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 
 CATEGORIES: Final = ("general", "positional", "format", "multilingual")
 """Categories of a check unless others are named."""
-# Rulings and rewritings that a journal keeps, which is all of them.
-_KEPT: Final = 10_000_000
 # Length of an answer that is assumed; models that reason write several times as much.
 _ANSWER_TOKENS: Final = 250
 # Usual length of the judge's instructions, and of its ruling about an answer.
@@ -216,12 +214,12 @@ class _Services:
         self._scorer = heuristic_scorer()
         self._rewriter: Rewriter | None = None
         if request.judge is not None:
-            judge = Judge(self._endpoint(request.judge), cache=rulings(database, kept=_KEPT), repairs=1)
+            judge = Judge(self._endpoint(request.judge), cache=rulings(database, kept=KEPT), repairs=1)
             stack.push_async_callback(judge.close)
             self._scorer = judge_scorer(judge, group=_GROUP, language_of=language_of)
             self._rewriter = Rewriter(
                 self._endpoint(rewriter_beside(request.judge)),
-                cache=SqliteCache(database, "rewrites", "rewrite", kept=_KEPT),
+                cache=SqliteCache(database, "rewrites", "rewrite", kept=KEPT),
                 equal_meaning=JudgedMeaning(judge, self._budget),
             )
             stack.push_async_callback(self._rewriter.close)

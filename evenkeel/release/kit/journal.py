@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.core.pair import Answer  # noqa: TC001 - msgspec reads it
+from evenkeel.core.records import from_json, to_json
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.shadow.replay import Replay
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.sealing import SealError
+from evenkeel.stores.sqlite.cache import SqliteCache
 from evenkeel.stores.sqlite.database import Database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+KEPT: Final = 10_000_000
+"""Answers, rulings and rewritings that a journal keeps, which is all of them."""
 
 
 @contextmanager
@@ -50,39 +53,30 @@ def opened_journal(path: Path | None, option: str) -> Iterator[Database]:
         database.close()
 
 
+class _Remembered(NamedTuple):
+    answer: Answer
+    duration_s: float
+
+
 class Answers:
     """Answers of models by content, in SQLite; failures are asked for again."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
-        database.create(
-            "CREATE TABLE IF NOT EXISTS gate_answers (key BLOB PRIMARY KEY, answer TEXT NOT NULL,"
-            " duration_s REAL NOT NULL) WITHOUT ROWID"
-        )
+        self._cache = SqliteCache(database, "answers", "answer", kept=KEPT)
 
     def get(self, key: bytes) -> Replay | None:
         """The answer, None if it has to be asked for."""
-        row = self._database.row("SELECT answer, duration_s FROM gate_answers WHERE key = ?", (key,))
-        if row is None:
-            return None
         try:
-            fields = json.loads(self._database.seal.open(row[0], "gate"))
-            calls = tuple(ToolCall(**call) for call in fields.pop("tool_calls"))
-            return Replay(Answer(tool_calls=calls, **fields), row[1])
-        except (SealError, ValueError, TypeError, KeyError):  # of another version or key: asked for again
+            body = self._cache.get(key.hex())
+            remembered = None if body is None else from_json(body, _Remembered)
+        except (SealError, ValueError):  # of another version or key: asked for again
             return None
+        return None if remembered is None else Replay(remembered.answer, remembered.duration_s)
 
     def put(self, key: bytes, replay: Replay) -> None:
         """Remember an answer."""
-        text = self._database.seal.close(json.dumps(asdict(replay.answer)).encode(), "gate")
-        with self._database.write() as connection:
-            connection.execute(
-                # Two equal requests may be under way at once: the later answer stays.
-                "INSERT OR REPLACE INTO gate_answers (key, answer, duration_s) VALUES (?, ?, ?)",
-                (key, text, replay.duration_s),
-            )
+        self._cache.put(key.hex(), to_json(_Remembered(replay.answer, replay.duration_s)).encode())
 
     def count(self) -> int:
         """Answers that are remembered, whoever asked for them."""
-        row = self._database.row("SELECT count(*) FROM gate_answers")
-        return int(row[0])
+        return len(self._cache)
