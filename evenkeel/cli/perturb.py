@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from evenkeel.cli.options import emit, experiment_settings, file_option, json_option, model_options
+from evenkeel.core.figures import listing
 from evenkeel.core.text import visible
 from evenkeel.release.check.prompts import read_prompt
 from evenkeel.release.check.rounds import finished
@@ -71,9 +72,9 @@ if TYPE_CHECKING:
 )
 @file_option(
     "--config",
-    "Settings file; uses perturbations and template of its first route, or of the route with --task.",
+    "Settings file; uses perturbations, inputs and template of its first route, or of --route.",
 )
-@click.option("--task", metavar="NAME", help="Task of the route to use from the settings file.")
+@click.option("--route", "route_name", metavar="NAME", help="Route to use from the settings file.")
 @model_options("rewriter", "Model to call for paraphrases, translations and the parts of the prompt.")
 @click.option(
     "--max-usd",
@@ -91,7 +92,7 @@ def perturb(
     seed: str,
     template: Path | None,
     config: Path | None,
-    task: str | None,
+    route_name: str | None,
     *,
     max_usd: float,
     as_json: bool,
@@ -114,7 +115,7 @@ def perturb(
     Exit code: 0 done, 2 invalid file or options.
     """
     settings = _settings(config)
-    route = _route(settings, config, task)
+    route = _route(settings, route_name)
     writes = rewriter["rewriter_model"] is not None
     kinds: Sequence[Perturbation] = (
         choices.perturbations(settings) if settings else catalogue(rewriter=writes)
@@ -403,16 +404,12 @@ def _settings(config: Path | None) -> Settings | None:
     return settings
 
 
-def _route(settings: Settings | None, config: Path | None, task: str | None) -> Route | None:
+def _route(settings: Settings | None, name: str | None) -> Route | None:
     """Return the route of the settings file that supplies perturbations and template."""
     if settings is None:
-        if task is not None:
-            raise SettingsError("--task chooses a route of a settings file; name the file with --config")
         return None
-    if task is None:
-        return settings.routes[0]
-    named_route = next((route for route in settings.routes if route.task == task), None)
-    if named_route is None:
-        tasks = ", ".join(sorted({route.task for route in settings.routes if route.task})) or "none"
-        raise SettingsError(f"{config}: no route has the task {task!r}; there are: {tasks}")
-    return named_route
+    for route in settings.routes:
+        if name in (None, route.name):
+            return route
+    names = listing([route.name for route in settings.routes])
+    raise SettingsError(f"--route: there is no route {name!r}; there are {names}")

@@ -2,29 +2,27 @@
 
 evenkeel is started by the command that a person would type, on free ports; the model answers in this
 process. The application summarises support cases, half of them streamed. The messages about the incident go
-to a webhook of the demo's own, which prints them.
+to a webhook beside the model, and are printed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from dataclasses import asdict, dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 import yaml
+from litestar import Request, post
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -81,31 +79,6 @@ class Application:
             response.raise_for_status()
             async for _ in response.aiter_bytes():
                 pass
-
-
-@contextlib.contextmanager
-def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Take the messages that are posted; gives the address and the messages so far."""
-    messages: list[dict[str, Any]] = []
-
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            messages.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/", messages
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 _STOP_S = 60.0
@@ -306,10 +279,17 @@ def run_demo(*, headless: bool, variables: Mapping[str, str] | None = None) -> i
     out = Console()
     out.width = max(out.width, _TABLE_WIDTH)
     simulation = Simulation([ModelState(name) for name in _MODELS])
+    messages: list[dict[str, Any]] = []
+
+    @post("/webhook", status_code=204)
+    async def webhook(request: Request[Any, Any, Any]) -> None:
+        messages.append(await request.json())
+
+    simulation.handlers = (webhook,)
     with tempfile.TemporaryDirectory(prefix="evenkeel-demo-") as folder:
         try:
-            with webhook() as (url, messages), serving(simulation, port=free_port(8102)) as upstream:
-                settings = {**_SETTINGS, "alerts": {"webhook": url}}
+            with serving(simulation, port=free_port(8102)) as upstream:
+                settings = {**_SETTINGS, "alerts": {"webhook": f"{upstream}/webhook"}}
                 with running(Path(folder), settings, f"{upstream}/v1", variables) as addresses:
                     story = _Story(addresses, simulation, out, messages)
                     return asyncio.run(story.tell(headless=headless))

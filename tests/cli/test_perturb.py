@@ -162,7 +162,6 @@ def test_bodies_of_every_api_are_read(body, api):
         ('{"messages": [\n', [], "standard input: is not JSON (Expecting value: line 2 column 1"),
         ('{"a": 1}', [], "standard input: is JSON, but no request that evenkeel reads"),
         (ASKED, ["--only", "general.speling"], "did you mean general.spelling"),
-        (ASKED, ["--task", "triage"], "--task chooses a route of a settings file"),
         (ASKED, ["--config", "no-such-file.yaml"], "no-such-file.yaml: cannot be read"),
         (ASKED, ["--template", "no-such-file.txt"], "no-such-file.txt: cannot be read"),
         ("\udcff", [], "standard input: is not UTF-8 (byte 0)"),
@@ -194,7 +193,7 @@ def test_a_template_file_cuts_the_prompt(tmp_path):
 
 
 def test_settings_choose_kinds_and_template(tmp_path):
-    """A route's perturbations and template are taken; --task finds the route; --only wins."""
+    """A route's perturbations and template are taken; --route names another one; --only wins."""
     settings = tmp_path / "evenkeel.yaml"
     settings.write_text(
         """
@@ -215,11 +214,12 @@ routes:
         return [one["name"] for one in as_json("--config", str(settings), *arguments)["perturbations"]]
 
     assert names() == ["general.casing"]
-    assert names("--task", "case_summary") == ["general.whitespace", "general.spelling"]
+    assert names("--route", "cases") == ["general.whitespace", "general.spelling"]
     assert names("--only", "general.punctuation") == ["general.punctuation"]
-    kinds = {one["kind"] for one in as_json("--config", str(settings), "--task", "case_summary")["segments"]}
+    kinds = {one["kind"] for one in as_json("--config", str(settings), "--route", "cases")["segments"]}
     assert kinds == {"template", "input"}
-    assert "there are: case_summary" in perturb("--config", str(settings), "--task", "triage").output
+    said = perturb("--config", str(settings), "--route", "triage").output
+    assert "there are default and cases" in said
 
 
 def test_kinds_that_need_a_rewriter_say_what_they_would_ask():
