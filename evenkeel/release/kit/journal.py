@@ -53,7 +53,7 @@ def opened_journal(path: Path | None, option: str) -> Iterator[Database]:
         database.close()
 
 
-class _Remembered(NamedTuple):
+class _StoredAnswer(NamedTuple):
     answer: Answer
     duration_s: float
 
@@ -68,14 +68,14 @@ class Answers:
         """The answer, None if it has to be asked for."""
         try:
             body = self._cache.get(key.hex())
-            remembered = None if body is None else from_json(body, _Remembered)
+            remembered = None if body is None else from_json(body, _StoredAnswer)
         except (SealError, ValueError):  # of another version or key: asked for again
             return None
         return None if remembered is None else Replay(remembered.answer, remembered.duration_s)
 
     def put(self, key: bytes, replay: Replay) -> None:
         """Remember an answer."""
-        self._cache.put(key.hex(), to_json(_Remembered(replay.answer, replay.duration_s)).encode())
+        self._cache.put(key.hex(), to_json(_StoredAnswer(replay.answer, replay.duration_s)).encode())
 
     def count(self) -> int:
         """Answers that are remembered, whoever asked for them."""
