@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +16,7 @@ from evenkeel.cli.options import (
     json_option,
     named,
     note_option,
+    print_rows,
     store_options,
     with_stores,
 )
@@ -85,7 +85,8 @@ def approve(
         if not ready:
             raise SettingsError(_nothing([route, *filter(None, narrowed.values())], short, least))
         # Shown before the question: it is what one agrees to.
-        click.echo(_table(ready), err=as_json)
+        if not as_json:
+            _show(ready)
         if short:
             names = []
             for report in short[:_SKIPPED_SHOWN]:
@@ -119,10 +120,15 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
         approvals = [approval for approval in approvals if approval.route == route]
     if as_json:
         emit([asdict(approval) for approval in approvals])
-    elif approvals:
-        click.echo("\n\n".join(map(_said, approvals)))
-    else:
+        return
+    if not approvals:
         click.echo("No baselines approved; see `evenkeel baseline approve --help`.", err=True)
+    for approval in approvals:
+        note = f": {approval.note}" if approval.note else ""
+        at = figures.date_and_time(approval.at)
+        click.echo(f"{approval.id}  {approval.route}  {at}, {approval.by}{note}")
+        _show(approval.cells)
+        click.echo()
 
 
 def reports_of(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
@@ -154,19 +160,9 @@ def _nothing(named: Sequence[str], short: Sequence[CellReport], least: int) -> s
     )
 
 
-def _table(cells: Sequence[ApprovedCell]) -> str:
-    width = max(len(cell.perturbation) for cell in cells)
-    models = max(len(cell.model) for cell in cells)
-    head = f"{'perturbation':<{width}}  {'model':<{models}}  content delta  95 % interval   trials"
-    lines = [head]
+def _show(cells: Sequence[ApprovedCell]) -> None:
+    rows = []
     for cell in cells:
-        interval = f"{cell.lower:.1%} to {cell.upper:.1%}"
-        name = f"{cell.perturbation:<{width}}  {cell.model:<{models}}"
-        lines.append(f"{name}  {cell.mean:>13.1%}  {interval:<15} {cell.n:>6,}")
-    return "\n".join(lines)
-
-
-def _said(approval: Approval) -> str:
-    at = f"{datetime.fromtimestamp(approval.at, UTC):%Y-%m-%d %H:%M} UTC"
-    note = f": {approval.note}" if approval.note else ""
-    return f"{approval.id}  {approval.route}  {at}, {approval.by}{note}\n{_table(approval.cells)}"
+        content_delta = f"{cell.mean:.1%} ({cell.lower:.1%} to {cell.upper:.1%})"
+        rows.append((cell.perturbation, cell.model, content_delta, figures.number(cell.n)))
+    print_rows(("perturbation", "model", "content delta (95 % interval)", "trials"), rows)

@@ -13,7 +13,6 @@ from evenkeel.cli.main import main
 from evenkeel.core.records import to_json
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.stores.references import Reference
-from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from tests.kit.records import altered
 from tests.lab.calibrate.planted_goldens import write_goldens
 from tests.monitor.planted_verdicts import VERDICT
@@ -146,20 +145,3 @@ def test_reference_prompts_are_forgotten_by_command(stores, run):
         ("ann", "references_forgotten", "shop"),
     ]
     run("changes", "forget-references", "--by", " ", code=2)
-
-
-def test_the_command_says_what_is_not_there(tmp_path):
-    """No store, no changes, no such change: a line each, and an empty list as JSON."""
-
-    def run(*arguments):
-        return CliRunner().invoke(main, ["changes", *arguments, "--data-dir", str(tmp_path)])
-
-    missing = run("list")
-    assert missing.exit_code != 0
-    assert "there is no store" in missing.output
-    Database(tmp_path / DATABASE_FILE).close()
-    assert "No changes detected" in run("list").output
-    assert json.loads(run("list", "--json").stdout) == []
-    unknown = run("show", "0123456789ab")
-    assert unknown.exit_code != 0
-    assert 'no change "0123456789ab"' in unknown.output

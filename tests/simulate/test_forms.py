@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import xml.etree.ElementTree as ET
-from html.parser import HTMLParser
+import re
+from html import unescape
 
 import pytest
-import yaml
 
+from evenkeel.metrics.structured.json import read_json
+from evenkeel.metrics.structured.tree import leaves
+from evenkeel.metrics.structured.xml import read_xml
+from evenkeel.metrics.structured.yaml import read_yaml
 from evenkeel.simulate import (
     Condition,
     PromptMessage,
@@ -22,7 +24,7 @@ from evenkeel.simulate.recognition import (
 )
 from evenkeel.simulate.tasks import TASKS
 
-FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
+READERS = {"json": read_json, "yaml": read_yaml, "xml": read_xml}
 ASKED = {
     "free": "Answer in plain prose, without any JSON.",
     "json": "Answer in JSON.",
@@ -40,51 +42,16 @@ def messages_for(task, seed, *more):
     return [*before, PromptMessage(last.role, "\n\n".join((last.text, *more)))]
 
 
-class Texts(HTMLParser):
-    """The texts of an HTML fragment, headings left out; fails on tags that do not match."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.texts = [], []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if data.strip() and self.open[-1] != "h2":
-            self.texts.append(data)
-
-
-def values(raw):
-    """The scalars of parsed JSON or YAML."""
-    if isinstance(raw, dict):
-        return [leaf for value in raw.values() for leaf in values(value)]
-    return [leaf for value in raw for leaf in values(value)] if isinstance(raw, list) else [str(raw)]
-
-
-def leaves(form, text):
-    """What an answer says, read by the standard reader of its format; prose is split into words."""
-    match form:
-        case "json":
-            return values(json.loads(text))
-        case "yaml":
-            return values(yaml.load(text, Loader=yaml.CSafeLoader))
-        case "xml":
-            return [leaf for leaf in map(str.strip, ET.fromstring(text).itertext()) if leaf]
-        case "html":
-            return Texts(text).texts
-        case "markdown":
-            lines = [line for line in text.splitlines() if line]
-            assert lines[0].startswith("## ")
-            return [line.removeprefix("- ") for line in lines if not line.startswith("## ")]
-        case _:
-            return text.split()
+def values(form, text):
+    """The values in an answer, whose blanks a reader may write otherwise."""
+    if form == "markdown":
+        # The product's reader takes "INC-1: …" for a label here, and in HTML.
+        found = [line.removeprefix("- ") for line in text.splitlines() if not line.startswith("## ")]
+    elif form == "html":
+        found = map(unescape, re.findall(r"<(?:p|li)>(.*?)</(?:p|li)>", text, re.DOTALL))
+    else:
+        found = leaves(READERS[form](text))
+    return [" ".join(leaf.split()) for leaf in found if leaf]
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.tag)
@@ -95,16 +62,16 @@ def test_formats_hold_one_content(task, language):
     for condition in Condition:
         told = tell(reading.topic, reading.details, condition, language)
         items, prose = task.items(told), task.prose(told, language)
-        expected = leaves("json", render(items, prose, "json"))
-        for form in FORMATS[2:]:
-            assert leaves(form, render(items, prose, form)) == expected
+        expected = values("json", render(items, prose, "json"))
+        for form in (*READERS, "html", "markdown"):
+            assert values(form, render(items, prose, form)) == expected
         for sentence in (told.problem, told.event, told.fix):
             assert sentence in prose
-            assert any(sentence in leaf for leaf in expected)
+            assert any(" ".join(sentence.split()) in leaf for leaf in expected)
         assert read_details(prose) == read_details("\n".join(expected))
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", ASKED)
 @pytest.mark.parametrize("task", list(TaskName))
 def test_a_prompt_is_understood_in_two_languages(task, form):
     """Task, format and language of the answer are those that its words ask for."""

@@ -20,18 +20,15 @@ from evenkeel.simulate import (
     Condition,
     ModelState,
     PromptMessage,
-    SimulatedModel,
     Simulation,
     make_prompt,
-    planted,
     serving,
 )
-from evenkeel.simulate.judge import judge, rate_quality, rate_similarity
+from evenkeel.simulate.judge import judge
 from evenkeel.simulate.model import read, say
 from evenkeel.simulate.phrases import LANGUAGES
 from evenkeel.simulate.rewriter import contrast, translate
 from evenkeel.simulate.tasks import TASKS
-from tests.simulate.test_model import share
 
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
 TRUTH = {
@@ -119,23 +116,3 @@ def test_noise_is_set_by_the_admin_call():
         assert http.put(f"/simulate/models/{JUDGE_MODEL}", json={"judge_noise": 1}).json()["judge_noise"] == 1
         assert rating() == 1
         assert http.put(f"/simulate/models/{JUDGE_MODEL}", json={"judge_noise": 2}).status_code == 400
-
-
-def test_judged_deltas_are_the_planted_ones():
-    """Judged pairs of the simulated model show the planted deltas, quality included."""
-    model, rng = SimulatedModel(fragility=0.25, noise=0.1, worse_share=0.5), random.Random(3)
-    truth, total = planted(0.25, 0.1, 0.5), 200
-    moved = changed = 0
-    for seed in range(total):
-        raw = make_prompt(TASKS[seed % 4].name, seed)
-        messages = [PromptMessage(message["role"], message["content"]) for message in raw]
-        variant = [*messages[:-1], PromptMessage("user", messages[-1].text + " Answer in Dutch, in YAML.")]
-        answers = [say(read(sent), model.condition(sent, rng)) for sent in (messages, variant)]
-        if rate_similarity(*answers).rating == 3:
-            continue
-        moved += 1
-        request = "\n\n".join(message.text for message in messages)
-        ratings = [rate_quality(request, answer, complete=True).rating for answer in answers]
-        changed += ratings[0] != ratings[1]
-    assert share(moved, total, truth.perturbed_content_delta)
-    assert share(changed, total, truth.perturbed_quality_change)
