@@ -35,7 +35,7 @@ from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.gate.edits import EditError, NewSystemPrompt, NewTemplate
 from evenkeel.release.gate.plan import document as plan_document
 from evenkeel.release.gate.reports import as_json, as_junit, document, headline
-from evenkeel.release.gate.run import GateOptions, Raters, run_gate
+from evenkeel.release.gate.run import GateOptions, run_gate
 from evenkeel.release.gate.scoring import RATED
 from evenkeel.release.gate.sides import Side
 from evenkeel.release.goldens.files import load_goldens, newest_versions
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from evenkeel.llm.price import Prices
+    from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.release.gate.edits import Edit
     from evenkeel.release.gate.run import GateOutcome
     from evenkeel.release.gate.sides import Headers, SideName
@@ -265,7 +266,7 @@ def options_of(files: tuple[Path, ...], options: Mapping[str, Any]) -> GateOptio
         sides=_sides(options, settings),
         task=_task(options["task"]),
         route_tasks={route.name: route.task for route in settings.routes},
-        raters=lambda database: _raters(settings, costs, database),
+        rating=lambda database: _rating(settings, costs, database),
         prices=costs,
         deciding=words(options["gate_on"]),
         rules=_rules(options),
@@ -317,11 +318,11 @@ def gate_of(
 
 
 @asynccontextmanager
-async def _raters(settings: Settings, prices: Prices, database: Database) -> AsyncIterator[Raters]:
-    """Yield the judge and the heuristics of the settings."""
+async def _rating(settings: Settings, prices: Prices, database: Database) -> AsyncIterator[TwoStageScorer]:
+    """Yield what rates answers by the settings: their judge, else heuristics."""
     judge = make_judge(settings, rulings(database), prices)[0]
     try:
-        yield Raters(judge, make_scorer(settings, judge, Tally()))
+        yield make_scorer(settings, judge, Tally())
     finally:
         if judge is not None:
             await judge.close()

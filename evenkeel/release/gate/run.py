@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import Spend
 from evenkeel.core.figures import count, number, usd
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.core.pair import Answer
-    from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.monitor.detect.gate import GateReport, Measured
     from evenkeel.release.gate.scoring import ScoredAnswer
@@ -55,13 +54,6 @@ if TYPE_CHECKING:
 
 # Failures in a row of a side that has answered before, after which the run ends.
 _PATIENCE: Final = 10
-
-
-class Raters(NamedTuple):
-    """Raters of answers, as the settings name them."""
-
-    judge: Judge | None
-    rating: TwoStageScorer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +68,8 @@ class GateOptions:
     task: str | None = None
     """Task of goldens that name none and whose route has none."""
     route_tasks: Mapping[str, str | None] = field(default_factory=dict)
-    raters: Callable[[Database], AbstractAsyncContextManager[Raters]]
-    """Opens them; the database remembers what a judge said."""
+    rating: Callable[[Database], AbstractAsyncContextManager[TwoStageScorer]]
+    """Opens what rates answers; the database remembers what a judge said."""
     prices: Prices = field(default_factory=Prices)
     deciding: tuple[str, ...] = ()
     """Measures that can fail the gate; none = all."""
@@ -452,8 +444,8 @@ async def _decided(
     async with AsyncExitStack() as services:
         # This may take seconds in which nothing else can be shown.
         with err.status("loading metrics"):
-            raters = await services.enter_async_context(options.raters(database))
-            scoring = GateScoring(raters.rating)
+            rating = await services.enter_async_context(options.rating(database))
+            scoring = GateScoring(rating)
         try:
             gate = Gate(
                 options.rules,
@@ -463,7 +455,7 @@ async def _decided(
             )
         except ValueError as error:
             raise InputError(f"--gate-on: {error}") from error
-        ahead = estimate(asked, answers, options, raters.rating if raters.judge else None)
+        ahead = estimate(asked, answers, options, rating if rating.scorer == "judge" else None)
         if ahead is not None:
             confirm(ahead)
         started = time.monotonic()
