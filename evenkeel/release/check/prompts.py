@@ -57,7 +57,12 @@ def read_prompts(text: str, rows: Sequence[Mapping[str, Any]] | None, where: str
 
 def read_prompt(text: str, where: str) -> PromptView:
     """Return the one prompt that a text holds; see `read_prompts`."""
-    return _parsed(_body(text, where), where)
+    body, api = _request(text, where)
+    try:
+        # An escape may be half a pair of surrogates, which UTF-8 has no bytes for: it stays an escape.
+        return PromptView.parse(escaped(body).encode(), api=api)
+    except UnreadablePrompt as error:
+        raise InputError(f"{where}: cannot be read as a prompt: {error.detail}") from error
 
 
 def read_dataset(rows: Sequence[DatasetRow], where: str) -> list[PromptView]:
@@ -84,53 +89,36 @@ def _written(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _body(text: str, where: str) -> dict[str, Any]:
-    """Return a request body for the text."""
+def _request(text: str, where: str) -> tuple[str, Api]:
+    """Return the body of a request for a text, as JSON, and its API."""
     if not text.strip():
         raise InputError(f"{where}: is empty; give it a prompt as text, a list of messages or a request body")
     stripped = text.lstrip("\ufeff \t\r\n")
+    read = None
     if stripped.startswith(("{", "[")):
         try:
             read = json.loads(stripped)
         except (ValueError, RecursionError) as error:
+            # A text may begin with a brace and be no JSON: it is a plain prompt.
             if '"messages"' in stripped or '"input"' in stripped:
                 raise InputError(f"{where}: is not JSON ({error}); a plain prompt needs no quotes") from error
-            # A text may begin with a brace and be no JSON: it is a plain prompt.
-            read = None
-        if (
-            isinstance(read, list)
-            and read
-            and all(isinstance(part, dict) and "role" in part for part in read)
-        ):
-            return {"messages": read}
-        if isinstance(read, dict):
-            if not any(api.is_request(read) for api in APIS):
-                raise InputError(
-                    f"{where}: is JSON, but no request that evenkeel reads; it needs `messages`, `prompt` or "
-                    "`input`"
-                )
-            return read
-    return CHAT.ask(text)
-
-
-def api_of_body(body: Mapping[str, Any]) -> Api:
-    """Return the API of a request body, by its members."""
-    return next((api for api in APIS if api.is_request(body)), CHAT)
-
-
-def _parsed(body: dict[str, Any], where: str) -> PromptView:
-    # An escape may be half a pair of surrogates, which UTF-8 has no bytes for: it stays an escape.
-    written = escaped(json.dumps(body, ensure_ascii=False))
-    try:
-        return PromptView.parse(written.encode(), api=api_of_body(body))
-    except UnreadablePrompt as error:
-        raise InputError(f"{where}: cannot be read as a prompt: {error.detail}") from error
+    if isinstance(read, dict):
+        for api in APIS:
+            if api.is_request(read):
+                # As it was written, so that variants are those of a worker that reads the same bytes.
+                return stripped, api
+        raise InputError(
+            f"{where}: is JSON, but no request that evenkeel reads; it needs `messages`, `prompt` or `input`"
+        )
+    messages = isinstance(read, list) and read
+    if messages and all(isinstance(part, dict) and "role" in part for part in messages):
+        return json.dumps({"messages": messages}, ensure_ascii=False), CHAT
+    return json.dumps(CHAT.ask(text), ensure_ascii=False), CHAT
 
 
 def _filled(text: str, values: Mapping[str, str], where: str) -> PromptView:
     """Return the prompt with its variables filled in; their values are its input, all else is template."""
-    body = _body(text, where)
-    template = _parsed(body, where)
+    template = read_prompt(text, where)
     cuts = [_pieces(slot, values) for slot in template.slots]
     # Read by role, each string of the body is one segment.
     filled = {}
