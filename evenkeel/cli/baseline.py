@@ -17,6 +17,7 @@ from evenkeel.cli.options import (
     named,
     note_option,
     print_rows,
+    route_option,
     store_options,
     with_stores,
 )
@@ -110,7 +111,7 @@ def approve(
 
 
 @baseline.command("list")
-@click.option("--route", metavar="NAME", help="Only this route.")
+@route_option
 @json_option
 @with_stores
 def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:

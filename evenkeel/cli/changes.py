@@ -18,6 +18,7 @@ from evenkeel.cli.options import (
     named,
     note_judge,
     print_rows,
+    route_option,
     with_stores,
 )
 from evenkeel.core import figures, rewordings
@@ -58,7 +59,7 @@ def changes() -> None:
 
 
 @changes.command("list")
-@click.option("--route", metavar="NAME", help="Only this route.")
+@route_option
 @json_option
 @with_stores
 def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from evenkeel.cli.options import table_console, with_stores
+from evenkeel.cli.options import route_option, table_console, with_stores
 from evenkeel.release.goldens.terminal import answer_text
 from evenkeel.release.kit.arguments import write_lines
 from evenkeel.settings import SettingsError
@@ -27,7 +27,6 @@ METRICS: Final = (SIMILARITY, QUALITY_CHANGE)
 SCALE: Final = "1-3"
 _QUALITY_STEPS: Final[dict[Quality, int]] = {"worse": 1, "equal": 2, "better": 3}
 
-_route = click.option("--route", metavar="NAME", help="Only this route.")
 _judge = click.option("--judge", metavar="MODEL", help="Only trials that this judge rated.")
 _drawn = click.option("--drawn", is_flag=True, help="Only trials drawn at random and rated blind.")
 
@@ -54,7 +53,7 @@ def feedback() -> None:
     "--recorded", type=click.Path(path_type=Path), metavar="FILE",
     help="Write the judge's ratings of the same trials to FILE; skips trials it did not decide.",
 )  # fmt: skip
-@_route
+@route_option
 @_judge
 @_drawn
 @with_stores

@@ -17,6 +17,7 @@ from evenkeel.cli.options import (
     json_option,
     named,
     note_option,
+    route_option,
     store_options,
     table_console,
     with_stores,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from evenkeel.stores.audit_log import What
     from evenkeel.stores.goldens import Golden
 
-_route = click.option("--route", metavar="NAME", help="Only this route.")
 _task = click.option("--task", metavar="NAME", help="Only this task.")
 _model = click.option("--model", metavar="NAME", help="Only answers by this model.")
 _retired = click.option("--all", "retired", is_flag=True, help="Include retired goldens.")
@@ -80,7 +80,7 @@ def goldens() -> None:
 
 
 @goldens.command("list")
-@_route
+@route_option
 @_task
 @_model
 @_retired
@@ -123,7 +123,7 @@ def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) 
 
 
 @goldens.command()
-@_route
+@route_option
 @_task
 @_model
 @click.option("--limit", type=click.IntRange(1), default=50, help="Maximum number to print.")
@@ -157,7 +157,7 @@ def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) ->
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Choose N archived exchanges at random.")
 @click.option("--seed", type=int, default=1, help="Random seed of --sample.")
 @click.option("--spread", is_flag=True, help="Choose no two prompts that are nearly equal.")
-@_route
+@route_option
 @_task
 @_model
 @click.option("--yes", is_flag=True, help="Skip the confirmation.")
@@ -307,7 +307,7 @@ def import_(
     help="Write to FILE; .gz compresses.  [default: standard output]",
 )  # fmt: skip
 @click.option("--versions", is_flag=True, help="Include all versions, not only the newest.")
-@_route
+@route_option
 @_task
 @_model
 @_retired

@@ -17,6 +17,7 @@ from evenkeel.cli.options import (
     note_judge,
     note_option,
     print_rows,
+    route_option,
     store_options,
     with_stores,
 )
@@ -54,7 +55,7 @@ def incidents() -> None:
 
 
 @incidents.command("list")
-@click.option("--route", metavar="NAME", help="Only this route.")
+@route_option
 @click.option(
     "--state",
     type=click.Choice(["open", "acknowledged", "resolved"]),

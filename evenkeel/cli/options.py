@@ -57,6 +57,7 @@ price_option = click.option(
 max_usd_option = click.option(
     "--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop after spending this much."
 )
+route_option = click.option("--route", metavar="NAME", help="Only this route.")
 by_option = click.option(
     "--by",
     envvar=["EVENKEEL_USER", "USER"],

@@ -1,20 +1,17 @@
-"""Which goldens are asked in which order, and when a side that gives no answers ends the run."""
+"""Which goldens are asked in which order."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
 
-import pytest
-
 from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import Failure
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.monitor.detect.gate import Gate, GateRules
-from evenkeel.release.gate.run import Run, give_up
+from evenkeel.release.gate.run import Run
 from evenkeel.release.gate.scoring import GateScoring
-from evenkeel.release.gate.sides import Side, SideTask, drawn
-from evenkeel.release.kit.asking import AskedCall, UnusableError
+from evenkeel.release.gate.sides import SideTask, drawn
+from evenkeel.release.kit.asking import AskedCall
 from evenkeel.release.kit.cost import Costs
 from evenkeel.shadow.replay import Target
 from evenkeel.stores.goldens import Golden
@@ -22,28 +19,6 @@ from evenkeel.stores.goldens import Golden
 
 def request(text="Hi", side="candidate"):
     return drawn(AskedCall(side, Target("http://models.example/v1"), text.encode(), b"", "m", 7), 0)
-
-
-@pytest.mark.parametrize(
-    ("name", "reason", "advice"),
-    [
-        ("candidate", "connection", "check --base-url, and that it is up"),
-        (
-            "reference",
-            "unauthorized",
-            "put its key into the variable KEY, or name another one with --reference",
-        ),
-    ],
-)
-def test_a_side_that_gives_no_answers_ends_the_run(name, reason, advice):
-    """The message names side, endpoint and what to do; advice about replays of `up` is left out."""
-    end = give_up([Side(name=name, key_variable="KEY")])
-    failure = Failure("replay", 1, reason, "the upstream answered 401 to a replay; set a shadow credential")
-    with pytest.raises(UnusableError) as caught:
-        end(request(side=name), failure)
-    assert f"the {name} at http://models.example/v1 gives no answers" in str(caught.value)
-    assert advice in str(caught.value)
-    assert "shadow" not in str(caught.value)
 
 
 class Backwards:
