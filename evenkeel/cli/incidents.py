@@ -84,7 +84,9 @@ def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, a
         narrowed = route is not None or state is not None
         click.echo("No matching incidents." if narrowed else "No incidents.", err=True)
         return
-    rows = [(incident.id, incident.state, _said(incident)) for incident in selected[:limit]]
+    rows = []
+    for incident in selected[:limit]:
+        rows.append((incident.id, incident.state, _said(incident)))
     print_rows(("incident", "state", "what happened"), rows, wide=("what happened",))
 
 

@@ -208,7 +208,10 @@ def _checked(asked: Mapping[str, Any]) -> str:
             raise GoldenError(f'"{name}" is not text')
     if not asked.get("by", "").strip():
         raise GoldenError("it must be on record who does this: say your name")
-    named_changes = [name for name in CHANGES if asked.get(name)]
+    named_changes = []
+    for name in CHANGES:
+        if asked.get(name):
+            named_changes.append(name)
     if len(named_changes) != 1:
         raise GoldenError(f"say what to do: exactly one of {', '.join(CHANGES)}")
     return named_changes[0]
@@ -310,4 +313,7 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
 
 
 def _records(goldens: tuple[Golden, ...] | list[Golden]) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in golden_lines(goldens)]
+    records = []
+    for line in golden_lines(goldens):
+        records.append(json.loads(line))
+    return records

@@ -92,7 +92,10 @@ def case_lines(going: Iterable[Incident], writer: Writer) -> list[IncidentLine]:
 
 def incident_lines(incidents: Iterable[Incident], writer: Writer) -> list[IncidentLine]:
     """Describe each incident."""
-    return [_line(incident, writer) for incident in incidents]
+    lines = []
+    for incident in incidents:
+        lines.append(_line(incident, writer))
+    return lines
 
 
 def _line(incident: Incident, writer: Writer) -> IncidentLine:

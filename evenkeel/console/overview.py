@@ -115,7 +115,10 @@ def overview(
 
     `in_incidents` are the keys of the cells that belong to an open incident.
     """
-    live = [report for report in reports if not report.retired]
+    live = []
+    for report in reports:
+        if not report.retired:
+            live.append(report)
     columns = _columns(sorted({report.key.perturbation for report in live}, key=rewordings.position))
     groups = groupby(columns, key=lambda column: column.group)
     models: dict[tuple[str, str], dict[str, CellReport]] = {}

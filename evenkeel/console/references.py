@@ -81,7 +81,9 @@ def reference_sets(states: Iterable[ReferenceState]) -> list[ReferenceSet]:
 def route_references(sources: ReferenceSources, now: float) -> list[RouteReferences]:
     """Return every route with its references. Blocks on storage."""
     today = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
-    sets: dict[str, list[ReferenceSet]] = {route: [] for route in sources.routes}
+    sets: dict[str, list[ReferenceSet]] = {}
+    for route in sources.routes:
+        sets[route] = []
     for reference_set in reference_sets(sources.store.states()):
         sets.setdefault(reference_set.route, []).append(reference_set)
     tests: dict[str, list[SilentReport]] = {}

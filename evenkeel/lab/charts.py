@@ -155,7 +155,9 @@ def plot(
 
 
 def _curve(curve: Curve, across: Scale, up: Scale) -> DrawnCurve:
-    points = [(across.at(mark.x), up.at(mark.y)) for mark in curve.marks]
+    points = []
+    for mark in curve.marks:
+        points.append((across.at(mark.x), up.at(mark.y)))
     marks: list[Mark] = []
     if curve.dotted:
         for point, mark in zip(points, curve.marks, strict=True):

@@ -56,7 +56,10 @@ def decode_body(headers: Mapping[str, str], body: bytes, max_decoded_bytes: int 
     named = []
     for name in headers.get("content-encoding", "").lower().split(","):
         named.append(name.strip())
-    encodings = [name for name in named if name not in _NO_ENCODING]
+    encodings = []
+    for name in named:
+        if name not in _NO_ENCODING:
+            encodings.append(name)
     if len(encodings) > _MOST_ENCODINGS:
         raise UnreadableBody(
             "encoding_unsupported", f"more than {_MOST_ENCODINGS} encodings, one over the other"

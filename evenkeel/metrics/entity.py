@@ -255,7 +255,9 @@ def _slots(tree: Tree) -> Iterator[AnswerSlot]:
         for item in tree:
             yield from _slots(item)
     elif isinstance(tree, dict):
-        by_name = {name.lower(): item for name, item in tree.items()}
+        by_name = {}
+        for name, item in tree.items():
+            by_name[name.lower()] = item
         key = next((by_name[name] for name in _NAME_KEYS if name in by_name), None)
         value = next((by_name[name] for name in _VALUE_KEYS if name in by_name), None)
         if isinstance(key, str) and value is not None:

@@ -84,7 +84,9 @@ def plain(text: str) -> str:
     """
     normal = _LINE_END.sub("\n", unicodedata.normalize("NFC", text))
     # One line at a time: a pattern for blanks before a line end is quadratic in runs of blanks.
-    lines = [line.rstrip(" \t") for line in normal.split("\n")]
+    lines = []
+    for line in normal.split("\n"):
+        lines.append(line.rstrip(" \t"))
     trimmed = "\n".join(lines).strip("\n")
     return trimmed if "\n" in trimmed else trimmed.lstrip(" \t")
 

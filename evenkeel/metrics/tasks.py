@@ -198,7 +198,9 @@ def has_question(text: str) -> bool:
 
 def has_case(text: str) -> bool:
     """Return whether a lower-case prompt shows a case: by two of its labels, a tag, or a heading."""
-    labels = {found[1] for found in _CASE_LABEL.finditer(text)}
+    labels = set()
+    for found in _CASE_LABEL.finditer(text):
+        labels.add(found[1])
     return len(labels) > 1 or _CASE_HEAD.search(text) is not None
 
 

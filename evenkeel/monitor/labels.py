@@ -97,7 +97,10 @@ def human_agreement(labels: Iterable[Label]) -> tuple[HumanAgreement, ...]:
     for labels_of_verdict in by_verdict.values():
         first = labels_of_verdict[0]
         # Whoever saw the judge's rating first tends to agree with it: blind labels decide if there are any.
-        blind = [label for label in labels_of_verdict if label.drawn]
+        blind = []
+        for label in labels_of_verdict:
+            if label.drawn:
+                blind.append(label)
         source: Source = "drawn" if blind else "chosen"
         assert first.judge_rating is not None
         pair = (first.judge_rating, _most([label.rating for label in blind or labels_of_verdict]))

@@ -119,7 +119,9 @@ class DataPlane:
             self._pools[upstream] = Pool(upstream, self.limits, tls or self._tls)
         lanes = {}
         for route in routes.routes:
-            pools = [self._pools[upstream] for upstream in route.upstreams]
+            pools = []
+            for upstream in route.upstreams:
+                pools.append(self._pools[upstream])
             lanes[route.name] = Lane(route, pools, self.counters.of(route.name))
             lanes[route.name].choose(self.timer())
         self.lanes = lanes

@@ -101,7 +101,9 @@ def follow_settings(settings: Settings, store: ChallengeStore, now: float) -> No
 
     One that somebody stopped by hand stays stopped, for as long as the settings name it.
     """
-    named = {challenge.id: challenge for challenge in of_settings(settings)}
+    named = {}
+    for challenge in of_settings(settings):
+        named[challenge.id] = challenge
     for challenge in store.all():
         if challenge.from_settings and challenge.id not in named:
             # Should it come back, it is a new one.

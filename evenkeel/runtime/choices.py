@@ -79,7 +79,9 @@ def addresses(settings: Settings) -> dict[str, str]:
     """
     if settings.alerts.notify and importlib.util.find_spec("apprise") is None:
         raise ValueError('notifications need pip install "evenkeel-proxy[notify]"')
-    values = {variable: os.environ.get(variable, "") for variable in settings.alerts.notify}
+    values = {}
+    for variable in settings.alerts.notify:
+        values[variable] = os.environ.get(variable, "")
     for variable, url in values.items():
         if not url:
             raise ValueError(f"the variable {variable} is empty; it must hold the address of a service")

@@ -66,7 +66,9 @@ def limit_lines(settings: Settings) -> Iterator[str]:
         for measure, limit in settings_of_monitor.limits_of(route.name).items():
             limits[measure.value] = limit
         limits["drift"] = settings_of_monitor.tolerance_of(route.name)
-        parts = [f"{name} {limit.value:g} ({limit.source})" for name, limit in limits.items()]
+        parts = []
+        for name, limit in limits.items():
+            parts.append(f"{name} {limit.value:g} ({limit.source})")
         shared.setdefault(", ".join(parts), []).append(route.name)
     for listed, routes in shared.items():
         yield f"limits of {', '.join(routes)}: {listed}"

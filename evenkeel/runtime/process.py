@@ -192,7 +192,9 @@ def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
     login = None
     if admin.login is not None:
         networks = tuple(ip_network(network) for network in admin.login.addresses)
-        roles = {person.name: person.role for person in admin.people}
+        roles = {}
+        for person in admin.people:
+            roles[person.name] = person.role
         login = LoginProxy(admin.login.header, networks, roles, admin.login.role)
     # Prometheus keeps its token in a file, so it gets one that opens nothing but `/metrics`.
     token, metrics_token = admin.token, None

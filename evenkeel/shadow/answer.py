@@ -286,7 +286,10 @@ def _joined(pieces: Iterable[str]) -> str:
     Some servers send all of the text so far with each piece (DashScope, Gemini), or once more at the end
     (RAGFlow).
     """
-    texts = [piece for piece in pieces if piece]
+    texts = []
+    for piece in pieces:
+        if piece:
+            texts.append(piece)
     whole = "".join(texts)
     if len(texts) > 1 and len(texts[-1]) >= _SHORTEST_REPETITION and 2 * texts[-1] == whole:
         return texts[-1]

@@ -170,7 +170,9 @@ class TrialMaker:
         route = state.original.exchange.route
         async with self._places(len(planned)):
             with ExitStack() as trials:
-                reports = [trials.enter_context(self.observer.trial(trial)) for trial, _ in planned]
+                reports = []
+                for trial, _ in planned:
+                    reports.append(trials.enter_context(self.observer.trial(trial)))
                 # In a thread, because the first quote of a process loads the price list.
                 booking = await asyncio.to_thread(self._book, state, planned)
                 if isinstance(booking, str):
@@ -332,7 +334,10 @@ class TrialMaker:
     async def _judge(self, state: ExchangeTrial, outcomes: Sequence[Outcome], booking: Booking) -> None:
         """Judge all answers against the original answer, in one call."""
         original = state.original
-        answered = [outcome for outcome in outcomes if outcome.answer is not None]
+        answered = []
+        for outcome in outcomes:
+            if outcome.answer is not None:
+                answered.append(outcome)
         paying, waiting = SCORING_BUDGET.set(booking.judge), SCORING_WAITS.set(state.can_wait)
         try:
             comparable: list[Outcome] = []

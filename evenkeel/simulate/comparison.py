@@ -97,7 +97,9 @@ def table(comparison: TruthComparison) -> Table:
         shown_cell = (route, model) if (route, model) != previous else ("", "")
         previous = (route, model)
         trials = str(cell["content_delta"].estimate["n"]) if "content_delta" in cell else ""
-        entries = [_entry(cell.get(quantity)) for quantity in QUANTITIES]
+        entries = []
+        for quantity in QUANTITIES:
+            entries.append(_entry(cell.get(quantity)))
         table.add_row(*shown_cell, perturbation.partition(".")[2], trials, *entries)
     return table
 

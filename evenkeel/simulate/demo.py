@@ -121,7 +121,9 @@ def running(
         variables: for the environment of its processes.
     """
     ports = {"proxy": free_port(8100), "admin": free_port(8101)}
-    urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
+    urls = {}
+    for name, port in ports.items():
+        urls[name] = f"http://127.0.0.1:{port}"
     addresses = Addresses(**urls, data=folder / "data")
     complete = {
         **settings,

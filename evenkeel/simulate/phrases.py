@@ -78,7 +78,9 @@ class Phrases:
 
 def _phrases(tag: str, table: dict[str, Any]) -> Phrases:
     """Return the phrases of a language from its table in `phrases.toml`."""
-    lists = {name: tuple(table[name]) for name in ("names", "stock")}
+    lists = {}
+    for name in ("names", "stock"):
+        lists[name] = tuple(table[name])
     triples = {}
     for name in ("good", "different", "worse"):
         triples[name] = Triple(*table[name]) if name in table else None

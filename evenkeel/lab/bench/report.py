@@ -203,7 +203,9 @@ def _figure(figure: Figure | None) -> TableCell:
 
 def matrices(tables: BenchTables) -> ReportSection:
     """Robustness by language of the input and of the answer, for each model that has such pairs."""
-    names = [name.removeprefix(_PAIR) for name in tables.columns(_pairs)]
+    names = []
+    for name in tables.columns(_pairs):
+        names.append(name.removeprefix(_PAIR))
     ordered: dict[str, None] = {}
     inputs: set[str] = set()
     answers: set[str] = set()

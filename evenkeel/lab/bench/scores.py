@@ -80,7 +80,10 @@ def interval(groups: Sequence[Mapping[str, IssueCount]]) -> tuple[float, float] 
 
     Returns: (lower, upper) in [0, 1]; None without trials.
     """
-    filled = [group for group in groups if _trials([group])]
+    filled = []
+    for group in groups:
+        if _trials([group]):
+            filled.append(group)
     if not filled:
         return None
     # An issue has one distance over all shares, since its trials in each of them move together.
@@ -294,7 +297,9 @@ def make_tables(
         trials: All trials of all of them.
         entities: By model, F1 of each slot filling.
     """
-    by_model: dict[str, list[BenchTrial]] = {name: [] for name in models}
+    by_model: dict[str, list[BenchTrial]] = {}
+    for name in models:
+        by_model[name] = []
     for trial in trials:
         by_model[trial.model].append(trial)
     rows = []
@@ -314,7 +319,10 @@ def _row(model: str, every: Sequence[BenchTrial], entities: Sequence[float]) -> 
     for trial in every:
         if trial.category != CONTRAST:
             trials.append(trial)
-    contrasts = [trial for trial in every if trial.category == CONTRAST]
+    contrasts = []
+    for trial in every:
+        if trial.category == CONTRAST:
+            contrasts.append(trial)
     groups = _grouped(trials, lambda one: one.category)
     ordered: dict[str, list[BenchTrial]] = {}
     for name in sorted(groups, key=rewordings.position):
@@ -371,7 +379,9 @@ def _likeness(groups: Iterable[Sequence[BenchTrial]]) -> dict[str, float]:
 
 
 def _scored(groups: Mapping[str, Sequence[BenchTrial]]) -> dict[str, GroupScores]:
-    scores_by_name = {name: scores([group]) for name, group in groups.items()}
+    scores_by_name = {}
+    for name, group in groups.items():
+        scores_by_name[name] = scores([group])
     group_scoreses: dict[str, GroupScores] = {}
     for name, group_scores in scores_by_name.items():
         if group_scores.content_delta is not None:

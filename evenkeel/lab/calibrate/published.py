@@ -131,7 +131,10 @@ def sections(calibration: Calibration, ways: Sequence[Trajectory]) -> tuple[Repo
         ways: its trajectories.
     """
     by_mode = {(way.mode, way.metric): way for way in ways}
-    modes = [mode for mode in TABLES if calibration.of(mode) is not None]
+    modes = []
+    for mode in TABLES:
+        if calibration.of(mode) is not None:
+            modes.append(mode)
     parts = []
     for mode in modes:
         parts.append(_spreads(mode, {name: by_mode.get((mode, name)) for name in PAPER}))

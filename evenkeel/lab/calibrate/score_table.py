@@ -126,13 +126,17 @@ def score_table(rows: Iterable[CandidateScores], metrics: Sequence[MetricFacts])
         metrics: the columns, in the order of preference where two are equally good.
     """
     kept = list(rows)
-    column = {facts.name: i for i, facts in enumerate(metrics)}
+    column = {}
+    for i, facts in enumerate(metrics):
+        column[facts.name] = i
     goldens = sorted({row.golden for row in kept})
     conditions = sorted(
         {DamageLevel(row.mode, row.severity) for row in kept},
         key=lambda each: (MODES.index(each.mode), each[1]),
     )
-    at_golden = {golden: i for i, golden in enumerate(goldens)}
+    at_golden = {}
+    for i, golden in enumerate(goldens):
+        at_golden[golden] = i
     at_condition = {condition: i for i, condition in enumerate(conditions)}
     scores = np.full((len(goldens), len(conditions), len(metrics)), np.nan)
     expected = np.full((len(goldens), len(conditions)), np.nan)
@@ -149,7 +153,10 @@ def score_table(rows: Iterable[CandidateScores], metrics: Sequence[MetricFacts])
     counted = []
     for key in sorted(failed, key=lambda key: (conditions.index(key[0]), *key[1:])):
         counted.append((*key, failed[key]))
-    of_golden = {row.golden: row.cluster for row in kept if row.cluster}
+    of_golden = {}
+    for row in kept:
+        if row.cluster:
+            of_golden[row.golden] = row.cluster
     clusters = tuple(of_golden.get(golden, f"golden:{golden}") for golden in goldens) if of_golden else ()
     return ScoreTable(
         tuple(metrics), tuple(goldens), tuple(conditions), scores, expected, tuple(counted), clusters

@@ -92,8 +92,12 @@ def score_candidates(
             columns.append(bert_score_column(options.bert, language_of, encoder=options.encoder))
     chosen = chosen_columns(columns, names)
     _check(options.metrics, chosen)
-    scores: dict[str, list[float | str]] = {column.name: [] for column in chosen}
-    taken_ms: dict[str, list[float]] = {column.name: [] for column in chosen}
+    scores: dict[str, list[float | str]] = {}
+    for column in chosen:
+        scores[column.name] = []
+    taken_ms: dict[str, list[float]] = {}
+    for column in chosen:
+        taken_ms[column.name] = []
     with progress("scoring", "candidates", len(candidates), err) as made:
         for first in range(0, len(candidates), _AT_ONCE):
             some = candidates[first : first + _AT_ONCE]

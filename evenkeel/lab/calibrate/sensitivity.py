@@ -134,6 +134,9 @@ def trajectories(table: ScoreTable, drawn: NDArray[np.float64]) -> tuple[Traject
     for mode in table.modes:
         for column, facts in enumerate(table.metrics):
             points = [point(condition, column) for condition in table.places(mode)]
-            measured_points = tuple(each for each in points if each is not None)
-            ways.append(Trajectory(facts.name, mode, measured_points))
+            places = []
+            for place in points:
+                if place is not None:
+                    places.append(place)
+            ways.append(Trajectory(facts.name, mode, tuple(places)))
     return tuple(ways)

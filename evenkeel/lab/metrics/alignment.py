@@ -124,7 +124,9 @@ class EncoderAligner:
             raise ValueError("a vector is not finite")
         lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = vectors / numpy.where(lengths, lengths, 1)
-        row_of = {text: index for index, text in enumerate(texts)}
+        row_of = {}
+        for index, text in enumerate(texts):
+            row_of[text] = index
         left = vectors[[row_of[text] for text in rows]]
         right = vectors[[row_of[text] for text in columns]]
         # Rounded, so that the same texts stay above a floor of 1 whatever the order of summing.

@@ -111,7 +111,9 @@ class StepBertScore:
 
     def means(self, pairs: Sequence[Both]) -> list[float | Failure]:
         """Return the mean for each two workflows; the model is called once."""
-        asked = [_in_turn(both.reference, both.candidate) for both in pairs]
+        asked = []
+        for both in pairs:
+            asked.append(_in_turn(both.reference, both.candidate))
         remaining = iter(self._score.score_all(list(chain.from_iterable(asked))))
         means: list[float | Failure] = []
         for both, steps in zip(pairs, asked, strict=True):

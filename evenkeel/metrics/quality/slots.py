@@ -38,7 +38,10 @@ class SameSlots(RuleQuality):
         if not left or not right:
             return None
         names = left.keys() | right.keys()
-        alike = [name for name in names if left.get(name) == right.get(name)]
+        alike = []
+        for name in names:
+            if left.get(name) == right.get(name):
+                alike.append(name)
         if len(alike) == len(names):
             return QualityScore(self.name, self.version, 1.0, 1.0, "agreement")
         schema = {spelled(name): choices for name, choices in read_schema(pair.context).items()}

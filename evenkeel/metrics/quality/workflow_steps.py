@@ -51,7 +51,9 @@ class SharedWords:
         if not left or not right or len(left) * len(right) > MOST_CELLS:
             return Alignment(equal)
         rows = [_stems(reference.steps[index]) for index in left]
-        columns = [_stems(candidate.steps[index]) for index in right]
+        columns = []
+        for index in right:
+            columns.append(_stems(candidate.steps[index]))
         likeness = []
         for row in rows:
             likeness.append([_dice(row, column) for column in columns])

@@ -56,7 +56,9 @@ def _exact(reference: Workflow, candidate: Workflow) -> list[StepMatch]:
     left = []
     for index in reference.order:
         left.append(numbers[canonical_text(reference.steps[index])])
-    right = [numbers[canonical_text(candidate.steps[index])] for index in candidate.order]
+    right = []
+    for index in candidate.order:
+        right.append(numbers[canonical_text(candidate.steps[index])])
     matches: list[StepMatch] = []
     used: set[int] = set()
     for code in LCSseq.opcodes(left, right) if len(left) * len(right) <= MOST_CELLS else ():

@@ -129,7 +129,9 @@ def _longest_over_all(reference: Workflow, positions: Sequence[int]) -> int | No
 
 def _required_after(reference: Workflow) -> list[int]:
     """Return, for each rank in canonical order, the ranks that must come after it, as bits."""
-    rank = {index: position for position, index in enumerate(reference.order)}
+    rank = {}
+    for position, index in enumerate(reference.order):
+        rank[index] = position
     _, after = neighbours(len(reference.steps), reference.edges)
     later = [0] * len(reference.steps)
     for index in reversed(reference.order):

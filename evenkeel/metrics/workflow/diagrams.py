@@ -130,7 +130,9 @@ def _without_ends(nodes: Sequence[Node], edges: list[tuple[int, int]]) -> Workfl
             or (_means(node, _ENDS) and index not in has_after and index in has_before)
         ):
             kept.append(index)
-    rank_of = {index: rank for rank, index in enumerate(kept)}
+    rank_of = {}
+    for rank, index in enumerate(kept):
+        rank_of[index] = rank
     between_steps = []
     for before, after in edges:
         if before in rank_of and after in rank_of:

@@ -103,7 +103,9 @@ class Workflow:
         order = self.order
         if order == tuple(range(len(self.steps))):
             return self
-        rank_of = {index: rank for rank, index in enumerate(order)}
+        rank_of = {}
+        for rank, index in enumerate(order):
+            rank_of[index] = rank
         return workflow(self.chain, ((rank_of[before], rank_of[after]) for before, after in self.edges))
 
     def _cycle(self, order: Sequence[int]) -> str:

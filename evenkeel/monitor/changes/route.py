@@ -313,7 +313,10 @@ class RouteWatch(Struct, dict=True):
 
     def records(self) -> list[ChangeRecord]:
         """Return the latest changes with the traffic on both sides, oldest first."""
-        return [self._copy(record) for record in self.open_records]
+        records = []
+        for record in self.open_records:
+            records.append(self._copy(record))
+        return records
 
     def _copy(self, record: OpenRecord) -> ChangeRecord:
         """Return a record with the outcomes of what was asked again since answers moved."""

@@ -105,7 +105,9 @@ def decide(measures: Sequence[SwitchMeasure]) -> SwitchDecision:
         measures: What is compared, such as the rate at which answers get worse, and how much more fragile
             the candidate is. The ends of their intervals must hold at any time of looking.
     """
-    means = {measure.name: measure.mean for measure in measures}
+    means = {}
+    for measure in measures:
+        means[measure.name] = measure.mean
     harmful: list[str] = []
     unknown: list[str] = []
     for measure in measures:

@@ -158,7 +158,9 @@ def _log_ways(n: int, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _signs_turned(counts: Mapping[float, float]) -> float:
     """Share of the ways to exchange the sides in each cluster that give the candidate so many breaches."""
-    steps = {difference: round(difference * _FRACTIONS) for difference in counts}
+    steps = {}
+    for difference in counts:
+        steps[difference] = round(difference * _FRACTIONS)
     seen = round(sum(steps[difference] * count for difference, count in counts.items()))
     reach = round(sum(abs(steps[difference]) * count for difference, count in counts.items()))
     # The characteristic function of a number with a random sign is a cosine; that of the sum is the product.

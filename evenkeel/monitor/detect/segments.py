@@ -193,4 +193,7 @@ class Segments(Struct):
             weights[value] = segment.share_weight(self.trials)
         total = sum(weights.values())
         ordered = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
-        return {value: weight / total for value, weight in ordered}
+        shares = {}
+        for value, weight in ordered:
+            shares[value] = weight / total
+        return shares

@@ -190,7 +190,9 @@ class Spread(Struct):
 
     def losses(self, grades: Spread, control: int) -> Spread:
         """Return these losses and those of some grades, if all their resends had the same grade, 0 or 1."""
-        joined = {sign: dict(steps) for sign, steps in self.steps.items()}
+        joined = {}
+        for sign, steps in self.steps.items():
+            joined[sign] = dict(steps)
         for sign, steps in grades.steps.items():
             own = joined.setdefault(sign, {})
             for step, count in steps.items():

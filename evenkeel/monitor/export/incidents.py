@@ -110,7 +110,9 @@ class IncidentCollector(ListedCollector):
         incidents = self._incidents()
         numbered = slots(incidents)
         case = cases(incidents, numbered)
-        cells = {report.key: report for report in self._reports()}
+        cells = {}
+        for report in self._reports():
+            cells[report.key] = report
         counts = dict.fromkeys(self._contacts, 0)
         for incident in incidents:
             if incident.state == "resolved":
@@ -150,7 +152,9 @@ def _measure(
 ) -> None:
     """Export the furthest cell's excess, the number of rewordings and the likeness of reference answers."""
     value, lower, upper, n, limit, rewordings, references = metrics
-    up = {(part.raised.route, part.raised.model, part.raised.perturbation) for part in incident.present}
+    up = set()
+    for part in incident.present:
+        up.add((part.raised.route, part.raised.model, part.raised.perturbation))
     moved = by_themselves(
         (cells[name] for name in cells if name.parts in up), lambda report: report.key.perturbation
     )

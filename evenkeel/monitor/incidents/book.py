@@ -173,7 +173,9 @@ class IncidentBook:
         incident = self._at_work(route)
         if incident is None:
             return None
-        values = [(mark.kind, mark.before, mark.after) for mark in (*incident.marks, *incident.later)]
+        values = []
+        for mark in (*incident.marks, *incident.later):
+            values.append((mark.kind, mark.before, mark.after))
         more = []
         for mark in marks:
             if mark.kind in kinds.STATED and (mark.kind, mark.before, mark.after) not in values:

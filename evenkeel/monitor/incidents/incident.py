@@ -241,7 +241,11 @@ class Incident:
                 up.append(part)
         if all(part.effect == "steadier" for part in self.parts):
             return up
-        return [part for part in up if part.effect != "steadier"]
+        parts = []
+        for part in up:
+            if part.effect != "steadier":
+                parts.append(part)
+        return parts
 
     @property
     def state(self) -> State:

@@ -469,7 +469,9 @@ def _by_route(values: Mapping[str, str]) -> str:
             routes.setdefault(value, []).append(route)
     if len(routes) < 2:  # noqa: PLR2004 - nothing to tell apart
         return "".join(routes)
-    named = [f"{value} ({_few(those)})" for value, those in routes.items()]
+    named = []
+    for value, those in routes.items():
+        named.append(f"{value} ({_few(those)})")
     more = len(named) - _MOST_NAMED
     return "; ".join((*named[:_MOST_NAMED], *([f"{more} more"] if more > 0 else ())))
 

@@ -181,7 +181,10 @@ def _open(challenge: Challenge, figures: ChallengeFigures) -> str:
     for reason in because:
         if reason in _OPEN:
             why.append(_OPEN[reason])
-    segments = [reason for reason in because if reason not in _OPEN]
+    segments = []
+    for reason in because:
+        if reason not in _OPEN:
+            segments.append(reason)
     if segments:
         why.append(f"whether its answers are worse for {listing(segments)}")
     more = figures.decision.more_pairs

@@ -86,7 +86,9 @@ def headline(outcome: CheckOutcome) -> str:
         return f"Nothing was measured: {nothing_because(outcome)}."
     if not outcome.options.judge:
         return f"{NO_JUDGE[0].upper()}{NO_JUDGE[1:]}."
-    parts = [f"{name}: {_said(outcome.arms[arm])}" for arm, name in outcome.options.models.items()]
+    parts = []
+    for arm, name in outcome.options.models.items():
+        parts.append(f"{name}: {_said(outcome.arms[arm])}")
     text = f"{'. '.join(parts)}."
     if outcome.switch is not None:
         text = f"{_switch(outcome, *outcome.options.models.values())} {text}"

@@ -66,7 +66,10 @@ class NewTemplate:
         for name, behind in zip(self._names[:-1], self._fragments[1:-1], strict=True):
             if not behind:
                 raise EditError(f"the old template has nothing behind {name} that tells where it ends")
-        unknown = [name for name in PLACEHOLDER.findall(new) if name not in self._names]
+        unknown = []
+        for name in PLACEHOLDER.findall(new):
+            if name not in self._names:
+                unknown.append(name)
         if unknown:
             raise EditError(
                 f"the new template asks for {unknown[0]}, the old one has only {', '.join(self._names)}"

@@ -92,7 +92,10 @@ def headline(report: GateReport) -> str:
     if report.verdict is GateVerdict.COULD_NOT_MEASURE:
         return f"{word}: {report.reason}."
     if not report.settled:
-        which = [finding for finding in deciding if finding.state == "not_settled"]
+        which = []
+        for finding in deciding:
+            if finding.state == "not_settled":
+                which.append(finding)
         listed = "; ".join(f"{each.measure.name} {excess(each)}, {settled(each)}" for each in which)
         if report.verdict is GateVerdict.PASS:
             return f"{word} only because what is undecided passes (--undecided). Not settled: {listed}."

@@ -37,7 +37,10 @@ def step_change(pair: Pair) -> str:
     for index, step in enumerate(reference.steps):
         if index not in kept:
             gone.append(step)
-    new = [step for index, step in enumerate(candidate.steps) if index not in paired]
+    new = []
+    for index, step in enumerate(candidate.steps):
+        if index not in paired:
+            new.append(step)
     if gone and not new:
         return "missing"
     if new and not gone:

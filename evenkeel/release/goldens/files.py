@@ -109,7 +109,9 @@ def _of_fields(value: dict[str, Any]) -> Answer:
     calls = [] if value.get("tool_calls") is None else value["tool_calls"]
     if not isinstance(calls, list):
         raise GoldenError('"tool_calls" is not a list')
-    rest: dict[str, Any] = {name: value.get(name) for name in _FIELDS[2:]}
+    rest: dict[str, Any] = {}
+    for name in _FIELDS[2:]:
+        rest[name] = value.get(name)
     for name, field_value in rest.items():
         wanted = int if name in _COUNTS else str
         if field_value is not None and (not isinstance(field_value, wanted) or isinstance(field_value, bool)):

@@ -273,7 +273,10 @@ def _inside(language: str, tone: str) -> re.Pattern[str] | None:
     for key in manner.swaps:
         if key[0] != "^":
             anywhere.append(key)
-    starting = [key[1:] for key in manner.swaps if key[0] == "^"]
+    starting = []
+    for key in manner.swaps:
+        if key[0] == "^":
+            starting.append(key[1:])
     phrases = [
         *_phrases(starting, r"(?:\A|(?<=[.!?]\s)|(?<=\n))", edges[1]),
         *_phrases(anywhere, edges[0], edges[1]),

@@ -42,7 +42,9 @@ def open_input(text: str) -> DemonstrationSpan | None:
     labels = list(_LABEL.finditer(text, 0, end))
     if labels and labels[-1].start() >= line and not text[labels[-1].end() : end]:
         *before, last = labels
-        names = [label["name"].strip().lower() for label in before]
+        names = []
+        for label in before:
+            names.append(label["name"].strip().lower())
         answer = last["name"].strip().lower()
         if not before or before[-1]["name"] == last["name"]:
             return None
@@ -66,7 +68,9 @@ def _open_arrow(text: str, line: int, end: int) -> DemonstrationSpan | None:
 
 def _unanswered(text: str, labels: list[re.Match[str]], end: int) -> DemonstrationSpan | None:
     """Return the content of the last label, if each like it before has an answer's label behind it."""
-    names = [label["name"].strip().lower() for label in labels]
+    names = []
+    for label in labels:
+        names.append(label["name"].strip().lower())
     if len(names) < _PAIR_AND_INPUT or names[-1] not in names[:-1]:
         return None
     behind: set[str] = set()

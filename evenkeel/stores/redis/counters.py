@@ -76,7 +76,9 @@ class RedisCounterStore:
         """Return the snapshots of all processes of this group or of all groups, ended ones included."""
         client = self._store.client
         bodies = self._mine(client.hgetall(self._snapshots))
-        seen = {name: float(at) for name, at in client.hgetall(self._times).items()}
+        seen = {}
+        for name, at in client.hgetall(self._times).items():
+            seen[name] = float(at)
         now = self._clock()
         snapshots = []
         for name in sorted(bodies):

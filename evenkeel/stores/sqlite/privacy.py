@@ -54,7 +54,10 @@ def keep_private(path: Path) -> None:
     """
     folder = path.parent
     entries = list(folder.iterdir())
-    keys = [entry for entry in entries if entry.name in KEY_FILES]
+    keys = []
+    for entry in entries:
+        if entry.name in KEY_FILES:
+            keys.append(entry)
     # SQLite's write-ahead log and index are named after the database.
     store = []
     for entry in entries:

@@ -214,7 +214,10 @@ class Layout:
 
 def laid_out(view: PromptView, layout: Layout, order: Sequence[int]) -> PromptView:
     """Return the prompt with the units of a slot in another order."""
-    own = [segment for segment in view.segments if segment.slot == layout.slot]
+    own = []
+    for segment in view.segments:
+        if segment.slot == layout.slot:
+            own.append(segment)
     starts: list[int] = []
     at = 0
     for segment in own:
@@ -340,7 +343,9 @@ def _kept_in_order(text: str, units: Sequence[Unit], *, by_order: bool) -> list[
 
     Returns: output instructions that point at nothing still move, and what may change places with its like.
     """
-    pointing = [_points(text, unit, number) for number, unit in enumerate(units)]
+    pointing = []
+    for number, unit in enumerate(units):
+        pointing.append(_points(text, unit, number))
     if not by_order and not any(pointing):
         return list(units)
     kept: list[Unit] = []

@@ -87,8 +87,14 @@ def _unrepeated(fragments: Skeleton, text: str) -> Skeleton:
 def _shared(left: Sequence[str], right: Sequence[str]) -> list[_Run]:
     """Return runs of tokens shared in order, neighbours joined: labels and lines first, then the rest."""
     ours, theirs = _landmarks(left), _landmarks(right)
-    common_ours = [line for line in ours if line in theirs]
-    common_theirs = [line for line in theirs if line in ours]
+    common_ours = []
+    for line in ours:
+        if line in theirs:
+            common_ours.append(line)
+    common_theirs = []
+    for line in theirs:
+        if line in ours:
+            common_theirs.append(line)
     runs: list[_Run] = []
     a = b = 0
     for step in LCSseq.opcodes(common_ours, common_theirs):
@@ -167,7 +173,9 @@ def _significant(
     runs: Sequence[_Run], left: Sequence[str], right: Sequence[str], *, strong_words: int
 ) -> list[_Run]:
     """Return the runs that are not chance: strong ones, and those with a word on the line of a strong one."""
-    strong = [_is_strong(left[run.left : run.left + run.size], strong_words) for run in runs]
+    strong = []
+    for run in runs:
+        strong.append(_is_strong(left[run.left : run.left + run.size], strong_words))
     beside = []
     for number, pair in enumerate(pairwise(runs)):
         beside.append(strong[number + 1] or strong[number] if _same_line(*pair, left, right) else False)

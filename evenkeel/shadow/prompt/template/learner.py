@@ -51,7 +51,9 @@ class TemplateLearner:
         """Return a classifier that uses what is known of the route when called, or roles if nothing is."""
 
         def classify(slots: Sequence[SlotText]) -> Sequence[Sequence[Block]]:
-            blocks = [typed_by_role(slot) if slot.role not in _SPOKEN else () for slot in slots]
+            blocks = []
+            for slot in slots:
+                blocks.append(typed_by_role(slot) if slot.role not in _SPOKEN else ())
             template = self._template(route, slots)
             for index, slot in enumerate(slots):
                 if index in template:
