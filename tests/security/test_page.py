@@ -21,13 +21,13 @@ def test_the_threat_model_names_tests_that_exist():
     assert [name for name in named if f"def {name[1]}(" not in sources.get(name[0], "")] == []
 
 
-def test_every_threat_has_a_defense_and_a_test():
+def test_every_threat_has_a_defence_and_a_test():
     page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-    tables = page.split("| attack | defense | test |\n|---|---|---|\n")[1:]
+    tables = page.split("| attack | defence | test |\n|---|---|---|\n")[1:]
     rows = [row for table in tables for row in table.split("\n\n")[0].splitlines()]
     assert len(rows) > 50
     for row in rows:
-        attack, defense, test = (cell.strip() for cell in row.strip("|").split(" | "))
+        attack, defence, test = (cell.strip() for cell in row.strip("|").split(" | "))
         assert attack
-        assert defense
+        assert defence
         assert "::test_" in test
