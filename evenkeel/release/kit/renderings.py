@@ -8,11 +8,10 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
-from xml.etree import ElementTree as ET
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from rich.cells import cell_len
 from rich.table import Table as RichTable
 
@@ -175,7 +174,7 @@ def environment(package: str, write: Callable[[str], str] | None = None) -> Envi
     )
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=3)
 def _template(name: str, write: Callable[[str], str] | None = None) -> Template:
     made = environment("evenkeel.release.kit", write)
     made.globals |= {
@@ -261,41 +260,12 @@ def junit(
     duration_s: float,
 ) -> str:  # fmt: skip
     """XML in the shape that CI servers read."""
-    time_s = f"{duration_s:.3f}"
-    failures = errors = skipped = 0
-    for case in cases:
-        failures += case.failure is not None
-        errors += case.error is not None
-        skipped += case.skipped is not None
-    counts = {
-        "tests": str(len(cases)),
-        "failures": str(failures),
-        "errors": str(errors),
-        "skipped": str(skipped),
-        "time": time_s,
-    }
-    suites = ET.Element("testsuites", {"name": suite, **counts})
-    suite_element = ET.SubElement(suites, "testsuite", {"name": suite, **counts})
-    described = ET.SubElement(suite_element, "properties")
-    for name, value in properties.items():
-        ET.SubElement(described, "property", {"name": name, "value": _xml(value)})
-    for case in cases:
-        element = ET.SubElement(
-            suite_element, "testcase", {"classname": classname, "name": case.name, "time": time_s}
-        )
-        if case.error is not None:
-            ET.SubElement(element, "error", {"type": case.error[0], "message": _xml(case.error[1])})
-        if case.skipped is not None:
-            ET.SubElement(element, "skipped", {"message": _xml(case.skipped)})
-        if case.failure is not None:
-            kind, message, text = case.failure
-            ET.SubElement(element, "failure", {"type": kind, "message": _xml(message)}).text = _xml(text)
-        if case.output:
-            ET.SubElement(element, "system-out").text = _xml(case.output)
-    ET.SubElement(suite_element, "system-out").text = _xml(output)
-    ET.indent(suites)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suites, encoding="unicode")}\n'
+    filled: str = _template("junit.xml", _xml).render(
+        suite=suite, classname=classname, cases=cases, properties=properties, output=output,
+        time_s=f"{duration_s:.3f}",
+    )  # fmt: skip
+    return filled
 
 
 def _xml(text: str) -> str:
-    return _UNWRITABLE.sub("\ufffd", text)
+    return escape(_UNWRITABLE.sub("\ufffd", text))
