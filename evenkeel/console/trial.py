@@ -17,6 +17,7 @@ from evenkeel.core import figures, rewordings
 from evenkeel.core.labels import scorer_words
 from evenkeel.core.text import visible
 from evenkeel.core.verdict import BASELINE, PROVENANCE, stage_of
+from evenkeel.release.goldens.candidates import golden_from
 from evenkeel.stores.labels import CountedLabels
 from evenkeel.stores.sealing import SealError
 from evenkeel.stores.trial_index import Narrow
@@ -61,12 +62,12 @@ def approval(sources: GoldenSources, exchange_id: str) -> GoldenApproval:
     """Return whether a trial's exchange can be approved, or has been."""
     exchange = _archived(sources, exchange_id)
     answer = exchange.answer if exchange else None
-    is_archived = sources.store.find(exchange_id) is not None
+    golden = golden_from(exchange, sources.store) if exchange else sources.store.find(exchange_id)
     return GoldenApproval(
         exchange_id,
         archived=exchange is not None,
         empty=answer is not None and not answer.text and not answer.tool_calls,
-        golden_href=links.golden_link(exchange_id) if is_archived else "",
+        golden_href=links.golden_link(golden.id) if golden else "",
     )
 
 
@@ -272,7 +273,7 @@ def _control_of(log: VerdictLog, others: Iterable[Verdict]) -> Texts:
 
 _KEPT: Final = (
     "Texts are kept of the newest trials only, and for a limited time (storage.evidence and "
-    "storage.evidence_days; with Redis redis.evidence and redis.evidence_days)."
+    "storage.evidence_days)."
 )
 # Placeholders of redaction, such as "[EMAIL_1]".
 _REDACTED: Final = re.compile(r"\[[A-Z][A-Z_]*_\d+\]")

@@ -51,7 +51,7 @@ def exchange(exchange_id, **changes):
         "route": "shop",
         "path": "/v1/chat/completions",
         "request": '{"messages": [{"role": "user", "content": "How long is the delivery?"}]}',
-        "answer": Answer("Four days."),
+        "answer": Answer("In four days."),
         "model": "m-1",
         "prompt_version": "p7",
         "task": "chat",
@@ -88,11 +88,20 @@ def test_the_answer_of_a_trial_is_approved_on_its_page(desk):
     (made,) = desk.store.select()
     assert (made.approved_by, made.note, made.model, made.prompt_version) == ("ann", "right", "m-1", "p7")
     shown = desk.page(response.headers["location"]).words()
-    assert "Four days." in shown
+    assert "In four days." in shown
     assert "How long is the delivery?" in shown
     assert "approved by ann" in shown
     assert f"/goldens/{made.id}" in [one.get("href") for one in desk.page(path).all("a")]
     assert not desk.page(path).all("form")
+
+
+def test_a_golden_with_a_name_of_its_own_is_known_on_the_page_of_its_trial(desk):
+    """The page links to it in place of another form."""
+    made = desk.send(exchange=desk.verdict.exchange_id, name="delivery-time")
+    assert made.headers["location"] == "/goldens/delivery-time"
+    page = desk.page(f"/verdicts/{desk.verdict.id}")
+    assert "/goldens/delivery-time" in [link.get("href") for link in page.all("a")]
+    assert not page.all("form")
 
 
 def test_a_trial_whose_exchange_is_gone_or_empty_says_so(desk):

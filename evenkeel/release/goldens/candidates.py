@@ -54,6 +54,21 @@ def golden_of(exchange: ArchivedExchange, *, name: str = "", note: str = "") -> 
     )
 
 
+def golden_from(exchange: ArchivedExchange, goldens: GoldenStore) -> Golden | None:
+    """Return the golden in use that an exchange was approved as, under whatever name; None if it was not."""
+    own = goldens.find(exchange.id)
+    if own is not None:
+        return own
+    try:
+        candidate = golden_of(exchange)
+    except GoldenError:
+        return None
+    for golden in goldens.select(route=exchange.route):
+        if _said(golden) == _said(candidate):
+            return golden
+    return None
+
+
 def spread(texts: Sequence[str], count: int, rng: Random) -> list[int]:
     """Return the places of up to `count` texts in a random order, none of them nearly equal to another.
 
