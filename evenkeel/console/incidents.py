@@ -152,9 +152,18 @@ def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellRepo
             IncidentCheck("Clients", f"{affected}{figures.clients(worst.raised.clients)}", not alone)
         )
     lines.append(_judge_check(sources, cell))
-    behind = stuck(sources.pipeline(), sources.measuring())
+    behind = stuck(sources.pipeline(), sources.measuring()) or _thinned(sources, incident)
     lines.append(IncidentCheck("Scoring", behind or "nothing waits", not behind))
     return lines
+
+
+def _thinned(sources: ConsoleSources, incident: Incident) -> str:
+    """Return why only a part of an incident's traffic is measured; "" if all of it is."""
+    sentences = []
+    for cause in sources.measuring().thinned:
+        if not cause.routes or set(cause.routes) & set(incident.routes):
+            sentences.append(f"{cause.said}. What happens meanwhile, a rollback too, is noticed later.")
+    return " ".join(sentences)
 
 
 def _measured_cell(incident: Incident, cells: Iterable[CellReport]) -> CellReport | None:

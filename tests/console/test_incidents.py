@@ -177,6 +177,17 @@ def test_whether_it_is_real_is_answered_in_words(make_scene, make_cell):
     assert found["Judge"].said == "none is set: similarity only, contradictions cannot be seen"
 
 
+@pytest.mark.parametrize(("routes", "told"), [((), True), (("support",), True), (("other",), False)])
+def test_a_budget_that_is_held_back_is_told_where_it_hides_the_end(make_scene, routes, told):
+    """A rollback shows late on a route that is measured in part; other routes have nothing to do with it."""
+    scene = make_scene("quiet")
+    cause = HoldUp("budget_pace", "The budget is held back so that it lasts the day", "Wait.", 1.0, routes)
+    thinned = altered(scene.sources(), measuring=lambda: Measuring("measuring", 1.0, thinned=(cause,)))
+    (incident,) = incidents_of([SPELLING])
+    (scoring,) = [check for check in checks(thinned, incident, []) if check.name == "Scoring"]
+    assert ("a rollback too, is noticed later" in scoring.said, scoring.good) == (told, not told)
+
+
 def test_the_chart_marks_the_change(make_scene):
     """Both models are drawn under the rewording that moved furthest; when it was opened is marked, too."""
     scene = make_scene("alert")
