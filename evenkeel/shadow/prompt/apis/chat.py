@@ -43,58 +43,6 @@ _OWN_MEMBERS: Final = frozenset({
 })  # fmt: skip
 
 
-class ChatApi(Api):
-    """Chat completions: `messages` with a role each."""
-
-    name = "chat"
-    path = "chat/completions"
-    prompt_members = ("messages", "system")
-    kept = ANY_API | SAMPLING | FORM | _OWN_MEMBERS
-    usage_on_request = True
-    limits = ("max_tokens", "max_completion_tokens")
-    has_flex = True
-
-    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-        """Implement `Api`."""
-        elements = listed(text, members, "messages")
-        messages: list[RawMessage] = []
-        for index, element in enumerate(elements):
-            messages.append(self._message(text, index, element))
-        return tuple(messages)
-
-    def _message(self, text: str, index: int, message: Value) -> RawMessage:
-        role = role_of(index, message)
-        content = read_content(text, last(members_of(text, message.start)[0], "content"), self.text_parts)
-        # The older form of one call, whose result has a role of its own.
-        calls = [*elements(message.decoded.get("tool_calls")), message.decoded]
-        role = "tool" if role == "function" else role
-        return RawMessage(role, content.slots, (*content.notes, *_call_notes(calls)))
-
-    def refusals(self, get: Get) -> Iterator[Refusal]:
-        """Implement `Api`: xAI answers a deferred request with a name under which to ask for the answer."""
-        if get("deferred"):
-            yield Refusal("background", "the answer is fetched later, by another request")
-
-    def answer_reader(self) -> ChatReader:
-        """Implement `Api`."""
-        return ChatReader()
-
-    def is_request(self, body: Mapping[str, Any]) -> bool:
-        """Implement `Api`."""
-        return "messages" in body
-
-    def is_answer(self, body: Mapping[str, Any]) -> bool:
-        """Implement `Api`."""
-        for choice in elements(body.get("choices")):
-            if "message" in fields(choice):
-                return True
-        return False
-
-    def ask(self, question: str) -> dict[str, Any]:
-        """Implement `Api`."""
-        return {"messages": [{"role": "user", "content": question}]}
-
-
 def _call_notes(calls: Iterable[Any]) -> list[str]:
     """Return the calls of an earlier assistant turn as notes for showing."""
     notes: list[str] = []
@@ -199,6 +147,51 @@ def _content(message: dict[str, Any]) -> str:
 
 def _function(call: dict[str, Any]) -> dict[str, Any]:
     return fields(call.get("function") or call.get("function_call") or call.get("custom"))
+
+
+class ChatApi(Api):
+    """Chat completions: `messages` with a role each."""
+
+    name = "chat"
+    path = "chat/completions"
+    prompt_members = ("messages", "system")
+    kept = ANY_API | SAMPLING | FORM | _OWN_MEMBERS
+    usage_on_request = True
+    answer_reader = ChatReader
+    limits = ("max_tokens", "max_completion_tokens")
+    has_flex = True
+
+    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
+        """Implement `Api`."""
+        elements = listed(text, members, "messages")
+        messages: list[RawMessage] = []
+        for index, element in enumerate(elements):
+            messages.append(self._message(text, index, element))
+        return tuple(messages)
+
+    def _message(self, text: str, index: int, message: Value) -> RawMessage:
+        role = role_of(index, message)
+        content = read_content(text, last(members_of(text, message.start)[0], "content"), self.text_parts)
+        # The older form of one call, whose result has a role of its own.
+        calls = [*elements(message.decoded.get("tool_calls")), message.decoded]
+        role = "tool" if role == "function" else role
+        return RawMessage(role, content.slots, (*content.notes, *_call_notes(calls)))
+
+    def refusals(self, get: Get) -> Iterator[Refusal]:
+        """Implement `Api`: xAI answers a deferred request with a name under which to ask for the answer."""
+        if get("deferred"):
+            yield Refusal("background", "the answer is fetched later, by another request")
+
+    def is_answer(self, body: Mapping[str, Any]) -> bool:
+        """Implement `Api`."""
+        for choice in elements(body.get("choices")):
+            if "message" in fields(choice):
+                return True
+        return False
+
+    def ask(self, question: str) -> dict[str, Any]:
+        """Implement `Api`."""
+        return {"messages": [{"role": "user", "content": question}]}
 
 
 CHAT: Final = ChatApi()

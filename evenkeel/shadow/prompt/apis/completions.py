@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt.spans import Member
 
 
+class CompletionsReader(ChoicesReader):
+    """Reads completions, whole and streamed alike: each choice holds text."""
+
+    def read_choice(self, choice: dict[str, Any], *, whole: bool) -> None:
+        """Implement `ChoicesReader`."""
+        self.draft.note_logprobs(elements(fields(choice.get("logprobs")).get("token_logprobs")))
+        if "text" in choice:
+            self.draft.text.append(text_of(choice["text"]))
+            return
+        # Servers that fill in the middle of a text answer with a message all the same.
+        message = fields(choice.get("message") if whole else choice.get("delta") or choice.get("message"))
+        self.draft.text.append(text_of(message.get("content")))
+
+
 class CompletionsApi(Api):
     """Completions: `prompt`, a text or a list of texts.
 
@@ -32,6 +46,7 @@ class CompletionsApi(Api):
         | {"prompt", "suffix", "echo", "system", "template", "raw", "provider"}
     )
     usage_on_request = True
+    answer_reader = CompletionsReader
     limits = ("max_tokens",)
     adds_limit = False
     operation = "text_completion"
@@ -61,35 +76,9 @@ class CompletionsApi(Api):
         if get("echo"):
             yield Refusal("echo", "the answer repeats the prompt, so it differs whenever the prompt does")
 
-    def answer_reader(self) -> CompletionsReader:
-        """Implement `Api`."""
-        return CompletionsReader()
-
-    def is_request(self, body: Mapping[str, Any]) -> bool:
-        """Implement `Api`."""
-        return "prompt" in body
-
     def is_answer(self, body: Mapping[str, Any]) -> bool:
         """Implement `Api`."""
         return "choices" in body
-
-    def ask(self, question: str) -> dict[str, Any]:
-        """Implement `Api`."""
-        return {"prompt": question}
-
-
-class CompletionsReader(ChoicesReader):
-    """Reads completions, whole and streamed alike: each choice holds text."""
-
-    def read_choice(self, choice: dict[str, Any], *, whole: bool) -> None:
-        """Implement `ChoicesReader`."""
-        self.draft.note_logprobs(elements(fields(choice.get("logprobs")).get("token_logprobs")))
-        if "text" in choice:
-            self.draft.text.append(text_of(choice["text"]))
-            return
-        # Servers that fill in the middle of a text answer with a message all the same.
-        message = fields(choice.get("message") if whole else choice.get("delta") or choice.get("message"))
-        self.draft.text.append(text_of(message.get("content")))
 
 
 COMPLETIONS: Final = CompletionsApi()

@@ -16,8 +16,6 @@ from evenkeel.shadow.prompt.apis.protocol import Api
 from evenkeel.shadow.prompt.body import RawMessage, Slot, UnreadablePrompt, last, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from evenkeel.shadow.prompt.spans import Member
@@ -43,44 +41,6 @@ def cosine(left: str, right: str) -> float | None:
 
 def _vector(text: str) -> NDArray[np.float64]:
     return np.frombuffer(base64.b64decode(text.removeprefix(_MARK)), dtype="<f2").astype(np.float64)
-
-
-class EmbeddingsApi(Api):
-    """Embeddings: `input`, one text."""
-
-    name = "embeddings"
-    path = "embeddings"
-    prompt_members = ("input",)
-    kept = frozenset({"model", "input", "encoding_format", "dimensions", "input_type", "truncate", "task"})
-    limits = ()
-    adds_limit = False
-
-    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-        """Implement `Api`.
-
-        Raises: UnreadablePrompt "unsupported_shape" for several texts and for tokens.
-        """
-        value = last(members, "input")
-        texts = [value] if value and isinstance(value.decoded, str) else listed(text, members, "input")
-        if len(texts) != 1 or not isinstance(texts[0].decoded, str):
-            raise UnreadablePrompt("unsupported_shape", "'input' is not one text")
-        return (RawMessage("user", (Slot.whole(texts[0]),)),)
-
-    def answer_reader(self) -> EmbeddingsReader:
-        """Implement `Api`."""
-        return EmbeddingsReader()
-
-    def is_request(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - known by its path alone
-        """Implement `Api`."""
-        return False
-
-    def is_answer(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - known by its path alone
-        """Implement `Api`."""
-        return False
-
-    def ask(self, question: str) -> dict[str, Any]:
-        """Implement `Api`."""
-        return {"input": question}
 
 
 class EmbeddingsReader(AnswerReader):
@@ -114,6 +74,29 @@ def _numbers(value: Any) -> NDArray[np.float32] | None:
         return np.frombuffer(base64.b64decode(value, validate=True), dtype="<f4")
     except (TypeError, ValueError, binascii.Error):
         return None
+
+
+class EmbeddingsApi(Api):
+    """Embeddings: `input`, one text."""
+
+    name = "embeddings"
+    path = "embeddings"
+    prompt_members = ("input",)
+    kept = frozenset({"model", "input", "encoding_format", "dimensions", "input_type", "truncate", "task"})
+    answer_reader = EmbeddingsReader
+    limits = ()
+    adds_limit = False
+
+    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
+        """Implement `Api`.
+
+        Raises: UnreadablePrompt "unsupported_shape" for several texts and for tokens.
+        """
+        value = last(members, "input")
+        texts = [value] if value and isinstance(value.decoded, str) else listed(text, members, "input")
+        if len(texts) != 1 or not isinstance(texts[0].decoded, str):
+            raise UnreadablePrompt("unsupported_shape", "'input' is not one text")
+        return (RawMessage("user", (Slot.whole(texts[0]),)),)
 
 
 EMBEDDINGS: Final = EmbeddingsApi()

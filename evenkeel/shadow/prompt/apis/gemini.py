@@ -43,86 +43,6 @@ _MEDIA: Final = ("responseModalities", "response_modalities")
 _FINISH: Final = {"STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "content_filter"}
 
 
-class GeminiApi(Api):
-    """Google's models: `contents` with a role and parts each."""
-
-    name = "gemini"
-    path = "generateContent"
-    prompt_members = ("contents", *_SYSTEM)
-    kept = frozenset({
-        "contents", *_SYSTEM, *_CONFIG, "tools", "toolConfig", "tool_config", "safetySettings",
-        "safety_settings", "cachedContent", "cached_content",
-    })  # fmt: skip
-    limits = ()
-    adds_limit = False  # it stands among other settings, and counts thoughts
-
-    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-        """Implement `Api`; the system instruction comes first."""
-        messages: list[RawMessage] = []
-        for key in _SYSTEM:
-            system = last(members, key)
-            if system is not None and isinstance(system.decoded, dict):
-                messages.append(_message(text, system, "system"))
-        for index, content in enumerate(listed(text, members, "contents")):
-            if not isinstance(content.decoded, dict):
-                raise UnreadablePrompt("unsupported_shape", f"content {index} is not an object")
-            role = string(content.decoded.get("role")) or "user"
-            messages.append(_message(text, content, _ROLES.get(role, role)))
-        return tuple(messages)
-
-    def runs_at_client(self, tool: Mapping[str, Any], is_function: Callable[[Any], bool]) -> bool:  # noqa: ARG002 - of `Api`
-        """Implement `Api`: lists of functions, or the use of a computer, and nothing else."""
-        if not tool or not tool.keys() <= _FUNCTIONS | _AT_CLIENT:
-            return False
-        for key, held in tool.items():
-            functions = elements(held)
-            if key in _FUNCTIONS and not (functions and all(map(_is_declaration, functions))):
-                return False
-        return True
-
-    def refusals(self, get: Get) -> Iterator[Refusal]:
-        """Implement `Api`."""
-        for config in map(fields, map(get, _CONFIG)):
-            asked = [*elements(config.get(_MEDIA[0])), *elements(config.get(_MEDIA[1]))]
-            kinds = {str(kind).upper() for kind in asked}
-            if "AUDIO" in kinds:
-                yield Refusal("audio_output", "the answer is speech, which cannot be compared")
-            elif kinds - {"TEXT"}:
-                yield Refusal(
-                    "media_output", "the answer holds pictures, which cost more and cannot be compared"
-                )
-
-    def replay_changes(
-        self, members: tuple[Member, ...], tier: Tier = "standard", most_tokens: int | None = None
-    ) -> dict[str, str | None]:
-        """Extend `Api`: of several candidates only the first is compared, and each costs as much."""
-        changes = super().replay_changes(members, tier, most_tokens)
-        for member in members:
-            config = fields(member.value.decoded) if member.key in _CONFIG else {}
-            if any(config.get(key) not in (None, 1) for key in _CANDIDATES):
-                alone = dict(config)
-                for key in _CANDIDATES:
-                    alone.pop(key, None)
-                changes[member.key] = json.dumps(alone)
-        return changes
-
-    def answer_reader(self) -> GeminiReader:
-        """Implement `Api`."""
-        return GeminiReader()
-
-    def is_request(self, body: Mapping[str, Any]) -> bool:
-        """Implement `Api`."""
-        return "contents" in body
-
-    def is_answer(self, body: Mapping[str, Any]) -> bool:
-        """Implement `Api`."""
-        return isinstance(body.get("candidates"), list)
-
-    def ask(self, question: str) -> dict[str, Any]:
-        """Implement `Api`."""
-        return {"contents": [{"role": "user", "parts": [{"text": question}]}]}
-
-
 def _is_declaration(function: Any) -> bool:
     return isinstance(function, dict) and isinstance(function.get("name"), str)
 
@@ -241,6 +161,79 @@ class GeminiReader(AnswerReader):
             "completion_tokens_details": {"reasoning_tokens": thoughts},
         }
         self.draft.note_usage(usage_fields, ("prompt_tokens",), "completion_tokens")
+
+
+class GeminiApi(Api):
+    """Google's models: `contents` with a role and parts each."""
+
+    name = "gemini"
+    path = "generateContent"
+    prompt_members = ("contents", *_SYSTEM)
+    kept = frozenset({
+        "contents", *_SYSTEM, *_CONFIG, "tools", "toolConfig", "tool_config", "safetySettings",
+        "safety_settings", "cachedContent", "cached_content",
+    })  # fmt: skip
+    answer_reader = GeminiReader
+    limits = ()
+    adds_limit = False  # it stands among other settings, and counts thoughts
+
+    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
+        """Implement `Api`; the system instruction comes first."""
+        messages: list[RawMessage] = []
+        for key in _SYSTEM:
+            system = last(members, key)
+            if system is not None and isinstance(system.decoded, dict):
+                messages.append(_message(text, system, "system"))
+        for index, content in enumerate(listed(text, members, "contents")):
+            if not isinstance(content.decoded, dict):
+                raise UnreadablePrompt("unsupported_shape", f"content {index} is not an object")
+            role = string(content.decoded.get("role")) or "user"
+            messages.append(_message(text, content, _ROLES.get(role, role)))
+        return tuple(messages)
+
+    def runs_at_client(self, tool: Mapping[str, Any], is_function: Callable[[Any], bool]) -> bool:  # noqa: ARG002 - of `Api`
+        """Implement `Api`: lists of functions, or the use of a computer, and nothing else."""
+        if not tool or not tool.keys() <= _FUNCTIONS | _AT_CLIENT:
+            return False
+        for key, held in tool.items():
+            functions = elements(held)
+            if key in _FUNCTIONS and not (functions and all(map(_is_declaration, functions))):
+                return False
+        return True
+
+    def refusals(self, get: Get) -> Iterator[Refusal]:
+        """Implement `Api`."""
+        for config in map(fields, map(get, _CONFIG)):
+            asked = [*elements(config.get(_MEDIA[0])), *elements(config.get(_MEDIA[1]))]
+            kinds = {str(kind).upper() for kind in asked}
+            if "AUDIO" in kinds:
+                yield Refusal("audio_output", "the answer is speech, which cannot be compared")
+            elif kinds - {"TEXT"}:
+                yield Refusal(
+                    "media_output", "the answer holds pictures, which cost more and cannot be compared"
+                )
+
+    def replay_changes(
+        self, members: tuple[Member, ...], tier: Tier = "standard", most_tokens: int | None = None
+    ) -> dict[str, str | None]:
+        """Extend `Api`: of several candidates only the first is compared, and each costs as much."""
+        changes = super().replay_changes(members, tier, most_tokens)
+        for member in members:
+            config = fields(member.value.decoded) if member.key in _CONFIG else {}
+            if any(config.get(key) not in (None, 1) for key in _CANDIDATES):
+                alone = dict(config)
+                for key in _CANDIDATES:
+                    alone.pop(key, None)
+                changes[member.key] = json.dumps(alone)
+        return changes
+
+    def is_answer(self, body: Mapping[str, Any]) -> bool:
+        """Implement `Api`."""
+        return isinstance(body.get("candidates"), list)
+
+    def ask(self, question: str) -> dict[str, Any]:
+        """Implement `Api`."""
+        return {"contents": [{"role": "user", "parts": [{"text": question}]}]}
 
 
 GEMINI: Final = GeminiApi()

@@ -47,81 +47,6 @@ _OWN_MEMBERS: Final = frozenset({
 })  # fmt: skip
 
 
-class MessagesApi(Api):
-    """Messages: `messages` with a role each, and `system`."""
-
-    name = "messages"
-    path = "messages"
-    prompt_members = ("messages", "system")
-    kept = ANY_API | SAMPLING | _OWN_MEMBERS
-    limits = ("max_tokens",)
-    # A search over the request's own definitions runs at the provider, and reads nothing else.
-    client_tools = (
-        "bash_",
-        "text_editor_",
-        "memory_",
-        "computer_",
-        "tool_search_tool_regex_",
-        "tool_search_tool_bm25_",
-    )
-    headers = (("anthropic-version", "2023-06-01"),)
-
-    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-        """Implement `Api`; the system prompt comes first."""
-        messages: list[RawMessage] = []
-        system = last(members, "system")
-        if system is not None and isinstance(system.decoded, str | list):
-            content = read_content(text, system, self.text_parts)
-            messages.append(RawMessage("system", content.slots, content.notes))
-        for index, message in enumerate(listed(text, members, "messages")):
-            messages += self._message(text, index, message)
-        return tuple(messages)
-
-    def _message(self, text: str, index: int, message: Value) -> Iterator[RawMessage]:
-        role = role_of(index, message)
-        content = last(members_of(text, message.start)[0], "content")
-        if content is None or not isinstance(content.decoded, list) or not content.decoded:
-            yield RawMessage(role, read_content(text, content, self.text_parts).slots)
-            return
-        slots: list[Slot] = []
-        notes: list[str] = []
-        for number, part in enumerate(elements_of(text, content.start)):
-            kind = type_of(part)
-            if kind == "tool_result":
-                if slots or notes:
-                    yield RawMessage(role, tuple(slots), tuple(notes))
-                slots, notes = [], []
-                held = last(members_of(text, part.start)[0], "content")
-                result = read_content(text, held, self.text_parts)
-                yield RawMessage("tool", result.slots, result.notes)
-            elif kind == "tool_use":
-                notes.append(call_note(text, part, "input"))
-            else:
-                slot, note = read_part(text, number, part, self.text_parts)
-                if slot is None:
-                    notes.append(note)
-                else:
-                    slots.append(slot)
-        if slots or notes:
-            yield RawMessage(role, tuple(slots), tuple(notes))
-
-    def answer_reader(self) -> MessagesReader:
-        """Implement `Api`."""
-        return MessagesReader()
-
-    def is_request(self, body: Mapping[str, Any]) -> bool:
-        """Implement `Api`."""
-        return "messages" in body and ("system" in body or "anthropic_version" in body)
-
-    def is_answer(self, body: Mapping[str, Any]) -> bool:
-        """Implement `Api`."""
-        return isinstance(body.get("content"), list)
-
-    def ask(self, question: str) -> dict[str, Any]:
-        """Implement `Api`."""
-        return {"messages": [{"role": "user", "content": question}]}
-
-
 # Keys of the prompt's token counts. The first excludes cached tokens, unlike the count of the other APIs.
 _PROMPT_TOKENS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -218,6 +143,78 @@ class MessagesReader(AnswerReader):
 
 def _index(data: dict[str, Any]) -> int:
     return count(data.get("index"), 0) or 0
+
+
+class MessagesApi(Api):
+    """Messages: `messages` with a role each, and `system`."""
+
+    name = "messages"
+    path = "messages"
+    prompt_members = ("messages", "system")
+    kept = ANY_API | SAMPLING | _OWN_MEMBERS
+    answer_reader = MessagesReader
+    limits = ("max_tokens",)
+    # A search over the request's own definitions runs at the provider, and reads nothing else.
+    client_tools = (
+        "bash_",
+        "text_editor_",
+        "memory_",
+        "computer_",
+        "tool_search_tool_regex_",
+        "tool_search_tool_bm25_",
+    )
+    headers = (("anthropic-version", "2023-06-01"),)
+
+    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
+        """Implement `Api`; the system prompt comes first."""
+        messages: list[RawMessage] = []
+        system = last(members, "system")
+        if system is not None and isinstance(system.decoded, str | list):
+            content = read_content(text, system, self.text_parts)
+            messages.append(RawMessage("system", content.slots, content.notes))
+        for index, message in enumerate(listed(text, members, "messages")):
+            messages += self._message(text, index, message)
+        return tuple(messages)
+
+    def _message(self, text: str, index: int, message: Value) -> Iterator[RawMessage]:
+        role = role_of(index, message)
+        content = last(members_of(text, message.start)[0], "content")
+        if content is None or not isinstance(content.decoded, list) or not content.decoded:
+            yield RawMessage(role, read_content(text, content, self.text_parts).slots)
+            return
+        slots: list[Slot] = []
+        notes: list[str] = []
+        for number, part in enumerate(elements_of(text, content.start)):
+            kind = type_of(part)
+            if kind == "tool_result":
+                if slots or notes:
+                    yield RawMessage(role, tuple(slots), tuple(notes))
+                slots, notes = [], []
+                held = last(members_of(text, part.start)[0], "content")
+                result = read_content(text, held, self.text_parts)
+                yield RawMessage("tool", result.slots, result.notes)
+            elif kind == "tool_use":
+                notes.append(call_note(text, part, "input"))
+            else:
+                slot, note = read_part(text, number, part, self.text_parts)
+                if slot is None:
+                    notes.append(note)
+                else:
+                    slots.append(slot)
+        if slots or notes:
+            yield RawMessage(role, tuple(slots), tuple(notes))
+
+    def is_request(self, body: Mapping[str, Any]) -> bool:
+        """Implement `Api`."""
+        return "messages" in body and ("system" in body or "anthropic_version" in body)
+
+    def is_answer(self, body: Mapping[str, Any]) -> bool:
+        """Implement `Api`."""
+        return isinstance(body.get("content"), list)
+
+    def ask(self, question: str) -> dict[str, Any]:
+        """Implement `Api`."""
+        return {"messages": [{"role": "user", "content": question}]}
 
 
 MESSAGES: Final = MessagesApi()

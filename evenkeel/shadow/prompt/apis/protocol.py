@@ -66,6 +66,8 @@ class Api(ABC):
     """Parameters nested in a member: the member, the key in it, and the other APIs' name for it."""
     headers: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Headers that the API demands, for requests that are kept without their own."""
+    answer_reader: ClassVar[type[AnswerReader]]
+    """Class that reads one answer, whole or streamed."""
     operation: ClassVar[Literal["chat", "text_completion"]] = "chat"
     """Operation name in traces (OpenTelemetry's `gen_ai.operation.name`)."""
 
@@ -84,21 +86,17 @@ class Api(ABC):
             RecursionError as `value_at`.
         """
 
-    @abstractmethod
-    def answer_reader(self) -> AnswerReader:
-        """Return a reader for one answer, whole or streamed."""
-
-    @abstractmethod
     def is_request(self, body: Mapping[str, Any]) -> bool:
         """Return whether a body without a path looks like a request of this API."""
+        return self.prompt_members[0] in body
 
-    @abstractmethod
-    def is_answer(self, body: Mapping[str, Any]) -> bool:
+    def is_answer(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - for APIs that are known by a body
         """Return whether a body without a path looks like a whole answer of this API."""
+        return False
 
-    @abstractmethod
     def ask(self, question: str) -> dict[str, Any]:
         """Return the members of a request in which a user asks a question."""
+        return {self.prompt_members[0]: question}
 
     def runs_at_client(self, tool: Mapping[str, Any], is_function: Callable[[Any], bool]) -> bool:  # noqa: ARG002 - for APIs with tools that hold tools
         """Return whether a tool that is no function runs at the client, so that offering it has no effect.

@@ -74,105 +74,6 @@ _LOCAL: Final = ("local", "client")
 _STORED_CONVERSATION: Final = ("previous_response_id", "conversation", "prompt")
 
 
-class ResponsesApi(Api):
-    """Responses."""
-
-    name = "responses"
-    path = "responses"
-    prompt_members = ("input", "instructions")
-    text_parts = ("input_text", "output_text", "text")
-    kept = ANY_API | SAMPLING | FORM | _OWN_MEMBERS
-    added = (("store", "false"),)  # it is true unless it is said to be false
-    limits = ("max_output_tokens",)
-    has_flex = True
-    client_tools = ("apply_patch", "local_shell", "computer", "computer_use_preview")
-    parameters = (("text", "verbosity", "verbosity"), ("text", "format", "response_format"))
-
-    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-        """Implement `Api`; instructions come first, as a system message."""
-        instructions = last(members, "instructions")
-        system: tuple[RawMessage, ...] = ()
-        if instructions is not None and isinstance(instructions.decoded, str):
-            system = (RawMessage("system", (Slot.whole(instructions),)),)
-        asked = last(members, "input")
-        if asked is not None and isinstance(asked.decoded, str):
-            return (*system, RawMessage("user", (Slot.whole(asked),)))
-        if asked is None or asked.decoded in (None, []):
-            elsewhere = []
-            for key in _STORED_CONVERSATION:
-                elsewhere.append(last(members, key))
-            if system or any(value is not None and value.decoded is not None for value in elsewhere):
-                return system
-        items = enumerate(listed(text, members, "input"))
-        return (*system, *(self._item(text, index, item) for index, item in items))
-
-    def offered(self, get: Get) -> list[Any]:
-        """Extend `Api`: items of the input may offer tools, too."""
-        offers = super().offered(get)
-        for item in map(fields, elements(get("input"))):
-            if item.get("type") in _OFFERS:
-                offers.append(item.get("tools"))
-        return offers
-
-    def _item(self, text: str, index: int, item: Value) -> RawMessage:
-        kind = type_of(item)
-        if kind is None or kind == "message":
-            role = role_of(index, item)
-            content = read_content(text, last(members_of(text, item.start)[0], "content"), self.text_parts)
-            return RawMessage(role, content.slots, content.notes)
-        if kind in _ARGUMENTS:
-            return RawMessage("assistant", (), (call_note(text, item, _ARGUMENTS[kind]),))
-        if kind.endswith(_RESULT):
-            output = read_content(text, last(members_of(text, item.start)[0], "output"), self.text_parts)
-            return RawMessage("tool", output.slots, output.notes)
-        # reasoning, calls of tools that run at the provider, references to stored items
-        return RawMessage("assistant", (), (f"[{kind}]",))
-
-    def runs_at_client(self, tool: Mapping[str, Any], is_function: Callable[[Any], bool]) -> bool:
-        """Implement `Api`: a namespace of functions, a shell or a search for tools at the client, too.
-
-        A search over the request's own definitions runs at the provider and reads nothing else.
-        """
-        match tool.get("type"):
-            case "namespace":
-                held = tool.get("tools")
-                return isinstance(held, list) and all(map(is_function, held))
-            case "shell":
-                return fields(tool.get("environment")).get("type") in _LOCAL
-            case "tool_search":
-                return tool.get("execution") in (None, "server", *_LOCAL)
-            case _:
-                return super().runs_at_client(tool, is_function)
-
-    def refusals(self, get: Get) -> Iterator[Refusal]:
-        """Implement `Api`."""
-        items = list(map(fields, elements(get("input"))))
-        if any(item.get("type") == "item_reference" for item in items):
-            yield Refusal("stateful", "an 'item_reference' stands for an item that the provider keeps")
-        if any(item.get("type") == "image_generation_call" and not item.get("result") for item in items):
-            yield Refusal("stateful", "a picture of an earlier answer is kept by the provider")
-        if get("background"):
-            yield Refusal("background", "the request runs in the background; its answer comes later")
-        if get("prompt") is not None:
-            yield Refusal("stored_prompt", "the prompt is a template that the provider keeps")
-
-    def answer_reader(self) -> ResponsesReader:
-        """Implement `Api`."""
-        return ResponsesReader()
-
-    def is_request(self, body: Mapping[str, Any]) -> bool:
-        """Implement `Api`."""
-        return "input" in body
-
-    def is_answer(self, body: Mapping[str, Any]) -> bool:
-        """Implement `Api`."""
-        return isinstance(body.get("output"), list)
-
-    def ask(self, question: str) -> dict[str, Any]:
-        """Implement `Api`."""
-        return {"input": question}
-
-
 class ResponsesReader(AnswerReader):
     """Reads responses. The finish reason is the status, or why an answer is incomplete.
 
@@ -289,6 +190,94 @@ class ResponsesReader(AnswerReader):
 
 def _place(data: dict[str, Any]) -> int:
     return count(data.get("output_index"), 0) or 0
+
+
+class ResponsesApi(Api):
+    """Responses."""
+
+    name = "responses"
+    path = "responses"
+    prompt_members = ("input", "instructions")
+    text_parts = ("input_text", "output_text", "text")
+    kept = ANY_API | SAMPLING | FORM | _OWN_MEMBERS
+    added = (("store", "false"),)  # it is true unless it is said to be false
+    answer_reader = ResponsesReader
+    limits = ("max_output_tokens",)
+    has_flex = True
+    client_tools = ("apply_patch", "local_shell", "computer", "computer_use_preview")
+    parameters = (("text", "verbosity", "verbosity"), ("text", "format", "response_format"))
+
+    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
+        """Implement `Api`; instructions come first, as a system message."""
+        instructions = last(members, "instructions")
+        system: tuple[RawMessage, ...] = ()
+        if instructions is not None and isinstance(instructions.decoded, str):
+            system = (RawMessage("system", (Slot.whole(instructions),)),)
+        asked = last(members, "input")
+        if asked is not None and isinstance(asked.decoded, str):
+            return (*system, RawMessage("user", (Slot.whole(asked),)))
+        if asked is None or asked.decoded in (None, []):
+            elsewhere = []
+            for key in _STORED_CONVERSATION:
+                elsewhere.append(last(members, key))
+            if system or any(value is not None and value.decoded is not None for value in elsewhere):
+                return system
+        items = enumerate(listed(text, members, "input"))
+        return (*system, *(self._item(text, index, item) for index, item in items))
+
+    def offered(self, get: Get) -> list[Any]:
+        """Extend `Api`: items of the input may offer tools, too."""
+        offers = super().offered(get)
+        for item in map(fields, elements(get("input"))):
+            if item.get("type") in _OFFERS:
+                offers.append(item.get("tools"))
+        return offers
+
+    def _item(self, text: str, index: int, item: Value) -> RawMessage:
+        kind = type_of(item)
+        if kind is None or kind == "message":
+            role = role_of(index, item)
+            content = read_content(text, last(members_of(text, item.start)[0], "content"), self.text_parts)
+            return RawMessage(role, content.slots, content.notes)
+        if kind in _ARGUMENTS:
+            return RawMessage("assistant", (), (call_note(text, item, _ARGUMENTS[kind]),))
+        if kind.endswith(_RESULT):
+            output = read_content(text, last(members_of(text, item.start)[0], "output"), self.text_parts)
+            return RawMessage("tool", output.slots, output.notes)
+        # reasoning, calls of tools that run at the provider, references to stored items
+        return RawMessage("assistant", (), (f"[{kind}]",))
+
+    def runs_at_client(self, tool: Mapping[str, Any], is_function: Callable[[Any], bool]) -> bool:
+        """Implement `Api`: a namespace of functions, a shell or a search for tools at the client, too.
+
+        A search over the request's own definitions runs at the provider and reads nothing else.
+        """
+        match tool.get("type"):
+            case "namespace":
+                held = tool.get("tools")
+                return isinstance(held, list) and all(map(is_function, held))
+            case "shell":
+                return fields(tool.get("environment")).get("type") in _LOCAL
+            case "tool_search":
+                return tool.get("execution") in (None, "server", *_LOCAL)
+            case _:
+                return super().runs_at_client(tool, is_function)
+
+    def refusals(self, get: Get) -> Iterator[Refusal]:
+        """Implement `Api`."""
+        items = list(map(fields, elements(get("input"))))
+        if any(item.get("type") == "item_reference" for item in items):
+            yield Refusal("stateful", "an 'item_reference' stands for an item that the provider keeps")
+        if any(item.get("type") == "image_generation_call" and not item.get("result") for item in items):
+            yield Refusal("stateful", "a picture of an earlier answer is kept by the provider")
+        if get("background"):
+            yield Refusal("background", "the request runs in the background; its answer comes later")
+        if get("prompt") is not None:
+            yield Refusal("stored_prompt", "the prompt is a template that the provider keeps")
+
+    def is_answer(self, body: Mapping[str, Any]) -> bool:
+        """Implement `Api`."""
+        return isinstance(body.get("output"), list)
 
 
 RESPONSES: Final = ResponsesApi()
