@@ -299,12 +299,15 @@ class Access(Section):
             )
         return self
 
-    @model_validator(mode="after")
-    def _usable_tokens(self) -> Access:
+    def check_variables(self) -> None:
+        """Check the token and the key in the environment. Raises: ValueError that names the variable."""
         if self.token is not None:
             _long_enough(self.token, f"the variable {ADMIN_TOKEN_VARIABLE}")
         if self.session_key is not None:
             _long_enough(self.session_key, f"the variable {SESSION_KEY_VARIABLE}")
+
+    @model_validator(mode="after")
+    def _open_or_not(self) -> Access:
         if self.open_on_loopback and (self.asks or self._certified):
             raise ValueError("open_on_loopback is set beside what asks who somebody is: take one of them out")
         return self

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -91,6 +94,23 @@ def test_access_that_lets_in_the_wrong_people_is_refused(tmp_path, monkeypatch, 
     with pytest.raises(SettingsError, match=re.escape(message)) as refused:
         access_of(tmp_path, access)
     assert not any(token in str(refused.value) for token in TOKENS.values())
+
+
+@pytest.mark.parametrize("variable", ["EVENKEEL_ADMIN_TOKEN", "EVENKEEL_SESSION_KEY"])
+def test_a_short_token_is_one_line_also_without_a_section(variable):
+    """The default of a section is made as modules are loaded; nothing may fail there."""
+    command = [sys.executable, "-m", "evenkeel", "check-config", "--upstream", "http://127.0.0.1:9"]
+    done = subprocess.run(
+        command,
+        env={**os.environ, variable: "short"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert f"the token in the variable {variable} has 5 characters" in done.stderr
 
 
 @pytest.mark.parametrize(
