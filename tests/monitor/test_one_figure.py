@@ -13,7 +13,7 @@ from evenkeel.lab.backtest.log import read_lines
 from evenkeel.lab.backtest.report import as_json
 from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.report import reports_of
-from evenkeel.monitor.export.prometheus import DETAILS
+from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.fold.events import trend_point
 from evenkeel.monitor.notify import Writer
@@ -95,9 +95,9 @@ def test_the_gauges_say_the_same(report: CellReport, excess: Estimate) -> None:
     """The series of the window since the change have the same four numbers."""
     values = {
         family.name.removeprefix("evenkeel_window_above_noise_"): sample.value
-        for family, samples in zip(DETAILS.families, DETAILS.samples(report), strict=True)
-        for sample in samples
-        if "window_above_noise" in family.name and "since_change" in sample.labels
+        for family in CellCollector(lambda: [report], version="1", detail=True).collect()
+        for sample in family.samples
+        if "window_above_noise" in family.name and sample.labels["window"] == "since_change"
     }
     expected = {"ratio": excess.value, "lower_ratio": excess.lower, "upper_ratio": excess.upper}
     assert values == {**expected, "observations": excess.n}

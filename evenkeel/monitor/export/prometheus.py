@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from importlib.resources import files
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -24,138 +24,77 @@ from evenkeel.core.text import label
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from prometheus_client.core import Metric
 
     from evenkeel.core.cells import CellReport, DriftReport, Estimate, RollupReport, RouteChanges
 
 
+SeriesFamily: TypeAlias = "GaugeMetricFamily | CounterMetricFamily"
+"""Series that share one name, with the samples of one scrape."""
+
 CELL: Final = ("route", "model", "perturbation")
 PLACE: Final = CELL[:2]
-
-
-class Family(NamedTuple):
-    """Series that share one name."""
-
-    name: str
-    """Name with the prefix, without the `_total` of a counter."""
-    kind: Literal["gauge", "counter"]
-    help: str
-    labels: tuple[str, ...]
-
-
-class Sample(NamedTuple):
-    """Value of one series at one time."""
-
-    labels: tuple[str, ...]
-    """Values, in the order of the family's labels."""
-    value: float
-
-
-Samples: TypeAlias = list[list[Sample]]
-"""Samples for each family of a block, in the block's order."""
-
-
-class Rate(NamedTuple):
-    """Estimate that is exported as four gauges: value, interval and number of observations."""
-
-    name: str
-    field: str
-    """Name of the field in the report."""
-    what: str
-    observed: str
-
-
-_LISTED: Final = tomllib.loads(files(__package__).joinpath("families.toml").read_text("utf-8"))
+PLACE_RATES: Final = ("robustness", "content_delta", "quality_worse", "above_noise", "noise_floor")
+JUDGE_RATES: Final = ("judge_noise", "judge_swap_consistency", "judge_group_agreement")
+# Estimates that a cell also has since the last change.
+_WINDOWED: Final = ("robustness", "content_delta", "above_noise")
+CELL_RATES: Final = (
+    *_WINDOWED,
+    "quality_delta",
+    "quality_worse",
+    "quality_better",
+    "unsure",
+    "invalid",
+    "similarity",
+    "control_similarity",
+    "loss",
+    "tool_choice",
+    "tool_choice_noise",
+    "tool_arguments",
+    "tool_arguments_noise",
+)
 # Fields of reports whose name differs from that of the series.
 _FIELDS: Final = {"above_noise": "excess"}
-_RATES: Final[dict[str, Rate]] = {}
-for _rate in _LISTED["rate"]:
-    _field = _rate.get("field", _FIELDS.get(_rate["name"], _rate["name"]))
-    _RATES[_rate["name"]] = Rate(_rate["name"], _field, _rate["what"], _rate["observed"])
-
-
-def _rates(*names: str) -> tuple[Rate, ...]:
-    return tuple(_RATES[name] for name in names)
-
-
-JUDGE_RATES = _rates("judge_noise", "judge_swap_consistency", "judge_group_agreement")
-PLACE_RATES = _rates("robustness", "content_delta", "quality_worse", "above_noise", "noise_floor")
-WINDOWED = _rates("robustness", "content_delta", "above_noise")
-CELL_RATES = (
-    *WINDOWED,
-    *_rates("quality_delta", "quality_worse", "quality_better", "unsure", "invalid"),
-    *_rates("similarity", "control_similarity", "loss"),
-    *_rates("tool_choice", "tool_choice_noise", "tool_arguments", "tool_arguments_noise"),
-)
 RECENT_S: Final = 86_400.0
 """Seconds before the latest rating of a route; without detail, models last rated earlier are left out."""
 IN_WINDOW = "; of one cell, over a window of its trials"
+_LISTED: Final = tomllib.loads(files(__package__).joinpath("families.toml").read_text("utf-8"))
 
 
-def listed(block: str) -> tuple[Family, ...]:
-    """Return the families of a block in `families.toml` that are no estimates."""
-    listed_families = []
+def listed(block: str) -> list[SeriesFamily]:
+    """Return the families of a block in `families.toml` that are no estimates, without samples."""
+    families = []
     for family in _LISTED[block]:
-        listed_families.append(
-            Family(family["name"], family["kind"], family["help"], tuple(family["labels"]))
-        )
-    return tuple(listed_families)
+        made = CounterMetricFamily if family["kind"] == "counter" else GaugeMetricFamily
+        families.append(made(family["name"], family["help"], labels=family["labels"]))
+    return families
 
 
-def families(
-    rates: Sequence[Rate], labels: tuple[str, ...], prefix: str = "", scope: str = ""
-) -> list[Family]:
-    """Return four families for each rate: value, lower end, upper end and number of observations.
+def estimated(
+    names: Sequence[str], labels: tuple[str, ...], prefix: str = "", scope: str = ""
+) -> list[SeriesFamily]:
+    """Return four gauges for each estimate: value, lower end, upper end and number of observations.
 
     Args:
-        rates: rates in the order in which `add` fills them.
+        names: names of the estimates in `families.toml`.
         labels: labels of all families.
         prefix: prefix of the names, after the one that all names have.
         scope: addition to the help texts.
     """
-    metric_families = []
-    for rate in rates:
-        name, what = f"evenkeel_{prefix}{rate.name}", f"{rate.what}{scope}"
-        metric_families += [
-            Family(f"{name}_ratio", "gauge", what, labels),
-            Family(f"{name}_lower_ratio", "gauge", f"{what}: lower end of the interval", labels),
-            Family(f"{name}_upper_ratio", "gauge", f"{what}: upper end of the interval", labels),
-            Family(f"{name}_observations", "gauge", f"Number of {rate.observed} behind {name}_ratio", labels),
+    said = {rate["name"]: rate for rate in _LISTED["rate"]}
+    families: list[SeriesFamily] = []
+    for rate in names:
+        name, what = f"evenkeel_{prefix}{rate}", f"{said[rate]['what']}{scope}"
+        observed = f"Number of {said[rate]['observed']} behind {name}_ratio"
+        families += [
+            GaugeMetricFamily(f"{name}_ratio", what, labels=labels),
+            GaugeMetricFamily(f"{name}_lower_ratio", f"{what}: lower end of the interval", labels=labels),
+            GaugeMetricFamily(f"{name}_upper_ratio", f"{what}: upper end of the interval", labels=labels),
+            GaugeMetricFamily(f"{name}_observations", observed, labels=labels),
         ]
-    return metric_families
-
-
-def add(samples: Samples, first: int, labels: tuple[str, ...], estimate: Estimate | None) -> None:
-    """Add an estimate to the four families from `first` on."""
-    if estimate is not None:
-        for column, value in enumerate(
-            (estimate.value, estimate.lower, estimate.upper, estimate.n), start=first
-        ):
-            samples[column].append(Sample(labels, value))
-
-
-class SeriesBlock(NamedTuple):
-    """Block of families that are filled from the same reports."""
-
-    families: tuple[Family, ...]
-    samples: Callable[[Any], Samples]
-    """Function that returns the samples of one report for each family."""
-
-
-_CELL_FAMILIES = listed("cell")
-
-
-def _cell(report: CellReport) -> Samples:
-    cell = report.key.parts
-    samples: Samples = [[] for _ in _CELL_FAMILIES]
-    above, evidence = samples
-    now = report.current.excess
-    if now is not None:
-        above.append(Sample(cell, now.value))
-    evidence.append(Sample(cell, _share(report.detection.evidence_log10, report.detection.alarm_log10)))
-    return samples
+    return families
 
 
 def _share(evidence: float, needed: float) -> float:
@@ -163,167 +102,150 @@ def _share(evidence: float, needed: float) -> float:
     return max(0.0, evidence) / needed if needed > 0 else 0.0
 
 
-CELLS = SeriesBlock(_CELL_FAMILIES, _cell)
-"""Block of the perturbations' reports."""
+class _Scrape:
+    """Families of one scrape, filled by name."""
+
+    def __init__(self, *, detail: bool) -> None:
+        families: list[SeriesFamily] = [
+            GaugeMetricFamily(
+                "evenkeel_build_info", "Version of evenkeel; the value is always 1", labels=("version",)
+            ),
+            *estimated(PLACE_RATES, PLACE),
+            *listed("place"),
+            *listed("count"),
+            *estimated(JUDGE_RATES, PLACE),
+            *listed("judge"),
+            *listed("limit"),
+            *listed("cell"),
+            *listed("change"),
+        ]
+        if detail:
+            families += estimated(CELL_RATES, (*CELL, "window", "scorer"), "window_", IN_WINDOW)
+            families += listed("detail") + listed("every_limit")
+        self.families: dict[str, SeriesFamily] = {}
+        for family in families:
+            self.families[family.name] = family
+
+    def add(self, name: str, labels: Iterable[str], value: float | None) -> None:
+        """Add a sample; none for a value that is not known."""
+        if value is not None:
+            self.families[f"evenkeel_{name}"].add_metric([label(text) for text in labels], value)
+
+    def add_estimate(self, name: str, labels: tuple[str, ...], estimate: Estimate | None) -> None:
+        """Add a sample to each of the four families of an estimate."""
+        if estimate is not None:
+            self.add(f"{name}_ratio", labels, estimate.value)
+            self.add(f"{name}_lower_ratio", labels, estimate.lower)
+            self.add(f"{name}_upper_ratio", labels, estimate.upper)
+            self.add(f"{name}_observations", labels, estimate.n)
+
+    def add_place(self, report: RollupReport) -> None:
+        """Add the estimates of a route and model."""
+        place = (report.route, report.model)
+        since, whole = report.windows.get("since_change"), report.windows.get("all")
+        for name in PLACE_RATES:
+            field = _FIELDS.get(name, name)
+            self.add_estimate(name, place, getattr(since, field, None) or getattr(whole, field, None))
+        self.add("rated_trials", place, report.trials)
+        self.add("last_score_timestamp_seconds", place, report.last_scored_at)
+
+    def add_group(self, reports: Sequence[CellReport]) -> None:
+        """Add the counts over all cells of a route and model, and what these share: judge and limit."""
+        first = reports[0]
+        place, judge = (first.key.route, first.key.model), first.judge
+        rated: dict[tuple[str, str], int] = {}
+        shifted: dict[str, int] = {}
+        failed: dict[str, int] = {}
+        for report in reports:
+            is_control = report.key.perturbation == BASELINE
+            for rating in (0, 1, 2, 3):
+                labels = ("control" if is_control else "perturbed", str(rating or "unsure"))
+                rated[labels] = rated.get(labels, 0) + report.counts.ratings.get(rating, 0)
+            if not is_control:
+                _add_up(shifted, report.counts.qualities)
+            _add_up(failed, report.counts.failures)
+        for labels, count in sorted(rated.items()):
+            self.add("ratings", (*place, *labels), count)
+        for quality, count in sorted(shifted.items()):
+            self.add("shifts", (*place, quality), count)
+        for reason, count in sorted(failed.items()):
+            self.add("rating_failures", (*place, reason), count)
+        for name, estimate in zip(
+            JUDGE_RATES, (judge.noise, judge.swap_consistency, judge.group_agreement), strict=True
+        ):
+            self.add_estimate(name, place, estimate)
+        for stage, count in judge.decided.items():
+            self.add("ratings_decided", (*place, stage), count)
+        content = first.detection.limits.get("content")
+        self.add("above_noise_limit_ratio", place, content.value if content else None)
+
+    def add_cell(self, report: CellReport) -> None:
+        """Add the two gauges of a perturbation."""
+        cell, excess = report.key.parts, report.current.excess
+        self.add("cell_above_noise_ratio", cell, excess.value if excess else None)
+        evidence = _share(report.detection.evidence_log10, report.detection.alarm_log10)
+        self.add("cell_evidence_ratio", cell, evidence)
+
+    def add_changes(self, report: RouteChanges) -> None:
+        """Add the changes of a route."""
+        for kind, count in sorted(report.counts.items()):
+            self.add("changes", (report.route, kind), count)
+        latest = {mark.kind: mark.at for mark in report.latest}
+        for kind, at in sorted(latest.items()):
+            self.add("last_change_timestamp_seconds", (report.route, kind), at)
+
+    def add_detail(self, report: CellReport) -> None:
+        """Add all figures of a cell; the label `scorer` says who decided the ratings."""
+        cell, counts, detection = report.key.parts, report.counts, report.detection
+        for name in CELL_RATES:
+            field = _FIELDS.get(name, name)
+            whole = getattr(report.estimates, field)
+            self.add_estimate(f"window_{name}", (*cell, "all", report.scorer), whole)
+            if name in _WINDOWED:
+                since = getattr(report.since_change, field, None)
+                self.add_estimate(f"window_{name}", (*cell, "since_change", report.scorer), since)
+        for rating, count in sorted(({0: 0, 1: 0, 2: 0, 3: 0} | counts.ratings).items()):
+            self.add("cell_verdicts", (*cell, str(rating or "unsure")), count)
+        for name, counted in (
+            ("verdict_quality", counts.qualities),
+            ("invalid_answers", counts.invalids),
+            ("verdict_failures", counts.failures),
+        ):
+            for value, count in sorted(counted.items()):
+                self.add(f"cell_{name}", (*cell, value), count)
+        self.add("cell_rated_trials", cell, counts.trials)
+        self.add("cell_effective_trials", cell, counts.effective)
+        self.add("cell_last_score_timestamp_seconds", cell, report.last_scored_at)
+        if report.key.perturbation != BASELINE:
+            for step, count in sorted(counts.pairs.items()):
+                self.add("cell_pairs", (*cell, str(step)), count)
+            self.add("cell_alert", cell, int(detection.alert))
+            self.add("cell_limit_ratio", cell, detection.threshold)
+            self.add("cell_blind", cell, int(report.is_blind))
+        if detection.drift is not None:
+            self._add_drift(cell, detection.drift, detection.alarm_log10)
+
+    def _add_drift(self, cell: tuple[str, ...], drift: DriftReport, alarm_log10: float) -> None:
+        for side in ("fallen", "risen"):
+            self.add("cell_drift", (*cell, side), int(drift.state == side))
+        self.add("cell_drift_evidence_ratio", cell, _share(drift.evidence_log10, alarm_log10))
+        approved = "no" if drift.provisional else "yes"
+        self.add("cell_drift_baseline_ratio", (*cell, approved), drift.baseline)
+        self.add("cell_drift_baseline_trials", cell, drift.trials)
+        self.add("cell_drift_lower_ratio", cell, drift.lower)
+        self.add("cell_drift_upper_ratio", cell, drift.upper)
+
+    def add_limits(self, report: CellReport) -> None:
+        """Add the limits of a route and model, which all of its cells share."""
+        for measure, limit in report.detection.limits.items():
+            # One word: what else a source says would be a series for each calibration.
+            source = limit.source.partition(" ")[0]
+            self.add("limit_ratio", (*report.key.parts[:2], measure, source), limit.value)
 
 
-_DETAIL_FAMILIES = (
-    *families(CELL_RATES, (*CELL, "window", "scorer"), "window_", IN_WINDOW),
-    *listed("detail"),
-)
-
-
-def _detail(report: CellReport) -> Samples:
-    cell = report.key.parts
-    samples: Samples = [[] for _ in _DETAIL_FAMILIES]
-    column = 0
-    for rate in CELL_RATES:
-        add(samples, column, (*cell, "all", report.scorer), getattr(report.estimates, rate.field))
-        if rate in WINDOWED:
-            since = getattr(report.since_change, rate.field, None)
-            add(samples, column, (*cell, "since_change", report.scorer), since)
-        column += 4
-    verdicts, quality, invalid, pairs, failures, rated, effective, scored_at, alert, limit, blind, *drift = (
-        samples[column:]
-    )
-    ratings = {0: 0, 1: 0, 2: 0, 3: 0} | report.counts.ratings
-    for rating in sorted(ratings):
-        verdicts.append(Sample((*cell, str(rating or "unsure")), ratings[rating]))
-    for outcome, count in sorted(report.counts.qualities.items()):
-        quality.append(Sample((*cell, outcome), count))
-    invalid += [Sample((*cell, what), count) for what, count in sorted(report.counts.invalids.items())]
-    failures += [Sample((*cell, reason), count) for reason, count in sorted(report.counts.failures.items())]
-    rated.append(Sample(cell, report.counts.trials))
-    effective.append(Sample(cell, report.counts.effective))
-    if report.last_scored_at is not None:
-        scored_at.append(Sample(cell, report.last_scored_at))
-    if report.key.perturbation != BASELINE:
-        pairs += [Sample((*cell, str(step)), count) for step, count in sorted(report.counts.pairs.items())]
-        alert.append(Sample(cell, int(report.detection.alert)))
-        limit.append(Sample(cell, report.detection.threshold))
-        blind.append(Sample(cell, int(report.is_blind)))
-    if report.detection.drift is not None:
-        _add_drift(drift, cell, report.detection.drift, report.detection.alarm_log10)
-    return samples
-
-
-def _add_drift(samples: Samples, cell: tuple[str, ...], drift: DriftReport, alarm_log10: float) -> None:
-    alert, evidence, baseline, trials, lower, upper = samples
-    for side in ("fallen", "risen"):
-        alert.append(Sample((*cell, side), int(drift.state == side)))
-    evidence.append(Sample(cell, _share(drift.evidence_log10, alarm_log10)))
-    baseline.append(Sample((*cell, "no" if drift.provisional else "yes"), drift.baseline))
-    trials.append(Sample(cell, drift.trials))
-    lower.append(Sample(cell, drift.lower))
-    upper.append(Sample(cell, drift.upper))
-
-
-DETAILS = SeriesBlock(_DETAIL_FAMILIES, _detail)
-"""Block of every report; the label `scorer` says who decided the ratings."""
-
-
-_PLACE_FAMILIES = (*families(PLACE_RATES, PLACE), *listed("place"))
-
-
-def _place(report: RollupReport) -> Samples:
-    route_and_model = (report.route, report.model)
-    samples: Samples = [[] for _ in _PLACE_FAMILIES]
-    since, whole = (report.windows.get(window) for window in ("since_change", "all"))
-    for number, rate in enumerate(PLACE_RATES):
-        estimate = getattr(since, rate.field, None) or getattr(whole, rate.field, None)
-        add(samples, 4 * number, route_and_model, estimate)
-    samples[-2].append(Sample(route_and_model, report.trials))
-    if report.last_scored_at is not None:
-        samples[-1].append(Sample(route_and_model, report.last_scored_at))
-    return samples
-
-
-_COUNT_FAMILIES = listed("count")
-
-
-def _counts(reports: tuple[CellReport, ...]) -> Samples:
-    route_and_model = (reports[0].key.route, reports[0].key.model)
-    rated: dict[tuple[str, str], int] = {}
-    shifted: dict[str, int] = {}
-    failed: dict[str, int] = {}
-    for report in reports:
-        trial = "control" if report.key.perturbation == BASELINE else "perturbed"
-        for rating in (0, 1, 2, 3):
-            labels = (trial, str(rating or "unsure"))
-            rated[labels] = rated.get(labels, 0) + report.counts.ratings.get(rating, 0)
-        for quality, count in report.counts.qualities.items() if trial == "perturbed" else ():
-            shifted[quality] = shifted.get(quality, 0) + count
-        for reason, count in report.counts.failures.items():
-            failed[reason] = failed.get(reason, 0) + count
-    return [
-        [Sample((*route_and_model, *labels), count) for labels, count in sorted(rated.items())],
-        [Sample((*route_and_model, quality), count) for quality, count in sorted(shifted.items())],
-        [Sample((*route_and_model, reason), count) for reason, count in sorted(failed.items())],
-    ]
-
-
-COUNTS = SeriesBlock(_COUNT_FAMILIES, _counts)
-"""Block of counts over all reports of a route and model."""
-
-
-_JUDGE_FAMILIES = (
-    *families(JUDGE_RATES, PLACE),
-    *listed("judge"),
-)
-
-
-def _judge(report: CellReport) -> Samples:
-    route_and_model = (report.key.route, report.key.model)
-    samples: Samples = [[] for _ in _JUDGE_FAMILIES]
-    judge = report.judge
-    estimates = (judge.noise, judge.swap_consistency, judge.group_agreement)
-    for number, estimate in enumerate(estimates):
-        add(samples, 4 * number, route_and_model, estimate)
-    samples[-1] += [Sample((*route_and_model, stage), count) for stage, count in judge.decided.items()]
-    return samples
-
-
-JUDGES = SeriesBlock(_JUDGE_FAMILIES, _judge)
-"""Block of judge figures, from one report of each route and model: all have the same judge."""
-
-
-def _limits(report: CellReport) -> Samples:
-    content = report.detection.limits.get("content")
-    return [[Sample((report.key.route, report.key.model), content.value)] if content else []]
-
-
-def _every_limit(report: CellReport) -> Samples:
-    route_and_model = (report.key.route, report.key.model)
-    # One word: what else a source says would be a series for each calibration.
-    samples = []
-    for measure, limit in report.detection.limits.items():
-        source = limit.source.partition(" ")[0]
-        samples.append(Sample((*route_and_model, measure, source), limit.value))
-    return [samples]
-
-
-LIMITS = SeriesBlock(listed("limit"), _limits)
-"""Block of limits, from one report of each route and model: all cells have the same limits."""
-EVERY_LIMIT = SeriesBlock(listed("every_limit"), _every_limit)
-
-
-PLACES = SeriesBlock(_PLACE_FAMILIES, _place)
-"""Block of the roll-ups of models."""
-
-
-_CHANGE_FAMILIES = listed("change")
-
-
-def _change(report: RouteChanges) -> Samples:
-    latest = {mark.kind: mark.at for mark in report.latest}
-    return [
-        [Sample((report.route, kind), count) for kind, count in sorted(report.counts.items())],
-        [Sample((report.route, kind), at) for kind, at in sorted(latest.items())],
-    ]
-
-
-CHANGES = SeriesBlock(_CHANGE_FAMILIES, _change)
-"""Block of the changes of each route."""
+def _add_up(total: dict[str, int], counts: Mapping[str, int]) -> None:
+    for name, count in counts.items():
+        total[name] = total.get(name, 0) + count
 
 
 def recent(reports: Sequence[CellReport]) -> list[CellReport]:
@@ -351,9 +273,6 @@ def by_place(reports: Sequence[CellReport]) -> list[tuple[CellReport, ...]]:
     return [tuple(here) for here in by_cell.values()]
 
 
-_BUILD = Family("evenkeel_build_info", "gauge", "Version of evenkeel; the value is always 1", ("version",))
-
-
 @dataclass(frozen=True, slots=True)
 class MonitorReading:
     """Functions read at each scrape. The three are called one after the other."""
@@ -361,28 +280,6 @@ class MonitorReading:
     cells: Callable[[], Sequence[CellReport]]
     rollups: Callable[[], Sequence[RollupReport]] = tuple
     changes: Callable[[], Sequence[RouteChanges]] = tuple
-
-
-def _filled(reading: MonitorReading, *, detail: bool) -> Iterator[tuple[SeriesBlock, Sequence[Any]]]:
-    cells, rollups = reading.cells(), reading.rollups()
-    shown = recent(cells)
-    cell_groups = by_place(shown)
-    groups_filled = set()
-    for here in cell_groups:
-        groups_filled.add(here[0].key.parts[:2])
-    places = []
-    for rollup in rollups:
-        if (rollup.route, rollup.model) in groups_filled:
-            places.append(rollup)
-    yield PLACES, places
-    yield COUNTS, cell_groups
-    yield JUDGES, [here[0] for here in cell_groups]
-    yield LIMITS, [here[0] for here in cell_groups]
-    yield CELLS, [report for report in shown if report.key.perturbation != BASELINE]
-    yield CHANGES, reading.changes()
-    if detail:
-        yield DETAILS, cells
-        yield EVERY_LIMIT, [here[0] for here in by_place(cells)]
 
 
 class CellCollector(Collector):
@@ -404,28 +301,32 @@ class CellCollector(Collector):
 
     def describe(self) -> Iterable[Metric]:
         """Return the families without samples, so that a registry can refuse a name that is taken."""
-        return self._metrics(MonitorReading(tuple))
+        return _Scrape(detail=self._detail).families.values()
 
     def collect(self) -> Iterable[Metric]:
         """Return all families, as of the monitor's last commit."""
-        return self._metrics(self._reading)
-
-    def _metrics(self, reading: MonitorReading) -> Iterator[Metric]:
-        info = _metric(_BUILD)
-        info.add_metric((self._version,), 1)
-        yield info
-        for block, reports in _filled(reading, detail=self._detail):
-            metrics = [_metric(family) for family in block.families]
-            for report in reports:
-                for metric, samples in zip(metrics, block.samples(report), strict=True):
-                    for labels, value in samples:
-                        metric.add_metric([label(value) for value in labels], value)
-            yield from metrics
-
-
-def _metric(family: Family) -> GaugeMetricFamily | CounterMetricFamily:
-    made = CounterMetricFamily if family.kind == "counter" else GaugeMetricFamily
-    return made(family.name, family.help, labels=family.labels)
+        scrape = _Scrape(detail=self._detail)
+        scrape.add("build_info", (self._version,), 1)
+        cells, rollups = self._reading.cells(), self._reading.rollups()
+        shown = recent(cells)
+        groups = by_place(shown)
+        for here in groups:
+            scrape.add_group(here)
+        places = {here[0].key.parts[:2] for here in groups}
+        for rollup in rollups:
+            if (rollup.route, rollup.model) in places:
+                scrape.add_place(rollup)
+        for report in shown:
+            if report.key.perturbation != BASELINE:
+                scrape.add_cell(report)
+        for changes in self._reading.changes():
+            scrape.add_changes(changes)
+        if self._detail:
+            for report in cells:
+                scrape.add_detail(report)
+            for here in by_place(cells):
+                scrape.add_limits(here[0])
+        return scrape.families.values()
 
 
 class ListedCollector(Collector, ABC):
@@ -435,16 +336,14 @@ class ListedCollector(Collector, ABC):
 
     def describe(self) -> Iterable[Metric]:
         """Return the families without samples."""
-        return [_metric(family) for family in listed(self.block)]
+        return listed(self.block)
 
     def collect(self) -> Iterable[Metric]:
         """Return all families, as of now."""
-        metrics = []
-        for family in listed(self.block):
-            metrics.append(_metric(family))
-        self.fill(*metrics)
-        return metrics
+        families = listed(self.block)
+        self.fill(*families)
+        return families
 
     @abstractmethod
-    def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
+    def fill(self, *metrics: SeriesFamily) -> None:
         """Add the samples of each family, in the order of the block."""
