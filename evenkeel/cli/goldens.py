@@ -1,4 +1,4 @@
-"""`goldens` and its subcommands: approve, look up, move and retire goldens, while `up` runs or not."""
+"""`goldens` and its subcommands: approve, list, import, export and retire goldens; `up` may be running."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) 
     history = stores.goldens.history(golden_id)
     if not history:
         raise unknown(golden_id)
-    # Falls back to the newest, which the check below refuses if another version was asked for.
+    # An unknown version gives the newest golden here, and the error below.
     versions = {}
     for stored in history:
         versions[str(stored.version)] = stored
@@ -177,7 +177,7 @@ def approve(
       evenkeel goldens approve --route support --sample 50 --seed 1 --spread
       evenkeel goldens approve --model gpt-4.1 --sample 50 --spread
 
-    Exit code: 0 approved, 1 declined, 2 nothing to approve, or no name given.
+    Exit code: 0 approved, 1 declined, 2 invalid options or nothing to approve.
     """
     if bool(ids) == (options["sample"] is not None):
         raise click.UsageError("name exchanges by id, or choose some with --sample N")
@@ -199,8 +199,8 @@ def _named(stores: Stores, ids: Sequence[str], options: dict[str, Any]) -> list[
         exchange = stores.archive.find(exchange_id)
         if exchange is None:
             raise GoldenError(
-                f"exchange {exchange_id} is not in the archive, or no longer; `evenkeel goldens candidates` "
-                "shows those that are"
+                f"exchange {exchange_id} is not in the archive (it may have been removed); "
+                "`evenkeel goldens candidates` shows those that are"
             )
         selected.append(golden_of(exchange, name=options["name"], note=options["note"]))
     return selected
@@ -218,7 +218,7 @@ def _sampled(stores: Stores, who: str, options: dict[str, Any], *, shown: bool) 
         routes = sorted(
             {candidate.exchange.route for candidate in approvable(stores.archive, stores.goldens)}
         )
-        there = f". There are some of the routes {', '.join(routes)}" if routes else ""
+        there = f". There are candidates of the routes {', '.join(routes)}" if routes else ""
         raise GoldenError(
             f"there is nothing to choose from: no archived exchange {of}is left to approve; `evenkeel up` "
             f"archives what it samples{there}"
@@ -262,7 +262,7 @@ def _retired_or_back(stores: Stores, ids: Sequence[str], who: str, *, back: bool
     deed = stores.goldens.unretire if back else stores.goldens.retire
     done = []
     for golden_id in ids:
-        # One time for the store and for the audit log, so that both entries can be told to be one.
+        # One time in the store and in the audit log, so that the two entries can be matched.
         at = _now()
         done.append(deed(golden_id, by=who, at=at))
         _record(stores, "golden_unretired" if back else "golden_retired", who, at, done[-1])
@@ -279,8 +279,8 @@ def import_(
 ) -> None:
     """Import goldens from JSON lines (.gz allowed) or datasets of other tools: all, or none if one is bad.
 
-    Each line needs an `answer`; to be asked again it also needs a `prompt`, `messages` or a `request`. Of
-    OpenAI Evals, Langfuse and promptfoo datasets the expected answer is taken.
+    Each line needs an `answer`; to be asked again it also needs a `prompt`, `messages` or a `request`. From
+    datasets of OpenAI Evals, Langfuse and promptfoo, the expected answer is imported.
     Approver and time come from the line; if missing, they are you and now.
 
     \b
@@ -338,7 +338,7 @@ def _record(stores: Stores, what: What, who: str, at: float, golden: Golden) -> 
 
 
 def _now() -> float:
-    """Return Unix time in seconds, rounded to milliseconds, which files show briefly and restore exactly."""
+    """Return Unix time in seconds, rounded to milliseconds so that export and import give the same value."""
     return round(time.time(), 3)
 
 

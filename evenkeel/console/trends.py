@@ -33,7 +33,7 @@ class Trend:
     """A chart with its caption."""
 
     report: CellReport
-    """Report of the current model, which is drawn in full color."""
+    """Report of the current model, which is drawn in full colour."""
     earlier: tuple[str, ...]
     """Models drawn dimmed, oldest first; those that no longer answer are marked "(before)"."""
     alert: bool
@@ -51,9 +51,9 @@ class Trend:
 def incident_trend(
     incident: Incident, worst: Part | None, reports: Sequence[CellReport], store: MonitorStore, now: float
 ) -> Trend | None:
-    """Build the chart of an incident: the rewording that moved furthest, with the change marked.
+    """Build an incident's chart for the rewording furthest beyond its limit, with the changes marked.
 
-    `worst` is its alert furthest beyond the limit; None if none of its alerts is about a cell.
+    `worst` is the incident's alert furthest beyond its limit; None if no alert is about a cell.
 
     Returns: None while there is nothing to draw.
     """
@@ -64,12 +64,12 @@ def incident_trend(
             by_kind.setdefault(report.key.perturbation, []).append(report)
     kind = worst.raised.perturbation if worst else ""
     if worst is None and by_kind:
-        # Drift of a cell may be all that was raised: the cell furthest above noise is drawn.
+        # The incident may hold a drift alert alone: then draw the cell furthest above noise.
         kind = max(by_kind, key=lambda name: max(map(_excess, by_kind[name])))
     members = by_kind.get(kind)
     if not members:
         return None
-    # The model that answered last is the one that is drawn in full color.
+    # The model that answered last is the one that is drawn in full colour.
     members = sorted(members, key=lambda report: report.last_scored_at or 0.0)[-MAX_MODELS:]
     current, limit = members[-1], members[-1].detection.threshold
     series = [samples(store, report, POINTS_READ) for report in members]
@@ -86,7 +86,7 @@ def incident_trend(
 
 
 def _marks(incident: Incident, now: float) -> list[ChartMark]:
-    # Marks of one change carry the same time: one line for all of them.
+    # Several marks of one change have the same time; one line is drawn for them.
     changed = dict.fromkeys(mark.at for mark in (*incident.marks[:1], *incident.later))
     marks = []
     for at in changed:

@@ -16,8 +16,8 @@ LOOP_GUARD_HEADER = b"x-evenkeel-replay"
 
 
 API_HEADERS = ("anthropic-version", "anthropic-beta", "openai-beta")
-"""Request headers without which an API refuses members of the body that belong to a version or a beta of it:
-kept with a request wherever it is kept, and sent with its replays."""
+"""Request headers that select a version or a beta of an API. They are stored with the request and sent again
+with its replays, because the API would refuse the body without them."""
 
 
 class ProcessorTimeError(Exception):
@@ -26,7 +26,7 @@ class ProcessorTimeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A forwarded request and the answer the user got, as bytes on the wire carried them.
+    """A forwarded request and the answer to it, as raw bytes.
 
     Bodies are what the application and the upstream sent, after removal of the transfer coding
     only: still compressed where `content-encoding` says so, still server-sent events where the
@@ -77,8 +77,8 @@ class Lease:
     attempt: int
     """Number of the delivery, from 1."""
     fault: str = ""
-    """Reason why the exchange cannot be read: "expired", "undecryptable" or "damaged". It then holds its id
-    only."""
+    """Reason why the exchange cannot be read: "expired", "undecryptable" or "damaged". Only `exchange.id`
+    is filled in then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,5 +147,5 @@ class ExchangeQueue(ExchangeSink, Protocol):
         ...
 
     def check_readable(self) -> None:
-        """Raise an error that says what to do if the newest exchange cannot be decrypted."""
+        """Raise if the newest exchange cannot be decrypted; the message says what to do."""
         ...

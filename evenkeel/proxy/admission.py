@@ -11,12 +11,12 @@ from evenkeel.proxy.errors import ForwardingFault, error_response
 if TYPE_CHECKING:
     from evenkeel.proxy.limits import Limits
 
-# Connections above the limit that are read once to be told 503; further ones are closed in silence.
-_MOST_TOLD = 64
-# Divisor of the connection limit: one eighth more connections may be open briefly, to receive the refusal.
-_TOLD_SHARE = 8
-# Bits of the host part of an IPv6 address. One subscriber usually has the whole network, so they are not
-# counted apart.
+# At most this many refused connections get a 503 at the same time; the rest are closed without an answer.
+_MOST_REFUSALS = 64
+# At most an eighth more connections than the limit may stay open to receive the 503.
+_REFUSALS_DIVISOR = 8
+# Bits of the host part of an IPv6 address. One subscriber usually owns a whole /64, so all its addresses
+# count as one client.
 _HOST_BITS = 64
 
 
@@ -35,22 +35,28 @@ def counted_as(peername: object) -> str:
 
 
 def turn_away(transport: asyncio.Transport, waiting: set[TurnedAway], limits: Limits) -> None:
-    """Close a connection that is one too many: with an answer to its request if few others wait for theirs.
+    """Refuse a connection over the limit: with a 503, unless too many refused ones already wait for theirs.
 
     Args:
         transport: The connection.
         waiting: Refused connections that still wait for their answer; this one joins and leaves them.
         limits: Limits on their number and on the time they may take.
     """
-    is_told = len(waiting) < min(_MOST_TOLD, max(1, limits.max_connections // _TOLD_SHARE))
-    transport.set_protocol(TurnedAway(transport, waiting, limits.linger_s if is_told else 0.0))
+    is_answered = len(waiting) < min(_MOST_REFUSALS, max(1, limits.max_connections // _REFUSALS_DIVISOR))
+    transport.set_protocol(TurnedAway(transport, waiting, limits.linger_s if is_answered else 0.0))
 
 
 class TurnedAway(asyncio.Protocol):
     """A refused connection, kept open until its request has been answered with the refusal."""
 
     def __init__(self, transport: asyncio.Transport, waiting: set[TurnedAway], patience_s: float) -> None:
-        """Args: transport: the connection. waiting: joined and left. patience_s: 0 = close at once."""
+        """Wait for the request.
+
+        Args:
+            transport: The connection.
+            waiting: Set that this connection adds itself to, and removes itself from when it closes.
+            patience_s: Seconds to wait for the request; 0 = close at once.
+        """
         self.transport = transport
         self._waiting = waiting
         self._answered = False
@@ -66,8 +72,8 @@ class TurnedAway(asyncio.Protocol):
         if self._answered or self.transport.is_closing():
             return
         self._answered = True
-        bare = data.startswith(b"HEAD ")
-        self.transport.write(error_response(ForwardingFault.CROWDED, close=True, bare=bare))
+        without_body = data.startswith(b"HEAD ")
+        self.transport.write(error_response(ForwardingFault.CROWDED, close=True, bare=without_body))
         # Closing with unread bytes would reset the connection, and the answer could be lost.
         self.transport.write_eof()
 

@@ -111,7 +111,7 @@ class Settings(BaseSettings):
 NOWHERE: Final = "http://127.0.0.1:9"
 """Upstream of settings without one, for commands that forward nothing; never called."""
 _OPENAI: Final = "https://api.openai.com/v1"
-# Characters of a wrong value that an error repeats; longer ones are more likely keys than slips.
+# An error repeats a wrong value up to this length; a longer one may be a key.
 _LONGEST_SHOWN = 40
 _KEY_VARIABLES = ("api_key_env", "replay_key_env", "replays", "judge")
 
@@ -128,7 +128,7 @@ def load(
     Args:
         path: YAML file; None for none.
         overrides: Nested values from the command line.
-        route: Command-line values of the route; an error if the file has several routes.
+        route: Command-line values for the only route; several routes in the file are an error.
         forwards: False for a command that forwards nothing, so that no upstream is required.
 
     Raises: SettingsError with a one-line message.
@@ -191,7 +191,7 @@ def load(
 
 
 def _stand_in(raw: dict[str, Any]) -> None:
-    """Add a route to `NOWHERE`, and OpenAI as the judge's endpoint, which would else be that of the route."""
+    """Add a route to `NOWHERE`. A judge without an endpoint would use that route's, so it gets OpenAI's."""
     raw["routes"] = [{"upstream": NOWHERE}]
     judge = _inner(raw, "judge")
     if judge.get("model") and not judge.get("base_url"):
@@ -201,7 +201,7 @@ def _stand_in(raw: dict[str, Any]) -> None:
 def _check_variables() -> None:
     """Refuse variables of an unknown section, such as `EVENKEEL_ALERT__WEBHOOK`, which pydantic ignores."""
     for variable in os.environ:
-        # Without two underscores it is a credential, such as EVENKEEL_JUDGE_API_KEY.
+        # Names without two underscores in a row are credentials, such as EVENKEEL_JUDGE_API_KEY.
         section, divider, _ = variable.removeprefix("EVENKEEL_").lower().partition("__")
         if divider and variable.startswith("EVENKEEL_") and section not in Settings.model_fields:
             raise SettingsError(f"{variable}: {_unknown((section,))}")
@@ -249,12 +249,14 @@ def _check_key_stays(section: str, own: Mapping[str, Any], values: Mapping[str, 
         return  # Validation reports the invalid URL.
     if same:
         return
-    # On the command line a key can be named for judge and rewriter; that of a route stands in its file.
+    # Keys of judge and rewriter can be named on the command line; a route's key only in the file.
     if section == "upstream":
         option, remedy = "--upstream", "set the upstream there, with its own key"
     else:
         option, remedy = f"--{section}-url", f"name its key with --{section}-key-env"
-    raise SettingsError(f"{option} names another origin than the file, whose key is in {held}; {remedy}")
+    raise SettingsError(
+        f"{option} names another server than the file, and would send it the key in {held}; {remedy}"
+    )
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
@@ -264,7 +266,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
     except RecursionError as error:
         raise SettingsError(f"{path}: is nested too deeply") from error
-    # For some tags the library lets errors of Python's conversions through.
+    # For some tags the YAML library lets Python's own conversion errors through.
     except (yaml.YAMLError, ValueError, LookupError, TypeError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark else ""
@@ -297,7 +299,7 @@ def _describe(error: ValidationError) -> str:
         text = f"{path}: {_unknown(fault['loc'])}"
     else:
         message = _in_words(fault)
-        # What a section as a whole checks, such as two settings that exclude each other, may have no path.
+        # A check of a whole section, say of two settings that exclude each other, may have no path.
         text = f"{path}: {message}{_wrong_value(fault)}" if path else message
     return text + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
 

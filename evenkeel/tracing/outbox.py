@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 
 log = logging.getLogger("evenkeel.traces")
 
-# Seconds to wait at the end for a service that has just failed. One that restarted meanwhile needs no longer.
+# Seconds to wait at shutdown if the last batch failed; a service that is back needs no longer.
 _LAST_CHANCE_S: Final = 0.3
 
 
@@ -36,8 +36,8 @@ class Outbox(Generic[Item]):
     ) -> None:
         """Start the thread.
 
-        `counters` names those of sent and of dropped items. `room` includes the items that are being sent. A
-        batch gathers for `delay_s`, None = until it is full.
+        `counters` are the names of the counters of sent and of dropped items. `room` includes the items that
+        are being sent. A batch is sent when it is full, or after `delay_s` seconds; None = only when full.
         """
         self._name = name
         self._tally = tally
@@ -75,13 +75,13 @@ class Outbox(Generic[Item]):
         self._tally.add(self._dropped, reason="shutdown" if self._ending else "queue_full")
 
     def close(self, timeout_s: float) -> None:
-        """Send what waits, for at most so long; count the rest as lost. Returns in time in any case."""
+        """Send the queued items for at most `timeout_s` seconds, then count the rest as dropped."""
         with self._changed:
             self._ending = True
             self._changed.notify()
         self._thread.join(min(timeout_s, _LAST_CHANCE_S) if self._failing else timeout_s)
         with self._changed:
-            # The thread may be sending still: with nothing left, it counts nothing any more.
+            # The thread may still be sending. With nothing unsent, it does not count that batch again.
             left, self._unsent = self._unsent, 0
         if left:
             self._tally.add(self._dropped, left, reason="shutdown")
@@ -93,7 +93,7 @@ class Outbox(Generic[Item]):
             except Exception:  # noqa: BLE001 - named boundary: any exporter, any transport; counted
                 reason = "export_failed"
             with self._changed:
-                # When the wait for the last ones is over they have been counted as lost.
+                # After `close` has given up waiting, it has counted this batch as dropped.
                 in_time = self._unsent > 0
                 self._unsent -= len(batch) if in_time else 0
             if not in_time:
@@ -111,7 +111,7 @@ class Outbox(Generic[Item]):
                     return [self._items.popleft() for _ in range(count)]
 
     def _count(self, number: int, reason: str) -> None:
-        """Count a batch. Log a failure once, and once that it is over."""
+        """Count a batch. Log the first failure, and the first success after it."""
         if reason:
             self._tally.add(self._dropped, number, reason=reason)
         else:

@@ -94,7 +94,7 @@ def test_a_key_named_for_the_judge_stays_at_its_endpoint(monkeypatch, tmp_path):
     config = tmp_path / "evenkeel.yaml"
     config.write_text(f"routes: [{{upstream: '{OPENAI}'}}]\njudge: {{api_key_env: K}}\n")
     for overrides, route in (({"judge": {"base_url": OWN}}, {}), ({}, {"upstream": OWN})):
-        with pytest.raises(SettingsError, match="names another origin than the file, whose key is in K"):
+        with pytest.raises(SettingsError, match="would send it the key in K"):
             load(config, overrides, route)
 
 

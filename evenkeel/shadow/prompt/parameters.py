@@ -1,4 +1,4 @@
-"""Request parameters besides the prompt, as a short text that names changes by.
+"""A short text of a request's parameters, all but the prompt, that shows which of them changed.
 
 Numbers and plain words stand as they are. What holds free text or structure (tools, schemas, stop sequences)
 is a short hash, so that no word of a prompt and no secret gets into a verdict. Members that say nothing about
@@ -49,18 +49,18 @@ _HASHED: Final = {
     "functions": "tools",
     "function_call": "tool_choice",
 }
-# Members, their keys and the usual name of each parameter. Gateways accept them in any API; APIs add their
-# own.
+# Member, key and name of parameters that are nested one level deep. Gateways accept these in every API, and
+# each API adds its own.
 _NESTED: Final = (("reasoning", "effort", "reasoning_effort"),)
 _WORD: Final = re.compile("[A-Za-z0-9_.-]{1,24}")
-# Long values are named by a short hash: it only has to differ when they do.
+# Bytes of a hash; it only has to show that a value changed.
 _HASH_BYTES: Final = 4
 
 
 def parameters_of(view: PromptView) -> str:
     """Return the parameters of a request, sorted by name: "max_tokens=300 temperature=0.2 tools=1a2b3c4d".
 
-    Returns: below 1,000 characters; "none" if the request asks for nothing.
+    Returns: at most 1,000 characters; "none" if the request sets no parameter.
     """
     parameters = {}
     for name, value in _found(view):
@@ -102,7 +102,7 @@ def _value(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, float):  # every number of a body is read as one
+    if isinstance(value, float):  # the reader of bodies returns every number as a float
         return f"{value:.10g}"
     return value if isinstance(value, str) and _WORD.fullmatch(value) else _hash(value)
 
@@ -110,6 +110,6 @@ def _value(value: Any) -> str:
 def _hash(value: Any) -> str:
     try:
         written = json.dumps(value, sort_keys=True)
-    except RecursionError:  # nested as deeply as a body may be
+    except RecursionError:  # bodies may be nested more deeply than `json` writes
         return "deep"
     return blake2b(written.encode(), digest_size=_HASH_BYTES).hexdigest()

@@ -1,9 +1,9 @@
 """Prompts for the rewriter, versioned, with the text to rewrite kept apart from the instructions.
 
-The text stands between markers that carry a tag, as the judge's material does: hashed out of
-everything that others wrote, and occurring nowhere in it. The first line of the request names the
-task in a fixed form: "Task: paraphrase", "Task: tone formal" or "Task: translation fr-CA". The wording is in
-`prompts.toml`.
+The text stands between markers with a tag, as in the judge's prompts. The tag is a hash of everything that
+others wrote and does not occur in it, so the text cannot forge an end marker. The first line of the request
+names the task in a fixed form: "Task: paraphrase", "Task: tone formal" or "Task: translation fr-CA". The
+wording is in `prompts.toml`.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ TONES: Final[dict[str, str]] = _WORDING["tones"]
 """Description of each tone in the prompt."""
 
 CONTRASTS: Final[dict[str, str]] = _WORDING["contrasts"]
-"""Description of each change of a question in the prompt."""
+"""Description of each contrast in the prompt: a change of the question that must change the answer."""
 
-# Most passages to keep that are listed. The rule covers the others as well.
+# At most this many passages to keep are listed; the general rule of the prompt covers the rest.
 _KEEP_LISTED: Final = 40
-# Most characters of a listed passage. A longer one is listed by its beginning.
+# At most this many characters of a passage are listed; a longer one is cut.
 _KEEP_CHARS: Final = 200
 # Characters of a rejected text that are shown again.
 _REJECTED_CHARS: Final = 8_000
@@ -59,7 +59,7 @@ def request_for(
     Args:
         task: What is wanted.
         keep: Passages that must stand in the result exactly as they are.
-        rejected: The attempt before, if its faults are to be put right.
+        rejected: The previous attempt, if this one should mend its faults.
 
     Raises: ValueError for an unknown tone.
     """
