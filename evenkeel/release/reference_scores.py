@@ -70,7 +70,7 @@ class ReferenceScores:
         for record in self.records():
             if record.route not in self.tasks or record.silent is None:
                 continue
-            if record.silent.at < now - _STALE_S:
+            if record.silent.references.at < now - _STALE_S:
                 continue
             # Asked last: the first monitor that asks takes the work.
             if self.store.respond(f"{record.id}/scores", now):

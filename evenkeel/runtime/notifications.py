@@ -11,7 +11,6 @@ from evenkeel.monitor.notify import (
     AppriseSink,
     Channel,
     Contact,
-    MessagePace,
     PagerDuty,
     Slack,
     Teams,
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from evenkeel.core.challenge import Challenge
     from evenkeel.monitor.measuring import HoldUp
     from evenkeel.monitor.monitor import Monitor
-    from evenkeel.monitor.notify import Notice, NoticeMessage, Sink
+    from evenkeel.monitor.notify import Sink
     from evenkeel.settings import Settings
     from evenkeel.stores.monitor_state import MonitorStore
     from evenkeel.stores.verdict_log import VerdictLog
@@ -47,50 +46,10 @@ def unknown_services(settings: Settings) -> list[str]:
     problems = []
     for variable, url in addresses(settings).items():
         try:
-            AppriseSink(variable, url)
+            AppriseSink(variable, url).open()
         except UnknownServiceError as error:
             problems.append(f"alerts.notify: {error}. See https://github.com/caronc/apprise/wiki.")
     return problems
-
-
-class LateSink:
-    """Opens its service at the first message, because loading all of apprise would delay the start."""
-
-    def __init__(self, name: str, url: str, announce: Callable[[str], None]) -> None:
-        """Keep the address, which is a secret.
-
-        Args:
-            name: variable that holds the address.
-            url: address of the service.
-            announce: called with a line if apprise does not support the address.
-        """
-        self.name = name
-        self.problem = ""
-        self._url = url
-        self._announce = announce
-        self._sink: AppriseSink | None = None
-
-    def send(self, notice: Notice, receipt: str) -> str | None:
-        """Send a notice, as `Sink.send` does."""
-        sink = self._opened()
-        return None if sink is None else sink.send(notice, receipt)
-
-    def show(self, notice: Notice, receipt: str) -> bool:
-        """Do nothing and return True: everything sent is a message."""
-        del notice, receipt
-        return True
-
-    def tell(self, message: NoticeMessage) -> bool:
-        """Send a message, as `Sink.tell` does."""
-        sink = self._opened()
-        return sink is not None and sink.tell(message)
-
-    def _opened(self) -> AppriseSink | None:
-        try:
-            self._sink = self._sink or AppriseSink(self.name, self._url)
-        except (ImportError, UnknownServiceError) as error:
-            self._announce(f"[evenkeel] {error}")
-        return self._sink
 
 
 def contacts(settings: Settings) -> dict[str, Contact]:
@@ -137,10 +96,10 @@ def channels(
         announce: gets a line when something fails.
         clock: seconds from any time on.
     """
-    pace = MessagePace(window_s=_SIMULATED_WINDOW_S if settings.simulated else _WINDOW_S)
+    window_s = _SIMULATED_WINDOW_S if settings.simulated else _WINDOW_S
     channels = []
     for sink in sinks(settings, announce):
-        channels.append(Channel(sink, store, words, announce, clock, pace, causes))
+        channels.append(Channel(sink, store, words, announce, clock, causes, window_s))
     return channels
 
 
@@ -164,4 +123,4 @@ def sinks(settings: Settings, announce: Callable[[str], None]) -> Iterator[Sink]
         announce(f"[evenkeel] no notifications by apprise: {error}; everything else goes on")
         return
     for name, url in urls.items():
-        yield LateSink(name, url, announce)
+        yield AppriseSink(name, url)

@@ -12,10 +12,10 @@ from evenkeel.cli.main import main
 from evenkeel.core.trouble import JudgeTrouble
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.limits import Breaker
-from evenkeel.monitor.notify import NoticeMessage, Writer
+from evenkeel.monitor.notify import Writer
 from evenkeel.runtime.choices import addresses, check
 from evenkeel.runtime.instruments import JudgeHealth
-from evenkeel.runtime.notifications import LateSink, channels
+from evenkeel.runtime.notifications import channels
 from evenkeel.settings import Settings, SettingsError
 
 
@@ -84,15 +84,6 @@ def test_every_service_that_is_set_is_a_channel(monkeypatch):
     )
     assert list(addresses(asked)) == ["CHAT", "MAIL"]
     assert len(channels(asked, None, Writer(), tuple, [].append, lambda: 0.0)) == 6
-
-
-def test_an_address_that_apprise_does_not_know_is_told_when_it_is_needed():
-    """The message stays undelivered, the log says why, and the address is not in it."""
-    pytest.importorskip("apprise")
-    lines = []
-    sink = LateSink("CHAT", "secret-word", lines.append)
-    assert not sink.tell(NoticeMessage("Title", "Body", good=False))
-    assert lines == ["[evenkeel] CHAT holds no address that apprise knows"]
 
 
 def test_whether_the_judge_can_be_used_is_a_gauge():

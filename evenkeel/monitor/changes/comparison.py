@@ -49,11 +49,6 @@ class Sides:
         return Difference(after.value - before.value, after.lower - before.upper, after.upper - before.lower)
 
     @property
-    def distance(self) -> float:
-        """Absolute difference between the two sides, in [0, 1]; 0 if either estimate is missing."""
-        return abs(self.difference.value) if self.difference is not None else 0.0
-
-    @property
     def moved(self) -> bool:
         """True if the two intervals do not overlap."""
         return self.difference is not None and self.difference.moved
@@ -62,11 +57,6 @@ class Sides:
     def rose(self) -> bool:
         """True if the figure rose by more than its uncertainty."""
         return self.difference is not None and self.difference.lower > 0
-
-    @property
-    def fell(self) -> bool:
-        """True if the figure fell by more than its uncertainty."""
-        return self.difference is not None and self.difference.upper < 0
 
 
 # Half width of an interval, in shares, up to which a comparison counts as measured.

@@ -38,7 +38,6 @@ STATED: Final = (MODEL, REQUESTED_MODEL, FINGERPRINT, PROMPT, PARAMETERS, SETTIN
 """Kinds whose values every verdict states."""
 CAUSES: Final = (*STATED, JUDGE_PANEL)
 """Kinds that may be why answers or ratings moved, rather than a sign of it."""
-KINDS: Final = (*STATED, RATINGS, JUDGE_PANEL, REFERENCES)
 
 NAMES: Final = {
     MODEL: "returned model",

@@ -208,8 +208,9 @@ class OpenRecord(Struct):
         if self.since <= TOGETHER:
             return True
         noticed = {mark.kind for mark in self.marks}
-        begin = silent.after if noticed & _BY_PROVIDER else silent.since if noticed & _NEAR else inf
-        return begin - _SHORTLY_S <= self.marks[0].at <= silent.at
+        evidence = silent.references
+        begin = evidence.after if noticed & _BY_PROVIDER else evidence.since if noticed & _NEAR else inf
+        return begin - _SHORTLY_S <= self.marks[0].at <= evidence.at
 
     def follow(self, verdict: Verdict, offset: int) -> bool:
         """Take the next exchange; return True if it decides that the change is over, or in effect again."""

@@ -224,7 +224,7 @@ class RouteWatch(Struct, dict=True):
         else:
             run = 0
             for tally in (*self.closed, self.running):
-                if tally.began_at is not None and tally.began_at >= silent.since:
+                if tally.began_at is not None and tally.began_at >= silent.references.since:
                     run += tally.exchanges
             record.marks.append(replace(change, run=run))
             record.silent = silent
@@ -286,9 +286,9 @@ class RouteWatch(Struct, dict=True):
         for tally in blocks:
             if tally.ended_at is None or tally.began_at is None:
                 continue
-            if tally.ended_at <= silent.after:
+            if tally.ended_at <= silent.references.after:
                 before.merge(tally)
-            elif tally.began_at >= silent.since:
+            elif tally.began_at >= silent.references.since:
                 after.merge(tally)
         # No block lies wholly before the first sign: what came before the blocks is better than nothing.
         if not before.exchanges:

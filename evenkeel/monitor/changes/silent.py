@@ -32,28 +32,8 @@ class Silent:
         """State of the change."""
         return self.closed or "found"
 
-    @property
-    def requested_model(self) -> str:
-        """Requested model whose answers changed."""
-        return self.references.requested_model
-
-    @property
-    def since(self) -> float:
-        """Unix time in seconds of the first answer that was unlike those before."""
-        return self.references.since
-
-    @property
-    def after(self) -> float:
-        """Unix time in seconds after which it came about."""
-        return self.references.after
-
-    @property
-    def at(self) -> float:
-        """Unix time in seconds of the observation that decided it."""
-        return self.references.at
-
     def mark(self, offset: int) -> ChangeMark:
         """Return the mark of this change at a place in the log."""
         alike = "new answers to reference prompts are like earlier ones by"
         before, after = (f"{alike} {share:.0%}" for share in (self.references.own, self.references.likeness))
-        return ChangeMark(kinds.REFERENCES, before, after, self.at, offset)
+        return ChangeMark(kinds.REFERENCES, before, after, self.references.at, offset)

@@ -178,7 +178,7 @@ def change_raised(record: ChangeRecord, offset: int) -> AlertEvent:
     silent = record.silent
     assert silent is not None
     evidence = silent.references
-    event = _change_event(record.route, silent.requested_model, record.id, "raised", silent.at, offset)
+    event = _change_event(record.route, evidence.requested_model, record.id, "raised", evidence.at, offset)
     return replace(
         event,
         id=_named("change", "raised", record.id, "references"),
@@ -186,8 +186,8 @@ def change_raised(record: ChangeRecord, offset: int) -> AlertEvent:
         measure="references",
         trials=evidence.calls,
         run_trials=evidence.calls,
-        after=silent.after,
-        since=silent.since,
+        after=evidence.after,
+        since=evidence.since,
         value=1 - evidence.likeness,
         limit=1 - evidence.own,
         facts=AlertFacts(beside=tuple(mark for mark in record.marks if mark.kind in kinds.STATED)),

@@ -139,11 +139,6 @@ class Incident:
     again: int = 0
     """Exchanges with the new value since somebody said that it was rolled back."""
 
-    @classmethod
-    def opened(cls, event: AlertEvent) -> Incident:
-        """Return the incident that an event opens; `take` the event as well."""
-        return cls(event.incident, event.at, event.offset, event.change, event.marks)
-
     def take(self, event: AlertEvent) -> None:
         """Apply the next event; events come in order."""
         self.updated_at, self.offset = event.at, event.offset

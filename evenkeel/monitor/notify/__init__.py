@@ -8,7 +8,7 @@ delivery is tried again after 1 s, 2 s, 4 s … up to 5 min.
 """
 
 from evenkeel.monitor.notify.alerts import event_json, incident_json, summary
-from evenkeel.monitor.notify.channel import Attempts, Channel, MessagePace, Sink
+from evenkeel.monitor.notify.channel import Attempts, Channel, Sink
 from evenkeel.monitor.notify.notices import Contact, Notice, NoticeMessage, Writer
 from evenkeel.monitor.notify.notifier import Notifier
 from evenkeel.monitor.notify.services import (
@@ -25,7 +25,6 @@ __all__ = [
     "Attempts",
     "Channel",
     "Contact",
-    "MessagePace",
     "Notice",
     "NoticeMessage",
     "Notifier",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Services that refuse a message refuse it for minutes.
 _PAUSES: Final = Backoff(1.0, 300.0)
+# Seconds for which something has to hold measuring up before a message says so.
+_LASTING_S: Final = 60.0
 # Name in the store of the message about trouble with the monitor.
 _TROUBLE: Final = "not measured"
 
@@ -63,9 +65,10 @@ class Sink(Protocol):
             notice: the notice that a message would contain.
             receipt: the service's name for the first message.
 
-        Returns: whether it was taken, or there is nothing to be done.
+        Returns: whether it was taken, or there is nothing to be done, as where everything sent is a message.
         """
-        ...
+        del notice, receipt
+        return True
 
     def tell(self, message: NoticeMessage) -> bool:
         """Deliver a message that is about no incident; return whether it was accepted."""
@@ -98,17 +101,6 @@ class Attempts:
         return pause_s
 
 
-@dataclass(frozen=True, slots=True)
-class MessagePace:
-    """Waiting times before a message is sent."""
-
-    window_s: float = 30.0
-    """Seconds in which events of an incident are gathered into one message; up to twice as long if more
-    came within the last third."""
-    lasting_s: float = 60.0
-    """Seconds for which something has to hold measuring up before a message says so."""
-
-
 @dataclass(slots=True)
 class _Waiting:
     """Events of one case that are not settled yet."""
@@ -135,8 +127,8 @@ class Channel:
         writer: Writer,
         announce: Callable[[str], None],
         clock: Callable[[], float],
-        pace: MessagePace | None = None,
         causes: Callable[[], Sequence[HoldUp]] = tuple,
+        window_s: float = 30.0,
     ) -> None:
         """Open the channel.
 
@@ -146,16 +138,17 @@ class Channel:
             writer: writes the notices.
             announce: gets a line when the sink fails.
             clock: seconds from any time on.
-            pace: when something is said.
             causes: returns what holds measuring up now.
+            window_s: seconds in which events of an incident are gathered into one message; up to twice as
+                long if more came within the last third.
         """
         self._sink = sink
         self._store = store
         self._writer = writer
         self._announce = announce
         self._clock = clock
-        self._pace = pace or MessagePace()
         self._causes = causes
+        self._window_s = window_s
         self._attempts = Attempts(clock)
         self._waiting: dict[str, _Waiting] = {}
         # Time at which each cause, by its reason, was first seen.
@@ -213,9 +206,9 @@ class Channel:
                 waiting.latest = now
 
     def _is_due(self, waiting: _Waiting, now: float) -> bool:
-        window_s, waited_s = self._pace.window_s, now - waiting.since
-        quiet = now - waiting.latest >= window_s / 3
-        return waited_s >= window_s and (quiet or waited_s >= 2 * window_s)
+        waited_s = now - waiting.since
+        quiet = now - waiting.latest >= self._window_s / 3
+        return waited_s >= self._window_s and (quiet or waited_s >= 2 * self._window_s)
 
     def _say(self, case: Case, *, news: bool) -> bool:
         """Send or show the message about a case; return False if it has to be tried again."""
@@ -265,7 +258,7 @@ class Channel:
         told = self._told_before(causes) if self._told is None else self._told
         lasting = set()
         for reason, since in self._since.items():
-            if now - since >= self._pace.lasting_s:
+            if now - since >= _LASTING_S:
                 lasting.add(reason)
         if lasting - told:
             self._report(causes)

@@ -9,7 +9,7 @@ import json
 import logging
 import time
 import warnings
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import httpx2
@@ -18,6 +18,7 @@ from evenkeel.core.calls import blocking_client, explained
 from evenkeel.core.figures import iso
 from evenkeel.core.network import NetworkError, share_trust_with_requests
 from evenkeel.core.text import visible
+from evenkeel.monitor.notify.channel import Sink
 from evenkeel.monitor.notify.notices import EXAMPLES
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _MOST_ACTIONS: Final = 6
 _MOST_TEXT: Final = 2_900
 
 
-class _Poster:
+class _Poster(Sink):
     def __init__(self, client: httpx2.Client | None) -> None:
         self._client = client
         self.problem = ""
@@ -108,11 +109,6 @@ class Webhook(_Poster):
         del receipt
         name = f"{notice.incident.id}-{notice.number}"
         return "" if self._signed(name, {"id": name, **notice.to_json()}) else None
-
-    def show(self, notice: Notice, receipt: str) -> bool:
-        """Do nothing: every post is a message."""
-        del notice, receipt
-        return True
 
     def tell(self, message: NoticeMessage) -> bool:
         """Post a message about the monitor itself."""
@@ -276,11 +272,6 @@ class Teams(_Poster):
             actions.append({"type": "Action.OpenUrl", "title": name, "url": url})
         return "" if self._card(body, actions) else None
 
-    def show(self, notice: Notice, receipt: str) -> bool:
-        """Do nothing: every card is a message."""
-        del notice, receipt
-        return True
-
     def tell(self, message: NoticeMessage) -> bool:
         """Post a message about the monitor itself."""
         bold = {"type": "TextBlock", "text": _unlinked(message.title), "weight": "Bolder", "wrap": True}
@@ -365,19 +356,33 @@ class PagerDuty(_Poster):
         return self._post(self._url, body)
 
 
+_AppriseKind: TypeAlias = Literal["success", "info", "failure"]
+
+
 class UnknownServiceError(Exception):
     """Error for an address that apprise does not understand. The message does not show it."""
 
 
-class AppriseSink:
-    """Sink that sends to the service of one apprise URL."""
+class AppriseSink(Sink):
+    """Sink that sends to the service of one apprise URL.
+
+    It opens its service at the first message, because loading all of apprise would delay the start.
+    """
 
     def __init__(self, name: str, url: str) -> None:
-        """Read the URL.
+        """Keep the address, which is a secret.
 
         Args:
             name: name in logs, such as that of the variable that holds the URL.
             url: see https://github.com/caronc/apprise/wiki.
+        """
+        self.name = name
+        self.problem = ""
+        self._url = url
+        self._service: Any = None
+
+    def open(self) -> None:
+        """Load the service. Takes about a second.
 
         Raises:
             ImportError: the extra `notify` is not installed.
@@ -389,38 +394,39 @@ class AppriseSink:
 
         # Its log lines hold parts of addresses.
         logging.getLogger("apprise").disabled = True
-        self.name = name
-        self.problem = ""
         asset = apprise.AppriseAsset(async_mode=False, app_id="evenkeel", app_desc="evenkeel")
-        self._service = apprise.Apprise(asset=asset)
+        service = apprise.Apprise(asset=asset)
         with warnings.catch_warnings():
             # Its services load modules that newer Pythons lack, and warn of it.
             warnings.simplefilter("ignore")
-            is_accepted = self._service.add(url)
+            is_accepted = service.add(self._url)
         if not is_accepted:
-            raise UnknownServiceError(f"{name} holds no address that apprise knows")
-        kinds = apprise.NotifyType
-        self._good, self._more, self._bad = kinds.SUCCESS, kinds.INFO, kinds.FAILURE
+            raise UnknownServiceError(f"{self.name} holds no address that apprise knows")
+        self._service = service
 
     def send(self, notice: Notice, receipt: str) -> str | None:
         """Send a notice as a message."""
         del receipt
-        kind = self._good if notice.good else self._more if notice.phase == "updated" else self._bad
+        kind: _AppriseKind = "failure"
+        if notice.good:
+            kind = "success"
+        elif notice.phase == "updated":
+            kind = "info"
         return "" if self._notify(f"[evenkeel] {notice.headline}", notice.body, kind) else None
-
-    def show(self, notice: Notice, receipt: str) -> bool:
-        """Do nothing: everything sent is a message."""
-        del notice, receipt
-        return True
 
     def tell(self, message: NoticeMessage) -> bool:
         """Send a message about the monitor itself."""
-        return self._notify(message.title, message.body, self._good if message.good else self._bad)
+        return self._notify(message.title, message.body, "success" if message.good else "failure")
 
-    def _notify(self, title: str, body: str, kind: Any) -> bool:
+    def _notify(self, title: str, body: str, kind: _AppriseKind) -> bool:
+        self.problem = ""
         try:
-            return bool(
-                self._service.notify(title=visible(title), body=visible(body or title), notify_type=kind)
-            )
+            if self._service is None:
+                self.open()
+            said, text = visible(title), visible(body or title)
+            return bool(self._service.notify(title=said, body=text, notify_type=kind))
+        except (ImportError, UnknownServiceError) as error:
+            self.problem = str(error)
+            return False
         except Exception:  # noqa: BLE001 - named boundary: a hundred services, each with errors of its own
             return False

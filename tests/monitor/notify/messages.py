@@ -18,7 +18,6 @@ from evenkeel.monitor.measuring import HoldUp
 from evenkeel.monitor.notify import (
     Channel,
     Contact,
-    MessagePace,
     Notifier,
     PagerDuty,
     Slack,
@@ -80,9 +79,7 @@ class Play:
         writer = Writer(CONTACTS, "https://keel.example", self.state.reports, partial(worst_trials, self))
         said = []
         channels = [
-            Channel(
-                sink, self.store, writer, said.append, lambda: self.at, MessagePace(), lambda: self.causes
-            )
+            Channel(sink, self.store, writer, said.append, lambda: self.at, lambda: self.causes)
             for sink in sinks
         ]
         return Notifier(self.store, said.append, channels)

@@ -59,7 +59,8 @@ def incidents_of(events) -> list[Incident]:
     """The incidents after these events, the one that was opened last first."""
     incidents = {}
     for event in events:
-        incidents.setdefault(event.incident, Incident.opened(event)).take(event)
+        opened = Incident(event.incident, event.at, event.offset, event.change, event.marks)
+        incidents.setdefault(event.incident, opened).take(event)
     return sorted(incidents.values(), key=lambda incident: (-incident.opened_at, incident.id))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.monitor.measuring import HoldUp
-from evenkeel.monitor.notify import Channel, MessagePace, Notifier, Writer
+from evenkeel.monitor.notify import Channel, Notifier, Writer
 from tests.monitor.notify.scene import (
     BILLING,
     FOUND,
@@ -37,9 +37,7 @@ class Desk:
         self.sink = sink or Sink()
         self.clock = clock or Clock()
         self.said = []
-        channel = Channel(
-            self.sink, self.store, Writer(), self.said.append, self.clock, MessagePace(window_s=30), causes
-        )
+        channel = Channel(self.sink, self.store, Writer(), self.said.append, self.clock, causes)
         self.notifier = Notifier(self.store, self.said.append, [channel])
 
     def after(self, seconds, *events):
@@ -165,9 +163,7 @@ def test_a_service_that_fails_is_tried_ever_more_seldom():
 def test_one_channel_that_fails_does_not_hold_up_another():
     """The one that had the message does not get it again while the other is tried."""
     store, clock, good, bad = Store(SPELLING), Clock(), Sink(name="good"), Sink(failures=2, name="bad")
-    channels = [
-        Channel(sink, store, Writer(), [].append, clock, MessagePace(window_s=0.0)) for sink in (good, bad)
-    ]
+    channels = [Channel(sink, store, Writer(), [].append, clock, window_s=0.0) for sink in (good, bad)]
     notifier = Notifier(store, [].append, channels)
     for _ in range(6):
         notifier.deliver()
