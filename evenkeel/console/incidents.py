@@ -32,7 +32,7 @@ from evenkeel.core.together import by_themselves
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.incidents import cases_of, worst_trials
 from evenkeel.monitor.notify import incident_json
-from evenkeel.monitor.notify.notices import headline, resolved_line
+from evenkeel.monitor.notify.notices import headline, held_back, resolved_line
 from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
@@ -152,18 +152,10 @@ def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellRepo
             IncidentCheck("Clients", f"{affected}{figures.clients(worst.raised.clients)}", not alone)
         )
     lines.append(_judge_check(sources, cell))
-    behind = stuck(sources.pipeline(), sources.measuring()) or _thinned(sources, incident)
+    measuring = sources.measuring()
+    behind = stuck(sources.pipeline(), measuring) or " ".join(held_back(measuring.thinned, incident))
     lines.append(IncidentCheck("Scoring", behind or "nothing waits", not behind))
     return lines
-
-
-def _thinned(sources: ConsoleSources, incident: Incident) -> str:
-    """Return why only a part of an incident's traffic is measured; "" if all of it is."""
-    sentences = []
-    for cause in sources.measuring().thinned:
-        if not cause.routes or set(cause.routes) & set(incident.routes):
-            sentences.append(f"{cause.said}. What happens meanwhile, a rollback too, is noticed later.")
-    return " ".join(sentences)
 
 
 def _measured_cell(incident: Incident, cells: Iterable[CellReport]) -> CellReport | None:

@@ -61,7 +61,9 @@ def contacts(settings: Settings) -> dict[str, Contact]:
     return by_route
 
 
-def writer(settings: Settings, monitor: Monitor, log: VerdictLog) -> Writer:
+def writer(
+    settings: Settings, monitor: Monitor, log: VerdictLog, thinned: Callable[[], Sequence[HoldUp]]
+) -> Writer:
     """Return a writer of notices, with the contacts of routes and the address of the console."""
     return Writer(
         contacts(settings),
@@ -69,6 +71,7 @@ def writer(settings: Settings, monitor: Monitor, log: VerdictLog) -> Writer:
         monitor.reports,
         partial(worst_trials, log),
         partial(edits_of, log),
+        thinned,
     )
 
 

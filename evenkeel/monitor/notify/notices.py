@@ -15,7 +15,7 @@ from evenkeel.monitor.notify.alerts import incident_json, named
 from evenkeel.monitor.notify.tool_words import largest_change
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from evenkeel.core.cells import CellReport, ChangeMark
     from evenkeel.core.verdict import Verdict
@@ -256,6 +256,7 @@ class Writer:
         reports: Callable[[], Sequence[CellReport]] = list,
         trials: Callable[[Incident], Sequence[Verdict]] = _none,
         edits: Callable[[str, Sequence[ChangeMark]], Sequence[WordChange]] = _no_edits,
+        thinned: Callable[[], Sequence[HoldUp]] = tuple,
     ) -> None:
         """Wire the writer with the facts beyond the incident.
 
@@ -265,12 +266,14 @@ class Writer:
             reports: of all cells, to say how far above noise answers are, and under how many rewordings.
             trials: behind an incident, the worst first; blocks on storage.
             edits: words that changed with a prompt version, by route and marks; blocks on storage.
+            thinned: reasons for which only a part of what is sampled is measured now.
         """
         self._contacts = dict(contacts or {})
         self._console_url = console_url.rstrip("/")
         self._reports = reports
         self._trials = trials
         self._edits = edits
+        self._thinned = thinned
 
     @property
     def home(self) -> tuple[str, ...]:
@@ -313,8 +316,9 @@ class Writer:
         for verdict in self._trials(notice.incident):
             url = self._url("verdicts", verdict.id)
             examples.append(NoticeExample(verdict.id, verdict.perturbation, verdict.rating, url))
-        facts = (*_news(notice.incident, sent), *notice.facts, *self._edited(notice.incident))
-        return replace(notice, facts=facts, examples=tuple(examples))
+        late = held_back(self._thinned(), notice.incident)
+        facts = [*_news(notice.incident, sent), *notice.facts, *self._edited(notice.incident), *late]
+        return replace(notice, facts=tuple(facts), examples=tuple(examples))
 
     def _edited(self, incident: Incident) -> list[str]:
         edits = self._edits(incident.routes[0], incident.stated)
@@ -455,6 +459,15 @@ class Writer:
         had = past_effect(incident)
         came = (_came_later(incident),) if incident.later else ()
         return _capitalized([", ".join(sentences), had, *came, *note])
+
+
+def held_back(thinned: Iterable[HoldUp], incident: Incident) -> list[str]:
+    """Return a sentence for each reason for which only a part of an incident's traffic is measured."""
+    sentences = []
+    for cause in thinned:
+        if not cause.routes or set(cause.routes) & set(incident.routes):
+            sentences.append(f"{cause.said}. What happens meanwhile, a rollback too, is noticed later.")
+    return sentences
 
 
 def _capitalized(sentences: Sequence[str]) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ class MonitorRole:
             figures_known=lambda: any(known(report) for report in monitor.reports()),
         )
         notifying_store = NotifyingStore(stores.monitor, notifying)
-        words = writer(settings, monitor, stores.verdicts)
+        words = writer(settings, monitor, stores.verdicts, lambda: watch().thinned)
         # In threads, here and below: reading a store would hold up the event loop.
         opened = await asyncio.to_thread(
             channels, settings, notifying_store, words, lambda: watch().causes, announce, time.monotonic

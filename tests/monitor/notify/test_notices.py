@@ -9,6 +9,7 @@ from evenkeel.core.rewordings import label
 from evenkeel.monitor.changes.prompt_edit import WordChange
 from evenkeel.monitor.incidents import Case, cases_of
 from evenkeel.monitor.incidents.case import TOGETHER_S
+from evenkeel.monitor.measuring import HoldUp
 from evenkeel.monitor.notify import Contact, Writer
 from tests.kit.cells import cell_report, with_figures
 from tests.kit.records import altered
@@ -142,6 +143,16 @@ def test_examples_name_rewordings_and_quote_nobody():
     bare = Writer(trials=lambda _: verdicts).message(case, "opened", 1, None)
     assert "control held" not in bare.text
     assert [one["trial"] for one in bare.to_json()["examples"]] == ["v 7", "v8"]
+
+
+def test_a_message_says_that_a_budget_that_is_held_back_hides_the_end():
+    """Where only a part of its route's traffic is measured; other routes have nothing to do with it."""
+    (incident,) = incidents_of([SPELLING])
+    for routes, said in (((), True), (("support",), True), (("other",), False)):
+        cause = HoldUp("budget_pace", "The budget is held back so that it lasts the day", "", 1.0, routes)
+        writer = Writer(thinned=lambda cause=cause: [cause])
+        facts = writer.message(Case((incident,)), "opened", 1, None).facts
+        assert facts[-1].endswith("a rollback too, is noticed later.") == said
 
 
 def test_a_message_has_three_of_the_words_that_changed():
