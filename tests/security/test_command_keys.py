@@ -188,6 +188,6 @@ def test_an_option_does_not_carry_a_routes_key_to_another_upstream(variable, mon
 
     assert upstream_with("https://b.test/v1") == "https://b.test/v1"
     monkeypatch.setenv("A_KEY" if variable else SHADOW, "key-a")
-    with pytest.raises(SettingsError, match="--upstream names another origin"):
+    with pytest.raises(SettingsError, match="--upstream names another server"):
         upstream_with("https://b.test/v1")
     assert upstream_with("https://a.test/v2") == "https://a.test/v2"
