@@ -72,7 +72,7 @@ def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
     detail = f"The endpoint answered {status}: {quoted or 'nothing more'}"[:_DETAIL_CHARS]
     if own:
         return Fault(own, detail, unbilled=response.is_free)
-    if error.get("code") in _BAD_GENERATION_CODES or "failed_generation" in error:
+    if str(error.get("code")) in _BAD_GENERATION_CODES or "failed_generation" in error:
         # The model wrote something, which may be billed; the next attempt may write what was asked for.
         return Fault("bad_schema", detail, passing=True)
     asked = asked_pause_s(response.headers)

@@ -1,4 +1,4 @@
-"""Effects of a change, worded after the figures that were measured.
+"""Words for the effects of a change, based on the figures that were measured.
 
 *Worse*: the quality of answers fell, or more of them are invalid. *Better*: the opposite, or answers hold
 better under rewordings. *More fragile*: rewordings move answers more than before, beyond chance. *Different*:
@@ -68,7 +68,7 @@ class Finding:
 
 
 def effect_of(findings: Sequence[Finding], *, is_known: bool) -> Effect:
-    """Return the gravest of several findings; `known` says whether enough was measured to find any."""
+    """Return the gravest of several findings; `is_known` says whether enough was measured to find any."""
     effects = {finding.effect for finding in findings}
     for effect in _ORDER:
         if effect in effects:
@@ -82,7 +82,7 @@ def as_different(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def measured(comparison: Comparison) -> Iterator[Finding]:
-    """Yield the figures that differ between the two sides of the traffic beyond their intervals."""
+    """Yield a finding for each figure whose intervals before and after the change do not overlap."""
     control = comparison.control
     if comparison.pooled.moved:
         yield _moved(
@@ -136,14 +136,14 @@ def _quality(sides: Sides, text: str) -> Finding:
 def _moved(
     sides: Sides, control: Sides | None, text: str, *, up_is: Literal["fragile", "better"] = "fragile"
 ) -> Finding:
-    """Return a finding on rewordings: "different" unless the figure moved by more than the control's."""
+    """Return a finding on rewordings: "different" unless the figure moved twice as far as the control's."""
     down_is: Found = "better" if up_is == "fragile" else "fragile"
     effect: Found = up_is if sides.rose else down_is
     return Finding(effect if _beyond(sides, control) else "different", _said(sides, text), rated=True)
 
 
 def _beyond(sides: Sides, control: Sides | None) -> bool:
-    """Return whether a figure moved by more than twice as much as the control's. Chance moves both."""
+    """Return whether a figure moved more than twice as far as the control's. Both may move by chance."""
     own, other = sides.difference, control.difference if control is not None else None
     if own is None or other is None:
         return True
@@ -160,7 +160,7 @@ def noticed(marks: Sequence[ChangeMark]) -> Iterator[Finding]:
             yield Finding("different", text, rated=True)
 
 
-# Measures of goldens that are breached by any change of an answer, not only for the worse.
+# Measures that any change of an answer to a golden breaches, also one for the better.
 _OF_ANY_CHANGE: Final = frozenset(("content_shift", "differs"))
 
 
@@ -171,7 +171,7 @@ def of_goldens(
 
     Args:
         breaches: Measure, share that breaches it now, and before.
-        regressed: Measures of which the evidence settled that they are breached more often.
+        regressed: Measures that are breached more often, beyond chance.
         judged: Whether a judge took part.
     """
     for measure, now, before in breaches:
@@ -182,7 +182,7 @@ def of_goldens(
 
 
 def of_references(evidence: ReferenceEvidence) -> Finding:
-    """Return the finding of the reference prompts, which show that answers differ, not if they are better."""
+    """Return the finding of the reference prompts. They show that answers differ, not which are better."""
     return Finding(
         "different",
         f"Reference prompts: new answers are {evidence.likeness:.0%} like the earlier ones, which are "
@@ -190,7 +190,7 @@ def of_references(evidence: ReferenceEvidence) -> Finding:
     )
 
 
-# Level of the sign test over qualities, shared among the qualities that moved.
+# Significance level of the sign test, divided by the number of qualities that moved (Bonferroni).
 _CHANCE: Final = 0.05
 
 

@@ -1,28 +1,28 @@
 """The mixture Shiryaev–Roberts e-detector for a bounded mean.
 
-A gambler who believes that the mean of observations in [low, high] is above a line stakes λ on
-every one: their wealth is multiplied by 1 + λ(x − line). While the mean is at most the line it does
-not grow on average, whatever the distribution and however the observations depend on earlier ones.
-With λ < 1/(line − low) it never goes broke. Against a mean below the line the signs are turned.
+A gambler who believes that the mean of observations in [low, high] is above a line stakes λ on every one:
+their wealth is multiplied by 1 + λ(x − line). While the mean is at most the line it does not grow on
+average, whatever the distribution and however the observations depend on earlier ones. With λ < 1/(line −
+low) it never goes broke. To detect a mean below the line, the signs are reversed.
 
-For a bounded mean these bets are the only admissible ones (Clerico 2024, "On the optimality of
-coin-betting for mean estimation").
+For a bounded mean these bets are the only admissible ones (Clerico 2024, "On the optimality of coin-betting
+for mean estimation").
 
-One gambler enters at every trial for each of several bets, with a stake that
-makes all who enter at one trial worth 1 together. While the mean is on the harmless side of the line
-nobody's wealth grows on average, so the wealth of all, the *evidence*, minus the number of trials is a
-supermartingale. An alarm at evidence c therefore comes after c trials or more on average, whatever
-the distribution, and if the evidence starts again from nothing at every alarm, n trials hold at most
-n/c alarms on average. Neither a rate nor the size of the change has to be known.
+At every trial one new gambler enters for each of several bets; together they bring a wealth of 1. While the
+mean is on the harmless side of the line nobody's wealth grows on average, so the wealth of all, the
+*evidence*, minus the number of trials is a supermartingale. An alarm at evidence c therefore comes after c
+trials or more on average, whatever the distribution, and if the evidence starts again from nothing at every
+alarm, n trials hold at most n/c alarms on average. Neither a rate nor the size of the change has to be
+known.
 
-A trial that was not drawn with the same chance as others weighs w in (0, 1], proportional to one over its
-chance, and gamblers stake λ·w on it. The line is then one for the mean of an equal draw.
+If trials are drawn with different chances, each weighs w in (0, 1], proportional to 1/chance, and gamblers
+stake λ·w on it. The line then refers to the mean of an equal draw.
 
-**Traffic that depends on itself.** Factors are raised to the power of one over the design effect, as far as
-the blocks before show one (`evenkeel.monitor.estimate.blocks`), and within twenty trials evidence grows a
-hundredfold at most (`BlockLimit`). Both only take wealth away where trials are independent, so the promise
-stands there as it is. So no alert rests on a single burst, and nothing has to be recognised: not a
-client that tries again, not a template, not a nightly job.
+**Traffic that depends on itself.** Factors are raised to the power of 1/design effect, estimated from
+earlier blocks (`evenkeel.monitor.estimate.blocks`), and within twenty trials evidence grows a hundredfold
+at most (`BlockLimit`). For independent trials both can only reduce the evidence, so the promise holds. So
+no alert rests on a single burst, and nothing has to be recognised: not a client that tries again, not a
+template, not a nightly job.
 
 Source: Shin, Ramdas, Rinaldo 2022, "E-detectors: a nonparametric framework for sequential change
 detection".
@@ -42,21 +42,21 @@ Side = Literal["above", "below"]
 """Side of the line on which the mean is suspected."""
 
 SHARES: Final = tuple(0.06 * (0.8 / 0.06) ** (number / 7) for number in range(8))
-"""Bets as shares of the largest that cannot go broke: 0.06 to 0.8, evenly spaced in their logarithms.
+"""Bets as shares of the largest bet that cannot go broke: 0.06 to 0.8, evenly spaced in their logarithms.
 
 The best share for a rate that rises by s above the line m is s/(1 − m), and s/m for one that falls.
 Measured for release 0.1: twice as many bets shorten the delays by 1 %, half as many
-lengthen them by 1.5 %; a range of 0.03 to 0.98 lengthens them by 3 %, and one that starts at 0.12 lets a
-rise of 0.05 wait a fifth longer.
+lengthen them by 1.5 %; a range of 0.03 to 0.98 lengthens them by 3 %, and one that starts at 0.12
+delays the detection of a rise of 0.05 by a fifth.
 """
 
 BLOCK_GAIN: Final = 100.0
-"""Factor by which evidence grows within twenty trials at most. In forty, a cell whose every answer breaks
-from its first trial on is found after 65 of them instead of 34."""
-# Observations a block. docs/design/0008-blocks.md says what smaller and larger blocks cost.
+"""Factor by which evidence grows within a block of twenty trials at most. With blocks of forty, a cell whose
+every answer breaks from its first trial on is found after 65 trials instead of 34."""
+# Observations per block. docs/design/0008-blocks.md says what smaller and larger blocks cost.
 _BLOCK: Final = 20
 
-# Observations whose factors are kept: all that rates and paired differences have.
+# Observations whose factors are computed in advance: the only values of rates and paired differences.
 _COMMON: Final = (0, 1, -1)
 
 
@@ -86,7 +86,7 @@ class Bets:
         """Return the factor of each bet, above 0; the observation weighs at most 1.
 
         Raises:
-            ValueError: if the observation is not in [low, high]: then the bets promise nothing.
+            ValueError: if the observation is not in [low, high], where the promise does not hold.
         """
         factors = self.table.get(observation) if weight == 1 else None
         if factors is None:
@@ -118,9 +118,8 @@ def bets_against(line: float, side: Side = "above", low: float = -1.0, high: flo
 class EDetector:
     """Evidence that the mean has gone beyond the line of its bets.
 
-    The whole state is the wealth on each bet, as many floats as there are bets. Evidence only grows
-    beyond the alarm level if the caller goes on after the alarm; a caller that stops there keeps
-    every number finite for any number of trials.
+    The whole state is the wealth on each bet, as many floats as there are bets. A caller that
+    resets it at every alarm keeps every number finite, for any number of trials.
     """
 
     __slots__ = ("bets", "evidence", "wealth")
@@ -135,8 +134,8 @@ class EDetector:
         """Take one observation that weighs at most 1; returns the evidence after it.
 
         Args:
-            observation: It.
-            weight: Of the trial.
+            observation: The observed value.
+            weight: Weight of the trial.
             effect: Design effect, at least 1, known before the trial.
 
         Raises:
@@ -155,22 +154,22 @@ class EDetector:
         return evidence
 
     def scale(self, factor: float) -> None:
-        """Take wealth away from everybody alike, by a factor of at most 1: that makes no alarm likelier."""
+        """Multiply all wealth by a factor of at most 1, which never makes an alarm likelier."""
         self.wealth = [wealth * factor for wealth in self.wealth]
         self.evidence *= factor
 
     @property
     def evidence_log10(self) -> float:
-        """log10 of the evidence, and 0 while it is below 1: there it says nothing."""
+        """log10 of the evidence, at least 0."""
         return log10(self.evidence) if self.evidence > 1 else 0.0
 
 
 class BlockLimit(Struct, array_like=True):
     """Bound on how much evidence may grow within a block of consecutive trials.
 
-    Evidence at the end of a trial is at most `gain` times what it was when the block began and what has
-    entered since. Two rows of blocks bound it, half a block apart, so that a burst that lies across two
-    blocks of one row cannot gain twice all of it.
+    After a trial, evidence is at most `gain` times the sum of the evidence at the start of the block and the
+    wealth that entered since. Two rows of blocks apply, offset by half a block, so that a burst across the
+    border of two blocks cannot gain twice.
     """
 
     gain: float = BLOCK_GAIN
@@ -199,9 +198,9 @@ class BlockLimit(Struct, array_like=True):
 class DetectorRun(Struct, array_like=True):
     """The estimated number of trials since the change began.
 
-    The start is the last time when the sum of (observation − line), each by its weight and in the direction
-    looked for, was at its lowest: the estimate that CUSUM gives. It is chosen in hindsight, so its mean errs
-    towards the change: good for explaining an alert to people, not an estimate.
+    The change is dated to the last minimum of the weighted sum of (observation − line) in the direction
+    looked for, as in CUSUM. It is chosen in hindsight, so `mean` is biased towards the change: use it to
+    explain an alert, not as an estimate.
     """
 
     trials: int = 0
@@ -247,7 +246,7 @@ class Watch(Struct, dict=True):
         return self.detector.evidence
 
     def update(self, observation: float, client: str = "", weight: float = 1.0, effect: float = 1.0) -> float:
-        """Take one observation, of a client or of nobody known; returns the evidence after it.
+        """Take one observation, of a client if that is known; returns the evidence after it.
 
         Raises:
             ValueError: if it is out of the range; the watch is then as it was.

@@ -1,9 +1,9 @@
 """Evidence of the gate about a mean difference, computed from the counts of each difference.
 
-The bets are those of the detector (`evenkeel.monitor.detect.e_detector`), but each gambler plays from the
-first golden on and never starts again: a change is not looked for, the candidate stays the same. Their mean
-wealth is a test supermartingale while the mean difference is at most the threshold, so it reaches 1/alpha
-at any time with probability alpha at most (Ville), however often one looks. A wealth does not depend on the
+The bets are those of the detector (`evenkeel.monitor.detect.e_detector`), but each runs from the first golden
+to the last without a restart, because the candidate does not change. Their mean wealth is a test
+supermartingale while the mean difference is at most the threshold, so the chance that it ever reaches 1/alpha
+is at most alpha (Ville), however often you look. A wealth does not depend on the
 order of the differences, so a count of each is all that has to be kept.
 
 Source: Waudby-Smith, Ramdas 2024, "Estimating means of bounded random variables by betting".
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 SHARES: Final = (0.25, 0.55, 0.9)
-"""Bets as shares of the largest that cannot go broke, 1/(1 + threshold).
+"""Bets as shares of the largest bet that cannot go broke, 1/(1 + threshold).
 
 Fewer than the detector's, because the sizes that matter are known in advance: an excess of a tenth or so,
 beside noise of 0 to 20 %. In simulations of such cases eight bets from 0.06 to 0.9 took 3 to 18 % more
@@ -57,16 +57,16 @@ def log_evidence(counts: Mapping[float, float], threshold: float) -> float:
 
 
 def mirrored(counts: Mapping[float, float]) -> dict[float, float]:
-    """Return the counts with the signs of all differences turned."""
+    """Return the counts with the signs of all differences reversed."""
     return {-difference: count for difference, count in counts.items()}
 
 
 def bounds(counts: Mapping[float, float], alpha: float, beta: float) -> Bounds:
     """Return the mean differences that the evidence does not rule out.
 
-    Each side is a confidence sequence: the lower bound is ever above the truth with probability at most
-    `alpha`, the upper ever below it with at most `beta`. A bound is on the far side of a threshold exactly
-    if the evidence against that threshold has reached 1/alpha or 1/beta.
+    Each side is a confidence sequence: the lower bound ever exceeds the truth with probability at most
+    `alpha`, the upper ever falls below it with at most `beta`. A bound is on the far side of a threshold
+    exactly if the evidence against that threshold has reached 1/alpha or 1/beta.
 
     Returns: (−1, 1) without differences.
     """
@@ -76,7 +76,7 @@ def bounds(counts: Mapping[float, float], alpha: float, beta: float) -> Bounds:
 def needed(counts: Mapping[float, float], threshold: float, alpha: float) -> int | None:
     """Return the number of differences that rule out "at most `threshold`" at the proportions seen so far.
 
-    Returns: the number from the first one on, or None if such evidence never grows (or not within a
+    Returns: the number counted from the start, or None if such evidence never grows (or not within a
         million differences).
     """
     n = sum(counts.values())
@@ -93,7 +93,7 @@ def needed(counts: Mapping[float, float], threshold: float, alpha: float) -> int
     if not reached(_MOST_NEEDED):
         return None
     boundary = _boundary(lambda number: not reached(number), 0.0, float(_MOST_NEEDED), _NUMBER_PRECISION)
-    # A whole number that is reached exactly must not be rounded up by what bisection leaves.
+    # Without the error of the bisection, so that an exact whole number is not rounded up.
     return ceil(boundary - _NUMBER_PRECISION)
 
 
@@ -112,7 +112,7 @@ def _lower(counts: Mapping[float, float], alpha: float) -> float:
 
 
 def _boundary(holds: Callable[[float], bool], inside: float, outside: float, precision: float) -> float:
-    """Return the end of the range where a property that holds at `inside` still holds; errs inwards."""
+    """Return the end of the range where a property holds; it holds at `inside` and at the result."""
     while outside - inside > precision:
         middle = (inside + outside) / 2
         if holds(middle):

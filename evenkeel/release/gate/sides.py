@@ -31,10 +31,9 @@ _VERSION = 1
 
 
 def drawn(call: AskedCall, repeat: int) -> AskedCall:
-    """The call among those with the same request.
+    """Return the call with a key that also depends on the side and the repeat.
 
-    The side is part of the answer's key: where both are asked the very same, the two answers must be two
-    draws.
+    So two sides with the same request still get two independent answers.
     """
     where: list[object] = [call.payee, call.target.url, call.target.unix_path, repeat]
     return replace(call, key=call_key(where, call.body))
@@ -54,14 +53,14 @@ class Side:
     route_headers: Mapping[str, Headers] = field(default_factory=dict)
     """Credentials by route, for its listed upstream: a key belongs to an origin."""
     key_variable: str = ""
-    """Environment variable that holds it, for messages."""
+    """Environment variable with the credential in `headers`, for messages."""
     model: str | None = None
-    """None = the one that the golden's request names, or else that gave its answer."""
+    """None = the model that the golden's request names, else the one that gave its answer."""
     edit: Edit | None = None
     """None = the golden's own prompt."""
 
     def request(self, golden: Golden, view: PromptView) -> AskedCall | Failure:
-        """Return the request for a golden, or why it cannot be asked: as replays, without effects."""
+        """Return a golden's request, made free of side effects as replays are, or why it cannot be sent."""
         upstream = self.upstreams.get(golden.route, self.upstream)
         if upstream is None:
             return _failure("no_endpoint", f'no endpoint is known for the route "{golden.route}"')
@@ -108,7 +107,7 @@ def view_of(golden: Golden) -> PromptView | Failure:
 
 
 def task_of(golden: Golden, by_route: Mapping[str, str | None], otherwise: str | None = None) -> str | None:
-    """The task of a golden: as it says, else its route, else as stated, else as the prompt plainly shows."""
+    """Return a golden's task: its own, its route's, `otherwise`, or the one recognised in the prompt."""
     named_task = golden.task or by_route.get(golden.route) or otherwise
     if named_task is not None:
         return named_task
@@ -170,17 +169,17 @@ def check_different(asked: Sequence[SideTask], sides: Sequence[Side]) -> None:
 
     Raises: InputError.
     """
-    # Without a second side there is nothing to be the same as.
+    # A single side is compared with nothing.
     if len(sides) == 1 or not asked:
         return
     for task in asked:
         candidate, reference = task.requests["candidate"], task.requests["reference"]
-        # One golden that is asked otherwise is enough: a template edit may leave many as they are.
+        # One request that differs is enough: a template edit may not affect every golden.
         if candidate.body != reference.body or candidate.target != reference.target:
             return
     raise InputError(
-        "candidate and reference are the same: name what is new with --model, --base-url, --prompt or "
-        "--template and --new-template, or what it is compared with by --reference-url or --reference-model"
+        "candidate and reference are the same: say what is new with --model, --base-url, --prompt or "
+        "--template and --new-template, or what to compare it with by --reference-url or --reference-model"
     )
 
 

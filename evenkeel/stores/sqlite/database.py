@@ -27,8 +27,8 @@ DATABASE_FILE = "evenkeel.db"
 
 _DAMAGED: Final = frozenset((sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT))
 _BUSY_TIMEOUT_S = 10.0
-# KiB of pages cached by each connection. The kernel keeps pages for all of them. With SQLite's own 2 MB the
-# memory of a worker, which has some twenty connections, would rise for hours while the file grows.
+# KiB of pages cached by each connection. It is small because the kernel caches the file anyway: with SQLite's
+# own 2 MB, a worker with some twenty connections would grow for hours.
 _CACHED_KIB = 256
 _RETRY_S = 0.01
 
@@ -47,25 +47,25 @@ class Database:
         seal: Seal | None = None,
         lost: Callable[[str], object] | None = None,
     ) -> None:
-        """Open the file, which is made if it is not there.
+        """Open the file, creating it if needed.
 
         Args:
             path: the file.
-            seal: encrypts prompts and answers. Default: as the environment says, so that none of the many
-                places that open the file can forget it and write what should be encrypted in the clear.
-            lost: called with a sentence, in the thread that finds out, when the file has been deleted under
-                this process; for one whose memory must agree with the file. Default: the file is made again,
+            seal: encrypts prompts and answers. Default: from the environment, so that no caller can forget it
+                and write plain text.
+            lost: called with a sentence if the file was deleted while in use, in the thread that notices it.
+                Pass it if the memory of this process must match the file. Default: the file is created again
                 with the same tables.
 
         Raises:
-            DamagedStoreError: if it is no SQLite file, or not a whole one.
+            DamagedStoreError: if the file is not SQLite, or is corrupt.
             StoreError: if it cannot be written, or others can read it and that cannot be repaired.
             SealError: for keys that cannot be used.
         """
         self.seal = seal_of(os.environ) if seal is None else seal
         self.path = path
         self.recreated = 0
-        """Number of times the file was found deleted and was made again."""
+        """Number of times that the file was found deleted and was created again."""
         self._tell_lost = lost
         # Device and inode of the file that holds the tables.
         self._file: tuple[int, int] | None = None
@@ -129,7 +129,7 @@ class Database:
     def _leave(self, connection: sqlite3.Connection) -> None:
         """Close this thread's connection to a file that has been deleted or replaced.
 
-        SQLite sees that too, and leaves the write-ahead log of a new file alone.
+        SQLite notices the deletion too, and does not touch the write-ahead log of a new file.
         """
         self._local.connection = None
         self._notice_deletion()
@@ -139,9 +139,9 @@ class Database:
         connection.close()
 
     def _notice_deletion(self) -> None:
-        """Count a deletion of the file: whichever thread sees it first, also one that had no connection yet.
+        """Count a deletion of the file once, in whichever thread notices it first.
 
-        Raises: sqlite3.OperationalError if the owner's memory must agree with the file.
+        Raises: sqlite3.OperationalError if `lost` was given.
         """
         with self._lock:
             if self._file is None or self._file == _identity(self.path):
@@ -152,7 +152,7 @@ class Database:
                 log.warning("the store %s was deleted while in use; starting an empty one", self.path)
                 return
         problem = f"the store {self.path} was deleted while in use"
-        self._tell_lost(problem)  # May not return: so long other threads must not fail in its place.
+        self._tell_lost(problem)  # may end the process
         raise sqlite3.OperationalError(problem)
 
     def row(self, statement: str, values: Sequence[Any] = ()) -> Any:
@@ -172,7 +172,7 @@ class Database:
     def create(self, *statements: str) -> None:
         """Create tables and indexes that do not exist; repeated if the file is deleted.
 
-        Raises: StoreError if a table is there in another form.
+        Raises: StoreError if a table exists with other columns.
         """
         try:
             with self.write() as connection:
@@ -209,7 +209,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 def _log_ahead(connection: sqlite3.Connection) -> None:
     """Switch to a write-ahead log, if the file has none yet.
 
-    Of two processes that do so at once SQLite refuses one without waiting, since both hold the file by then.
+    If two processes do this at once, SQLite refuses one immediately, so it is tried again here.
     """
     until = time.monotonic() + _BUSY_TIMEOUT_S
     while True:
@@ -230,6 +230,6 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]
         yield connection
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # a full disk ends some by itself, and leaves others open
+        if connection.in_transaction:  # on a full disk SQLite may have rolled back itself
             connection.execute("ROLLBACK")
         raise
