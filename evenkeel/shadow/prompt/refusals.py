@@ -216,9 +216,15 @@ def _is_remote(key: str, value: Any) -> bool:
     return plain.endswith(("url", "uri")) or _ADDRESS.match(value) is not None
 
 
+# Gemini's members, which replays send and which may ask for pictures or speech.
+_GENERATION_CONFIG: Final = ("generationConfig", "generation_config")
+
+
 def _media(view: PromptView) -> Iterator[Refusal]:
     """Answers that are not text, asked for by `modalities` or a vendor's name for it, however deep."""
     waiting = [("modalities", view.get("modalities")), *view.members_left_out]
+    for config in _GENERATION_CONFIG:
+        waiting.append((config, view.get(config)))
     while waiting:
         key, value = waiting.pop()
         if not key.lower().endswith("modalities"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.text import named
@@ -23,7 +25,7 @@ from evenkeel.stores.references import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
@@ -93,26 +95,24 @@ class ReferenceKeeper:
 
         `control` is the verdict of its identical resend, `resend` the answer of that, None if there is none.
         """
-        try:
-            with self._lock:
-                self._consider(original, control.scored_at, resend)
-        except Exception:  # the boundary of the keeper: scoring does not wait for it
-            exchange = original.exchange
-            about = {"route": exchange.route, "exchange": exchange.id}
-            log.exception("exchange %s cannot be kept as a reference", exchange.id, extra=about)
-            self._tally.add("worker_errors", where="references")
+        with self._guarded(original.exchange):
+            self._consider(original, control.scored_at, resend)
 
     def keep_embeddings(self, exchange: Exchange) -> None:
         """Keep a request for the embedding of one text, without its answer: that is asked for anew.
 
         An answer of the traffic may have been redacted, which spoils a vector.
         """
+        with self._guarded(exchange), contextlib.suppress(UnreadablePrompt, UnreadableBody):
+            self._consider_embeddings(exchange)
+
+    @contextlib.contextmanager
+    def _guarded(self, exchange: Exchange) -> Iterator[None]:
+        """Hold the lock in the block, and log and count its faults."""
         try:
             with self._lock:
-                self._consider_embeddings(exchange)
-        except (UnreadablePrompt, UnreadableBody):
-            return
-        except Exception:  # as above
+                yield
+        except Exception:  # the boundary of the keeper: scoring does not wait for it
             about = {"route": exchange.route, "exchange": exchange.id}
             log.exception("exchange %s cannot be kept as a reference", exchange.id, extra=about)
             self._tally.add("worker_errors", where="references")
@@ -134,22 +134,31 @@ class ReferenceKeeper:
             or refusal(view) is not None
         ):
             return
-        reference = Reference(
+        reference = self._reference(exchange, requested, view.for_replay().decode(), sketch)
+        self._add(replace(reference, prompt_version=VECTORS))
+
+    def _reference(
+        self, exchange: Exchange, requested: str, request: str, sketch: tuple[int, ...]
+    ) -> Reference:
+        """Return a reference without answers."""
+        return Reference(
             id=exchange.id,
             route=exchange.route,
             requested_model=requested,
-            prompt_version=VECTORS,
+            prompt_version="",
             path=api_path(exchange, self._prefixes),
-            request=view.for_replay().decode(),
+            request=request,
             headers=api_headers(exchange),
             sketch=sketch,
             taken_at=exchange.received_at,
             answers=(),
             upstream=exchange.upstream,
         )
-        if self._store.add(reference):
+
+    def _add(self, reference: Reference, instead_of: str | None = None) -> None:
+        if self._store.add(reference, instead_of):
             self._read_at = -_READ_EVERY_S
-            self._tally.add("references_kept", route=exchange.route)
+            self._tally.add("references_kept", route=reference.route)
 
     def _refresh(self) -> None:
         """Read the states of all references, unless that was done a moment ago."""
@@ -175,23 +184,13 @@ class ReferenceKeeper:
         requested = named(original.view.model or "")
         first = KeptAnswer(original.answer, exchange.received_at, original.model, "original")
         again = KeptAnswer(answer, resent_at, named(answer.model or requested or "unknown"), "resend")
-        reference = Reference(
-            id=exchange.id,
-            route=exchange.route,
-            requested_model=requested,
+        reference = replace(
+            self._reference(exchange, requested, request, sketch),
             prompt_version=original.prompt_version or "",
-            path=api_path(exchange, self._prefixes),
-            request=request,
-            headers=api_headers(exchange),
             task=original.task,
-            sketch=sketch,
-            taken_at=exchange.received_at,
             answers=(first, again),
-            upstream=exchange.upstream,
         )
-        if self._store.add(reference, place.instead_of):
-            self._read_at = -_READ_EVERY_S
-            self._tally.add("references_kept", route=exchange.route)
+        self._add(reference, place.instead_of)
 
     def _has_room(self, original: Original, now: float) -> bool:
         """Return whether there may be a place. The check is cheap, since usually there is none."""

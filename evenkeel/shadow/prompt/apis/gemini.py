@@ -19,16 +19,15 @@ from evenkeel.shadow.answer import (
     text_of,
     written,
 )
-from evenkeel.shadow.prompt.apis.protocol import Api, Refusal
+from evenkeel.shadow.prompt.apis.protocol import Api
 from evenkeel.shadow.prompt.body import RawMessage, Slot, UnreadablePrompt, call_note, last, listed
 from evenkeel.shadow.prompt.spans import elements_of, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from evenkeel.core.pair import Answer
     from evenkeel.core.tiers import Tier
-    from evenkeel.shadow.prompt.apis.protocol import Get
     from evenkeel.shadow.prompt.spans import Member, Value
 
 _SYSTEM: Final = ("systemInstruction", "system_instruction")
@@ -38,7 +37,6 @@ _FUNCTIONS: Final = frozenset({"functionDeclarations", "function_declarations"})
 # Tools that the client runs beside functions: it is told what to click and where.
 _AT_CLIENT: Final = frozenset({"computerUse", "computer_use"})
 _CANDIDATES: Final = ("candidateCount", "candidate_count")
-_MEDIA: Final = ("responseModalities", "response_modalities")
 # Reasons to stop by the names that other APIs give them; any other stays, in lower case.
 _FINISH: Final = {"STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "content_filter"}
 
@@ -200,18 +198,6 @@ class GeminiApi(Api):
             if key in _FUNCTIONS and not (functions and all(map(_is_declaration, functions))):
                 return False
         return True
-
-    def refusals(self, get: Get) -> Iterator[Refusal]:
-        """Implement `Api`."""
-        for config in map(fields, map(get, _CONFIG)):
-            asked = [*elements(config.get(_MEDIA[0])), *elements(config.get(_MEDIA[1]))]
-            kinds = {str(kind).upper() for kind in asked}
-            if "AUDIO" in kinds:
-                yield Refusal("audio_output", "the answer is speech, which cannot be compared")
-            elif kinds - {"TEXT"}:
-                yield Refusal(
-                    "media_output", "the answer holds pictures, which cost more and cannot be compared"
-                )
 
     def replay_changes(
         self, members: tuple[Member, ...], tier: Tier = "standard", most_tokens: int | None = None
