@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final
 from rapidfuzz.distance import LCSseq
 
 from evenkeel.shadow.prompt.template.skeleton import (
-    CUT,
     EDGE,
     END,
+    GAP,
     NOTHING_FIXED,
     START,
+    UNREAD,
     gaps,
     is_word,
     place,
@@ -24,7 +25,7 @@ from evenkeel.shadow.prompt.template.skeleton import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     from evenkeel.shadow.prompt.template.skeleton import Skeleton
 
@@ -60,12 +61,9 @@ def merge(skeleton: Skeleton, text: str, *, trusted: bool = False) -> Skeleton:
         text: Padded.
         trusted: The fragments are known to be template, so two words of one are enough.
     """
-    left = token_stretches(list(skeleton))
-    right = token_stretches(readable(text))
-    runs = []
-    for run in _shared(left, right):
-        runs.extend(_without_cuts(run, left))
-    kept = _significant(runs, left, right, strong_words=2 if trusted else _STRONG_WORDS)
+    left = token_stretches(list(skeleton), GAP)
+    right = token_stretches(readable(text), UNREAD)
+    kept = _significant(_shared(left, right), left, right, strong_words=2 if trusted else _STRONG_WORDS)
     fragments = tuple("".join(left[run.left : run.left + run.size]) for run in kept)
     if not fragments or not fragments[0].startswith(START) or not fragments[-1].endswith(END):
         return NOTHING_FIXED
@@ -119,7 +117,7 @@ def _landmarks(side: Sequence[str]) -> dict[tuple[str, ...], int]:
 
     A line with a label counts by that alone: what stands behind it may be a value.
     """
-    starts = [0, *(at + 1 for at, token in enumerate(side) if token in {"\n", CUT}), len(side)]
+    starts = [0, *(at + 1 for at, token in enumerate(side) if token in {"\n", GAP, UNREAD}), len(side)]
     landmarks: dict[tuple[str, ...], int] = {}
     twice: set[tuple[str, ...]] = set()
     for begin, stop in pairwise(starts):
@@ -127,7 +125,7 @@ def _landmarks(side: Sequence[str]) -> dict[tuple[str, ...], int]:
         head = line[:_LONGEST_LABEL]
         if ":" in head[1:]:
             line = head[: head.index(":", 1) + 1]
-        elif CUT in line or sum(map(is_word, line)) < _SHORTEST_LINE:
+        elif {GAP, UNREAD} & set(line) or sum(map(is_word, line)) < _SHORTEST_LINE:
             continue
         if line in landmarks:
             twice.add(line)
@@ -140,11 +138,11 @@ def _token_runs(
 ) -> list[_Run]:
     """Return the runs that two stretches begin and end with, and those between, if that is not too much."""
     head = 0
-    while a + head < a_end and b + head < b_end and left[a + head] == right[b + head] != CUT:
+    while a + head < a_end and b + head < b_end and left[a + head] == right[b + head]:
         head += 1
     a, b = a + head, b + head
     tail = 0
-    while a_end > a and b_end > b and left[a_end - 1] == right[b_end - 1] != CUT:
+    while a_end > a and b_end > b and left[a_end - 1] == right[b_end - 1]:
         a_end, b_end, tail = a_end - 1, b_end - 1, tail + 1
     runs = [_Run(a - head, b - head, head)]
     if (a_end - a) * (b_end - b) <= _LARGEST_TABLE:
@@ -152,21 +150,6 @@ def _token_runs(
             if step.tag == "equal":
                 runs.append(_Run(a + step.src_start, b + step.dest_start, step.src_end - step.src_start))
     return [*runs, _Run(a_end, b_end, tail)]
-
-
-def _without_cuts(run: _Run, left: Sequence[str]) -> list[_Run]:
-    """The run, cut where both sequences have a gap by chance of equal place."""
-    runs: list[_Run] = []
-    begun = 0
-    for offset in range(run.size + 1):
-        if offset == run.size or left[run.left + offset] == CUT:
-            runs.append(_Run(run.left + begun, run.right + begun, offset - begun))
-            begun = offset + 1
-    pieces: list[_Run] = []
-    for piece in runs:
-        if piece.size:
-            pieces.append(piece)
-    return pieces
 
 
 def _significant(
@@ -205,14 +188,6 @@ def _same_line(before: _Run, after: _Run, left: Sequence[str], right: Sequence[s
     return "\n" not in left[before.left + before.size : after.left] and (
         "\n" not in right[before.right + before.size : after.right]
     )
-
-
-def common(before: Skeleton, texts: Iterable[str]) -> Skeleton:
-    """Return the part of a skeleton that occurs in all of some padded texts."""
-    for text in texts:
-        if place(before, text) is None:
-            before = merge(before, text, trusted=True)
-    return before
 
 
 def with_new_words(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import deque
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.shadow.prompt.template.alignment import common, merge, with_new_words
+from evenkeel.shadow.prompt.template.alignment import merge, with_new_words
 from evenkeel.shadow.prompt.template.skeleton import (
     EDGE,
     END,
@@ -27,7 +25,7 @@ from evenkeel.shadow.prompt.template.skeleton import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 Texts = tuple[str, ...]
 """The padded texts of a request that may carry template, in order, long ones condensed."""
@@ -61,8 +59,6 @@ _PARALLEL_WORDS: Final = 3
 _LONG_CONSTANT: Final = 40
 # Values seen at each input are remembered to tell a constant from an input.
 _MOST_VALUES: Final = 1_024
-_UNIT: Final = re.compile(r"[^\n.!?:]+[.!?:]*\n?")
-_UNIT_BLANKS: Final = 2
 
 
 @dataclass(slots=True, eq=False)
@@ -125,13 +121,7 @@ class LearnedTemplate:
 
     def merged(self, texts: Texts) -> tuple[Skeleton, ...]:
         """Return the skeletons that remain if this request belongs to the template too."""
-        trusted = self.fingerprint is not None
-        skeletons: list[Skeleton] = []
-        for skeleton, text in zip(self.skeletons, texts, strict=True):
-            skeletons.append(
-                skeleton if place(skeleton, text) is not None else merge(skeleton, text, trusted=trusted)
-            )
-        return tuple(skeletons)
+        return merged_all(self.skeletons, texts, trusted=self.fingerprint is not None)
 
     def is_known(self, requests: int) -> bool:
         """Return whether the template is no chance likeness of some messages.
@@ -223,7 +213,9 @@ class LearnedTemplate:
             replaces: The old wording did not come between them, so words may also have been removed.
         """
         columns = list(zip(*requests, strict=True))
-        left = tuple(map(common, self.skeletons, columns))
+        left = self.skeletons
+        for texts in requests:
+            left = merged_all(left, texts, trusted=True)
         if words_fixed(left) < SHARED_AT_LEAST * self.fixed_words:
             return None
         added: list[Skeleton] = []
@@ -296,40 +288,18 @@ def place_all(skeletons: Sequence[Skeleton], texts: Texts) -> list[list[Span]] |
     return places_of_all
 
 
+def merged_all(skeletons: Sequence[Skeleton], texts: Texts, *, trusted: bool) -> tuple[Skeleton, ...]:
+    """Return what of the skeletons occurs in their texts, as `merge` does for one of them."""
+    merged: list[Skeleton] = []
+    for skeleton, text in zip(skeletons, texts, strict=True):
+        fits = place(skeleton, text) is not None
+        merged.append(skeleton if fits else merge(skeleton, text, trusted=trusted))
+    return tuple(merged)
+
+
 def words_fixed(skeletons: Sequence[Skeleton]) -> int:
     """Return the number of words that a template's fragments hold."""
     return sum(map(fixed_words, skeletons))
-
-
-def units_in(texts: Texts) -> frozenset[tuple[int, str]]:
-    """Return sentences, labels and ends of a request, each with the number of its text."""
-    units: set[tuple[int, str]] = set()
-    for number, text in enumerate(texts):
-        for unit in _units_of(text):
-            units.add((number, unit))
-    return frozenset(units)
-
-
-@lru_cache(maxsize=128)
-def landmarks(skeletons: tuple[Skeleton, ...]) -> frozenset[tuple[int, str]]:
-    """Return sentences, labels and ends of a template, by which requests are recognised."""
-    units: set[tuple[int, str]] = set()
-    for number, skeleton in enumerate(skeletons):
-        for fragment in skeleton:
-            for unit in _units_of(fragment):
-                units.add((number, unit))
-    return frozenset(units)
-
-
-def _units_of(text: str) -> Iterator[str]:
-    if text.startswith(START):
-        yield from (START + word for word in words_of(text[: 2 * EDGE])[:1])
-    if text.endswith(END):
-        yield from (END + word for word in words_of(text[-2 * EDGE :])[-1:])
-    for match in _UNIT.finditer(text.strip(START + END)):
-        unit = match[0].strip()
-        if unit.count(" ") >= _UNIT_BLANKS or (unit.endswith(":") and len(unit) > 1):
-            yield unit
 
 
 def fingerprint(shape: Shape, skeletons: Sequence[Skeleton]) -> str:

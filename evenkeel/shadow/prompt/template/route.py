@@ -7,7 +7,8 @@ wait, until two that are alike begin a new template.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
+from functools import lru_cache
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.shadow.prompt.template.learned import (
@@ -16,12 +17,10 @@ from evenkeel.shadow.prompt.template.learned import (
     LearnedTemplate,
     Shape,
     Texts,
-    landmarks,
     place_all,
-    units_in,
     words_fixed,
 )
-from evenkeel.shadow.prompt.template.skeleton import word_count
+from evenkeel.shadow.prompt.template.skeleton import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +49,7 @@ class _WaitingRequest:
 
     shape: Shape
     texts: Texts
-    units: frozenset[tuple[int, str]]
+    pairs: frozenset[tuple[int, tuple[str, str]]]
     number: int
     times: int = 1
 
@@ -70,10 +69,9 @@ class RouteTemplates:
         if template is not None:
             successor = template.fit(texts, self.requests)
         else:
-            units = units_in(texts)
-            near = _nearest(shape, texts, units, self.templates)
+            near = _nearest(shape, texts, self.templates)
             if near is None:
-                self._wait(_WaitingRequest(shape, texts, units, self.requests))
+                self._wait(_WaitingRequest(shape, texts, _pairs_in(texts), self.requests))
                 return
             template, merged = near
             successor = template.miss(texts, merged, self.requests)
@@ -91,7 +89,7 @@ class RouteTemplates:
         if fitting is not None:
             spans = fitting.placed(texts)
             return None if spans is None else (fitting, spans)
-        near = _nearest(shape, texts, units_in(texts), templates_known) if templates_known else None
+        near = _nearest(shape, texts, templates_known)
         if near is None:
             return None
         spans = place_all(near[1], texts)
@@ -128,9 +126,9 @@ class RouteTemplates:
                         )
                     )
                 return
-        partner = max(alike, key=lambda waiting: _shared_words(waiting, request), default=None)
+        partner = max(alike, key=lambda waiting: len(waiting.pairs & request.pairs), default=None)
         waited = sum(waiting.times for waiting in self._waiting) >= _WAITED_FIRST
-        if waited and partner is not None and _shared_words(partner, request) >= _ALIKE_FROM_WORDS:
+        if waited and partner is not None:
             template = LearnedTemplate.of(partner.shape, partner.texts, partner.number)
             merged = template.merged(request.texts)
             # A label alone ("Ticket:") may be all that two requests share.
@@ -168,20 +166,10 @@ class RouteTemplates:
         self.templates = [*kept, template]
 
     def _name(self, template: LearnedTemplate) -> None:
-        """Give a template its fingerprint once it no longer changes, and drop special cases of it."""
-        if template.fingerprint is not None or not template.is_settled():
-            return
-        if not template.is_known(self.requests):
-            return
-        if any(_is_special_case(template, other) for other in self.templates):
-            self.templates.remove(template)
-            return
-        template.name()
-        remaining: list[LearnedTemplate] = []
-        for other in self.templates:
-            if other.fingerprint is not None or not _is_special_case(other, template):
-                remaining.append(other)
-        self.templates = remaining
+        """Give a template its fingerprint once it no longer changes."""
+        is_known = template.is_known(self.requests)
+        if template.fingerprint is None and template.is_settled() and is_known:
+            template.name()
 
 
 def _best_fitting(shape: Shape, texts: Texts, templates: Sequence[LearnedTemplate]) -> LearnedTemplate | None:
@@ -203,19 +191,20 @@ def _best_fitting(shape: Shape, texts: Texts, templates: Sequence[LearnedTemplat
 
 
 def _nearest(
-    shape: Shape, texts: Texts, units: frozenset[tuple[int, str]], templates: Sequence[LearnedTemplate]
+    shape: Shape, texts: Texts, templates: Sequence[LearnedTemplate]
 ) -> tuple[LearnedTemplate, tuple[Skeleton, ...]] | None:
     """Return the template that the request almost fits, with the skeletons that would remain."""
+    pairs = _pairs_in(texts)
 
-    def landmarks_shared(template: LearnedTemplate) -> int:
-        return len(landmarks(template.skeletons) & units)
+    def rank(template: LearnedTemplate) -> tuple[int, int]:
+        fixed = tuple("\n".join(skeleton) for skeleton in template.skeletons)
+        return len(_pairs_in(fixed) & pairs), template.born
 
     alike = [template for template in templates if template.shape == shape]
-    # Newest first among equals: an edited template shares most landmarks with the one before.
-    ranked = sorted(alike, key=lambda template: (landmarks_shared(template), template.born), reverse=True)
     best: tuple[LearnedTemplate, tuple[Skeleton, ...]] | None = None
     most = 0.0
-    for template in ranked[:_MOST_COMPARED]:
+    # Newest first among equals: an edited template shares most pairs with the one before.
+    for template in sorted(alike, key=rank, reverse=True)[:_MOST_COMPARED]:
         merged = template.merged(texts)
         share = words_fixed(merged) / max(template.fixed_words, 1)
         if share < SHARED_AT_LEAST:
@@ -229,12 +218,11 @@ def _nearest(
 _ABOUT_AS_WELL: Final = 0.03
 
 
-def _is_special_case(template: LearnedTemplate, other: LearnedTemplate) -> bool:
-    """Return whether the first is the second plus a frequent value, such as the same article."""
-    if other is template or other.shape != template.shape or other.support < template.support:
-        return False
-    return other.placed(tuple("\x00".join(skeleton) for skeleton in template.skeletons)) is not None
-
-
-def _shared_words(request: _WaitingRequest, other: _WaitingRequest) -> int:
-    return sum(word_count(unit) for _, unit in request.units & other.units)
+@lru_cache(maxsize=32)
+def _pairs_in(texts: Texts) -> frozenset[tuple[int, tuple[str, str]]]:
+    """Return the pairs of neighbouring words in a request, each with the number of its text."""
+    pairs: set[tuple[int, tuple[str, str]]] = set()
+    for number, text in enumerate(texts):
+        for pair in pairwise(words_of(text)):
+            pairs.add((number, pair))
+    return frozenset(pairs)

@@ -20,8 +20,10 @@ START: Final = "\x02"
 """Marks the beginning of a text, so that "at the very beginning" is a token like any other."""
 END: Final = "\x03"
 """Marks the end of a text."""
-CUT: Final = "\x00cut"
-"""Token for a gap in a skeleton, or for the unread middle of a long text. It equals no token of a text."""
+GAP: Final = "\x00gap"
+"""Token for a gap in a skeleton. It equals no token of a text."""
+UNREAD: Final = "\x00unread"
+"""Token for what is left out of a text. It equals no token of a text, and no gap."""
 
 EDGE: Final = 48
 """Characters at each end of a long value that are looked at."""
@@ -123,12 +125,12 @@ def readable(text: str) -> list[str]:
     return _VOLATILE.split(text)
 
 
-def token_stretches(stretches: list[str]) -> list[str]:
-    """All tokens of the stretches, with `CUT` between one stretch and the next."""
+def token_stretches(stretches: list[str], between: str) -> list[str]:
+    """All tokens of the stretches, with another token between one stretch and the next."""
     runs: list[str] = []
     for number, stretch in enumerate(stretches):
         if number:
-            runs.append(CUT)
+            runs.append(between)
         runs += tokens(stretch)
     return runs
 
