@@ -122,7 +122,9 @@ def _changes(before: str, after: str) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["positional"]:
+    if sys.argv[1:2] in (["-h"], ["--help"]):
+        print(__doc__)
+    elif sys.argv[1:2] == ["positional"]:
         print(*moved(*map(int, sys.argv[2:])), sep="\n")
     elif sys.argv[1:]:
         (chosen,) = by_name(sys.argv[1:2])

@@ -100,6 +100,15 @@ def answer_request(target: str, language: str) -> str:
     return own.request.format(language=own.names[target])
 
 
+def inputs_of(view: PromptView) -> list[Segment]:
+    """Return the segments with what fills a template, without those of blanks only."""
+    inputs: list[Segment] = []
+    for segment in view.segments:
+        if segment.kind == "input" and segment.text.strip():
+            inputs.append(segment)
+    return inputs
+
+
 # Types of segments of an application that give the model no instructions.
 _NO_INSTRUCTIONS: Final = frozenset({"code", "document"})
 

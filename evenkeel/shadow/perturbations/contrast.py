@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.core.verdict import CONTRAST
+from evenkeel.shadow.perturbations.answer_language import inputs_of
 from evenkeel.shadow.perturbations.protocol import (
     NO_INPUT,
     NOTHING_TO_CHANGE,
@@ -114,8 +115,7 @@ def question_of(view: PromptView) -> Segment | None:
     """
     typed = view.typed
     if not typed:
-        inputs = [segment for segment in view.segments if segment.kind == "input"]
-        typed = tuple(segment for segment in inputs if segment.text.strip())
+        typed = tuple(inputs_of(view))
     for segment in reversed(typed):
         if len(_WORD.findall(segment.text)) >= _FEWEST_WORDS:
             return segment

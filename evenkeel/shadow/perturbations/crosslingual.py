@@ -10,6 +10,7 @@ from evenkeel.core.pair import AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.answer_language import (
     answer_request,
+    inputs_of,
     instructions_of,
     language_of_segments,
     may_be_in,
@@ -76,10 +77,7 @@ class CrossLingual:
             "language_prescribed", "translation_wanted" as `prescribed`.
         """
         del severity, rng
-        inputs = []
-        for segment in view.segments:
-            if segment.kind == "input" and segment.text.strip():
-                inputs.append(segment)
+        inputs = inputs_of(view)
         if not inputs:
             return NO_INPUT
         refused = prescribed(view)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, language_of, native_request
 from evenkeel.core.pair import AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
-from evenkeel.shadow.perturbations.answer_language import language_of_segments, prescribed
+from evenkeel.shadow.perturbations.answer_language import inputs_of, language_of_segments, prescribed
 from evenkeel.shadow.perturbations.places import with_request
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import draft
@@ -59,10 +59,7 @@ class Multilingual:
         no words to translate.
         """
         del severity, rng
-        inputs = []
-        for segment in view.segments:
-            if segment.kind == "input" and segment.text.strip():
-                inputs.append(segment)
+        inputs = inputs_of(view)
         if not inputs:
             return NO_INPUT
         base = base_tag(self._tag)

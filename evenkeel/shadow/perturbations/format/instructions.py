@@ -223,17 +223,10 @@ _JSON_START: Final = re.compile(
     re.MULTILINE,
 )
 _XML_START: Final = re.compile(r"^[ \t]*<([A-Za-z_][\w.:-]*)(?:\s[^<>]*)?>", re.MULTILINE)
-_XML_MORE: Final = re.compile(r"\s*<([A-Za-z_][\w.:-]*)(?:\s[^<>]*)?>")
-_LINED: Final[Mapping[Format, tuple[re.Pattern[str], re.Pattern[str]]]] = {
-    # Patterns of the first line and of the lines after it.
-    "yaml": (
-        re.compile(r"[\w\"'][^:\n]{0,60}:(?:[ \t]|$)"),
-        re.compile(r"[ \t]*(?:-[ \t]|#)|[ \t]+\S|[\w\"'][^:\n]{0,60}:(?:[ \t]|$)"),
-    ),
-    "markdown": (
-        re.compile(r"#{1,6}[ \t]"),
-        re.compile(r"[ \t]*(?:#{1,6}[ \t]|[-*+][ \t]|[<\[{(]|$)"),
-    ),
+# First line of a structure in a format that has no brackets, after a line that ends in a colon.
+_FIRST_LINE: Final[Mapping[Format | None, re.Pattern[str]]] = {
+    "yaml": re.compile(r":\s*\n(?P<line>[\w\"'][^:\n]{0,60}:(?:[ \t]|$))", re.MULTILINE),
+    "markdown": re.compile(r":\s*\n(?P<line>#{1,6}[ \t])"),
 }
 # Most characters of a skeleton; a longer text is data.
 _LONGEST = 8_000
@@ -263,9 +256,7 @@ def skeletons(text: str, named: Format | None) -> tuple[Skeleton, ...]:
     fenced = tuple(_fenced(text, named))
     if fenced:
         return fenced
-    bare = _bare_json(text) or _bare_xml(text)
-    if bare is None and named is not None and named in _LINED:
-        bare = _bare_lines(text, named)
+    bare = _bare_json(text) or _bare_other(text, named)
     return () if bare is None else (bare,)
 
 
@@ -337,37 +328,11 @@ def _bare_json(text: str) -> Skeleton | None:
     return None
 
 
-def _bare_xml(text: str) -> Skeleton | None:
-    first = _XML_START.search(text)
-    if first is None:
-        return None
-    start = first.end() - len(first[0].lstrip())
-    end = start
-    opening: re.Match[str] | None = first
-    while opening is not None:
-        closing = text.find(f"</{opening[1]}>", opening.end())
-        if closing < 0:
-            break
-        end = closing + len(opening[1]) + 3
-        opening = _XML_MORE.match(text, end)
-    if end == start:
-        return None
-    return Skeleton(start, end, None, "html" if _HTML_TAG.match(text, start) else "xml")
-
-
-def _bare_lines(text: str, format_: Format) -> Skeleton | None:
-    """Return the skeleton after a line that ends in a colon: consecutive lines in the format's syntax."""
-    first, further = _LINED[format_]
-    start: int | None = None
-    announced = False
-    at = end = 0
-    for line in text.splitlines(keepends=True):
-        if start is None and announced and first.match(line):
-            start = at
-        elif start is not None and not further.match(line):
-            break
-        if line.strip():
-            announced = line.rstrip().endswith(":")
-            end = at + len(line.rstrip())
-        at += len(line)
-    return None if start is None else Skeleton(start, end, None, format_)
+def _bare_other(text: str, named: Format | None) -> Skeleton | None:
+    """Return a skeleton in another syntax, which has no outline. It is taken to be the rest of the text."""
+    tag = _XML_START.search(text)
+    if tag is not None and text.find(f"</{tag[1]}>", tag.end()) >= 0:
+        start = tag.start(1) - 1
+        return Skeleton(start, len(text), None, "html" if _HTML_TAG.match(text, start) else "xml")
+    line = _FIRST_LINE[named].search(text) if named in _FIRST_LINE else None
+    return None if line is None else Skeleton(line.start("line"), len(text), None, named)
