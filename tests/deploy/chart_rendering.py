@@ -164,7 +164,6 @@ def _first_match(pattern, text):
 
 _FUNCTIONS = {
     "and": lambda *given: next((one for one in given if not one), given[-1]),
-    "append": lambda items, one: [*items, one],
     "base": lambda path: PurePosixPath(path).name,
     "concat": lambda *lists: [one for items in lists for one in items],
     "contains": lambda part, text: part in text,
@@ -188,7 +187,6 @@ _FUNCTIONS = {
     "required": _required,
     "sha256sum": lambda text: hashlib.sha256(text.encode()).hexdigest(),
     "splitList": lambda between, text: text.split(between),
-    "toJson": lambda value: json.dumps(value, separators=(",", ":"), sort_keys=True),
     "toPrettyJson": lambda value: json.dumps(value, indent=2, sort_keys=True),
     "toYaml": _to_yaml,
     "trimPrefix": lambda part, text: text.removeprefix(part),

@@ -8,7 +8,7 @@ delivery is tried again after 1 s, 2 s, 4 s … up to 5 min.
 """
 
 from evenkeel.monitor.notify.alerts import event_json, incident_json, summary
-from evenkeel.monitor.notify.channel import Attempts, Channel, Sink
+from evenkeel.monitor.notify.channel import Channel, Sink
 from evenkeel.monitor.notify.notices import Contact, Notice, NoticeMessage, Writer
 from evenkeel.monitor.notify.notifier import Notifier
 from evenkeel.monitor.notify.services import (
@@ -22,7 +22,6 @@ from evenkeel.monitor.notify.services import (
 
 __all__ = [
     "AppriseSink",
-    "Attempts",
     "Channel",
     "Contact",
     "Notice",

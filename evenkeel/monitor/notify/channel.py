@@ -75,32 +75,6 @@ class Sink(Protocol):
         ...
 
 
-class Attempts:
-    """Pace of attempts at one receiver."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        """Start with an attempt allowed at once; `clock` counts seconds from any time on."""
-        self._clock = clock
-        self._failures = 0
-        self._due = clock()
-
-    @property
-    def due(self) -> bool:
-        """True if an attempt may be made now."""
-        return self._clock() >= self._due
-
-    def succeed(self) -> None:
-        """Reset the waiting time after a success."""
-        self._failures = 0
-
-    def fail(self) -> float:
-        """Wait longer than after the last failure; return the wait in seconds."""
-        self._failures += 1
-        pause_s = _PAUSES.pause_s(self._failures)
-        self._due = self._clock() + pause_s
-        return pause_s
-
-
 @dataclass(slots=True)
 class _Waiting:
     """Events of one case that are not settled yet."""
@@ -149,7 +123,9 @@ class Channel:
         self._clock = clock
         self._causes = causes
         self._window_s = window_s
-        self._attempts = Attempts(clock)
+        # Failed attempts in a row, and the time from which on the next one may be made.
+        self._failures = 0
+        self._due = clock()
         self._waiting: dict[str, _Waiting] = {}
         # Time at which each cause, by its reason, was first seen.
         self._since: dict[str, float] = {}
@@ -182,7 +158,7 @@ class Channel:
                 if self._held and _needs_a_judge(case.whole):
                     continue
                 # One receiver, one pace: what is refused now would be refused for the others, too.
-                if not self._attempts.due:
+                if now < self._due:
                     break
                 over = case.whole.state == "resolved"
                 news = any(event.kind in _NEWS - ({"raised"} if over else set()) for event in waiting.events)
@@ -296,7 +272,7 @@ class Channel:
             self._store.put_sent(_TROUBLE, self._sink.name, ChannelState(1, phase, "", 0))
 
     def _tell(self, message: NoticeMessage) -> bool:
-        if not self._attempts.due:
+        if self._clock() < self._due:
             return False
         taken = self._sink.tell(message)
         self._paced(taken=taken)
@@ -304,12 +280,14 @@ class Channel:
 
     def _paced(self, *, taken: bool) -> None:
         if taken:
-            self._attempts.succeed()
+            self._failures = 0
             return
+        self._failures += 1
+        pause_s = _PAUSES.pause_s(self._failures)
+        self._due = self._clock() + pause_s
         why = f" ({self._sink.problem})" if self._sink.problem else ""
         self._announce(
-            f"[evenkeel] the notification to {self._sink.name} failed{why}; "
-            f"trying again in {self._attempts.fail():.0f} s"
+            f"[evenkeel] the notification to {self._sink.name} failed{why}; trying again in {pause_s:.0f} s"
         )
 
 

@@ -74,23 +74,6 @@ def test_steadier_answers_page_nobody():
     assert Desk().after(30, fallen) == []
 
 
-def test_after_a_restart_nothing_is_said_twice():
-    """What was sent is in the store."""
-    desk = Desk()
-    desk.after(30, SPELLING)
-    again = Desk(store=desk.store, sink=desk.sink)
-    assert again.after(30, TONE) == []
-    assert again.after(30, WORSE) == [("updated", 2)]
-
-
-def test_a_restart_within_the_window_loses_nothing():
-    """Events wait in the store."""
-    desk = Desk(SPELLING)
-    desk.notifier.deliver()
-    assert desk.store.waiting == [SPELLING]
-    assert Desk(store=desk.store, sink=desk.sink).after(30) == [("opened", 1)]
-
-
 def test_while_there_is_a_trouble_robustness_waits_and_people_are_told_why():
     """One message after a minute, one at the end, and then what is still up."""
     causes = [JUDGE]

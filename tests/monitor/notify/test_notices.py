@@ -13,7 +13,7 @@ from evenkeel.monitor.measuring import HoldUp
 from evenkeel.monitor.notify import Contact, Writer
 from tests.kit.cells import cell_report, with_figures
 from tests.kit.records import altered
-from tests.monitor.notify.scene import SPELLING, TONE, WORSE, decided, incidents_of, over
+from tests.monitor.notify.scene import SPELLING, TONE, decided, incidents_of, over
 from tests.monitor.planted_verdicts import VERDICT
 
 CONTACT = Contact("@support-ml", "https://wiki.example/support", "helm rollback support")
@@ -23,11 +23,6 @@ def written(*events, phase="opened"):
     """The notice about the incident of these events."""
     (incident,) = incidents_of(events)
     return Writer({"support": CONTACT}, "https://keel.example/").notice(incident, phase, 1)
-
-
-def test_the_gravest_effect_is_the_headline():
-    """Worse before fragile."""
-    assert "answers got worse" in written(SPELLING, WORSE).headline
 
 
 @pytest.mark.parametrize(
