@@ -22,7 +22,7 @@ from evenkeel.shadow.groups import (
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.together import Together
-from evenkeel.shadow.planner import SEVERITIES, WHOLE, candidates, contrasts_of, control_trial, trial_of
+from evenkeel.shadow.planner import SEVERITIES, WHOLE, candidates, contrasts_of, trial_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -66,7 +66,7 @@ class ExchangeTrial:
         self.verdicts = {verdict.id: verdict for verdict in verdicts}
         self.resend: TrialOutcome | None = None
         """Outcome of the identical resend; None if it was not made by this process."""
-        self.control_trial = control_trial(original.exchange.id, _CONTROL)
+        self.control_trial = trial_of(original.exchange.id, _CONTROL, 0.0)
         self.urgent = needs.urgent
         """True if its calls may use the reserve of the budget, because its route has just changed or is
         suspected to have. Evidence on its way to an alert does not count: evidence of drift rises far by

@@ -156,7 +156,7 @@ def plan_of(
     `settled_rate` is the share of the exchanges that are tried while everything is settled. `urgent` means
     that something besides the cells points at the route: then everything is suspected.
     """
-    draw = draw_of(exchange_id)
+    draw = _uniform(exchange_id, "exchange")
     looked = []
     for root in roots:
         need = needs.get(root.perturbation.name, UNKNOWN)
@@ -213,11 +213,6 @@ def drawn_of(exchange_id: str, root: Root, pace: GroupPace) -> Perturbation | No
     """Return the rewording of a group that is also tried by itself; usually None."""
     slot = int(_uniform(exchange_id, root.perturbation.name) / pace.drawn)
     return root.kinds[slot] if root.is_group and slot < len(root.kinds) else None
-
-
-def draw_of(exchange_id: str) -> float:
-    """Return the exchange's draw in [0, 1). An exchange is tried if its draw is below the chance."""
-    return _uniform(exchange_id, "exchange")
 
 
 def _uniform(exchange_id: str, of: str) -> float:

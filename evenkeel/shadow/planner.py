@@ -137,17 +137,7 @@ class Trial:
     @property
     def id(self) -> str:
         """Return the id of the trial and its verdict. Planning the same trial twice gives the same id."""
-        return trial_id(self.exchange_id, self.perturbation.name, self.severity)
-
-
-def trial_id(exchange_id: str, perturbation: str, severity: float) -> str:
-    """Return the id of a trial and of its verdict."""
-    return f"{exchange_id}.{perturbation}.{severity:g}"
-
-
-def control_trial(exchange_id: str, control: Perturbation) -> Trial:
-    """Return the identical resend of an exchange; `control` is the perturbation that changes nothing."""
-    return trial_of(exchange_id, control, 0.0)
+        return f"{self.exchange_id}.{self.perturbation.name}.{self.severity:g}"
 
 
 def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, CellNeed]) -> list[Trial]:

@@ -10,7 +10,7 @@ import pytest
 from evenkeel.core.cells import CellKey, CellReport, Estimate
 from evenkeel.core.verdict import BASELINE
 from evenkeel.shadow.perturbations import BUILTIN
-from evenkeel.shadow.planner import CellNeed, RoutePlan, candidates, needs_of, trial_id
+from evenkeel.shadow.planner import CellNeed, RoutePlan, candidates, needs_of, trial_of
 from tests.kit.cells import cell_report
 
 KINDS = tuple(kind for kind in BUILTIN if kind.name.startswith("general."))[:4]
@@ -38,7 +38,7 @@ def test_the_plan_follows_from_the_exchange() -> None:
     before = {trial.id for trial in candidates("00ff", ROUTE, {})}
     known = {FIRST: CellNeed(500, 30, 0.01), SECOND: CellNeed(3, 30)}
     assert {trial.id for trial in candidates("00ff", ROUTE, known)} == before
-    assert trial_id("00ff", FIRST, 0.3) == f"00ff.{FIRST}.0.3"
+    assert trial_of("00ff", KINDS[0], 0.3).id == f"00ff.{FIRST}.0.3"
 
 
 def test_without_knowledge_all_kinds_come_equally_often() -> None:

@@ -23,7 +23,7 @@ from evenkeel.shadow.references.pace import (
     with_round,
 )
 from evenkeel.shadow.references.pooling import EVERY, pooled
-from evenkeel.shadow.references.ranking import Ranking, ranked
+from evenkeel.shadow.references.ranking import ranked
 from evenkeel.stores.references import KeptAnswer
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ class ReferenceAsker:
                 self._tally.add("references_failed", route=route, reason=replay.reason)
                 if replay.reason not in _OF_ONE:
                     standing.failed(now)
-                failed = _noted(reference, why, now, failure=replay.reason)
+                failed = replace(_noted(reference, why, now), failure=replay.reason)
                 await asyncio.to_thread(self._store.update, reference.id, partial(_failed, at=now))
                 await asyncio.to_thread(self._verdicts.note, failed)
                 return booked.spent.usd
@@ -309,20 +309,15 @@ class ReferenceAsker:
         kept = KeptAnswer(answer, now, model, "asked")
         if self._store.update(reference.id, lambda reference: reference.answered(kept)) is None:
             return
-        look = self._look(reference.route, reference.requested_model)
-        fingerprint = named(answer.system_fingerprint or "")
-        self._verdicts.note(
-            _noted(
-                reference,
-                why,
-                now,
-                ranking=ranking,
-                model=model,
-                fingerprint=fingerprint,
-                cost_usd=usd,
-                look=look,
-            )
+        noted = replace(
+            _noted(reference, why, now),
+            model=model,
+            **ranking._asdict(),
+            system_fingerprint=named(answer.system_fingerprint or ""),
+            cost_usd=usd,
+            pooled=self._look(reference.route, reference.requested_model),
         )
+        self._verdicts.note(noted)
 
     def _look(self, route: str, model: str) -> PooledComparison | None:
         """Compare all references of a model at once, if that is due."""
@@ -345,32 +340,15 @@ def _after(reference: Reference, *, change: FoundChange) -> Reference:
     return reference.renewed(lambda answer: answer.at > change.at, at=change.at, since=change.since)
 
 
-def _noted(
-    reference: Reference,
-    why: Asked,
-    at: float,
-    *,
-    ranking: Ranking | None = None,
-    model: str = "",
-    fingerprint: str = "",
-    failure: str = "",
-    cost_usd: float = 0.0,
-    look: PooledComparison | None = None,
-) -> ReferenceAnswered:
-    """Return the log entry of a call."""
-    ranks = ranking or Ranking(0, 0, 0, 0.0, 0.0, None)
+def _noted(reference: Reference, why: Asked, at: float) -> ReferenceAnswered:
+    """Return the log entry of a call, without its outcome."""
     return ReferenceAnswered(
         id=reference_answer_id(reference.id, at),
         at=at,
         route=reference.route,
-        model=model or reference.requested_model,
+        model=reference.requested_model,
         requested_model=reference.requested_model,
         prompt_version=reference.prompt_version,
         reference=reference.id,
         asked=why,
-        **ranks._asdict(),
-        system_fingerprint=fingerprint,
-        failure=failure,
-        cost_usd=cost_usd,
-        pooled=look,
     )

@@ -81,19 +81,17 @@ class RouteTemplates:
 
     def find(self, shape: Shape, texts: Texts) -> tuple[LearnedTemplate, Sequence[Sequence[Span]]] | None:
         """Return the template of a request and the spans of its fragments; None while it is unknown."""
-        templates_known: list[LearnedTemplate] = []
-        for template in self.templates:
-            if template.is_known(self.requests):
-                templates_known.append(template)
-        fitting = _best_fitting(shape, texts, templates_known)
-        if fitting is not None:
-            spans = fitting.placed(texts)
-            return None if spans is None else (fitting, spans)
-        near = _nearest(shape, texts, templates_known)
-        if near is None:
-            return None
-        spans = place_all(near[1], texts)
-        return None if spans is None else (near[0], spans)
+        templates_known = [template for template in self.templates if template.is_known(self.requests)]
+        template = _best_fitting(shape, texts, templates_known)
+        if template is None:
+            near = _nearest(shape, texts, templates_known)
+            if near is None:
+                return None
+            template, skeletons = near
+        else:
+            skeletons = template.skeletons
+        spans = place_all(skeletons, texts)
+        return None if spans is None else (template, spans)
 
     def state(self) -> dict[str, Any]:
         """Return the templates that have a fingerprint as JSON-able values."""
