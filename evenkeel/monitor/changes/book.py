@@ -88,11 +88,10 @@ class ChangeBook:
     def _settings(self, records: Sequence[ChangeRecord]) -> dict[str, tuple[str, ...]]:
         fingerprints = {}
         for record in records:
-            for mark in record.marks:
-                if mark.kind == kinds.SETTINGS:
-                    before, after = self._store.settings(mark.before), self._store.settings(mark.after)
-                    if before is not None and after is not None:
-                        fingerprints[mark.after] = changed_settings(before, after)
+            for mark in kinds.select(record.marks, {kinds.SETTINGS}):
+                before, after = self._store.settings(mark.before), self._store.settings(mark.after)
+                if before is not None and after is not None:
+                    fingerprints[mark.after] = changed_settings(before, after)
         return fingerprints
 
 

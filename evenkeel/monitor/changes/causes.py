@@ -129,10 +129,7 @@ def likely_cause(
         traffic: Traits of the traffic that differ between the two sides, each in a few words.
         differs: Whether any difference of the answers was measured.
     """
-    falls = []
-    for mark in marks:
-        if mark.kind == kinds.RATINGS:
-            falls.append(mark)
+    falls = kinds.select(marks, {kinds.RATINGS})
     around = _overlapping(beside, falls)
     # Without a fall there is no interval, so every mark of the change may be why.
     noticed = _overlapping(marks, falls) if falls else list(marks)
@@ -176,10 +173,7 @@ def _shown(marks: Sequence[ChangeMark], experiments: Experiments) -> dict[Cause,
     explained = renamed or kinds.PROMPT in noticed or (experiments.goldens_judged and rated_otherwise)
     if experiments.goldens == "moved" and not explained and Cause.PROVIDER not in causes:
         causes[Cause.PROVIDER] = "The goldens, which are the same questions, are answered differently."
-    panel = []
-    for mark in marks:
-        if mark.kind == kinds.JUDGE_PANEL:
-            panel.append(mark)
+    panel = kinds.select(marks, {kinds.JUDGE_PANEL})
     if panel:
         causes[Cause.JUDGE] = f"The judge rates its panel differently: {panel[-1].after}, {_when(panel[-1])}."
     return causes
@@ -200,7 +194,7 @@ def _changed(
             reasons.setdefault(cause, []).append(mark)
     if not traffic and not reasons.keys() & _OURS and Cause.PROVIDER not in shown:
         # A sign of another model behind the same name, if the team changed nothing itself.
-        signs = [mark for mark in marks if mark.kind == kinds.FINGERPRINT]
+        signs = kinds.select(marks, {kinds.FINGERPRINT})
         if signs and falls:
             reasons[Cause.PROVIDER] = signs
     changed = {cause: f"{_named(own)}, {_when(own[0])}." for cause, own in reasons.items()}
@@ -231,10 +225,7 @@ def _evidence(
     marks: Sequence[ChangeMark], around: Sequence[ChangeMark], experiments: Experiments
 ) -> Iterator[str]:
     for kind in dict.fromkeys(mark.kind for mark in (*marks, *around)):
-        own = []
-        for mark in (*marks, *around):
-            if mark.kind == kind:
-                own.append(mark)
+        own = kinds.select((*marks, *around), {kind})
         yield f"{_named(own)}, {_when(own[0])}."
     if experiments.goldens == "moved":
         yield "Goldens: answered differently than before."

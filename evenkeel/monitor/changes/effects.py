@@ -152,12 +152,11 @@ def _beyond(sides: Sides, control: Sides | None) -> bool:
 
 def noticed(marks: Sequence[ChangeMark]) -> Iterator[Finding]:
     """Yield a finding for each mark about the ratings of answers."""
-    for mark in marks:
-        if mark.kind == kinds.RATINGS:
-            name = kinds.NAMES[mark.kind]
-            before, after = kinds.values_of(mark)
-            text = f"{name[0].upper()}{name[1:]}: “{before}” → “{after}”."
-            yield Finding("different", text, rated=True)
+    for mark in kinds.select(marks, {kinds.RATINGS}):
+        name = kinds.NAMES[mark.kind]
+        before, after = kinds.values_of(mark)
+        text = f"{name[0].upper()}{name[1:]}: “{before}” → “{after}”."
+        yield Finding("different", text, rated=True)
 
 
 # Measures that any change of an answer to a golden breaches, also one for the better.

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from evenkeel.core import rewordings
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
     from evenkeel.core.cells import ChangeMark
 
 AskedAgain = Literal["moved", "same", ""]
@@ -52,6 +54,15 @@ NAMES: Final = {
     REFERENCES: "reference prompts",
 }
 """Names for people."""
+
+
+def select(marks: Iterable[ChangeMark], wanted: Container[str]) -> list[ChangeMark]:
+    """Return the marks of some kinds, in their order."""
+    selected = []
+    for mark in marks:
+        if mark.kind in wanted:
+            selected.append(mark)
+    return selected
 
 
 class MarkValues(NamedTuple):

@@ -63,10 +63,10 @@ def edits_of(log: VerdictLog | None, route: str, marks: Iterable[ChangeMark]) ->
 
     Returns: at most eight changes of words; none if no version changed or too little of either is kept.
     """
-    mark = next((mark for mark in marks if mark.kind == kinds.PROMPT), None)
-    if log is None or mark is None:
+    edited = kinds.select(marks, {kinds.PROMPT})
+    if log is None or not edited:
         return ()
-    before, after = (_lines(log, route, version) for version in (mark.before, mark.after))
+    before, after = (_lines(log, route, version) for version in (edited[0].before, edited[0].after))
     return word_changes(before, after) if before and after else ()
 
 

@@ -223,11 +223,8 @@ class OpenRecord(Struct):
     @property
     def moved_at(self) -> float:
         """Unix time in seconds by which answers had moved, or of the change if nothing says that they did."""
-        falls = []
-        for mark in self.marks:
-            if mark.kind == kinds.RATINGS:
-                falls.append(mark.at)
-        return max(falls, default=self.marks[0].at)
+        falls = kinds.select(self.marks, {kinds.RATINGS})
+        return max((mark.at for mark in falls), default=self.marks[0].at)
 
     def record(self, route: str, references: AskedAgain = "", panel: AskedAgain = "") -> ChangeRecord:
         """Return a copy that later exchanges do not change.

@@ -228,12 +228,10 @@ def reports_of(
 
 def _marks_beside(record: ChangeRecord, records: Sequence[ChangeRecord]) -> list[ChangeMark]:
     """Return the marks of the route's other changes that may be why answers moved."""
-    marks = []
+    marks: list[ChangeMark] = []
     for other in records:
         if other.route == record.route and other.id != record.id:
-            for mark in other.marks:
-                if mark.kind in kinds.CAUSES:
-                    marks.append(mark)
+            marks += kinds.select(other.marks, kinds.CAUSES)
     return marks
 
 
@@ -273,9 +271,8 @@ def _of_record(
         gate is not None and gate.verdict is not GateVerdict.COULD_NOT_MEASURE
     )
     differ: list[str] = []
-    for mark in record.marks:
-        if mark.kind == kinds.SETTINGS:
-            differ += settings.get(mark.after, ())
+    for mark in kinds.select(record.marks, {kinds.SETTINGS}):
+        differ += settings.get(mark.after, ())
     return ChangeReport(
         id=record.id,
         route=record.route,

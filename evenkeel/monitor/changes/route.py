@@ -98,12 +98,11 @@ class RouteWatch(Struct, dict=True):
         """Models that were replaced in the latest changes, or whose replacement was reversed."""
         models_replaced: set[str] = set()
         for record in self.open_records:
-            for mark in record.marks:
-                if mark.kind == kinds.MODEL:
-                    end = record.stay.end
-                    gone, here = (mark.before, mark.after) if end is None else (mark.after, end.by)
-                    models_replaced.add(gone)
-                    models_replaced.discard(here)
+            for mark in kinds.select(record.marks, {kinds.MODEL}):
+                end = record.stay.end
+                gone, here = (mark.before, mark.after) if end is None else (mark.after, end.by)
+                models_replaced.add(gone)
+                models_replaced.discard(here)
         return models_replaced
 
     def observe(self, verdict: Verdict, outcome: RatedOutcome | str, offset: int) -> list[ChangeMark]:

@@ -95,10 +95,7 @@ def silent_side(record: ChangeRecord, scores: AnswerScores | None = None) -> Sil
         return None
 
     def names(kind: str, after: tuple[str, ...]) -> Names:
-        switched = []
-        for mark in record.marks:
-            if mark.kind == kind:
-                switched.append(mark)
+        switched = kinds.select(record.marks, {kind})
         if not switched:
             return Names("", after)
         return Names(switched[0].before, after or (switched[-1].after,))

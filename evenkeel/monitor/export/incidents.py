@@ -138,10 +138,8 @@ class IncidentCollector(ListedCollector):
 
 def _models(incident: Incident) -> tuple[str, str]:
     """Return the model before and after; "" for other kinds of values, whose number is unbounded."""
-    for mark in incident.stated:
-        if mark.kind in {kinds.MODEL, kinds.REQUESTED_MODEL}:
-            return mark.before, mark.after
-    return "", ""
+    models = kinds.select(incident.stated, {kinds.MODEL, kinds.REQUESTED_MODEL})
+    return (models[0].before, models[0].after) if models else ("", "")
 
 
 def _measure(

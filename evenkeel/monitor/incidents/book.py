@@ -224,10 +224,7 @@ _GONE_BACK: Final = frozenset(("reversed", "retired"))
 
 def _may_explain(marks: tuple[ChangeMark, ...], incident: Incident) -> bool:
     """Return whether a change may explain an incident: not if it came much later or left its model."""
-    left = set()
-    for mark in marks:
-        if mark.kind == kinds.MODEL:
-            left.add(mark.before)
+    left = {mark.before for mark in kinds.select(marks, {kinds.MODEL})}
     if incident.opened_at < marks[0].at - _EARLY_S:
         return False
     return all(part.raised.model not in left for part in incident.up)

@@ -93,7 +93,8 @@ def _joined(marks: Iterable[tuple[ChangeMark, ...]]) -> tuple[ChangeMark, ...]:
 def cause_of(incident: Incident) -> frozenset[tuple[str, str]]:
     """Return the change that other routes may share; empty if there is none."""
     for those in _CAUSES:
-        pairs_changed = frozenset((mark.before, mark.after) for mark in incident.marks if mark.kind in those)
+        changed = kinds.select(incident.marks, those)
+        pairs_changed = frozenset((mark.before, mark.after) for mark in changed)
         if pairs_changed:
             return pairs_changed
     asked = set()

@@ -222,7 +222,7 @@ class Incident:
         """Values that traffic can be seen to leave: of the first change, and of later ones of its kinds."""
         opened = {mark.kind for mark in self.marks}
         followed = opened & _TURNS or opened
-        return turns_of([mark for mark in (*self.marks, *self.later) if mark.kind in followed])
+        return turns_of(kinds.select((*self.marks, *self.later), followed))
 
     @property
     def up(self) -> list[Part]:
@@ -263,11 +263,7 @@ class Incident:
     @property
     def stated(self) -> tuple[ChangeMark, ...]:
         """Marks that may be why: names of models, prompts, parameters, judge and its panel."""
-        marks: list[ChangeMark] = []
-        for mark in self.marks:
-            if mark.kind in kinds.CAUSES:
-                marks.append(mark)
-        return tuple(marks)
+        return tuple(kinds.select(self.marks, kinds.CAUSES))
 
     @property
     def from_the_start(self) -> bool:
@@ -293,13 +289,10 @@ class Incident:
     @property
     def present(self) -> list[Part]:
         """Alerts that are up; if a change to another model came in vain, only those of the latest model."""
-        came = []
-        for mark in self.in_vain:
-            if mark.kind == kinds.MODEL:
-                came.append(mark.after)
+        came = kinds.select(self.in_vain, {kinds.MODEL})
         parts: list[Part] = []
         for part in self.up:
-            if not came or part.raised.model in {came[-1], ""}:
+            if not came or part.raised.model in {came[-1].after, ""}:
                 parts.append(part)
         return parts
 

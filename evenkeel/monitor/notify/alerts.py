@@ -161,7 +161,7 @@ def _change_closed(event: AlertEvent) -> str:
 
 def _of_incident(event: AlertEvent) -> str:
     if event.kind == "explained":
-        named = [mark for mark in event.marks if mark.kind in kinds.CAUSES] or event.marks
+        named = kinds.select(event.marks, kinds.CAUSES) or event.marks
         return f"Noticed before it: {_values(named)}." if named else ""
     if event.kind == "followed":
         return f"Changed since: {_values(event.marks)}."

@@ -355,10 +355,7 @@ class Writer:
         return _capitalized(facts_listed)
 
     def _rewordings(self, incident: Incident) -> list[str]:
-        parts = []
-        for part in incident.present:
-            if part.raised.what == "excess":
-                parts.append(part)
+        parts = _alerts_of(incident.present, "excess")
         if not parts:
             return []
         gravest = [part for part in parts if part.effect == incident.effect]
@@ -373,8 +370,8 @@ class Writer:
 
     def _tools(self, incident: Incident) -> list[str]:
         tools = []
-        for part in incident.present:
-            report = self._report(part) if part.raised.what == "excess" else None
+        for part in _alerts_of(incident.present, "excess"):
+            report = self._report(part)
             if report is not None and report.tools:
                 tools.append(report.tools)
         change = largest_change(tools)
@@ -424,12 +421,7 @@ class Writer:
         return []
 
     def _drifted(self, incident: Incident) -> list[str]:
-        parts = []
-        for part in incident.up:
-            if part.raised.what == "drift":
-                parts.append(part)
-        if not parts:
-            return []
+        parts = _alerts_of(incident.up, "drift")
         return [*self._drift("resends", parts), *self._drift("rewordings", parts)]
 
     def _drift(self, of: Literal["resends", "rewordings"], parts: Sequence[Part]) -> list[str]:
@@ -468,6 +460,15 @@ def held_back(thinned: Iterable[HoldUp], incident: Incident) -> list[str]:
         if not cause.routes or set(cause.routes) & set(incident.routes):
             sentences.append(f"{cause.said}. What happens meanwhile, a rollback too, is noticed later.")
     return sentences
+
+
+def _alerts_of(parts: Iterable[Part], what: Literal["excess", "drift"]) -> list[Part]:
+    """Return the alerts of one kind."""
+    alerts = []
+    for part in parts:
+        if part.raised.what == what:
+            alerts.append(part)
+    return alerts
 
 
 def _capitalized(sentences: Sequence[str]) -> tuple[str, ...]:
