@@ -61,7 +61,7 @@ def golden_list(
     goldens_listed = store.select(
         route=chosen["route"], task=chosen["task"], active=chosen["show"] != "all", limit=MOST
     )
-    # The store lists all of them at once, so pages are cut here; there are thousands at most.
+    # The store has no paging, so pages are cut here; there are a few thousand goldens at most.
     start = (number - 1) * ROWS
     choices: dict[str, dict[str, str | None]] = {
         "show": {"in use": None, "retired too": "all"},
@@ -96,7 +96,7 @@ def golden_list(
 
 
 class GoldenRating(NamedTuple):
-    """The rating of a golden's answer in the last run of its goldens."""
+    """The rating of a golden's answer in the last run of its route's goldens."""
 
     said: str
     at: float
@@ -107,7 +107,7 @@ class GoldenRating(NamedTuple):
 
 
 def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> GoldenRating | None:
-    """Return the last rating of a golden's version; None if the last run of its route did not ask it."""
+    """Return the last rating of a golden's version; None if the last run of its route left it out."""
     run = runs.get(golden.route)
     if run is None:
         return None
@@ -175,7 +175,8 @@ def change(sources: GoldenSources, asked: Mapping[str, Any], at: float) -> Golde
     exchange = sources.archive.find(asked["exchange"])
     if exchange is None:
         raise GoldenError(
-            f"exchange {asked['exchange']!r} is not in the archive, or no longer; approve a newer one"
+            f"exchange {asked['exchange']!r} is not in the archive (it may have been removed); "
+            "approve a newer one"
         )
     golden = golden_of(exchange, name=asked.get("name", ""), note=asked.get("note", ""))
     return sources.store.approve(golden, by=by, at=at)

@@ -63,16 +63,18 @@ def trust() -> ssl.SSLContext:
     Raises: NetworkError.
     """
     authorities = os.environ.get(TRUST_VARIABLE)
-    # OpenSSL takes a file that is missing for one without authorities: every server would be refused.
+    # OpenSSL treats a missing file as an empty list of authorities, so every server would be refused.
     if authorities and not Path(authorities).is_file():
-        raise NetworkError(f"{TRUST_VARIABLE} names {authorities}, which is no file; mount it, or unset it")
+        raise NetworkError(
+            f"{TRUST_VARIABLE} names {authorities}, which does not exist; mount it, or unset it"
+        )
     context = ssl.create_default_context()
     certificate, key = os.environ.get(CERT_VARIABLE), os.environ.get(KEY_VARIABLE)
     if key and not certificate:
         raise NetworkError(f"{KEY_VARIABLE} is set without {CERT_VARIABLE}; set both")
     if certificate:
         try:
-            # A key that asks for a passphrase would stop at the terminal.
+            # OpenSSL would ask for the passphrase of an encrypted key at the terminal.
             context.load_cert_chain(certificate, key or None, password=_no_passphrase)
         except (OSError, ValueError) as error:
             raise NetworkError(
@@ -123,7 +125,7 @@ def _parsed(url: str, scheme: str) -> ProxyServer:
     except ValueError:
         parts, port = urlsplit(""), 0
     if parts.scheme != "http" or not parts.hostname:
-        raise NetworkError(f"{variable}: only HTTP proxies are spoken to; write http://HOST:PORT")
+        raise NetworkError(f"{variable}: only HTTP proxies are supported; write http://HOST:PORT")
     authorization = ""
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
@@ -206,7 +208,7 @@ def check(urls: Iterable[str]) -> None:
 
 def tls_problem(error: ssl.SSLError) -> str:
     """Return what was wrong with a handshake, and what to do."""
-    # What follows a comma is the name that the certificate is not for.
+    # The part after a comma repeats the name of the host.
     explanation = getattr(error, "verify_message", "").partition(",")[0]
     reason = explanation or (error.reason or type(error).__name__).replace("_", " ").lower()
     if getattr(error, "verify_code", 0) == _EXPIRED:

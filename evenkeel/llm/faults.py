@@ -68,8 +68,10 @@ def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
     about_limit = error.get("param") in _LIMITS or any(name in words for name in _LIMITS)
     own = None if about_limit or status >= _FIRST_SERVER_ERROR else about_request(status, codes, words)
     # Servers repeat parts of the key in this message.
-    quoted = words if status not in _UNAUTHORIZED else "it refuses it" if own else "it rejected the key"
-    detail = f"The endpoint answered {status}: {quoted or 'nothing more'}"[:_DETAIL_CHARS]
+    quoted = (
+        words if status not in _UNAUTHORIZED else "it refuses the request" if own else "it rejected the key"
+    )
+    detail = f"The endpoint answered {status}: {quoted or 'without a message'}"[:_DETAIL_CHARS]
     if own:
         return Fault(own, detail, unbilled=response.is_free)
     if str(error.get("code")) in _BAD_GENERATION_CODES or "failed_generation" in error:
@@ -99,7 +101,7 @@ def sentence_of(error: Mapping[str, Any]) -> str:
         message = message or error.get(name) or ""
     provider = error.get("metadata")
     if isinstance(provider, dict) and isinstance(provider.get("raw"), str):
-        # A router's own sentence only says that its provider failed.
+        # A router's own message only says that its provider failed; the provider's is in `raw`.
         message = f"{message}: {provider['raw']}"
     if isinstance(message, dict):
         message = message.get("detail", message)
@@ -150,7 +152,7 @@ _TOO_LONG: Final = re.compile(
     r"|(?:exceeds?|larger than|longer than) the (?:\S+ ){0,4}context)\b",
     re.IGNORECASE,
 )
-# A limit per minute: a request for more than all of it is not cured by waiting.
+# A request for more than the whole limit of a minute never succeeds.
 _MORE_THAN_EVER: Final = re.compile(
     r"\blimit:? (\d{1,12})\b.{0,60}?\brequested:? (\d{1,12})\b", re.IGNORECASE
 )

@@ -28,7 +28,7 @@ def judge_line(settings: Settings) -> str:
         named = "--judge MODEL asks a model at the upstream"
         return f"{NO_JUDGE} ({named})" if "judge" not in settings.model_fields_set else NO_JUDGE
     if judge.local:
-        return f"{judged_by(judge.local)} on this machine, for prose alone; it costs no tokens"
+        return f"{judged_by(judge.local)} on this machine, for prose only; it costs no tokens"
     costs = budgeted_prices(settings)
     price = "its price is not known"
     if costs.knows(judge.model):
@@ -47,7 +47,7 @@ def notes(settings: Settings) -> list[str]:
 
 
 def unpriced(settings: Settings) -> list[str]:
-    """Name the models without a known price, which count at an assumed price or are not replayed."""
+    """Name the models without a known price, which are charged at an assumed price or not replayed."""
     price_list = budgeted_prices(settings)
     if price_list.assumed is None:
         return []
@@ -56,34 +56,34 @@ def unpriced(settings: Settings) -> list[str]:
         "judge": settings.judge.model if settings.judge else None,
         "replays.rewriter": rewriter.model if rewriter else None,
     }
-    model_names = []
+    lines = []
     for part, model in models.items():
         if model and not price_list.knows(model):
-            model_names.append(
+            lines.append(
                 f"{part}: {model} has no known price, so it {price_list.assumed.said} against the budget. "
                 "Set its price, or 0 if it is free, under `budget.prices`"
             )
     if price_list.required and not price_list.knows():
-        model_names.append(
+        lines.append(
             "budget: usd_per_day is set, so models without a known price are not replayed. Set their prices "
             'under `budget.prices`, or one for all of them as "*"'
         )
-    return model_names
+    return lines
 
 
 def _left_undone(settings: Settings) -> Iterator[str]:
-    """Name the parts of valid settings that leave something unmeasured."""
+    """Yield a note on each valid setting that leaves something unmeasured."""
     budget = settings.budget
     if settings.replays.rewriter and (settings.judge is None or settings.judge.local):
         yield "replays.rewriter: no judge checks its texts, so nothing is rewritten; name one with --judge"
     if 0 in {budget.usd_per_day, budget.tokens_per_day}:
-        yield "budget: a limit is 0, so nothing is replayed, and no judge is asked; null is no limit"
-    steps_by_route: dict[str, list[str]] = {}
+        yield "budget: a limit is 0, so nothing is replayed, and no judge is asked; use null for no limit"
+    routes_by_note: dict[str, list[str]] = {}
     for route in settings.routes:
-        for step in _of_route(route):
-            steps_by_route.setdefault(step, []).append(route.name)
-    for step, routes in steps_by_route.items():
-        yield f"routes.{', '.join(routes)}: {step}"
+        for note in _of_route(route):
+            routes_by_note.setdefault(note, []).append(route.name)
+    for note, routes in routes_by_note.items():
+        yield f"routes.{', '.join(routes)}: {note}"
 
 
 def _of_route(route: Route) -> Iterator[str]:

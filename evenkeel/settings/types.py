@@ -1,4 +1,4 @@
-"""Types of the values that settings hold, and what a section of them is."""
+"""Types of the values of settings, and the base class of their sections."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ Points = Annotated[float, Field(gt=0, lt=100)]
 """Percentage points."""
 UpstreamUrl = Annotated[str, AfterValidator(_upstream)]
 Variable = Annotated[str, AfterValidator(_variable)]
-"""Name of an environment variable that holds a credential. A credential in its place is not repeated."""
+"""Name of an environment variable that holds a credential. An error does not repeat a
+credential that stands here by mistake."""
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
 TAG_PATTERN: Final = r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$"
 NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9_.-]{0,62}$"
@@ -68,14 +69,14 @@ def check_extra(module: str, extra: str) -> None:
     """Check that an optional dependency is installed. Raises: ValueError that says how to install it."""
     try:
         spec = find_spec(module)
-    except ModuleNotFoundError:  # of a package that it is in
+    except ModuleNotFoundError:  # the package around it is missing
         spec = None
     if spec is None:
         raise ValueError(f"needs the extra `{extra}`: pip install 'evenkeel-proxy[{extra}]'")
 
 
 class Section(BaseModel):
-    """A group of settings: unknown names are an error, nothing changes once it is read."""
+    """A group of settings. It cannot be changed, and unknown names are an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -84,8 +85,8 @@ class Section(BaseModel):
 def meanings(section: type[BaseModel]) -> dict[str, str]:
     """Return the docstring of each setting of a section, by its name.
 
-    Pydantic can keep them with the fields, but reads the source of every section at each start for that,
-    which takes 0.1 s of each process.
+    Pydantic can keep them with the fields (`use_attribute_docstrings`), but that would take 0.1 s at every
+    start of a process.
     """
     texts: dict[str, str] = {}
     for base in reversed(section.__mro__):

@@ -75,5 +75,5 @@ def test_files_that_cannot_be_used(monkeypatch, tmp_path):
     with pytest.raises(network.NetworkError, match="without a passphrase"):
         network.trust()
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
-    with pytest.raises(network.NetworkError, match=r"none\.pem, which is no file"):
+    with pytest.raises(network.NetworkError, match=r"none\.pem, which does not exist"):
         network.trust()

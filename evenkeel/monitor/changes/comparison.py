@@ -41,7 +41,7 @@ class Sides:
     def difference(self) -> Difference | None:
         """Difference after minus before; None if either estimate is missing.
 
-        The interval covers the difference whenever both intervals cover their truth.
+        If both intervals contain their true values, this one contains the true difference.
         """
         before, after = self.before, self.after
         if before is None or after is None:
@@ -59,13 +59,13 @@ class Sides:
         return self.difference is not None and self.difference.lower > 0
 
 
-# Half width of an interval, in shares, up to which a comparison counts as measured.
+# A comparison counts as measured if the half width of its interval, in shares, is at most this.
 _TELLING: Final = 0.3
 UNMEASURED: Final = Sides(None, None)
 
 
-# Share of the exchanges that would have to move for two sides to be alike, from which on it is other traffic.
-# Chance moves 15 points of a hundred exchanges.
+# Total variation distance from which on two sides count as different traffic. With a hundred exchanges,
+# chance alone reaches 0.15.
 _OTHER_TRAFFIC: Final = 0.3
 # Fewest exchanges of a side that show what its traffic is like.
 _FEWEST_EXCHANGES: Final = 100
@@ -74,7 +74,7 @@ _FEWEST_EXCHANGES: Final = 100
 def shifted_traits(before: ChangeTally, after: ChangeTally) -> dict[str, str]:
     """Return the traits of prompts whose values differ between the two sides, each in a few words.
 
-    A trait differs if 30 points of the exchanges would have to move: by total variation distance.
+    A trait differs if the total variation distance of the two sides is at least 0.3.
     """
     shifted: dict[str, str] = {}
     if min(before.exchanges, after.exchanges) < _FEWEST_EXCHANGES:
@@ -171,9 +171,9 @@ def compare(before: ChangeTally, after: ChangeTally, *, min_trials: int = 30) ->
 def _pooled(before: ChangeTally, after: ChangeTally, min_exchanges: int) -> Sides:
     """Pool the share of shifts over the perturbations that both sides have, with equal weights on both.
 
-    The mean over an exchange is one observation in [0, 1]; the interval of a rate covers the mean of such
-    observations too, since its evidence is convex in each of them. So shares are scaled down to one
-    observation an exchange; fewer, where a perturbation has other parts of the two sides.
+    Trials of one exchange depend on each other, so each exchange counts as one observation in [0, 1]; the
+    interval of a rate is valid for means of such observations too. Fewer observations count where
+    perturbations have unequal shares of the trials, as unequal weights are worth fewer trials.
     """
     old, new = _single_rewordings(before), _single_rewordings(after)
     weights: dict[str, float] = {}

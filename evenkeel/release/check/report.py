@@ -39,7 +39,7 @@ SCHEMA: Final = 1
 _WORST: Final = 3
 # Characters of an answer that a report shows before it is cut.
 _EXCERPT: Final = 1_200
-# Share of moved answers under contrasts below which robustness may come from ignoring the question.
+# If fewer answers than this share change with the question, the model may be ignoring the question.
 _LOW_SENSITIVITY: Final = 0.5
 _TICKS: Final = (-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
 _WORDS_FOR: Final = {
@@ -133,9 +133,8 @@ def _limit(outcome: CheckOutcome) -> str:
 def _about(outcome: CheckOutcome) -> str:
     return (
         "Points above noise: how many answers of 100 change content under a rewording, less those that "
-        f"change when the same prompt is sent again. The limit is {_limit(outcome)}. At any time of looking, "
-        f"the lower ends hold for all categories together with {percent(1 - ERROR_RATE)}, the upper ends for "
-        "each."
+        f"change when the same prompt is sent again. The limit is {_limit(outcome)}. Whenever you look, "
+        f"all lower ends together hold with {percent(1 - ERROR_RATE)} confidence, each upper end by itself."
     )
 
 
@@ -221,7 +220,7 @@ def _picture(outcome: CheckOutcome, arm: str) -> Picture:
             text = both(each.points, FigureForm.SIGNED_POINTS, 1)
             value, lower, upper = each.points.value, each.points.lower, each.points.upper
             points.append(Point(_label(each.category), value, lower, upper, text))
-    # From −50: below, a rewording would make answers steadier than a resend does.
+    # From −50: lower values would mean that rewording makes answers much steadier than resending.
     chart = dot_plot("Points above noise", points, low=-0.5, high=1, ticks=_TICKS, in_points=True)
     return Picture(chart)
 
@@ -287,7 +286,7 @@ def _differ(outcome: CheckOutcome, first: str, second: str) -> str:
 
 
 def ignores_the_question(outcome: CheckOutcome, arm: str) -> bool:
-    """Return whether surely less than half of the answers to another question differ."""
+    """Return whether fewer than half of the answers changed with the question, beyond chance."""
     estimate = outcome.sensitivity[arm]
     return estimate is not None and estimate.upper < _LOW_SENSITIVITY
 
@@ -311,7 +310,7 @@ def _sensitivity(outcome: CheckOutcome) -> Iterator[str]:
 
 
 def worst_trials(trials: tuple[CheckTrial, ...]) -> list[CheckTrial]:
-    """Return the trials whose answers moved most: lowest rating, then least similarity; one a kind first."""
+    """Return the trials by lowest rating, then by least similarity; one of each kind comes first."""
     moved = []
     for trial in trials:
         # Where the resend moved as well, nobody can say that the rewording did it.
@@ -354,7 +353,7 @@ def _words(outcome: CheckOutcome) -> ReportSection:
         "Words that answers depend on",
         (Table(columns, rows),),
         key="words",
-        about="Share of the trials that changed the word whose answer moved; other words changed with it.",
+        about="Of the trials that changed this word, the share whose answer moved. Other words changed too.",
     )
 
 
@@ -366,7 +365,7 @@ def _basis(outcome: CheckOutcome) -> Iterator[str]:
         f"{count(costs.calls, 'call')} and {count(costs.remembered, 'remembered answer')}, "
         f"{number(costs.tokens)} tokens, {usd(costs.usd)}."
     )
-    # A terminal shows no text above its tables, so the limit would stand nowhere.
+    # A terminal shows no text above its tables, so the limit is repeated here.
     yield f"The limit is {_limit(outcome)} points above noise."
     failures = outcome.failures
     if failures:
@@ -374,11 +373,11 @@ def _basis(outcome: CheckOutcome) -> Iterator[str]:
     cut = sum(trial.cut for trial in outcome.trials)
     if cut:
         yield (
-            f"{count(cut, 'trial')} with an answer that was cut off: raise the limit, such as "
+            f"{count(cut, 'trial')} with an answer that was cut off: raise its length limit, for example "
             """--parameters '{"max_tokens": 2000}'."""
         )
     if outcome.stopped:
-        yield f"Not all is settled: {outcome.stopped}."
+        yield f"Stopped before all was settled: {outcome.stopped}."
     yield f"evenkeel {VERSION}."
 
 

@@ -27,19 +27,18 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations.protocol import NotApplicable
     from evenkeel.shadow.prompt import PromptView
 
-# Latin, Greek and Cyrillic words outside contractions. In scripts without spaces a "word" is a
-# clause, and a lost character is a lost word. The first letter is matched before its surroundings,
-# so that the search can leap to it.
+# Latin, Greek and Cyrillic words outside contractions. Scripts without spaces are left out, since a lost
+# character there is a lost word. The first letter comes first in the pattern, which makes the search fast.
 _LETTER: Final = "A-Za-zÀ-ÖØ-öø-ɏͰ-ϿЀ-ԯ"
 # Fewest letters of a word that gets a random slip. Shorter words are too close to other words, so they only
 # get known slips.
 _LEAST_LETTERS: Final = 4
-# Fewest letters of a word that is still recognised with a wrong letter or without one.
+# Fewest letters of a word that stays recognisable with one letter wrong or missing.
 _UNMISTAKABLE: Final = 6
 _TRIES: Final = 4
 # Characters of prose that are enough to tell the language.
 _LANGUAGE_SAMPLE: Final = 150
-# Characters at the beginning of a text in which that much prose is looked for.
+# Only this many characters of a text are searched for that sample.
 _LONGEST_BEGINNING: Final = 4_000
 
 
@@ -62,9 +61,9 @@ class Slips:
     bare: Mapping[str, str] = field(default_factory=dict)
     """Letter with a mark → letter that people type when they leave the mark out."""
     dropped: re.Pattern[str] = _NEVER
-    """Finds the letters of `bare` in a word where leaving the mark out says the same."""
+    """Finds the letters whose mark can be left out without changing the word."""
     nouns: re.Pattern[str] = _NEVER
-    """Words with a capital that are no names, in a language that writes nouns with capitals."""
+    """Common nouns with a capital, in a language that writes nouns with capitals."""
     kept_pairs: frozenset[str] = frozenset()
     """Neighbouring letters that are never swapped, because the result is too often another word."""
     elides: bool = False
@@ -84,7 +83,7 @@ class Slips:
         )
 
 
-# What makes the word before it a label or a name.
+# Text that, right after a word, makes it a label or a name: "bash:", "shelf 4".
 _NAMED_BEHIND: Final = re.compile(r"[:\uff1a]|[ ]\d")
 # Words that negate, limit or count.
 _LIMITS: Final = small_words("limits")
@@ -203,10 +202,10 @@ def _places(text: str, language: str | None) -> Iterator[re.Match[str]]:
         word = match[0]
         if len(word) < _LEAST_LETTERS and word.lower() not in slips.misspelled:
             continue
-        # "bash:" may name an action, and "shelf 4" an object: both are written back to the letter.
+        # "bash:" may name an action, and "shelf 4" an object: both must be repeated exactly.
         if _NAMED_BEHIND.match(text, match.end()):
             continue
-        # A word that no list has may be a nickname, a command or a product, and so may "kali-linux".
+        # Unknown words, and joined ones such as "kali-linux", may be names or commands.
         joined = "-" in (text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1])
         if word.lower() in _LIMITS or joined or (known is not None and word.lower() not in known):
             continue
@@ -257,5 +256,5 @@ def _slip(word: str, slips: Slips, rng: random.Random) -> str:
 
 
 def _below(bound: int, rng: random.Random) -> int:
-    """Draw like `randrange`, in a fifth of the time; the bounds are small enough for all to be as likely."""
+    """Draw like `randrange`, five times as fast; the bias is negligible for small bounds."""
     return int(rng.random() * bound)

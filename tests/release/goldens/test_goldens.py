@@ -165,9 +165,9 @@ def test_a_spread_is_shown_and_approved_on_confirmation(run, store):
         (["export", "-o", "no/x.jsonl"], "no/x.jsonl: cannot be written"),
         (
             ["approve", "--sample", "1", "--route", "shp", "--yes"],
-            "of the route 'shp' is left to approve; `evenkeel up` archives what it samples. There are some",
+            "of the route 'shp' is left to approve; `evenkeel up` archives what it samples. There are",
         ),
-        (["approve", "--sample", "1", "--route", "shp", "--yes"], "some of the routes other, shop"),
+        (["approve", "--sample", "1", "--route", "shp", "--yes"], "candidates of the routes other, shop"),
         (["approve", "0000000000000001", "--by", " "], "no name for the audit log: add --by NAME"),
         (["approve", "0000000000000001", "--by", "a\nb"], "no name of somebody who approves"),
     ],

@@ -1,4 +1,4 @@
-"""Typed blocks from the stretches of a text that are template, learned or stated in the settings."""
+"""Cutting of a text into typed blocks, given which stretches are template (learned, or from the settings)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _SYSTEM: Final = frozenset({"system", "developer"})
-# Inputs of a template that are told apart; more are rows of data.
+# At most this many slots are searched for a template; more are rows of data.
 _MOST_SLOTS: Final = 8
 _JOINING: Final = frozenset("-_./@")
 # First character of the scripts that put no blanks between words.
@@ -30,7 +30,7 @@ _WITHOUT_BLANKS: Final = "\u2e80"
 def candidates(slots: Sequence[SlotText]) -> list[int]:
     """Return the indices of the slots that may hold template: system messages and the last user message.
 
-    What was said before the last user message is the conversation, whoever said it.
+    Everything before the last user message is the conversation.
     """
     last = max((slot.message for slot in slots if slot.role == "user"), default=-1)
     indices: list[int] = []
@@ -53,16 +53,15 @@ def typed_by_role(slot: SlotText) -> tuple[Block, ...]:
     return _told_apart(typed(slot.text, []), is_long=len(slot.text) >= _LONG)
 
 
-# Characters from which a message counts as instructions and data, of which a user typed only a part.
+# From this number of characters on, a message counts as composed by an application: a user typed only a part.
 _LONG: Final = 600
 
 
 def _told_apart(blocks: Sequence[Block], *, is_long: bool) -> tuple[Block, ...]:
-    """Return the blocks of a user's message that an application composed, with its own words told apart.
+    """Split a message that an application composed into the application's text and the user's own words.
 
-    Such a message is long, or holds documents, examples or how to answer, and somewhere a question. Where
-    nothing shows which words are the question, all of a short message may be, and of a long one the last
-    paragraph.
+    Such a message is long, or holds documents, examples or instructions on how to answer. If nothing marks
+    the user's question, all of a short message counts as the user's, and of a long one the last paragraph.
     """
     types = {block.type for block in blocks}
     if types <= {"text", "list", "code"}:
@@ -88,7 +87,7 @@ def _told_apart(blocks: Sequence[Block], *, is_long: bool) -> tuple[Block, ...]:
             else:
                 labelled.append(Block(kind, paragraph, type_))
             lead = is_lead and labels_a_request(_LAST_WORDS.sub("", paragraph.strip().rpartition("\n")[2]))
-    # Who hands over documents and says how to answer, or who the model is, is no user that types.
+    # An application composed a message with documents that also says how to answer, or who the model is.
     composed = "document" in types and (
         bool(types & {"output_instructions", "examples"}) or _ROLE.match(blocks[0].text) is not None
     )
@@ -98,9 +97,10 @@ def _told_apart(blocks: Sequence[Block], *, is_long: bool) -> tuple[Block, ...]:
 
 
 def _last_words(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """Return the blocks of a long message, of which only labelled paragraphs are a user's, or one that asks.
+    """Return the blocks of a long message, with the user's own paragraphs marked as input.
 
-    That is the last one, else the first. Where neither asks anything, nobody can tell.
+    These are the labelled paragraphs, else the last one if it asks something, else the first if it does. If
+    neither asks anything, nothing is marked.
     """
     pieces = []
     for block in blocks:
@@ -144,8 +144,8 @@ def _is_question(paragraph: str) -> bool:
 def typed(text: str, template: Iterable[Span | tuple[int, int]]) -> tuple[Block, ...]:
     """Return a text cut at the borders of template, input and typed blocks; one empty block for "".
 
-    A block is not cut off for blanks alone: those stay with the block beside them. Neither is a token
-    cut: of "INC-4711" all is input, even where each request says "INC-".
+    Blanks never form a block of their own; they stay with the block beside them. Tokens are never cut: all of
+    "INC-4711" is input, even if each request says "INC-".
 
     Args:
         text: As the client wrote it.
@@ -167,7 +167,7 @@ def typed(text: str, template: Iterable[Span | tuple[int, int]]) -> tuple[Block,
 
 
 def _bounds(text: str) -> list[tuple[SegmentType, int]]:
-    """Return the type and the end of each typed block; the input of an open demonstration is text."""
+    """Return the type and the end of each typed block. The input behind few-shot examples is text."""
     opened = open_input(text)
     bounds: list[tuple[SegmentType, int]] = []
     at = 0
