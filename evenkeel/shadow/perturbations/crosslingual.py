@@ -83,10 +83,12 @@ class CrossLingual:
         refused = prescribed(view)
         if refused is not None:
             return refused
-        if self._changes_nothing(view, inputs):
-            base = base_tag(self._target)
-            return NotApplicable("already_in_language", f"the prompt and its answer are in {base} already")
         instructions = instructions_of(view)
+        instructed = text_of(instructions, "\n\n")
+        base = base_tag(self._target)
+        is_in_target = base_tag(self._source) == base and language_of_segments(inputs) == base
+        if is_in_target and may_be_in(instructed, base):
+            return NotApplicable("already_in_language", f"the prompt and its answer are in {base} already")
         is_identified = language_of_segments(instructions) is not None
         request = answer_request(self._target, _ENGLISH if is_identified else base_tag(self._source))
 
@@ -96,18 +98,9 @@ class CrossLingual:
                 own.append(prompt.segments[segment.index])
             return _into(self._source, prompt, own, lambda asked: with_request(asked, request))
 
-        if may_be_in(text_of(instructions, "\n\n"), _ENGLISH):
+        if may_be_in(instructed, _ENGLISH):
             return translated(view)
         return _into(_ENGLISH, view, instructions, translated)
-
-    def _changes_nothing(self, view: PromptView, inputs: Sequence[Segment]) -> bool:
-        base = base_tag(self._target)
-        instructions = text_of(instructions_of(view), "\n\n")
-        return (
-            base_tag(self._source) == base
-            and language_of_segments(inputs) == base
-            and may_be_in(instructions, base)
-        )
 
 
 def _into(

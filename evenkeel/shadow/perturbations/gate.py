@@ -173,19 +173,14 @@ _MARKS: Final = {
 }
 
 
-def layout_of(text: str) -> Counter[str]:
-    """Return how many lines begin with each kind of mark."""
-    return Counter({name: len(mark.findall(text)) for name, mark in _MARKS.items()})
-
-
 def layout_faults(before: str, after: str) -> list[str]:
     """Return how the layout of a rewriting differs: "3 bulleted items instead of 4"; empty if it does not."""
-    had, has = layout_of(before), layout_of(after)
     faults: list[str] = []
-    for name in _MARKS:
-        if had[name] != has[name]:
-            plural = name if has[name] == 1 else f"{name}s"
-            faults.append(f"{has[name]} {plural} instead of {had[name]}")
+    for name, mark in _MARKS.items():
+        had, has = len(mark.findall(before)), len(mark.findall(after))
+        if had != has:
+            plural = name if has == 1 else f"{name}s"
+            faults.append(f"{has} {plural} instead of {had}")
     return faults
 
 

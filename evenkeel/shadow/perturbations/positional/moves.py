@@ -95,42 +95,43 @@ class Positional:
         raise NotImplementedError
 
 
-class Context(Positional):
+class _MovedPart(Positional):
+    """Moves one part of a message to another place of it."""
+
+    part: Part
+    missing: NotApplicable
+    """Outcome for a prompt without such a part."""
+
+    def orders(self, layout: Layout, now: Sequence[int], rng: random.Random) -> list[list[int]]:
+        """Implement `Positional`."""
+        del rng
+        return _elsewhere(layout, now, self.part)
+
+    def absent(self, view: PromptView, layouts: Sequence[Layout], rng: random.Random) -> NotApplicable:
+        """Implement `Positional`."""
+        del view, rng
+        for layout in layouts:
+            if any(unit.part == self.part for unit in layout.units):
+                return _BOUND
+        return self.missing
+
+
+class Context(_MovedPart):
     """Moves what the task is about, such as documents or a case, to another place of its message."""
 
     name = "positional.context"
     rewording = Rewording(CATEGORY, phrase="moved context", order=10)
-
-    def orders(self, layout: Layout, now: Sequence[int], rng: random.Random) -> list[list[int]]:
-        """Implement `Positional`."""
-        del rng
-        return _elsewhere(layout, now, "context")
-
-    def absent(self, view: PromptView, layouts: Sequence[Layout], rng: random.Random) -> NotApplicable:
-        """Implement `Positional`."""
-        del view, rng
-        if _has(layouts, "context"):
-            return _BOUND
-        return NotApplicable("no_context", "no part of the prompt is known to be a task's context")
+    part = "context"
+    missing = NotApplicable("no_context", "no part of the prompt is known to be a task's context")
 
 
-class OutputInstructions(Positional):
+class OutputInstructions(_MovedPart):
     """Moves the output instructions to another place of their message."""
 
     name = "positional.output_instructions"
     rewording = Rewording(CATEGORY, phrase="moved output instructions", order=20)
-
-    def orders(self, layout: Layout, now: Sequence[int], rng: random.Random) -> list[list[int]]:
-        """Implement `Positional`."""
-        del rng
-        return _elsewhere(layout, now, "output")
-
-    def absent(self, view: PromptView, layouts: Sequence[Layout], rng: random.Random) -> NotApplicable:
-        """Implement `Positional`."""
-        del view, rng
-        if _has(layouts, "output"):
-            return _BOUND
-        return NotApplicable("no_output_instructions", "no part of the prompt is known to say how to answer")
+    part = "output"
+    missing = NotApplicable("no_output_instructions", "no part of the prompt is known to say how to answer")
 
 
 class Reordering(Positional):
@@ -213,13 +214,6 @@ class MixedMoves(Positional):
 
 
 _BOUND: Final = NotApplicable("bound", "nothing shows that it may stand elsewhere")
-
-
-def _has(layouts: Sequence[Layout], part: Part) -> bool:
-    for layout in layouts:
-        if any(unit.part == part for unit in layout.units):
-            return True
-    return False
 
 
 def _elsewhere(layout: Layout, now: Sequence[int], part: Part) -> list[list[int]]:
