@@ -113,11 +113,18 @@ def test_the_values_fit_their_schema(setup):
         {"settings": {"access": {"port": 9101}}},
         {"serviceMonitor": {"job": "robustness"}},
         {"secretEnv": {"EVENKEEL_ADMIN_TOKEN": None}},
+        {"proxy": {"ingress": {"enabled": True}}},
+        {"proxy": {"ingress": {"hosts": ["https://llm.example"]}}},
+        {"monitor": {"httpRoute": {"enabled": True, "hostnames": ["keel.example"]}}},
+        {"worker": {"ingress": {"enabled": True}}},
+        {"extraEnv": [{"name": "A", "values": "b"}]},
+        {"extraVolumes": [{"name": "settings", "emptyDir": {}}]},
+        {"proxy": {"topologySpreadConstraints": [{"topologyKey": "zone"}]}},
     ],
     ids=json.dumps,
 )
 def test_the_schema_refuses(wrong):
-    """Misspelt values, secrets in plain text, and what the chart decides itself are refused."""
+    """Misspelt values, secrets in plain text, doors to nowhere, and what the chart decides or has itself."""
     jsonschema.Draft7Validator.check_schema(SCHEMA)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(values_of(CHART, wrong), SCHEMA)
@@ -384,38 +391,3 @@ def test_the_network_lets_out_to_named_places_only(setup):
         assert [port["port"] for port in public["ports"]] == [443]
         assert {"10.0.0.0/8", "169.254.0.0/16"} <= set(public["to"][0]["ipBlock"]["except"])
         assert "NO UPSTREAM CAN BE REACHED" not in render(CHART, SETUPS[setup])["NOTES.txt"]
-
-
-def doors(kind, given):
-    """Hosts and backends of what leads in from outside, by name."""
-    found = {}
-    for one in of_kind(kind, given):
-        spec = one["spec"]
-        if kind == "Ingress":
-            [rule] = spec["rules"]
-            [path] = rule["http"]["paths"]
-            backend = path["backend"]["service"]
-            found[one["metadata"]["name"]] = rule["host"], backend["name"], backend["port"]["number"]
-        else:
-            [backend] = spec["rules"][0]["backendRefs"]
-            found[one["metadata"]["name"]] = spec["hostnames"][0], backend["name"], backend["port"]
-    return found
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"proxy": {"ingress": {"enabled": True}}},
-        {"proxy": {"ingress": {"hosts": ["https://llm.example"]}}},
-        {"monitor": {"httpRoute": {"enabled": True, "hostnames": ["keel.example"]}}},
-        {"worker": {"ingress": {"enabled": True}}},
-        {"extraEnv": [{"name": "A", "values": "b"}]},
-        {"extraVolumes": [{"name": "settings", "emptyDir": {}}]},
-        {"proxy": {"topologySpreadConstraints": [{"topologyKey": "zone"}]}},
-    ],
-    ids=json.dumps,
-)
-def test_the_schema_refuses_doors_to_nowhere_and_what_the_chart_has_itself(wrong):
-    """No host, no gateway, no Service, a volume of the chart's own."""
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(values_of(CHART, wrong), SCHEMA)

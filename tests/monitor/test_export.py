@@ -103,19 +103,12 @@ SNAPSHOTS = [
     },
     {},
 ]
+NO_COUNTERS = {"proxy_first_byte_seconds", "proxy_overhead_seconds", "proxy_in_flight"}
+GAUGES = [name for name in HELP if name.startswith(("queue_", "handoff_", "monitor_last"))]
 EVERY_NAME = {
-    "counters": [
-        [name, {"route": "a"}, 1]
-        for name in HELP
-        if not name.startswith(("queue_", "handoff_", "monitor_last"))
-    ],
-    "gauges": [[name, {}, 1] for name in HELP if name.startswith(("queue_", "handoff_", "monitor_last"))],
+    "counters": [[name, {"route": "a"}, 1] for name in HELP if name not in NO_COUNTERS.union(GAUGES)],
+    "gauges": [[name, {}, 1] for name in GAUGES],
 }
-EVERY_NAME["counters"] = [
-    row
-    for row in EVERY_NAME["counters"]
-    if row[0] not in {"proxy_first_byte_seconds", "proxy_overhead_seconds", "proxy_in_flight"}
-]
 
 
 def registry_of(
@@ -205,44 +198,38 @@ def test_a_model_that_was_last_rated_a_day_before_its_route_is_left_out():
     )
 
 
-def test_with_detail_a_cell_exports_its_estimates_with_interval_and_number():
-    """Value, both ends and the number of observations, labelled with window and scorer."""
+def test_with_detail_a_cell_exports_all_of_its_figures():
+    """Estimates with both ends and their number, by window and scorer; counters, alert and limit."""
     registry = registry_of(FULL, RESEND, detail=True)
-    labels = {**CELL, "window": "all", "scorer": "judge"}
+    windows = {"all": FULL.estimates, "since_change": FULL.since_change}
     estimates = {
-        "robustness": FULL.estimates.robustness,
-        "content_delta": FULL.estimates.content_delta,
-        "quality_delta": FULL.estimates.quality_delta,
-        "quality_worse": FULL.estimates.quality_worse,
-        "quality_better": FULL.estimates.quality_better,
-        "above_noise": FULL.estimates.excess,
+        "all": ("robustness", "content_delta", "quality_delta", "quality_worse", "quality_better", "excess"),
+        "since_change": ("robustness", "content_delta", "excess"),
     }
-    for name, estimate in estimates.items():
-        for suffix, value in {
-            "_ratio": estimate.value,
-            "_lower_ratio": estimate.lower,
-            "_upper_ratio": estimate.upper,
-            "_observations": estimate.n,
-        }.items():
-            assert registry.get_sample_value(f"evenkeel_window_{name}{suffix}", labels) == value, name
-
-
-def test_with_detail_a_cell_exports_its_counters_and_its_alert():
-    """Every rating has a counter from the start; alert and limit carry no scorer."""
-    registry = registry_of(FULL, detail=True)
-    rated = [
-        registry.get_sample_value("evenkeel_cell_verdicts_total", {**CELL, "rating": rating})
-        for rating in "123"
-    ]
-    assert rated == [10, 0, 90]
+    for window, fields in estimates.items():
+        labels = {**CELL, "window": window, "scorer": "judge"}
+        for field in fields:
+            estimate = getattr(windows[window], field)
+            name = f"evenkeel_window_{'above_noise' if field == 'excess' else field}"
+            found = [
+                registry.get_sample_value(f"{name}_{suffix}", labels)
+                for suffix in ("ratio", "lower_ratio", "upper_ratio", "observations")
+            ]
+            assert found == [estimate.value, estimate.lower, estimate.upper, estimate.n], (window, name)
+    for rating, count in (("1", 10), ("2", 0), ("3", 90)):
+        rated = registry.get_sample_value("evenkeel_cell_verdicts_total", {**CELL, "rating": rating})
+        assert rated == count
     failed = {**CELL, "reason": "timeout"}
     assert registry.get_sample_value("evenkeel_cell_verdict_failures_total", failed) == 2
-    assert registry.get_sample_value("evenkeel_cell_rated_trials", CELL) == 100
-    assert registry.get_sample_value("evenkeel_cell_effective_trials", CELL) == 80
-    assert registry.get_sample_value("evenkeel_cell_blind", CELL) == 1
-    assert registry.get_sample_value("evenkeel_cell_last_score_timestamp_seconds", CELL) == 1234.5
-    assert registry.get_sample_value("evenkeel_cell_alert", CELL) == 1
-    assert registry.get_sample_value("evenkeel_cell_limit_ratio", CELL) == 0.1
+    for name, value in (
+        ("rated_trials", 100),
+        ("effective_trials", 80),
+        ("blind", 1),
+        ("last_score_timestamp_seconds", 1234.5),
+        ("alert", 1),
+        ("limit_ratio", 0.1),
+    ):
+        assert registry.get_sample_value(f"evenkeel_cell_{name}", CELL) == value, name
 
 
 def test_limits_are_exported_by_the_first_word_of_their_source():
@@ -313,17 +300,11 @@ def test_a_registry_refuses_a_second_collector_of_cells():
         registry.register(CellCollector(list, version="1"))
 
 
-def test_windows_say_what_they_look_back_on():
-    """A label `window` of each cell; changes by their kind."""
+def test_changes_are_counted_by_their_kind():
+    """Each with the time of the latest."""
     registry = CollectorRegistry()
-    reading = MonitorReading(lambda: [FULL], lambda: ROLLUPS, lambda: CHANGES)
-    registry.register(CellCollector(reading, version="1", detail=True))
-    cell = {**CELL, "scorer": "judge"}
-    for name, value in (("robustness", 0.8), ("content_delta", 0.2), ("above_noise", 0.1)):
-        found = f"evenkeel_window_{name}_ratio"
-        assert registry.get_sample_value(found, {**cell, "window": "since_change"}) == value
-    pairs = "evenkeel_window_above_noise_observations"
-    assert registry.get_sample_value(pairs, {**cell, "window": "since_change"}) == 55
+    reading = MonitorReading(list, tuple, lambda: CHANGES)
+    registry.register(CellCollector(reading, version="1"))
     change = {"route": "chat", "kind": "model"}
     assert registry.get_sample_value("evenkeel_changes_total", change) == 2
     assert registry.get_sample_value("evenkeel_last_change_timestamp_seconds", change) == 77.0

@@ -340,9 +340,3 @@ def test_a_stream_is_asked_for_its_token_counts_where_the_upstream_takes_it(know
 
     assert [got.answer.completion_tokens for got in asyncio.run(twice())] == [2, 2]
     assert seen == sent
-
-
-def whole_answer(body):
-    """A response with a JSON body."""
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-    return head.encode() + body

@@ -232,6 +232,10 @@ def _unlinked(text: str) -> str:
     return text.replace("](", "] (")
 
 
+def _text_block(text: str, **style: str) -> dict[str, Any]:
+    return {"type": "TextBlock", "text": text, "wrap": True, **style}
+
+
 class Teams(_Poster):
     """Workflow of Microsoft Teams that takes adaptive cards; only new messages are possible."""
 
@@ -247,17 +251,9 @@ class Teams(_Poster):
         color = (
             "Good" if notice.good else "Attention" if notice.incident.severity == "critical" else "Warning"
         )
-        body: list[dict[str, Any]] = [
-            {
-                "type": "TextBlock",
-                "text": _unlinked(notice.headline),
-                "weight": "Bolder",
-                "wrap": True,
-                "color": color,
-            }
-        ]
+        body = [_text_block(_unlinked(notice.headline), weight="Bolder", color=color)]
         if notice.facts:
-            body.append({"type": "TextBlock", "text": _unlinked(" ".join(notice.facts)), "wrap": True})
+            body.append(_text_block(_unlinked(" ".join(notice.facts))))
         if notice.advice:
             facts = []
             for line in notice.advice:
@@ -266,7 +262,7 @@ class Teams(_Poster):
             body.append({"type": "FactSet", "facts": facts})
         if notice.shown:
             listed = (f"- [{_unlinked(example.said)}]({example.url})" for example in notice.shown)
-            body.append({"type": "TextBlock", "text": "\n".join([EXAMPLES, "", *listed]), "wrap": True})
+            body.append(_text_block("\n".join([EXAMPLES, "", *listed])))
         actions = []
         for name, url in notice.links[:_MOST_ACTIONS]:
             actions.append({"type": "Action.OpenUrl", "title": name, "url": url})
@@ -274,8 +270,8 @@ class Teams(_Poster):
 
     def tell(self, message: NoticeMessage) -> bool:
         """Post a message about the monitor itself."""
-        bold = {"type": "TextBlock", "text": _unlinked(message.title), "weight": "Bolder", "wrap": True}
-        return self._card([bold, {"type": "TextBlock", "text": _unlinked(message.body), "wrap": True}], [])
+        bold = _text_block(_unlinked(message.title), weight="Bolder")
+        return self._card([bold, _text_block(_unlinked(message.body))], [])
 
     def _card(self, body: list[dict[str, Any]], actions: list[dict[str, Any]]) -> bool:
         card = {
@@ -322,11 +318,7 @@ class PagerDuty(_Poster):
 
     def _event(self, notice: Notice, action: str) -> bool:
         incident = notice.incident
-        body: dict[str, Any] = {
-            "routing_key": self._key,
-            "event_action": action,
-            "dedup_key": f"evenkeel-{incident.id}",
-        }
+        body: dict[str, Any] = {}
         if action == "trigger":
             body["client"] = "evenkeel"
             body["payload"] = {
@@ -341,19 +333,19 @@ class PagerDuty(_Poster):
             if notice.url:
                 body["client_url"] = notice.url
                 body["links"] = [{"href": url, "text": f"{name} in evenkeel"} for name, url in notice.links]
-        return self._post(self._url, body)
+        return self._enqueue(action, incident.id, body)
 
     def tell(self, message: NoticeMessage) -> bool:
         """Trigger or resolve the incident that robustness is not measured."""
-        body: dict[str, Any] = {
-            "routing_key": self._key,
-            "event_action": "resolve" if message.good else "trigger",
-            "dedup_key": f"evenkeel-{message.about}",
-        }
-        if not message.good:
-            summary = f"{message.title}: {message.body}"[:1024]
-            body["payload"] = {"summary": summary, "source": "evenkeel", "severity": "warning"}
-        return self._post(self._url, body)
+        if message.good:
+            return self._enqueue("resolve", message.about, {})
+        summary = f"{message.title}: {message.body}"[:1024]
+        payload = {"summary": summary, "source": "evenkeel", "severity": "warning"}
+        return self._enqueue("trigger", message.about, {"payload": payload})
+
+    def _enqueue(self, action: str, about: str, body: Mapping[str, Any]) -> bool:
+        head = {"routing_key": self._key, "event_action": action, "dedup_key": f"evenkeel-{about}"}
+        return self._post(self._url, {**head, **body})
 
 
 _AppriseKind: TypeAlias = Literal["success", "info", "failure"]

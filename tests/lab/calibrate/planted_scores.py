@@ -11,10 +11,6 @@ from evenkeel.lab.calibrate.calibrate import calibrate
 from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.score_table import CandidateScores, MetricFacts, score_table
 
-STRUCTURAL_AND_LEXICAL = (
-    MetricFacts("workflow_graph_f1", 1, "structural"),
-    MetricFacts("workflow_bleu", 1, "lexical"),
-)
 MISSING, COMPRESSED, REWORDED = FailureMode.MISSING, FailureMode.COMPRESSED, FailureMode.REWORDED
 SEVERITIES = (0.1, 0.3, 0.5)
 
