@@ -386,9 +386,7 @@ def _cell_name(cell: CellReport) -> str:
 
 
 def _points(*names: str) -> tuple[Column, ...]:
-    points = []
-    for name in names:
-        points.append(Column(name, FigureForm.POINTS, 1))
+    points = [Column(name, FigureForm.POINTS, 1) for name in names]
     return tuple(points)
 
 

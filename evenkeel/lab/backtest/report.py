@@ -365,12 +365,8 @@ def _drawn(points: list[tuple[int, CellReport]], cell: CellReport, backtest: Bac
             deltas.append((trial, report.estimates.content_delta))
         if report.noise_floor and report.estimates.excess:
             floor.append((trial, report.noise_floor))
-    lower = []
-    for trial, delta in deltas:
-        lower.append((float(trial), delta.lower))
-    upper = []
-    for trial, delta in deltas:
-        upper.append((float(trial), delta.upper))
+    lower = [(float(trial), delta.lower) for trial, delta in deltas]
+    upper = [(float(trial), delta.upper) for trial, delta in deltas]
     first, last = points[0][0], points[-1][0]
     marks = []
     for alert in backtest.raised:

@@ -283,9 +283,7 @@ def _added(original: Workflow, touched: int, rng: random.Random) -> Workflow:
         else:
             edges += [(listed[-1], new)] if listed else []
             listed.append(new)
-    rank_of = {}
-    for rank, index in enumerate(listed):
-        rank_of[index] = rank
+    rank_of = {index: rank for rank, index in enumerate(listed)}
     return workflow(
         (steps[index] for index in listed), ((rank_of[before], rank_of[after]) for before, after in edges)
     )

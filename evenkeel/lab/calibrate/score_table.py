@@ -126,17 +126,13 @@ def score_table(rows: Iterable[CandidateScores], metrics: Sequence[MetricFacts])
         metrics: the columns, in the order of preference where two are equally good.
     """
     kept = list(rows)
-    column = {}
-    for i, facts in enumerate(metrics):
-        column[facts.name] = i
+    column = {facts.name: i for i, facts in enumerate(metrics)}
     goldens = sorted({row.golden for row in kept})
     conditions = sorted(
         {DamageLevel(row.mode, row.severity) for row in kept},
         key=lambda each: (MODES.index(each.mode), each[1]),
     )
-    at_golden = {}
-    for i, golden in enumerate(goldens):
-        at_golden[golden] = i
+    at_golden = {golden: i for i, golden in enumerate(goldens)}
     at_condition = {condition: i for i, condition in enumerate(conditions)}
     scores = np.full((len(goldens), len(conditions), len(metrics)), np.nan)
     expected = np.full((len(goldens), len(conditions)), np.nan)

@@ -37,9 +37,7 @@ def slope_weights(severities: Sequence[float]) -> tuple[float, ...]:
     """
     if len(severities) < _FEWEST:
         raise ValueError("a sensitivity needs mean scores at two severities or more")
-    steps = []
-    for before, after in pairwise(severities):
-        steps.append(after - before)
+    steps = [after - before for before, after in pairwise(severities)]
     if min(steps) <= 0:
         raise ValueError(f"severities must ascend: {list(severities)}")
     # A mean of slopes is linear in the scores, so all curves take one product with these weights.

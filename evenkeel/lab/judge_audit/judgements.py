@@ -122,9 +122,7 @@ def _condition(row: InputRow) -> AttackCondition:
     try:
         return AttackCondition(stated)
     except ValueError:
-        conditions = []
-        for condition in AttackCondition:
-            conditions.append(condition.value)
+        conditions = [condition.value for condition in AttackCondition]
         wrong = f'"{stated}" is none of {", ".join(conditions)}{suggestion(stated, conditions)}'
         raise row.error("condition", wrong) from None
 

@@ -124,9 +124,7 @@ class EncoderAligner:
             raise ValueError("a vector is not finite")
         lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = vectors / numpy.where(lengths, lengths, 1)
-        row_of = {}
-        for index, text in enumerate(texts):
-            row_of[text] = index
+        row_of = {text: index for index, text in enumerate(texts)}
         left = vectors[[row_of[text] for text in rows]]
         right = vectors[[row_of[text] for text in columns]]
         # Rounded, so that the same texts stay above a floor of 1 whatever the order of summing.
@@ -135,9 +133,7 @@ class EncoderAligner:
 
 def _reworded(reference: Workflow, candidate: Workflow, matches: Sequence[StepMatch]) -> Iterator[StepMatch]:
     """Yield the steps between the same neighbours, where there are as many on both sides."""
-    partner = {}
-    for match in matches:
-        partner[match.candidate] = match.reference
+    partner = {match.candidate: match.reference for match in matches}
     taken = set(partner.values())
     gaps: dict[int | None, list[int]] = defaultdict(list)
     before: int | None = None

@@ -104,9 +104,7 @@ def kendall_tau(reference: Workflow, candidate: Workflow, alignment: Alignment) 
     rank = {}
     for position, index in enumerate(reference.order):
         rank[index] = position
-    positions = []
-    for match in alignment.matched:
-        positions.append(rank[match.reference])
+    positions = [rank[match.reference] for match in alignment.matched]
     coverage = len(positions) / len(reference.steps) if reference.steps else float(not candidate.steps)
     pairs = len(positions) * (len(positions) - 1) // 2
     tau = (pairs - 2 * inversions(positions)) / pairs if pairs else None
