@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
+
+from evenkeel.shadow.prompt.segments import Span
 
 _LABEL: Final = re.compile(
     r"^[ \t]*+(?:[#*>-]{1,6}+[ ]*+)?(?P<name>[^\W\d_][^\n:\uff1a.!?]{0,30}?)[ ]?\#?\d{0,3}[*_]{0,2}[ ]?"
@@ -25,14 +27,7 @@ _INPUTS: Final = frozenset({
 })  # fmt: skip
 
 
-class DemonstrationSpan(NamedTuple):
-    """A half-open stretch of a text."""
-
-    start: int
-    end: int
-
-
-def open_input(text: str) -> DemonstrationSpan | None:
+def open_input(text: str) -> Span | None:
     """Return the input that the model is to answer: that of the last pair, which has no output yet.
 
     Returns: the stretch without its labels; None if the text does not end in an open pair.
@@ -54,7 +49,7 @@ def open_input(text: str) -> DemonstrationSpan | None:
     return _open_arrow(text, line, end) or _unanswered(text, labels, end)
 
 
-def _open_arrow(text: str, line: int, end: int) -> DemonstrationSpan | None:
+def _open_arrow(text: str, line: int, end: int) -> Span | None:
     """Return the last line up to the arrow that it ends in, if a line before has one in its middle."""
     arrows = list(_ARROW.finditer(text, line, end))
     if not arrows or arrows[-1].end() != end:
@@ -66,7 +61,7 @@ def _open_arrow(text: str, line: int, end: int) -> DemonstrationSpan | None:
     return _content(text, line, arrows[-1].start())
 
 
-def _unanswered(text: str, labels: list[re.Match[str]], end: int) -> DemonstrationSpan | None:
+def _unanswered(text: str, labels: list[re.Match[str]], end: int) -> Span | None:
     """Return the content of the last label, if each like it before has an answer's label behind it."""
     names = []
     for label in labels:
@@ -86,10 +81,10 @@ def _unanswered(text: str, labels: list[re.Match[str]], end: int) -> Demonstrati
 _PAIR_AND_INPUT: Final = 3
 
 
-def _content(text: str, start: int, end: int) -> DemonstrationSpan | None:
+def _content(text: str, start: int, end: int) -> Span | None:
     inner = text[start:end]
     core = inner.strip()
     if not core:
         return None
     begin = start + inner.index(core)
-    return DemonstrationSpan(begin, begin + len(core))
+    return Span(begin, begin + len(core))

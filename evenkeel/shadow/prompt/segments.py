@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 SegmentKind = Literal["template", "input", "history"]
 """Origin of a segment: the application's prompt, its user or data, or earlier answers and results of tools.
@@ -18,6 +18,13 @@ InputSource = Literal["typed", "documents", "tool_results", "instructions"]
 """Source of words that could be worded differently: an end user's typing, documents and other data, results
 of tools, and the application's instructions."""
 TYPED: Final[frozenset[InputSource]] = frozenset({"typed"})
+
+
+class Span(NamedTuple):
+    """A half-open stretch of a text."""
+
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.shadow.prompt.blocks import cut
 from evenkeel.shadow.prompt.demonstrations import open_input
 from evenkeel.shadow.prompt.references import asks, labels_a_request
-from evenkeel.shadow.prompt.segments import Block, SlotText, by_role
-from evenkeel.shadow.prompt.template.skeleton import Span, fixed_characters, padded, place
+from evenkeel.shadow.prompt.segments import Block, SlotText, Span, by_role
+from evenkeel.shadow.prompt.template.skeleton import fixed_characters, padded, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -15,7 +15,6 @@ from evenkeel.shadow.prompt.template.skeleton import (
     NOTHING_FIXED,
     START,
     Skeleton,
-    Span,
     fixed_characters,
     fixed_words,
     gaps,
@@ -26,6 +25,8 @@ from evenkeel.shadow.prompt.template.skeleton import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from evenkeel.shadow.prompt.segments import Span
 
 Texts = tuple[str, ...]
 """The padded texts of a request that may carry template, in order, long ones condensed."""

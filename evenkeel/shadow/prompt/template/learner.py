@@ -6,9 +6,10 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
+from evenkeel.shadow.prompt.segments import Span
 from evenkeel.shadow.prompt.template.labelling import candidates, typed, typed_by_role, unpadded
 from evenkeel.shadow.prompt.template.route import RouteTemplates
-from evenkeel.shadow.prompt.template.skeleton import Span, condensed, padded, restored
+from evenkeel.shadow.prompt.template.skeleton import condensed, padded, restored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

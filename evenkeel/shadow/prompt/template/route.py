@@ -25,7 +25,8 @@ from evenkeel.shadow.prompt.template.skeleton import words_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.shadow.prompt.template.skeleton import Skeleton, Span
+    from evenkeel.shadow.prompt.segments import Span
+    from evenkeel.shadow.prompt.template.skeleton import Skeleton
 
 # Requests to wait for before two are taken for one template, so that the right two are.
 _WAITED_FIRST: Final = 6

@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.protected_spans import MONTH
+from evenkeel.shadow.prompt.segments import Span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,13 +144,6 @@ fragment, one of which nothing is known ("\\x02", "\\x03").
 """
 
 NOTHING_FIXED: Final[Skeleton] = (START, END)
-
-
-class Span(NamedTuple):
-    """A half-open stretch of a text."""
-
-    start: int
-    end: int
 
 
 def whole(text: str) -> Skeleton:
