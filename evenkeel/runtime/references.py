@@ -149,12 +149,9 @@ def judge_panel(
     def moved() -> dict[str, float]:
         moved_at: dict[str, float] = {}
         for changes in monitor.changes():
-            times = []
-            for mark in changes.latest:
-                if mark.kind == kinds.RATINGS:
-                    times.append(mark.at)
-            if times:
-                moved_at[changes.route] = max(times)
+            falls = kinds.select(changes.latest, {kinds.RATINGS})
+            if falls:
+                moved_at[changes.route] = max(mark.at for mark in falls)
         return moved_at
 
     routes = [route.name for route in settings.routes]

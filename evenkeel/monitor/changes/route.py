@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evenkeel.core.panel import PanelRated
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.kinds import AskedAgain
-    from evenkeel.monitor.changes.silent import Silent
+    from evenkeel.monitor.changes.silent import Closed, Silent
     from evenkeel.monitor.estimate import RatedOutcome
 
 
@@ -235,16 +235,11 @@ class RouteWatch(Struct, dict=True):
         record = self._find(change)
         return None if record is None else self._copy(record)
 
-    def silent(self, change: str) -> Silent | None:
-        """Return the evidence of a silent change by its id; None if there is none or it is no longer kept."""
+    def close_silent(self, change: str, closed: Closed, at: float) -> None:
+        """Close a silent change by its id; a change that is no longer kept stays forgotten."""
         record = self._find(change)
-        return None if record is None else record.silent
-
-    def update_silent(self, change: str, silent: Silent) -> None:
-        """Update the evidence of a silent change; a change that is no longer kept stays forgotten."""
-        record = self._find(change)
-        if record is not None:
-            record.silent = silent
+        if record is not None and record.silent is not None:
+            record.silent = replace(record.silent, closed=closed, closed_at=at)
             self.changed = True
 
     def marks_of(self, change: str) -> tuple[ChangeMark, ...]:

@@ -95,10 +95,6 @@ class ValueWatch(Struct):
             return None
         return self._quick(value, guessed=guessed)
 
-    def knows(self, value: str) -> bool:
-        """Return whether a value is known or is the placeholder for an unknown value."""
-        return value in self.known or value == UNKNOWN
-
     def _quick(self, value: str, *, guessed: bool) -> Switch | None:
         """Return a switch if a new value with enough exchanges has replaced another one."""
         run = self.latest[-RUN:].count(value) == RUN

@@ -54,7 +54,7 @@ def slots(incidents: Iterable[Incident]) -> dict[str, str]:
     held: dict[str, list[tuple[int, float]]] = {}
     """Slots by route, each with the time until which it is taken."""
     slots_found = {}
-    for incident in sorted(incidents, key=lambda one: (one.opened_at, one.id)):
+    for incident in sorted(incidents, key=lambda incident: (incident.opened_at, incident.id)):
         taken = held.setdefault(incident.routes[0], [])
         busy = {slot for slot, until in taken if until > incident.opened_at}
         slot = next(number for number in range(1, len(taken) + 2) if number not in busy)
@@ -73,12 +73,10 @@ def cases(incidents: Sequence[Incident], numbered: Mapping[str, str]) -> dict[st
         numbered: their slots.
     """
     together = cases_of(incident for incident in incidents if not incident.learned)
-    leading = {}
-    for incident in incidents:
-        leading[incident.id] = together[incident.id].members[0] if incident.id in together else incident
     cases = {}
-    for name, first in leading.items():
-        cases[name] = f"{first.routes[0]}/{numbered[first.id]}"
+    for incident in incidents:
+        first = together[incident.id].members[0] if incident.id in together else incident
+        cases[incident.id] = f"{first.routes[0]}/{numbered[first.id]}"
     return cases
 
 

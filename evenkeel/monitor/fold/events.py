@@ -190,7 +190,7 @@ def change_raised(record: ChangeRecord, offset: int) -> AlertEvent:
         since=evidence.since,
         value=1 - evidence.likeness,
         limit=1 - evidence.own,
-        facts=AlertFacts(beside=tuple(mark for mark in record.marks if mark.kind in kinds.STATED)),
+        facts=AlertFacts(beside=tuple(kinds.select(record.marks, kinds.STATED))),
     )
 
 

@@ -254,7 +254,7 @@ class SilentChanges:
         # Answers are compared with those since the change from now on, or each would find it once more.
         tests.begin_anew()
         if back:
-            self._enter(tests.route, change, "settled", evidence.at)
+            watch.close_silent(change, "settled", evidence.at)
         else:
             tests.open = OpenChange(change, evidence.at, alike=(evidence.likeness, evidence.own))
             record = watch.record(change)
@@ -277,7 +277,7 @@ class SilentChanges:
         self, tests: ModelTests, opened: OpenChange, closed: Closed, offset: int, at: float
     ) -> AlertEvent:
         tests.open = None
-        self._enter(tests.route, opened.change, closed, at)
+        self._watch(tests.route).close_silent(opened.change, closed, at)
         return change_closed(
             tests.route,
             tests.model,
@@ -287,12 +287,6 @@ class SilentChanges:
             at=at,
             offset=offset,
         )
-
-    def _enter(self, route: str, change: str, closed: Closed, at: float) -> None:
-        watch = self._watch(route)
-        silent = watch.silent(change)
-        if silent is not None:
-            watch.update_silent(change, replace(silent, closed=closed, closed_at=at))
 
     def _watch(self, route: str) -> RouteWatch:
         watch = self._routes.get(route)

@@ -108,13 +108,3 @@ def test_a_report_says_cause_effect_and_evidence():
         "Another model (changed at that time): Returned model: “a” → “b”, at 1 Jan 1970 00:01 UTC."
     ]
     assert (report.title, report.said) == ("chat: another model", "answers got worse")
-
-
-def test_little_traffic_is_unknown_and_enough_without_harm_is_none_seen():
-    """An effect is only denied where it was looked for."""
-    quiet, few = tally(200, 20), tally(5, 20)
-    reports = reports_of(
-        [record(MODEL, before=quiet, after=quiet), record(MODEL, before=quiet, after=few, name="c2")],
-        NOTHING,
-    )
-    assert {report.id: report.effect for report in reports} == {"c1": "none_seen", "c2": "unknown"}

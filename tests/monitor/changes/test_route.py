@@ -51,6 +51,14 @@ def exchanges(first, last, **changes):
     ]
 
 
+def swapped(first, last, model):
+    """Exchanges of a model, whose trials shift under m2."""
+    verdicts = exchanges(first, last, model=model)
+    if model != "m2":
+        return verdicts
+    return [one if one.is_control else altered(one, rating=2) for one in verdicts]
+
+
 @pytest.mark.parametrize(
     ("change", "kind", "before", "after"),
     [
@@ -137,17 +145,8 @@ def test_what_is_noticed_close_together_is_one_change():
 
 def test_the_sides_of_a_change_hold_its_traffic_and_no_other():
     """Before: all but the last blocks; after: from the change on, up to the next one."""
-    worse = {"rating": 2, "control_rating": 3}
     watch = RouteWatch("chat")
-    fed(
-        watch,
-        exchanges(0, 200)
-        + [
-            verdict(number, kind, model="m2", **(worse if kind != BASELINE else {}))
-            for number in range(200, 300)
-            for kind in (BASELINE, "general.casing")
-        ],
-    )
+    fed(watch, swapped(0, 200, "m1") + swapped(200, 300, "m2"))
     (record,) = watch.records()
     before, after = record.before.counts("general.casing"), record.after.counts("general.casing")
     assert (before.trials, before.shifted) == (149, 0), "the running block and the one before it are left out"
@@ -165,19 +164,6 @@ def test_a_nightly_batch_of_other_prompts_is_one_change_in_all_its_nights():
     for first in range(0, 3000, 300):
         log += exchanges(first, first + 240, **day) + exchanges(first + 240, first + 300, **night)
     assert [(name, mark.kind) for name, mark in fed(watch, log)] == [("x247", kinds.MODEL)]
-
-
-WORSE = {"rating": 2, "control_rating": 3}
-
-
-def swapped(first, last, model, **changes):
-    """Exchanges of a model, whose trials shift under m2."""
-    broken = WORSE if model == "m2" else {}
-    return [
-        verdict(number, kind, model=model, **(broken if kind != BASELINE else {}), **changes)
-        for number in range(first, last)
-        for kind in (BASELINE, "general.casing")
-    ]
 
 
 def test_a_change_that_was_reversed_keeps_what_was_measured_while_it_was_in_effect():
