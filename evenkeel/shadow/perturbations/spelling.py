@@ -112,12 +112,14 @@ def _neighbours(rows: list[str]) -> dict[str, str]:
     return neighbours
 
 
-def _variants(both_ways: Mapping[str, str], one_way: Mapping[str, str]) -> dict[str, str]:
+def _conversions(table: Mapping[str, str]) -> dict[str, str]:
+    """Return how each stretch of Japanese text is also written, from the table in `spelling.toml`."""
+    both_ways = _pairs(table["both_ways"])
     back: dict[str, str] = {}
     for old, new in both_ways.items():
         if len(new) >= _ENOUGH_KANA:
             back[new] = old
-    return {**back, **both_ways, **one_way}
+    return {**back, **both_ways, **_pairs(table["one_way"])}
 
 
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("spelling.toml").read_text("utf-8"))
@@ -125,7 +127,7 @@ _TABLES: Final = tomllib.loads(files(__package__).joinpath("spelling.toml").read
 SLIPS: Final = {tag: Slips.of(table, _TABLES["keyboards"]) for tag, table in _TABLES["languages"].items()}
 """Slips by base tag of the language."""
 # Stretch of Japanese text → how it is also written.
-_JAPANESE: Final = _variants(*(_pairs(_TABLES["japanese"][way]) for way in ("both_ways", "one_way")))
+_JAPANESE: Final = _conversions(_TABLES["japanese"])
 # Pattern that finds these stretches, the longest first.
 _JAPANESE_PLACES: Final = re.compile("|".join(sorted(_JAPANESE, key=lambda one: (-len(one), one))))
 

@@ -303,8 +303,20 @@ class OwnPattern:
 
         Raises: ProtectionError if its syntax is invalid or it matches empty text.
         """
+        import re2  # noqa: PLC0415 - only where settings have patterns
+
         self.kind = kind
-        self._look = _compiled(kind, written)
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = _MAX_MEMORY_BYTES
+        try:
+            self._look = re2.compile(written, options)
+        except re2.error as error:
+            problem = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+            raise ProtectionError(
+                f"the pattern of {kind} is not valid in RE2 ({problem}); "
+                "RE2 has no lookaround or backreferences"
+            ) from error
         if self._look.search("") is not None:
             raise ProtectionError(f"the pattern of {kind} matches empty text; require at least one character")
         self._group = 1 if self._look.groups else 0
@@ -315,21 +327,6 @@ class OwnPattern:
             start, end = match.span(self._group)
             if end > start:
                 yield SensitiveSpan(start, end, self.kind)
-
-
-def _compiled(kind: str, written: str) -> Any:
-    import re2  # noqa: PLC0415 - only where settings have patterns
-
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = _MAX_MEMORY_BYTES
-    try:
-        return re2.compile(written, options)
-    except re2.error as error:
-        problem = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
-        raise ProtectionError(
-            f"the pattern of {kind} is not valid in RE2 ({problem}); RE2 has no lookaround or backreferences"
-        ) from error
 
 
 class PresidioDetector:

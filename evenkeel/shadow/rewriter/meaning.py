@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.prompts import prompts_of
 
 if TYPE_CHECKING:
     from evenkeel.core.budget import CallBudget
-    from evenkeel.metrics.judge.prompts import Question
-    from evenkeel.metrics.judge.reply import Reply
+    from evenkeel.metrics.judge.client import Judge
 
 MEANING: Final = prompts_of(__package__)["equal_meaning"]
 
 _SAME: Final = 3
-
-
-class MeaningAsker(Protocol):
-    """Client of a judge, which answers questions with ratings."""
-
-    async def ask(self, question: Question, *, budget: CallBudget | None = None) -> Reply:
-        """Return the reply, which may be a failure. The budget reserves each request and books its cost."""
-        ...
 
 
 class JudgedMeaning:
@@ -31,7 +22,7 @@ class JudgedMeaning:
     None if the judge fails, or the budget forbids to ask it.
     """
 
-    def __init__(self, judge: MeaningAsker, budget: CallBudget) -> None:
+    def __init__(self, judge: Judge, budget: CallBudget) -> None:
         """Wire it.
 
         Args:
