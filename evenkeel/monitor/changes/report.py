@@ -247,7 +247,9 @@ def _of_record(
 ) -> ChangeReport:
     comparison = compare(record.before, record.after, min_trials=min_trials)
     goldens = _goldens(gate)
-    findings = (*_of_silent(silent), *measured(comparison), *_of_goldens(goldens, judged=judged))
+    findings: tuple[Finding, ...] = (*_of_silent(silent), *measured(comparison))
+    if goldens is not None:
+        findings += tuple(of_goldens(goldens.breaches, goldens.regressed, judged=judged))
     # The drift that marked the change is told only where nothing better was measured.
     findings = findings or tuple(noticed(record.marks))
     causes = likely_cause(
@@ -314,7 +316,3 @@ def _goldens(gate: GateReport | None) -> GoldenSide | None:
         if finding.measure.decides and finding.state == "regression":
             regressed.append(finding.measure.name)
     return GoldenSide(gate.verdict, gate.settled, gate.asked, tuple(breaches), gate.reason, tuple(regressed))
-
-
-def _of_goldens(goldens: GoldenSide | None, *, judged: bool) -> tuple[Finding, ...]:
-    return () if goldens is None else tuple(of_goldens(goldens.breaches, goldens.regressed, judged=judged))

@@ -143,6 +143,7 @@ class _Scrape:
         """Add the estimates of a route and model."""
         place = (report.route, report.model)
         since, whole = report.windows.get("since_change"), report.windows.get("all")
+        # A change begins with too few exchanges for an estimate; until then the whole stands for it.
         for name in PLACE_RATES:
             field = _FIELDS.get(name, name)
             self.add_estimate(name, place, getattr(since, field, None) or getattr(whole, field, None))
@@ -158,6 +159,7 @@ class _Scrape:
         failed: dict[str, int] = {}
         for report in reports:
             is_control = report.key.perturbation == BASELINE
+            # Each rating has a counter from the start: a rate over one that comes later misses its first.
             for rating in (0, 1, 2, 3):
                 labels = ("control" if is_control else "perturbed", str(rating or "unsure"))
                 rated[labels] = rated.get(labels, 0) + report.counts.ratings.get(rating, 0)
@@ -216,6 +218,7 @@ class _Scrape:
         self.add("cell_rated_trials", cell, counts.trials)
         self.add("cell_effective_trials", cell, counts.effective)
         self.add("cell_last_score_timestamp_seconds", cell, report.last_scored_at)
+        # The control is what the others are compared with: it has no alert.
         if report.key.perturbation != BASELINE:
             for step, count in sorted(counts.pairs.items()):
                 self.add("cell_pairs", (*cell, str(step)), count)
@@ -312,6 +315,7 @@ class CellCollector(Collector):
         groups = by_place(shown)
         for here in groups:
             scrape.add_group(here)
+        # A retired model is left out whole, so its roll-up goes with its cells.
         places = {here[0].key.parts[:2] for here in groups}
         for rollup in rollups:
             if (rollup.route, rollup.model) in places:
