@@ -107,7 +107,7 @@ class ReferenceAnswered:
         return int.from_bytes(digest, "big") / (1 << 8 * _DRAW_BYTES)
 
 
-# Reruns without which a reference has no noise of its own to be compared with.
+# Fewest answers that are compared, the new one included: of two, neither can be the outlier.
 _FEWEST: Final = 3
 REFERENCE: Final = "reference/"
 """Prefix of the ids of `ReferenceAnswered`."""

@@ -58,7 +58,7 @@ def recognise(text: str) -> RecognisedAnswer | None:
         for condition, pattern in _QUOTING.items():
             if pattern.search(plain):
                 conditions.add(("", condition))
-    # None is a text of somebody else, two are a case that tells both sides.
+    # Without a condition it is a text of somebody else, with two a case that tells both sides.
     if len(conditions) != 1:
         return None
     topic, condition = conditions.pop()

@@ -92,7 +92,7 @@ def seal_exchange(exchange: Exchange, seal: Seal) -> bytes:
 
 
 def lease_of(exchange_id: str, payload: bytes, seal: Seal, expires_at: float, attempt: int) -> Lease:
-    """Return the lease of a payload that `sealed` made. If it cannot be read, the lease says why."""
+    """Return the lease of a payload that `seal_exchange` made. If it cannot be read, the lease says why."""
     try:
         if payload:
             return Lease(_opened(exchange_id, payload, seal), expires_at, attempt)

@@ -200,7 +200,7 @@ def _names(
 ) -> dict[str, str]:
     """Return the version behind each model name that requests use, the default first.
 
-    Raises: ValueError if a pair is none.
+    Raises: ValueError if a pair has no "=".
     """
     named: dict[str, str] = {}
     if version or name or not pairs:

@@ -75,7 +75,7 @@ def make_candidates(goldens: Sequence[Golden], damage: Damage, seed: int) -> Can
 
 
 def as_written(answer: Answer) -> Answer:
-    """The answer as a variant of it is written, but with nothing degraded: the layout alone is no damage."""
+    """The undamaged answer in the layout of its variants, so that the layout is not scored as damage."""
     if answer.tool_calls:
         return answer
     return replace(answer, text=write_node_edge(read_answer(answer).arranged()))

@@ -101,7 +101,7 @@ _YAML_LINE = re.compile(r"[ ]*(?:- +)*[\w\"'][\w .\"'-]{0,40}:(?:\s|$)|[ ]*- |[ 
 _YAML_FIELD = re.compile(
     r"^[ ]*(?:- +)*(?!\d+[.)])[\w\"'][\w\"'-]*(?: [\w\"'-]+){0,3}:(?:\s|$)", re.MULTILINE
 )
-# Lenient JSON reads code as objects; what no key looks like gives it away.
+# The lenient reader takes code for objects; a "key" that does not match this shows that it is code.
 _KEY = re.compile(r"[\w$@-][\w .,$@/()'?-]{0,80}")
 # Characters behind a bracket within which a quote tells a list of texts from prose.
 _PEEK = 40
@@ -237,10 +237,10 @@ def _json_within(text: str, *, least_share: float) -> Structure | None:
         return None
     quoted = text[excerpt.start + 1 : excerpt.start + _PEEK].lstrip()[:1] in ("'", '"', "“")
     if not excerpt.strict and not quoted and not _has_values(excerpt.tree):
-        # A bracket in prose is no array for having commas, and no object for having words.
+        # Commas do not make bracketed prose an array, nor words an object.
         return None
     if not excerpt.strict and isinstance(excerpt.tree, dict) and not all(map(_KEY.fullmatch, excerpt.tree)):
-        # Neither is a block of code one for having colons.
+        # Nor do colons make a block of code an object.
         return None
     alone = not text[: excerpt.start].strip() and not text[excerpt.end :].strip()
     return Structure("json", excerpt.tree, excerpt.strict, alone)

@@ -147,7 +147,7 @@ class Comparison:
         return False
 
 
-# Probability with which an interval may ever miss the truth: as for cells, so that a figure has one interval.
+# Probability that an interval ever misses the truth; as for cells, so that a figure has one interval.
 _ALPHA: Final = 0.05
 
 
@@ -172,8 +172,8 @@ def _pooled(before: ChangeTally, after: ChangeTally, min_exchanges: int) -> Side
     """Pool the share of shifts over the perturbations that both sides have, with equal weights on both.
 
     Trials of one exchange depend on each other, so each exchange counts as one observation in [0, 1]; the
-    interval of a rate is valid for means of such observations too. Fewer observations count where
-    perturbations have unequal shares of the trials, as unequal weights are worth fewer trials.
+    interval of a rate is valid for means of such observations too. Fewer count where the
+    weights do not match the trials of each perturbation (Kish's effective sample size).
     """
     old, new = _single_rewordings(before), _single_rewordings(after)
     weights: dict[str, float] = {}

@@ -53,10 +53,9 @@ class MonitorSettings:
     def level(self) -> float:
         """Evidence at which a detector alarms.
 
-        Each trial belongs to one cell and is seen by its two detectors. A detector of level L raises one
-        false alarm in L of the cell's own trials or more on average, so both raise two in L, and so do all
-        cells together in L of all trials, however many cells there are. With L twice the number that is
-        stated, a reader who counts every alarm sees one in so many trials at most.
+        A detector of level L raises at most one false alarm in L trials of its cell on average. A cell has
+        two detectors, and each trial belongs to one cell, so all cells together raise at most two in L
+        trials, however many cells there are. L is therefore twice `mean_trials_between_false_alarms`.
         """
         return _DETECTORS * self.mean_trials_between_false_alarms
 
@@ -65,9 +64,8 @@ class MonitorSettings:
 
         Args:
             route: Its name.
-            together: Rewordings of one trial. What so many that are at their limits come to is the limit of
-                the group: 1 − (1 − limit)^k of the answers moved, got worse or are invalid if each rewording
-                does it by itself, and of the likeness that one leaves, 1 − limit, k leave (1 − limit)^k.
+            together: Number k of the rewordings of one trial. Its limit is 1 − (1 − limit)^k: that is what k
+                independent rewordings, each at its own limit, add up to.
         """
         usual = {
             Measure.CONTENT: Limit(self.threshold, _source(self.threshold, _THRESHOLD)),

@@ -106,7 +106,7 @@ class NewTemplate:
 
 
 Edit: TypeAlias = NewSystemPrompt | NewTemplate
-"""Makes the candidate's prompt of a golden's, or says why this one cannot be edited ("does_not_fit").
+"""Turns a golden's prompt into the candidate's, or returns a failure that says why not ("does_not_fit").
 
 It takes a view that is classified by role, so that each string of the body is one segment.
 """

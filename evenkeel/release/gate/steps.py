@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
 
 CHANGED: Final = "changed"
-# Share of the words of the steps that are gone which the new steps hold where steps were compressed.
+# Steps count as compressed if the new ones hold at least this share of the words of those that are gone.
 _CARRIED: Final = 0.8
 
 

@@ -63,8 +63,8 @@ def catalogue(
 ) -> tuple[Perturbation, ...]:
     """Every perturbation there is, by category; the control first. Publishes their words for people.
 
-    Those of other packages are included. A package that is broken, or names a perturbation like one that
-    exists, is left out with an error in the log.
+    Those of other packages are included. A broken package is left out, and so is a perturbation whose
+    name is taken; both are logged as errors.
 
     Args:
         languages: Further languages, as BCP 47 tags: each gets its multilingual kind, and crosslingual ones

@@ -119,7 +119,7 @@ class Layout:
         return first.free and second.free and first.part == second.part
 
     def holds(self, order: Sequence[int]) -> bool:
-        """Return whether an order of the groups keeps what binds them, and none reads as another's end."""
+        """Return whether an order keeps all bonds, and no group would seem to continue the one before it."""
         groups = self.groups
         if any(self._is_fixed(group) and order[group] != group for group in range(len(groups))):
             return False
@@ -281,7 +281,8 @@ def _layout(slot: Slot, segments: Sequence[Segment], *, reorders: bool) -> Layou
             listed = _leads(piece, part)
         demonstrates = part == "context" and bool(units) and units[-1].part == "examples"
         if demonstrates:
-            # Few-shot examples that bear the label of a document: "Ticket: …". One more may be another text.
+            # Few-shot examples that bear the label of a document: "Ticket: …". A further
+            # labelled text may be the input itself, so it stays joined unless a heading introduced a list.
             units.append(Unit(begin, end, "examples", joined=not listed))
             continue
         shown = part == "other" and text[begin:end].lstrip()[:1] in _STRUCTURE
@@ -341,7 +342,7 @@ def _kept_in_order(text: str, units: Sequence[Unit], *, by_order: bool) -> list[
         units: Its units.
         by_order: True if words of any slot speak of the places of documents.
 
-    Returns: output instructions that point at nothing still move, and what may change places with its like.
+    Returns: the units, bound to their order but for free ones and output instructions that refer to nothing.
     """
     pointing = []
     for number, unit in enumerate(units):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Get = Callable[[str], Any]
 """Function that returns the decoded value of a top-level member, None if it is absent."""
-# Values of `service_tier` sent again; with another one the same answer costs more than its price.
+# Values of `service_tier` that a replay keeps. Others, such as priority, cost more than the list price.
 _TIERS: Final = (None, "auto", "default", "flex", "standard", "standard_only")
 
 
