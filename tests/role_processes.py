@@ -30,8 +30,7 @@ class Role:
                 env={
                     **os.environ,
                     "PYTHONUNBUFFERED": "1",
-                    "EVENKEEL_ACCESS__TOKEN_ENV": "TOKEN_OF_THE_TESTS",
-                    "TOKEN_OF_THE_TESTS": ADMIN[1],
+                    "EVENKEEL_ADMIN_TOKEN": ADMIN[1],
                     **(environment or {}),
                 },
             )

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, ToolCall
 
 LONG_CHARS: Final = 60_000
-"""If two texts together have more characters than this, lines that they share at both ends are left out."""
+"""Characters of two texts together above which the lines that they share at both ends are left out."""
 # Shared lines that still are shown beside what differs.
 _SHOWN_LINES: Final = 40
 
