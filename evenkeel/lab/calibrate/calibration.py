@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, Final, Literal
 
 import yaml
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import TypeAdapter
 
 from evenkeel.core.verdict import Failure  # noqa: TC001 - read by pydantic
 
 SCHEMA: Final = 1
-STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
-"""Rules of a calibration file: every field known, every number finite."""
 
 
 class FailureMode(StrEnum):
@@ -31,8 +29,6 @@ class FailureMode(StrEnum):
 class BootstrapFigure:
     """A figure with the ends of its interval and the number of goldens behind it."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     value: float
     lower: float
     upper: float
@@ -46,8 +42,6 @@ LimitedBy = Literal["false_alerts", "level", "band"]
 @dataclass(frozen=True, slots=True)
 class Placement:
     """The place of a threshold in the band between mild and moderate."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     false_alerts: float = 0.1
     """Largest probability with which a new, mildly degraded candidate may fall below, in (0, 0.5]."""
@@ -71,8 +65,6 @@ class Placement:
 @dataclass(frozen=True, slots=True)
 class Threshold:
     """A score below which a candidate is flagged, and what that costs."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     value: float
     """A candidate is flagged if its score is lower."""
@@ -98,8 +90,6 @@ class Threshold:
 class GoldenSet:
     """The goldens a calibration was made on."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     source: str
     """Their source, in a line for people."""
     count: int
@@ -113,8 +103,6 @@ class GoldenSet:
 class BertModel:
     """The model behind BERTScore, where it is not the encoder."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     model: str | None = None
     """None = the encoder."""
     layer: int | None = None
@@ -126,8 +114,6 @@ class BertModel:
 @dataclass(frozen=True, slots=True)
 class MetricResult:
     """Results about a metric."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     name: str
     version: int
@@ -143,8 +129,6 @@ class MetricResult:
 @dataclass(frozen=True, slots=True)
 class Role:
     """A metric's part in watching a mode."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     metric: str
     family: str
@@ -165,8 +149,6 @@ class Role:
 class ModeResult:
     """The metrics that watch a failure mode."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-
     mode: FailureMode
     harmless: bool
     """True if such candidates are as good as their goldens: their expected score is 1 at every severity.
@@ -184,8 +166,6 @@ class ModeResult:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """Sensitivities, roles and thresholds, and what they hold for."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     schema_version: int
     calibrated_on: str

@@ -30,8 +30,10 @@ def read_yaml(text: str) -> Tree:
         UnreadableError: "malformed" (a top-level scalar included: any prose would be one), "alias"
             (nothing in an answer needs one, and nested ones grow without limit), or "too_deep".
     """
+    # The parser refuses unprintable characters, and the C one lone surrogates with another error.
+    printable = text.encode("utf-8", "replace").decode("utf-8")
     try:
-        documents = list(_documents(_Events(text)))
+        documents = list(_documents(yaml.parse(printable, Loader=_LOADER)))
     except yaml.YAMLError as error:
         raise UnreadableError("malformed", " ".join(str(error).split())[:200]) from error
     if not documents or any(isinstance(document, str) for document in documents):
@@ -77,28 +79,16 @@ def _quoted(value: str) -> str:
     return "'" + value.strip().replace("'", "''") + "'"
 
 
-class _Events:
-    """Events of the parser, with a look at the next one."""
-
-    def __init__(self, text: str) -> None:
-        # The parser refuses unprintable characters, and the C one lone surrogates with another error.
-        printable = text.encode("utf-8", "replace").decode("utf-8")
-        self._events: Iterator[Any] = yaml.parse(printable, Loader=_LOADER)
-
-    def take(self) -> Any:
-        return next(self._events, None)
-
-
-def _documents(events: _Events) -> Iterator[Tree]:
-    while (event := events.take()) is not None:
+def _documents(events: Iterator[Any]) -> Iterator[Tree]:
+    for event in events:
         if isinstance(event, yaml.DocumentStartEvent):
-            tree = _node(events, events.take(), 0)
+            tree = _node(events, next(events, None), 0)
             # An empty document between two marks holds nothing.
             if tree:
                 yield tree
 
 
-def _node(events: _Events, event: Any, depth: int) -> Tree:
+def _node(events: Iterator[Any], event: Any, depth: int) -> Tree:
     if depth > DEEPEST:
         raise UnreadableError("too_deep")
     match event:
@@ -113,12 +103,12 @@ def _node(events: _Events, event: Any, depth: int) -> Tree:
             raise UnreadableError("alias")
 
 
-def _items(events: _Events, depth: int) -> Iterator[Tree]:
-    while not isinstance(event := events.take(), yaml.SequenceEndEvent):
+def _items(events: Iterator[Any], depth: int) -> Iterator[Tree]:
+    while not isinstance(event := next(events, None), yaml.SequenceEndEvent):
         yield _node(events, event, depth + 1)
 
 
-def _fields(events: _Events, depth: int) -> Iterator[tuple[str, Tree]]:
-    while not isinstance(event := events.take(), yaml.MappingEndEvent):
+def _fields(events: Iterator[Any], depth: int) -> Iterator[tuple[str, Tree]]:
+    while not isinstance(event := next(events, None), yaml.MappingEndEvent):
         key = flat(_node(events, event, depth + 1))
-        yield key, _node(events, events.take(), depth + 1)
+        yield key, _node(events, next(events, None), depth + 1)
