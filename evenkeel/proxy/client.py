@@ -277,8 +277,7 @@ class ClientConnection(asyncio.Protocol):
             self._state = _WAIT
         else:
             stop = self._begin_upload(head, data)
-        if lane.capture:
-            self._sample(head, lane, stop)
+        self._sample(head, lane, stop)
         # One piece: a second one would be a second system call, which costs more than the copy.
         out = render_request(head, target, pool.authority, lane.injection, stop)
         self._sent_bytes = len(out)
@@ -639,7 +638,7 @@ class ClientConnection(asyncio.Protocol):
     def _listen(self, answer: ResponseHead) -> None:
         """Decide whether the exchanges of a tunnel are captured: all of them, or none."""
         head, lane, plane = self._head, self._lane, self._plane
-        if not lane.capture or not is_conversation(head, answer):
+        if not is_conversation(head, answer):
             return
         if head.replay:
             lane.counters.skip("replay")
@@ -905,16 +904,16 @@ class ClientConnection(asyncio.Protocol):
             return
         upstream.quiet_s += elapsed_s
         if self._state is _TUNNEL:
-            if min(self._quiet_s, upstream.quiet_s) >= timeouts.idle_s:
+            if min(self._quiet_s, upstream.quiet_s) >= timeouts.silence_s:
                 self._client_left()
                 self.transport.close()
         elif self._answering:
-            if upstream.quiet_s >= timeouts.idle_s:
+            if upstream.quiet_s >= timeouts.silence_s:
                 self._stalled()
         elif self._state is _UPLOAD and not self._held:
-            if self._quiet_s >= timeouts.idle_s:
+            if self._quiet_s >= timeouts.silence_s:
                 self._fail(ForwardingFault.CLIENT_STALLED, "")
-        elif upstream.quiet_s >= timeouts.first_byte_s:
+        elif upstream.quiet_s >= timeouts.silence_s:
             self._fail(ForwardingFault.FIRST_BYTE_TIMEOUT, "")
 
     def _out_of_time(self, total_s: float | None) -> bool:

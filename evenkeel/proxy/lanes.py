@@ -45,7 +45,6 @@ class Lane:
 
     __slots__ = (
         "bound",
-        "capture",
         "counters",
         "embedded_at",
         "first",
@@ -66,7 +65,6 @@ class Lane:
         self.pool = self.first
         """Pool that new requests use at the moment."""
         self.counters = counters
-        self.capture = route.capture
         self.listened = 0
         """WebSockets that are sampled now."""
         self.embedded_at = float("-inf")

@@ -32,16 +32,15 @@ class Timeouts:
 
     connect_s: float = 5.0
     """Limit on name resolution, TCP and TLS together, for each upstream that is tried."""
-    first_byte_s: float = 600.0
-    """Limit from the last byte sent upstream to the first byte of the answer."""
-    idle_s: float = 600.0
-    """Limit between two bytes of an answer, of an upload, or in a tunnel."""
+    silence_s: float = 600.0
+    """Limit from the last byte sent upstream to the first byte of the answer, and between two bytes of an
+    answer, of an upload, or in a tunnel."""
     total_s: float | None = None
     """Limit from the request's first byte to the answer's last, whatever happens between; None for no limit.
     Tunnels (WebSockets) have none."""
 
     def __post_init__(self) -> None:
-        for name in ("connect_s", "first_byte_s", "idle_s", "total_s"):
+        for name in ("connect_s", "silence_s", "total_s"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"timeout {name} is {value}; it must be above 0 seconds")
@@ -62,8 +61,6 @@ class ProxyRoute:
     """Start of the client's path, e.g. "/triage"; removed before forwarding. "" matches all."""
     sampling_rate: float = 0.1
     """Share of eligible exchanges that are captured, in [0, 1]."""
-    capture: bool = True
-    """False to forward without ever sampling."""
     timeouts: Timeouts = field(default_factory=Timeouts)
     fallbacks: tuple[Upstream, ...] = ()
     """Upstreams to try, in this order, while those before them cannot be reached."""

@@ -141,7 +141,7 @@ class DataPlane:
         patience = [self.limits.client_head_s, self.limits.client_idle_s, self.limits.linger_s]
         patience += [self.limits.upstream_idle_s]
         for route in self.routes.routes:
-            patience += [route.timeouts.first_byte_s, route.timeouts.idle_s]
+            patience.append(route.timeouts.silence_s)
             if route.timeouts.total_s is not None:
                 patience.append(route.timeouts.total_s)
         shortest, longest = _SWEEP_RANGE_S

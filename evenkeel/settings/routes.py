@@ -242,7 +242,7 @@ def _data_plane_route(route: Route, *, injecting: bool) -> routing.ProxyRoute:
         headers=tuple(route.match.headers.items()),
         key_fingerprints=tuple(route.match.key_fingerprints),
         sampling_rate=route.sampling_rate,
-        timeouts=routing.Timeouts(min(_CONNECT_S, silence_s), silence_s, silence_s, route.timeouts.total_s),
+        timeouts=routing.Timeouts(min(_CONNECT_S, silence_s), silence_s, route.timeouts.total_s),
         inject=_fields(route.name, route) if injecting else (),
         fallback_inject=tuple(fallback_keys),
         fixed=tuple(fixed),

@@ -124,7 +124,7 @@ async def test_total_timeout_counts_connecting_and_spares_tunnels(deaf_port):
 
 async def test_tunnel_in_which_nothing_moves_is_closed():
     switching = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
-    async with relay(lambda wire: wire.write(switching), timeouts=Timeouts(idle_s=0.08)) as rig:
+    async with relay(lambda wire: wire.write(switching), timeouts=Timeouts(silence_s=0.08)) as rig:
         client = await rig.client()
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
         assert await client.rest() == switching
@@ -151,7 +151,7 @@ async def test_slow_head_is_cut_off_however_busily_it_drips():
 async def test_silent_client_and_stalled_upload_are_let_go():
     """A connection without requests is closed; an upload that stops is a 408."""
     limits = Limits(client_idle_s=0.08)
-    async with relay(OK, limits=limits, timeouts=Timeouts(idle_s=0.08)) as rig:
+    async with relay(OK, limits=limits, timeouts=Timeouts(silence_s=0.08)) as rig:
         assert await (await rig.client()).rest() == b""
         text = await rig.exchange(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
         assert error_of(text)[0] == 408

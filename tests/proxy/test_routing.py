@@ -116,8 +116,8 @@ def test_bad_rates_timeouts_and_twins_are_refused():
     upstream = Upstream.parse("http://h")
     with pytest.raises(ValueError, match="sampling rate"):
         ProxyRoute("r", upstream, sampling_rate=1.5)
-    with pytest.raises(ValueError, match="idle_s"):
-        Timeouts(idle_s=0)
+    with pytest.raises(ValueError, match="silence_s"):
+        Timeouts(silence_s=0)
     with pytest.raises(ValueError, match="name"):
         RouteTable([ProxyRoute("r", upstream), ProxyRoute("r", upstream, "/x")])
     with pytest.raises(ValueError, match="prefix"):
