@@ -45,6 +45,8 @@ _LONG: Final = 16_000
 _LEAST_LIMIT: Final = 4096
 # Calls in a row after which what cured an unexplained rejection is left out for good.
 _BELIEVED_AFTER: Final = 3
+# A usual reply's length at most, for estimates; longer ones raise it for a while.
+_USUAL_REPLY_TOKENS: Final = 300
 # A reply may be four times as long as they usually are at most, and 4,096 tokens in any case.
 _LIMIT_FACTOR: Final = 4
 
@@ -65,9 +67,6 @@ class Model:
     """Attempts after the first, with growing pauses."""
     concurrency: int = 4
     """Calls under way at the same time."""
-    reply_tokens: int = 300
-    """A usual reply's length at most, for estimates; longer ones raise it for a while. Models that reason
-    need some thousand."""
 
 
 class _Call(NamedTuple):
@@ -132,7 +131,7 @@ class ModelClient:
         # Calls that brought an answer.
         self._answered = 0
         self._asking_canary: asyncio.Future[Completion | Fault] | None = None
-        self._reply_tokens = self._longest_reply = model.reply_tokens
+        self._longest_reply = _USUAL_REPLY_TOKENS
         self._breaker = breaker or Breaker()
         self._pauses = pauses or Pauses()
         self._price = price
@@ -304,7 +303,7 @@ class ModelClient:
                     self._accepted = accepted
                 # The next reply is expected to be as long as the longest of late.
                 written = (got.completion_tokens or 0) // request.answers
-                self._longest_reply = max(self._reply_tokens, written, int(self._longest_reply * _FADING))
+                self._longest_reply = max(_USUAL_REPLY_TOKENS, written, int(self._longest_reply * _FADING))
                 return got
             explained = explained and accepted.explains(got.complaint)
             accepted = accepted.after(got.complaint, request) if got.complaint else None

@@ -44,7 +44,7 @@ _CONTEXT: Final[dict[Tier, dict[str, str] | None]] = {
 # A usual rule of thumb for English; only used where the endpoint reports no usage.
 _CHARS_PER_TOKEN: Final = 4
 MESSAGE_TOKENS: Final = 16
-"""Characters that a chat template may put around a message."""
+"""Tokens that a chat template may put around a message."""
 _MILLION: Final = 1_000_000
 
 
@@ -444,9 +444,9 @@ class Quote:
         return Spend(prompt + completion, usd)
 
 
-def bound_of(texts: Iterable[str], *, around: int = MESSAGE_TOKENS) -> int:
+def bound_of(texts: Iterable[str]) -> int:
     """Return the most tokens that contents of messages can have: no tokenizer makes two of one byte of UTF-8.
 
-    The server may put `around` tokens around each.
+    The server may put `MESSAGE_TOKENS` tokens around each.
     """
-    return sum(len(text.encode("utf-8", "replace")) + around for text in texts)
+    return sum(len(text.encode("utf-8", "replace")) + MESSAGE_TOKENS for text in texts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,26 +34,22 @@ def test_an_estimate_is_rubric_texts_and_reply() -> None:
     assert JudgeRater(judge).estimate(1000) == Spend(wording + 1000 + 300, wording + 1000 + 3000)
 
 
-def test_long_replies_raise_it() -> None:
-    """A model that reasons is given its length."""
-    once = JudgedQuality(offline(price=price), FAITHFULNESS).estimate(500)
-    longer = JudgedQuality(offline(price=price, reply_tokens=4300), FAITHFULNESS).estimate(500)
-    assert longer == Spend(once.tokens + 4000, pytest.approx(once.usd + 40_000))
-
-
 def test_a_reply_that_was_longer_is_learned_from() -> None:
-    """After a reply of 5,000 tokens the next one is expected to be as long, and less after short ones."""
+    """After a reply of 5,000 tokens every estimate expects one as long, and less after short ones."""
     usage = {"prompt_tokens": 100, "completion_tokens": 5000, "total_tokens": 5100}
 
-    async def scene(judge: Judge, _: Scripted) -> list[int]:
-        rater = JudgeRater(judge)
-        seen = [rater.estimate(0).tokens]
+    async def scene(judge: Judge, _: Scripted) -> list[tuple[int, int]]:
+        rater, quality = JudgeRater(judge), JudgedQuality(judge, FAITHFULNESS)
+        first = rater.estimate(0).tokens, quality.estimate(500).tokens
+        seen = []
         for _n in range(3):
             await rater.rate(Pair(Answer("a"), Answer("b"), ""))
-            seen.append(rater.estimate(0).tokens - seen[0] + 300)
-        return seen[1:]
+            rise = rater.estimate(0).tokens - first[0], quality.estimate(500).tokens - first[1]
+            seen.append((rise[0] + 300, rise[1] + 300))
+        return seen
 
-    assert run([Canned(body=GOOD.body | {"usage": usage}), GOOD], scene) == [5000, 4950, 4900]
+    replies = [Canned(body=GOOD.body | {"usage": usage}), GOOD]
+    assert run(replies, scene) == [(5000, 5000), (4950, 4950), (4900, 4900)]
 
 
 @given(st.sampled_from([SIMILARITY, FAITHFULNESS, PROBE]), st.text(max_size=400), st.text(max_size=400))
