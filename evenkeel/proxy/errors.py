@@ -97,10 +97,11 @@ _TABLE = {
     ),
     ForwardingFault.PROXY: _Kind(502, "{where} could not be reached: {detail}."),
     ForwardingFault.CONNECT_TIMEOUT: _Kind(
-        504, "{where} did not accept a connection in time. Check the network, or raise the connect timeout."
+        504, "{where} did not accept a connection in time. Check the network."
     ),
     ForwardingFault.FIRST_BYTE_TIMEOUT: _Kind(
-        504, "{where} did not begin to answer in time. Check its load, or raise the first-byte timeout."
+        504,
+        "{where} did not begin to answer in time. Check its load, or raise the route's timeouts.silence_s.",
     ),
     ForwardingFault.IDLE_TIMEOUT: _Kind(504, "{where} stopped in the middle of its answer. Check its load."),
     ForwardingFault.TOTAL_TIMEOUT: _Kind(
