@@ -123,29 +123,9 @@ class Checkpoint:
     """True if these are all the parts, so that any others in the store are to be removed."""
 
 
-def cell_name(key: tuple[str, str, str]) -> str:
-    """Return the name of the part of a cell."""
-    return compact(["cell", *key])
-
-
-def route_name(route: str) -> str:
-    """Return the name of the part of a route's changes."""
-    return compact(["route", route])
-
-
-def tests_name(route: str, model: str) -> str:
-    """Return the name of the part of the tests for silent changes of a route and requested model."""
-    return compact(["silent", route, model])
-
-
-def incident_name(incident: str) -> str:
-    """Return the name of the part of an incident."""
-    return compact(["incident", incident])
-
-
-def rollup_name(route: str, model: str) -> str:
-    """Return the name of the part of a roll-up."""
-    return compact(["rollup", route, model])
+def part_name(kind: str, *key: str) -> str:
+    """Return the name of a part: its kind, and what it is the state of."""
+    return compact([kind, *key])
 
 
 class MonitorState:
@@ -547,23 +527,23 @@ class MonitorState:
         incidents: list[IncidentRow] = []
         for key, cell in self._cells.items():
             if whole or cell.changed:
-                parts[cell_name(key)] = compact(cell.to_json()).encode()
+                parts[part_name("cell", *key)] = compact(cell.to_json()).encode()
                 cell.changed = False
         for route, watch in self._routes.items():
             if whole or watch.changed:
-                parts[route_name(route)] = msgspec.json.encode(watch)
+                parts[part_name("route", route)] = msgspec.json.encode(watch)
                 watch.changed = False
         for group, rollup in self._rollups.groups.items():
             if whole or rollup.changed:
-                parts[rollup_name(*group)] = msgspec.json.encode(rollup)
+                parts[part_name("rollup", *group)] = msgspec.json.encode(rollup)
                 rollup.changed = False
         for (route, model), tests in self._silent.tests.items():
             if whole or tests.changed:
-                parts[tests_name(route, model)] = msgspec.json.encode(tests)
+                parts[part_name("silent", route, model)] = msgspec.json.encode(tests)
                 tests.changed = False
         for incident in self._incidents.all() if whole else self._incidents.changed.values():
             body = incident.to_bytes()
-            parts[incident_name(incident.id)] = body
+            parts[part_name("incident", incident.id)] = body
             incidents.append(IncidentRow(incident.id, incident.offset, body))
         self._incidents.changed.clear()
         return Checkpoint(self._head(), parts, incidents, whole)
