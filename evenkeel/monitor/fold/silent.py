@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 
 from evenkeel.core.cells import OTHER_MODEL
-from evenkeel.monitor.changes import RouteWatch
 from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.detect.references import ReferenceTest
 from evenkeel.monitor.fold.events import change_closed, change_raised
 from evenkeel.monitor.fold.models import RouteModels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from evenkeel.core.sightings import ReferenceAnswered
+    from evenkeel.monitor.changes import RouteWatch
     from evenkeel.monitor.changes.silent import Closed
     from evenkeel.monitor.detect.references import ReferenceEvidence
     from evenkeel.monitor.fold.settings import MonitorSettings
@@ -163,19 +163,20 @@ class ModelTests(Struct, dict=True):
 class SilentChanges:
     """Tests of all routes, and the changes they found that are not over."""
 
-    def __init__(self, settings: MonitorSettings, routes: dict[str, RouteWatch]) -> None:
+    def __init__(self, settings: MonitorSettings, watch: Callable[[str], RouteWatch]) -> None:
         """Start without tests.
 
         Args:
             settings: The references' level, and how many models a route has room for.
-            routes: By route its changes, where findings are entered.
+            watch: Returns the changes of a route, where findings are entered.
         """
         self.tests: dict[tuple[str, str], ModelTests] = {}
         self.dropped = 0
         """Number of tests dropped with their models, since the start or the last checkpoint that was read."""
         self._settings = settings
-        self._routes = routes
-        self._models: dict[str, RouteModels] = {}
+        self._watch = watch
+        self.models: dict[str, RouteModels] = {}
+        """Requested models by route: the small part of the state. The tests are parts of their own."""
         # Unix time in seconds of the next step that is due.
         self._due = inf
 
@@ -215,14 +216,14 @@ class SilentChanges:
 
     def _place(self, sighting: ReferenceAnswered, now: float) -> str | None:
         """Count the answer for its requested model; return the model that it displaces, mostly none."""
-        models = self._models.get(sighting.route)
+        models = self.models.get(sighting.route)
         if models is None:
             most = min(MOST_MODELS, self._settings.max_models_per_route)
-            models = self._models[sighting.route] = RouteModels(most)
+            models = self.models[sighting.route] = RouteModels(most)
         return models.observe(sighting.requested_model, now)
 
     def _tests(self, route: str, model: str) -> ModelTests | None:
-        if model == OTHER_MODEL or self._models[route].name_of(model) == OTHER_MODEL:
+        if model == OTHER_MODEL or self.models[route].name_of(model) == OTHER_MODEL:
             return None
         tests = self.tests.get((route, model))
         if tests is None:
@@ -288,12 +289,6 @@ class SilentChanges:
             offset=offset,
         )
 
-    def _watch(self, route: str) -> RouteWatch:
-        watch = self._routes.get(route)
-        if watch is None:
-            watch = self._routes[route] = RouteWatch(route)
-        return watch
-
     def reports(self) -> list[SilentReport]:
         """Return the state of every test, sorted by route and requested model."""
         reports = []
@@ -301,14 +296,9 @@ class SilentChanges:
             reports.append(self.tests[key].report())
         return reports
 
-    @property
-    def models(self) -> dict[str, RouteModels]:
-        """Requested models by route: the small part of the state. The tests are parts of their own."""
-        return self._models
-
     def read(self, models: dict[str, RouteModels], tests: Iterable[ModelTests]) -> None:
         """Take the state of a checkpoint, under the settings of today."""
-        self._models = models
+        self.models = models
         for test in tests:
             test.references.level, test.changed = self._settings.reference_level, False
             self.tests[test.route, test.model] = test

@@ -144,7 +144,7 @@ class MonitorState:
         self._rollups = Rollups()
         self._clock = LogClock()
         self._routes: dict[str, RouteWatch] = {}
-        self._silent = SilentChanges(settings, self._routes)
+        self._silent = SilentChanges(settings, self._watch)
         # Clock of the sightings: some routes have sightings but no scored trials.
         self._seen_clock = LogClock()
         self._stored = False
