@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure, QualityScore
-from evenkeel.monitor.estimate import OUTCOMES, Counts, paired_excess, proportion
+from evenkeel.monitor.estimate import OUTCOMES, Counts, outcome_of, paired_excess, proportion
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -32,25 +32,23 @@ def quality(reference: int, candidate: int) -> QualityScore:
 def test_counts_follow_the_two_stage_score():
     """Ratings, quality changes with their direction, pairs and failures each go to their place."""
     counts = Counts()
-    differences = [
-        counts.add(VERDICT),  # same content, resend the same
-        counts.add(altered(VERDICT, rating=1, quality=(quality(3, 1),))),  # worse, resend the same
-        counts.add(altered(VERDICT, rating=2, control_rating=2, quality=(quality(1, 2),))),  # better, both
-        counts.add(altered(VERDICT, rating=2, quality=(quality(3, 1), quality(1, 3)))),  # mixed
-        counts.add(altered(VERDICT, rating=2, control_rating=None, quality=(quality(2, 2),))),  # unchanged
-        counts.add(altered(VERDICT, control_rating=1)),  # only the resend shifted
-        counts.add(altered(VERDICT, rating=None, failure=Failure("replay", 1, "timeout"))),
-        counts.add(altered(VERDICT, rating=1)),  # shifted, quality not scored
-        counts.add(  # shifted, one metric unchanged and the other failed: unknown
-            altered(
-                VERDICT,
-                rating=1,
-                quality=(quality(3, 3),),
-                quality_failures=(Failure("completeness", 1, "rate_limited"),),
-            )
+    for verdict in (
+        VERDICT,  # same content, resend the same
+        altered(VERDICT, rating=1, quality=(quality(3, 1),)),  # worse, resend the same
+        altered(VERDICT, rating=2, control_rating=2, quality=(quality(1, 2),)),  # better, both
+        altered(VERDICT, rating=2, quality=(quality(3, 1), quality(1, 3))),  # mixed
+        altered(VERDICT, rating=2, control_rating=None, quality=(quality(2, 2),)),  # unchanged
+        altered(VERDICT, control_rating=1),  # only the resend shifted
+        altered(VERDICT, rating=None, failure=Failure("replay", 1, "timeout")),
+        altered(VERDICT, rating=1),  # shifted, quality not scored
+        altered(  # shifted, one metric unchanged and the other failed: unknown
+            VERDICT,
+            rating=1,
+            quality=(quality(3, 3),),
+            quality_failures=(Failure("completeness", 1, "rate_limited"),),
         ),
-    ]
-    assert differences == [0, 1, 0, 1, None, -1, None, 1, 1]
+    ):
+        counts.count(outcome_of(verdict), verdict)
     assert counts.ratings == {0: 0, 1: 3, 2: 3, 3: 2}
     assert counts.qualities == {"same": 1, "worse": 1, "better": 1, "mixed": 1, "unscored": 2}
     assert counts.pairs == {1: 4, -1: 1, 0: 2}
@@ -142,9 +140,9 @@ def test_estimates_wait_for_the_minimum_of_their_own_observations():
 def test_failure_reasons_of_a_cell_stay_bounded():
     """Reasons beyond 32 are counted together, so that a label cannot grow without limit."""
     counts = Counts()
-    for number in range(40):
-        counts.add(altered(VERDICT, rating=None, failure=Failure("replay", 1, f"reason_{number}")))
-    counts.add(altered(VERDICT, rating=None, failure=Failure("replay", 1, "reason_0")))
+    for number in (*range(40), 0):
+        verdict = altered(VERDICT, rating=None, failure=Failure("replay", 1, f"reason_{number}"))
+        counts.count(outcome_of(verdict), verdict)
     assert len(counts.failures) == 33
     assert counts.failures["other"] == 8
     assert counts.failures["reason_0"] == 2
@@ -153,7 +151,8 @@ def test_failure_reasons_of_a_cell_stay_bounded():
 def test_a_rating_off_the_scale_is_a_failure():
     """A rating other than 1, 2 or 3 enters no estimate and stops nothing."""
     counts = Counts()
-    assert counts.add(altered(VERDICT, rating=0)) is None
+    verdict = altered(VERDICT, rating=0)
+    counts.count(outcome_of(verdict), verdict)
     assert counts.trials == 0
     assert counts.failures == {"rating_out_of_range": 1}
 
@@ -171,7 +170,7 @@ def test_without_a_judge_identical_answers_are_no_content_figure():
         control_similarity=1.0,
     )
     for verdict in [same] * 9 + [altered(same, rating=None, unsure=True, similarity=0.3)]:
-        counts.add(verdict)
+        counts.count(outcome_of(verdict), verdict)
     estimates = counts.estimates(alpha=ALPHA, min_trials=1)
     assert (estimates.content_delta, estimates.robustness, estimates.excess) == (None, None, None)
     assert (estimates.unsure.value, estimates.loss.value) == (1.0, pytest.approx(0.07))
@@ -187,7 +186,7 @@ def test_unsure_and_invalid_trials_are_counted_beside_the_rated():
         altered(near, similarity=0.2),
         altered(near, similarity=0.5, invalid=("format",)),
     ):
-        counts.add(verdict)
+        counts.count(outcome_of(verdict), verdict)
     assert (counts.trials, counts.content_trials, counts.shifted) == (4, 2, 1)
     assert (counts.invalid, counts.qualities["worse"]) == ({"format": 1}, 1)
     # Against controls that did not shift, an unsure trial is in no pair.

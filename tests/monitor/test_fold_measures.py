@@ -82,7 +82,7 @@ def counted(*verdicts):
     """Counts of some verdicts."""
     counts = Counts()
     for one in verdicts:
-        counts.add(one)
+        counts.count(outcome_of(one), one)
     return counts.estimates(alpha=0.05, min_trials=1)
 
 

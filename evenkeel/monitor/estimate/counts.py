@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import isfinite, log2
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from msgspec import Struct, field
@@ -153,11 +154,10 @@ def _quality(verdict: Verdict) -> QualityOutcome:
 
 # Reasons for failures come from endpoints, so their number is bounded.
 _MOST_REASONS = 32
-OTHER_REASON = "other"
-"""Name that counts failure reasons beyond 32 in a cell together, so that labels stay bounded."""
-
-QUALITY_PREFIX = "quality_"
-"""Prefix of the reason of a trial that has a rating but lacks quality scores."""
+# Name that counts failure reasons beyond 32 in a cell together, so that labels stay bounded.
+_OTHER_REASON = "other"
+# Prefix of the reason of a trial that has a rating but lacks quality scores.
+_QUALITY_PREFIX = "quality_"
 
 STEPS: Final = 50
 """Steps in a unit of similarity."""
@@ -219,20 +219,10 @@ class Spread(Struct):
         return Estimate(mean, max(low, estimate.lower + moved), min(1.0, estimate.upper + moved), estimate.n)
 
 
-def _shifted(outcome: RatedOutcome) -> bool:
-    return outcome.shifted
-
-
-def _known(outcome: RatedOutcome) -> bool:
-    return outcome.known
-
-
-def _scored(outcome: RatedOutcome) -> bool:
-    return outcome.scored
-
-
-def _changed(outcome: RatedOutcome) -> bool:
-    return outcome.changed
+_shifted: Final = attrgetter("shifted")
+_known: Final = attrgetter("known")
+_scored: Final = attrgetter("scored")
+_changed: Final = attrgetter("changed")
 
 
 class Counts(Struct):
@@ -316,25 +306,17 @@ class Counts(Struct):
         letter = RATED[rating, quality, None].letter
         self.words[letter] = self.words.get(letter, 0) + times
 
-    def add(self, verdict: Verdict) -> int | None:
+    def count(self, outcome: RatedOutcome | str, verdict: Verdict, weight: float = 1.0) -> None:
         """Count a verdict.
 
-        Returns: what the pair says, 1 (only the variant shifted), −1 (only the identical resend
-        did) or 0; None if there is no pair: the trial or its resend has no rating.
-        """
-        return self.count(outcome_of(verdict), verdict)
-
-    def count(self, outcome: RatedOutcome | str, verdict: Verdict, weight: float = 1.0) -> int | None:
-        """Count a verdict whose outcome is already known; return the same as `add`.
-
         Args:
-            outcome: Of the verdict.
+            outcome: Of the verdict, by `outcome_of`.
             verdict: It.
             weight: What it counts for in estimates, in (0, 1].
         """
         if isinstance(outcome, str):
             self._fail(outcome)
-            return None
+            return
         sign = weight_sign(weight)
         word = outcome.letter + sign
         self.words[word] = self.words.get(word, 0) + 1
@@ -350,8 +332,7 @@ class Counts(Struct):
             self._block(outcome, loss, verdict)
         if outcome.quality == "unscored":
             failed = verdict.quality_failures
-            self._fail(f"{QUALITY_PREFIX}{failed[0].reason if failed else 'missing'}")
-        return outcome.difference
+            self._fail(f"{_QUALITY_PREFIX}{failed[0].reason if failed else 'missing'}")
 
     def _grade(self, verdict: Verdict, loss: float | None, sign: str) -> None:
         if verdict.similarity is not None:
@@ -379,7 +360,7 @@ class Counts(Struct):
 
     def _fail(self, reason: str) -> None:
         has_room = reason in self.failures or len(self.failures) < _MOST_REASONS
-        reason = reason if has_room else OTHER_REASON
+        reason = reason if has_room else _OTHER_REASON
         self.failures[reason] = self.failures.get(reason, 0) + 1
 
     def estimates(self, *, alpha: float, min_trials: int) -> CellEstimates:
