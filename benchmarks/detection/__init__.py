@@ -1,5 +1,5 @@
-"""How rarely the detectors alarm without cause, and how soon with one, compared with alternatives.
+"""How rarely the detectors alarm without cause, and how soon with one.
 
-`passages` runs many detectors at once, `alerts` measures the alert on a cell, `drift` that of a rate against
-what it was.
+`traffic` folds generated logs by the monitor, `references` measures the test by reference prompts, `causes`
+the causes that are named for planted changes, and `days` plays recorded changes behind worker and monitor.
 """
