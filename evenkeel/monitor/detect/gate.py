@@ -454,13 +454,7 @@ def _listed(reasons: Counter[str], what: str) -> str:
 
 def least_clusters(rules: GateRules) -> int:
     """Return the fewest clusters that can settle a pass, which is when no answer ever differs."""
-    clusters_needed = needed({0.0: 1.0}, -rules.limit, rules.beta * rules.sequential)
-    assert clusters_needed is not None, "evidence of no difference at all grows with every cluster"
-    level = rules.beta * rules.last_look
-    for n in range(1, clusters_needed):
-        if p_value({0.0: n}, -rules.limit) <= level:
-            return n
-    return clusters_needed
+    return _fewest(0.0, -rules.limit, rules.beta, rules)
 
 
 def least_for_regression(rules: GateRules, measures: int) -> int:
@@ -470,10 +464,14 @@ def least_for_regression(rules: GateRules, measures: int) -> int:
         rules: Rules of the decision.
         measures: Number of measures that decide.
     """
-    clusters_needed = needed({1.0: 1.0}, rules.tolerance, rules.alpha * rules.sequential / measures)
-    assert clusters_needed is not None, "evidence of the largest difference grows with every cluster"
-    level = rules.alpha * rules.last_look / measures
-    for n in range(1, clusters_needed):
-        if p_value({1.0: n}, rules.tolerance) <= level:
+    return _fewest(1.0, rules.tolerance, rules.alpha / measures, rules)
+
+
+def _fewest(difference: float, threshold: float, level: float, rules: GateRules) -> int:
+    """Return the fewest clusters, all of one difference, that rule out "at most `threshold`"."""
+    by_evidence = needed({difference: 1.0}, threshold, level * rules.sequential)
+    assert by_evidence is not None, "evidence of a difference above the threshold grows with every cluster"
+    for n in range(1, by_evidence):
+        if p_value({difference: n}, threshold) <= level * rules.last_look:
             return n
-    return clusters_needed
+    return by_evidence
