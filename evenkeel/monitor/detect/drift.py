@@ -390,11 +390,6 @@ class DriftAlert:
         """log10 of `evidence`, and 0 while that is below 1."""
         return log10(self.evidence) if self.evidence > 1 else 0.0
 
-    @property
-    def alarm_log10(self) -> float:
-        """log10 of the evidence that raises the alert."""
-        return log10(self.rules.mean_trials_between_false_alarms)
-
     def observe(self, observation: int, stratum: Stratum = ALL, effect: float = 1.0) -> DriftChange | None:
         """Take one trial; return the change of the alert, if any.
 

@@ -33,7 +33,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from dataclasses import field as derived
 from functools import lru_cache
-from math import log10
 from typing import Final, Literal
 
 from msgspec import Struct, field
@@ -157,11 +156,6 @@ class EDetector:
         """Multiply all wealth by a factor of at most 1, which never makes an alarm likelier."""
         self.wealth = [wealth * factor for wealth in self.wealth]
         self.evidence *= factor
-
-    @property
-    def evidence_log10(self) -> float:
-        """log10 of the evidence, at least 0."""
-        return log10(self.evidence) if self.evidence > 1 else 0.0
 
 
 class BlockLimit(Struct, array_like=True):

@@ -69,7 +69,7 @@ def test_a_rise_is_found_named_and_ended_by_the_way_back():
     assert change.baseline.n == 1000 + trials - change.run_trials
     assert (alert.state, alert.up) == (DriftState.RISEN, True)
     assert alert.baseline.mean == pytest.approx(change.baseline.mean, abs=0.002)
-    assert alert.evidence_log10 >= alert.alarm_log10
+    assert alert.evidence >= RULES.mean_trials_between_false_alarms
     frozen = alert.baseline
     assert not raised(alert.observe(next(loud)) for _ in range(500))
     assert alert.baseline == frozen
