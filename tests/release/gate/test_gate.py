@@ -32,7 +32,7 @@ def model():
         ModelState("equal"),
         ModelState("worse", fragility=0.4, noise=0.02),
         ModelState("broken", error_rate=1.0),
-        ModelState("shaky", error_rate=0.3),
+        ModelState("dying", error_rate=0.3),
     ]
     settings = SimulationSettings(strict_models=True)
     simulation = Simulation(states, settings, rng=random.Random(3))
@@ -188,12 +188,25 @@ def test_an_endpoint_that_cannot_be_used_is_found_out_at_once(planted, gate, mon
     assert found["ledger"]["calls"] <= 10
 
 
-def test_an_endpoint_that_fails_often_is_no_pass(planted, gate):
-    """Three in ten calls fail, so too many goldens are lost, even if each call is tried twice."""
+class Dying(random.Random):
+    """Draws that are high, so that nothing fails, and after some of them low, so that every call fails."""
+
+    def __init__(self, high):
+        super().__init__(0)
+        self.high = high
+
+    def random(self):
+        self.high -= 1
+        return 0.0 if self.high < 0 else 0.9
+
+
+def test_an_endpoint_that_fails_is_no_pass(planted, gate, model, monkeypatch):
+    """From the start, or after it has answered some calls, when each call is tried twice."""
     planted(60)
     _, found = gate("broken", code=2)
     assert found["report"]["unmeasured"].keys() <= {"server_error"}
-    _, found = gate("shaky", "--max-failures", "0", code=2)
+    monkeypatch.setattr(model[0], "rng", Dying(40))
+    _, found = gate("dying", "--max-failures", "0", code=2)
     assert found["report"]["unmeasured"] == {"server_error": 1}
 
 
