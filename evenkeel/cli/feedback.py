@@ -161,7 +161,7 @@ def judge_lines(labels: Iterable[Label]) -> Iterator[str]:
 def _by_verdict(labels: Iterable[Label]) -> dict[str, list[Label]]:
     """Group labels by verdict; the verdict that was labelled first comes first."""
     grouped: dict[str, list[Label]] = {}
-    for label in sorted(labels, key=lambda one: (one.at, one.verdict_id, one.by)):
+    for label in sorted(labels, key=lambda each: (each.at, each.verdict_id, each.by)):
         grouped.setdefault(label.verdict_id, []).append(label)
     return grouped
 

@@ -64,7 +64,7 @@ def first_hour(sources: ConsoleSources) -> list[RouteProgress]:
         outlook = "waits until measuring goes on" if held_up else _outlook(setup, own, have, need)
         problem, step = _unsampled(setup, flows.get(setup.route))
         progress.append(RouteProgress(setup.route, have, need, outlook, problem, step))
-    return sorted(progress, key=lambda one: -one.have)
+    return sorted(progress, key=lambda step: -step.have)
 
 
 def _outlook(setup: RouteSetup, reports: Sequence[CellReport], have: int, need: int) -> str:

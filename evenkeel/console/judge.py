@@ -66,7 +66,7 @@ def judge_page(
 def judged(reports: Sequence[CellReport]) -> list[CellReport]:
     """Return a report with figures of the judge for each route and model; all cells of a pair share them."""
     latest: dict[tuple[str, str], CellReport] = {}
-    for report in sorted(reports, key=lambda one: one.key.parts):
+    for report in sorted(reports, key=lambda cell: cell.key.parts):
         judged_cell = (report.key.route, report.key.model)
         # The first cell will do: the judge's figures are those of the route and model.
         if judged_cell not in latest and (report.judge.decided or report.judge.noise):

@@ -69,7 +69,9 @@ def feedback(store: LabelStore, counted: Sequence[Label], verdict_id: str, judge
 
 def in_order(agreements: Sequence[HumanAgreement]) -> list[HumanAgreement]:
     """Order agreement: first on verdicts drawn at random, then on those that people chose."""
-    return sorted(agreements, key=lambda one: (one.judge, one.source != "drawn", one.decided_by))
+    return sorted(
+        agreements, key=lambda agreement: (agreement.judge, agreement.source != "drawn", agreement.decided_by)
+    )
 
 
 def drawn(log: VerdictLog, store: LabelStore) -> str | None:

@@ -127,7 +127,9 @@ def overview(
     alerting = {route for route, _, _ in in_incidents}
     rows: list[Row] = []
     drawn = 0
-    for (route, model), cells in sorted(models.items(), key=lambda one: (one[0][0] not in alerting, one[0])):
+    for (route, model), cells in sorted(
+        models.items(), key=lambda item: (item[0][0] not in alerting, item[0])
+    ):
         # The limit counts whole rows: half a row of sparklines would look like missing data.
         with_course = drawn < SPARKS
         drawn += len(cells)
@@ -144,7 +146,7 @@ def overview(
         tuple((name, len(list(members))) for name, members in groups),
         columns,
         tuple(rows),
-        tuple((*row_key, at) for row_key, at in sorted(last.items(), key=lambda one: -one[1])),
+        tuple((*row_key, at) for row_key, at in sorted(last.items(), key=lambda item: -item[1])),
     )
 
 
@@ -179,7 +181,7 @@ def by_model(reports: Iterable[CellReport]) -> list[tuple[str, float, bool, list
         last_at = max(report.last_scored_at or 0.0 for report in own)
         rows.append((model, last_at, own[0].retired, own))
     # Live models are not ordered by time: two that share a route would swap rows at each refresh.
-    return sorted(rows, key=lambda one: (one[2], -one[1] if one[2] else 0.0, one[0]))
+    return sorted(rows, key=lambda row: (row[2], -row[1] if row[2] else 0.0, row[0]))
 
 
 def cell_id(report: CellReport) -> str:

@@ -156,7 +156,7 @@ class _Connection(HttpToolsProtocol):
                 waiting.append(task)
         self.connections.add(self)
         if len(others) >= _MOST_CONNECTIONS and waiting:
-            min(waiting, key=lambda one: one._waits_since).drop()  # noqa: SLF001 - of this class
+            min(waiting, key=lambda connection: connection._waits_since).drop()  # noqa: SLF001 - of this class
         elif len(others) >= _MOST_CONNECTIONS + _RESERVED_CONNECTIONS:
             self.drop()
             return

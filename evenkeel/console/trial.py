@@ -308,7 +308,9 @@ def siblings(log: VerdictLog, verdict: Verdict) -> list[Verdict]:
     for trial in log.of_exchange(verdict.exchange_id):
         if trial.id != verdict.id:
             others.append(trial)
-    return sorted(others, key=lambda one: (rewordings.position(one.perturbation), one.severity, one.id))
+    return sorted(
+        others, key=lambda other: (rewordings.position(other.perturbation), other.severity, other.id)
+    )
 
 
 def _trace_url(template: str | None, trace_id: str) -> str | None:

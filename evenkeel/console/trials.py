@@ -114,7 +114,7 @@ def trials_page(sources: ConsoleSources, chosen: TrialFilter, before: int | None
     shown = page.trials
     # "Worst first" ranks a bounded number of trials, so it is one page; "newest first" pages through all.
     if worst:
-        shown = tuple(sorted(shown, key=lambda one: (badness(one.verdict), -one.offset))[:_ROWS])
+        shown = tuple(sorted(shown, key=lambda row: (badness(row.verdict), -row.offset))[:_ROWS])
     fields, parts = filter_fields(sources, chosen), chosen.parts()
     older = {"before": str(page.older)} if page.older and not worst else {}
     return Page(

@@ -39,4 +39,6 @@ class Extension:
 
 def extensions(group: str) -> tuple[Extension, ...]:
     """Return the entry points of a group, by name. Nothing is imported."""
-    return tuple(Extension(point) for point in sorted(entry_points(group=group), key=lambda one: one.name))
+    return tuple(
+        Extension(point) for point in sorted(entry_points(group=group), key=lambda point: point.name)
+    )

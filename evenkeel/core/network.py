@@ -4,7 +4,8 @@ Forwarding, replays, judge, rewriter, encoder, goldens, notifications and checks
 them reaches what another does not. All of it comes from the environment, which every process inherits:
 
 - `SSL_CERT_FILE`, `SSL_CERT_DIR`: the authorities to trust, in place of the system's;
-- `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`: as curl and most programs read them;
+- `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`: as most programs read them; a proxy without
+  a port is asked at 80;
 - `EVENKEEL_CLIENT_CERT`, `EVENKEEL_CLIENT_KEY`: the certificate shown to servers that ask for one;
 - `EVENKEEL_HEADERS`: headers of every call, as `name=value,name=value`, percent-encoded.
 """

@@ -99,7 +99,7 @@ def _masked(text: str, credentials: Iterable[str]) -> str:
         if len(word) >= _SHORTEST_CREDENTIAL:
             text = text.replace(word, _CUT)
     for pattern in _SECRETS:
-        for span in sorted(pattern.find(text), key=lambda one: -one.start):
+        for span in sorted(pattern.find(text), key=lambda match: -match.start):
             text = f"{text[: span.start]}{_CUT}{text[span.end :]}"
     text = _LOOKS_SECRET.sub(lambda match: f"{_CUT}@" if match[0].endswith("@") else _CUT, text)
     return text.replace(_CUT, _MASK)

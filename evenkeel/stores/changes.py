@@ -118,7 +118,9 @@ class AnswerScores:
             moves = [score.get(metric, "same") for score in scored]
             counts = (moves.count("worse"), moves.count("better"), moves.count("changed"))
             tallies.append(QualityTally(metric, *counts, len(moves)))
-        return tuple(sorted(tallies, key=lambda one: (-one.worse - one.better - one.changed, one.metric)))
+        return tuple(
+            sorted(tallies, key=lambda tally: (-tally.worse - tally.better - tally.changed, tally.metric))
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -300,8 +300,12 @@ def _notes(outcome: CalibrationOutcome) -> Iterator[str]:
 
 
 def _options(file: Path | None, options: Mapping[str, Any]) -> CalibrateOptions:
-    if (file is None) != options["from_store"]:
-        raise InputError("give either a file of goldens or --from-store, not both")
+    if file is None and not options["from_store"]:
+        raise InputError(
+            "nothing to calibrate on: name a file of goldens, or read the store with --from-store"
+        )
+    if file is not None and options["from_store"]:
+        raise InputError("name a file of goldens or read the store with --from-store, not both")
     if options["route"] and not options["from_store"]:
         raise InputError("--route chooses among the goldens of the store: give --from-store with it")
     if WorkflowJudge.name in words(options["metrics"]) and not options["judge_model"]:

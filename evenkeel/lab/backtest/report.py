@@ -313,7 +313,7 @@ def _cells(backtest: Backtest) -> Iterator[Table | Paragraph]:
 def _notable(backtest: Backtest) -> list[CellReport]:
     alerting = _alerting(backtest)
     return sorted(
-        backtest.cells, key=lambda one: (one.key.parts not in alerting, -one.counts.trials, one.key.parts)
+        backtest.cells, key=lambda cell: (cell.key.parts not in alerting, -cell.counts.trials, cell.key.parts)
     )
 
 

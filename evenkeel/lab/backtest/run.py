@@ -180,7 +180,9 @@ class BacktestRun:
             last_at=self._last_at,
             alerts=tuple(self._alerts),
             cells=tuple(self._state.reports()),
-            changes=tuple(sorted(self._marks.values(), key=lambda one: (one.mark.offset, one.route))),
+            changes=tuple(
+                sorted(self._marks.values(), key=lambda change: (change.mark.offset, change.route))
+            ),
             records=tuple(self._state.change_records()),
             snapshots=tuple(self._snapshots),
         )

@@ -132,11 +132,11 @@ def scores(groups: Iterable[Sequence[BenchTrial]]) -> GroupScores:
         for trial in group:
             if trial.shifted is not None:
                 with_rating.append(trial)
-        rated.append(_parts(with_rating, lambda one: one.shifted is True))
+        rated.append(_parts(with_rating, lambda trial: trial.shifted is True))
         scored.append(_parts([trial for trial in group if trial.changed is not None], _is_changed))
         # Two bounds: of the shifts whose quality is not known, none changed, or all did.
         least.append(_parts(with_rating, _is_changed))
-        most.append(_parts(with_rating, lambda one: bool(one.shifted) and one.changed is not False))
+        most.append(_parts(with_rating, lambda trial: bool(trial.shifted) and trial.changed is not False))
         invalid.append(sum(bool(trial.invalid) for trial in with_rating) / len(with_rating))
     low, high = interval(least), interval(most)
     assert low is not None
@@ -323,7 +323,7 @@ def _row(model: str, every: Sequence[BenchTrial], entities: Sequence[float]) -> 
     for trial in every:
         if trial.category == CONTRAST:
             contrasts.append(trial)
-    groups = _grouped(trials, lambda one: one.category)
+    groups = _grouped(trials, lambda trial: trial.category)
     ordered: dict[str, list[BenchTrial]] = {}
     for name in sorted(groups, key=rewordings.position):
         ordered[name] = groups[name]
@@ -335,7 +335,7 @@ def _row(model: str, every: Sequence[BenchTrial], entities: Sequence[float]) -> 
     for trial in trials:
         if trial.category in (BASELINE, *CATEGORIES):
             counted.append(trial)
-    tasks = _grouped(counted, lambda one: one.task)
+    tasks = _grouped(counted, lambda trial: trial.task)
 
     return ModelRow(
         model=model,
@@ -346,7 +346,7 @@ def _row(model: str, every: Sequence[BenchTrial], entities: Sequence[float]) -> 
         tasks={name: _over_categories(group) for name, group in tasks.items()},
         languages=_scored(_grouped(_asking(trials, "language"), _detail)),
         formats=_scored(_grouped(_asking(trials, "format"), _detail)),
-        kinds=_scored(_grouped(trials, lambda one: one.kind)),
+        kinds=_scored(_grouped(trials, lambda trial: trial.kind)),
         sensitivity=scores([contrasts]).content_delta if contrasts else None,
         entities=fmean(entities) if entities else None,
         failures=dict(sorted(Counter(trial.failure for trial in every if trial.failure).items())),
@@ -363,7 +363,7 @@ def _asking(trials: Iterable[BenchTrial], form: str) -> list[BenchTrial]:
 
 
 def _over_categories(trials: Iterable[BenchTrial]) -> GroupScores:
-    return scores(_grouped(trials, lambda one: one.category).values())
+    return scores(_grouped(trials, lambda trial: trial.category).values())
 
 
 def _likeness(groups: Iterable[Sequence[BenchTrial]]) -> dict[str, float]:

@@ -45,9 +45,9 @@ class Rubric:
     definition: str
     """Definition in one to three sentences."""
     highest: str
-    """Description of a text at the top of the scale is like, as the end of "… means that"."""
+    """Description of a text at the top of the scale, as the end of a sentence with "… means that"."""
     lowest: str
-    """The same for the bottom."""
+    """The same for a text at the bottom."""
     kind: str = "response"
     """Kind of the rated text."""
     context: str = "context"

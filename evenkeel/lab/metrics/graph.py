@@ -79,8 +79,7 @@ def graph_f1(reference: Workflow, candidate: Workflow, alignment: Alignment) -> 
 def _disputed(reference: Workflow, candidate: Workflow, alignment: Alignment) -> dict[int, set[int]]:
     """Return, for each aligned reference step, the steps to which only one workflow joins it.
 
-    An edge the other way round is two disagreements about the same two steps. Steps without dispute
-    are left out.
+    Two steps that one workflow joins the other way round disagree once. Steps without dispute are left out.
     """
     to_reference = {}
     for match in alignment.matched:

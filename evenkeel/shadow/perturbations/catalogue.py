@@ -74,8 +74,8 @@ def catalogue(
     Raises: ValueError if a language is no tag.
     """
     by_names = {}
-    for contrast in (*BUILTIN, *CONTRASTS):
-        by_names[contrast.name] = contrast
+    for perturbation in (*BUILTIN, *CONTRASTS):
+        by_names[perturbation.name] = perturbation
     if rewriter:
         by_rewriter: tuple[Perturbation, ...] = (Tone(by="rewriter"), *LISTED)
         by_names |= {kind.name: kind for kind in by_rewriter}
@@ -88,7 +88,7 @@ def catalogue(
                 log.error("%s offers %s, a name that is taken: it is left out", extension, offered.name)
             else:
                 by_names[offered.name] = offered
-    ordered = sorted(by_names.values(), key=lambda one: one.rewording.category.order)
+    ordered = sorted(by_names.values(), key=lambda kind: kind.rewording.category.order)
     publish((kind.name, kind.rewording) for kind in ordered)
     return tuple(ordered)
 
@@ -165,4 +165,4 @@ def _hint(name: str, available: Iterable[str]) -> str:
     )
 
 
-publish((contrast.name, contrast.rewording) for contrast in (*BUILTIN, *CONTRASTS))
+publish((perturbation.name, perturbation.rewording) for perturbation in (*BUILTIN, *CONTRASTS))

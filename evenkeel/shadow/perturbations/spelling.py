@@ -129,7 +129,7 @@ SLIPS: Final = {tag: Slips.of(table, _TABLES["keyboards"]) for tag, table in _TA
 # Stretch of Japanese text → how it is also written.
 _JAPANESE: Final = _conversions(_TABLES["japanese"])
 # Pattern that finds these stretches, the longest first.
-_JAPANESE_PLACES: Final = re.compile("|".join(sorted(_JAPANESE, key=lambda one: (-len(one), one))))
+_JAPANESE_PLACES: Final = re.compile("|".join(sorted(_JAPANESE, key=lambda word: (-len(word), word))))
 
 
 def _slips_for(language: str | None) -> Slips:

@@ -201,7 +201,7 @@ class PromptView:
         slots = {}
         for slot_index, slot in enumerate(self.slots):
             slots[slot.message, slot.part] = (slot_index, slot.role)
-        placed = sorted(segments, key=lambda one: slots[one.slot][0])
+        placed = sorted(segments, key=lambda segment: slots[segment.slot][0])
         numbered: list[Segment] = []
         for index, segment in enumerate(placed):
             numbered.append(replace(segment, index=index, role=slots[segment.slot][1]))
