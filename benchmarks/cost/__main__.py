@@ -1,7 +1,7 @@
 """Measure what the uniform and the adaptive plan spend until an alert, and print the tables.
 
 Run from the root of the repository:
-python -m benchmarks.cost [--plays 2] [--few] [--masking 1] [--alarms 1] [--jobs 1]
+python -m benchmarks.cost [--plays 2] [--few] [--jobs 1]
 
 A deployment of three routes with twelve rewordings each goes through a quiet phase of 1,500 sampled
 exchanges a route; then the answers of one route change in one of five ways, or not at all. The trials come
@@ -17,24 +17,19 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from benchmarks.cost import checks, tables
 from benchmarks.cost.bill import Tariff
-from benchmarks.cost.compare import Alarms, Masking, Outcome, Sizes, alarms, masking, outcomes
+from benchmarks.cost.compare import Outcome, Sizes, outcomes
 from benchmarks.cost.plans import ADAPTIVE, UNIFORM, UNIFORM_3, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_Result = TypeVar("_Result")
+_Task: TypeAlias = tuple[Plan, int]
 PAIRS: Final = (("gpt-4.1", "gpt-4.1-mini"), ("gpt-5", "gpt-5-mini"))
 _FEW: Final = Sizes(120, 60)
-_MOST_MASKED: Final = 45_000
-_LONG: Final = 15_000
-"""Exchanges of a route without any change in which false alarms are counted."""
-_ALARMS_FROM: Final = 100
-"""Their seeds begin after this one."""
 
 
 def main() -> None:
@@ -52,40 +47,22 @@ def main() -> None:
     for some in _map(
         options.jobs,
         partial(_played, sizes),
-        [(plan, seed) for seed in _seeds(options.plays) for plan in plans],
+        [(plan, seed) for seed in range(1, options.plays + 1) for plan in plans],
     ):
         found[some[0].plan] += some
     compared = list(found.values())
-    measured = (
-        [
-            tables.shares(compared, tariffs),
-            tables.changes(compared, tariffs[0]),
-            tables.quiet(compared, tariffs[0]),
-        ]
-        if options.plays
-        else []
-    )
-    if options.alarms:
-        tasks = [(plan, _ALARMS_FROM + seed) for seed in _seeds(options.alarms) for plan in plans]
-        stills = _map(options.jobs, partial(_still, sizes), tasks)
-        measured.append(tables.still(list(stills)))
-    if options.masking:
-        masks = _map(
-            options.jobs, partial(_masked, sizes), [(plans[-1], seed) for seed in _seeds(options.masking)]
-        )
-        measured.append(tables.masked(list(masks)))
-    for table in measured:
+    for table in (
+        tables.shares(compared, tariffs),
+        tables.changes(compared, tariffs[0]),
+        tables.quiet(compared, tariffs[0]),
+    ):
         print(f"## {table.name}\n\n{table.markdown()}", flush=True)
 
 
-def _seeds(count: int) -> range:
-    return range(1, count + 1)
-
-
 def _map(
-    jobs: int, function: Callable[[tuple[Plan, int]], _Result], tasks: list[tuple[Plan, int]]
-) -> Iterator[_Result]:
-    """The results in order, each as soon as it is there."""
+    jobs: int, function: Callable[[_Task], list[Outcome]], tasks: list[_Task]
+) -> Iterator[list[Outcome]]:
+    """Yield the results in order, each as soon as it is there."""
     if jobs == 1:
         yield from map(function, tasks)
         return
@@ -93,20 +70,11 @@ def _map(
         yield from pool.map(function, tasks)
 
 
-def _played(sizes: Sizes, task: tuple[Plan, int]) -> list[Outcome]:
+def _played(sizes: Sizes, task: _Task) -> list[Outcome]:
     started = time.monotonic()
     some = list(outcomes(*task, sizes))
     print(f"{task[0].name}, seed {task[1]}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     return some
-
-
-def _still(sizes: Sizes, task: tuple[Plan, int]) -> Alarms:
-    return alarms(*task, sizes, _LONG if sizes is not _FEW else sizes.most)
-
-
-def _masked(sizes: Sizes, task: tuple[Plan, int]) -> Masking:
-    plan, seed = task
-    return masking(plan, UNIFORM, seed, sizes, _MOST_MASKED if sizes is not _FEW else sizes.most)
 
 
 def _options() -> argparse.Namespace:
@@ -122,12 +90,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--three", action="store_true", help="also the uniform plan with three rewordings")
     parser.add_argument(
         "--settled-rate", type=float, default=ADAPTIVE.settled_rate, help="of the adaptive plan"
-    )
-    parser.add_argument(
-        "--masking", type=int, default=0, help="plays of a pair that cancels, two minutes each"
-    )
-    parser.add_argument(
-        "--alarms", type=int, default=0, help="long plays of each plan without a change, two minutes each"
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     return parser.parse_args()

@@ -13,7 +13,7 @@ from evenkeel.core.verdict import BASELINE
 from tests.kit.records import altered
 
 QUIET_PROMPT = VERSIONS[0]._replace(floor=0.0)
-HELD = Exchange(0, ROUTES[0], QUIET_PROMPT, "", frozenset(), frozenset(), frozenset(), 1)
+HELD = Exchange(0, ROUTES[0], QUIET_PROMPT, "", frozenset(), frozenset(), 1)
 CENTS = Tariff(
     "cents",
     prompt=0.01,
@@ -46,14 +46,6 @@ def _two_rewordings_can_move_an_answer_only_together() -> None:
     one = altered(HELD, pair=frozenset({"general.tone", "general.casing"}))
     assert one.moved({"general.tone", "general.casing", "general.spelling"}, "a")
     assert not one.moved({"general.tone"}, "b")
-
-
-def _two_rewordings_can_cancel_each_other() -> None:
-    """A masked pair moves the answer where one of the two is applied, not where both are."""
-    one = altered(HELD, masked=frozenset({"general.tone", "general.casing"}))
-    assert one.moved({"general.tone", "general.spelling"}, "a")
-    assert not one.moved({"general.tone", "general.casing"}, "b")
-    assert not one.moved({"general.spelling"}, "c")
 
 
 def _a_fall_reaches_the_stated_share_of_one_route() -> None:
@@ -131,7 +123,6 @@ def verify() -> None:
     """
     _rewordings_move_an_answer_if_any_of_them_does()
     _two_rewordings_can_move_an_answer_only_together()
-    _two_rewordings_can_cancel_each_other()
     _a_fall_reaches_the_stated_share_of_one_route()
     _the_plans_are_carried_out_by_the_workers_stages()
     _a_group_is_affected_with_any_of_its_rewordings()

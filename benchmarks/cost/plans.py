@@ -36,8 +36,6 @@ _KINDS: Final = by_name(KINDS)
 _GROUPS: Final[Mapping[str, frozenset[str]]] = {
     root.perturbation.name: frozenset(kind.name for kind in root.kinds) for root in roots_of(_KINDS)
 }
-GROUPED: Final = frozenset().union(*(kinds for kinds in _GROUPS.values() if len(kinds) > 1))
-"""The rewordings of groups."""
 
 
 class Plan(NamedTuple):

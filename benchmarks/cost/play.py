@@ -37,17 +37,15 @@ class Raised(NamedTuple):
 class Play:
     """A deployment that goes on exchange by exchange."""
 
-    def __init__(self, plan: Plan, seed: int, level: float = 10_000) -> None:
+    def __init__(self, plan: Plan, seed: int) -> None:
         self.seed = seed
         self.number = 0
         self.bills = {route: Bill() for route in ROUTES}
         self.raised: list[Raised] = []
-        self.trials: dict[tuple[str, str], int] = {}
-        """By route and cell: trials that its alert sees."""
         self._plan = plan
         self._worker = Worker(plan, drawn_answer)
         self._state = MonitorState(
-            MonitorSettings(mean_trials_between_false_alarms=level, trend_interval_s=inf)
+            MonitorSettings(mean_trials_between_false_alarms=10_000, trend_interval_s=inf)
         )
         self._offset = 0
         self._published = 0
@@ -57,7 +55,6 @@ class Play:
         other = Play(self._plan, self.seed)
         other.number, other.raised = self.number, list(self.raised)
         other._offset, other._published = self._offset, self._published
-        other.trials = dict(self.trials)
         other.bills = {route: altered(bill) for route, bill in self.bills.items()}
         other._state, other._worker = copy.deepcopy(self._state), self._worker.copy()
         return other
@@ -71,8 +68,6 @@ class Play:
         exchanges: int,
         fall: Fall = QUIET,
         fallen: str = "",
-        *,
-        groups: bool = True,
     ) -> Raised | None:
         """Go on for so many exchanges.
 
@@ -82,12 +77,10 @@ class Play:
             fallen: The route on which it has. If there is one, only its exchanges are played, for nothing
                 that happens on a route matters on another one, and only until the first alert of a cell
                 that the change concerns.
-            groups: Whether cells of groups count for that.
 
         Returns: that alert, if there was one.
         """
-        cells = affected_cells(fall.affected) if groups else fall.affected
-        found = {(fallen, cell) for cell in cells}
+        found = {(fallen, cell) for cell in affected_cells(fall.affected)}
         for _ in range(exchanges):
             seen = len(self.raised)
             if not fallen or ROUTES[self.number % len(ROUTES)] == fallen:
@@ -107,8 +100,6 @@ class Play:
         self.bills[one.route].book(LENGTHS[one.route], made)
         for trial in made:
             self._offset += 1
-            key = one.route, trial.verdict.perturbation
-            self.trials[key] = self.trials.get(key, 0) + (not trial.verdict.selection.split_of)
             applied = self._state.apply(LoggedVerdict(self._offset, trial.verdict))
             self.raised += [
                 Raised(self.number, event.route, event.perturbation, event.what)

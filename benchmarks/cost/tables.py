@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from statistics import mean
 from typing import TYPE_CHECKING, Final, NamedTuple
-
-from scipy.stats import chi2
 
 from benchmarks.cost.world import FALLS, QUIET
 from benchmarks.kit import Table
@@ -15,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from benchmarks.cost.bill import Bill, Tariff
-    from benchmarks.cost.compare import Alarms, Masking, Outcome
+    from benchmarks.cost.compare import Outcome
 
 _MILLION: Final = 1_000_000
 _PER: Final = 100_000
@@ -119,38 +116,3 @@ def quiet(plans: Sequence[Sequence[Outcome]], tariff: Tariff) -> Table:
     heads = ("plan", "exchanges of the quiet phase", "replays", "dollars", "exchanges without a change",
              "false alarms", "in 100,000 exchanges")  # fmt: skip
     return Table("cost-quiet", heads, tuple(rows), digits=0)
-
-
-_TAIL: Final = 0.025
-
-
-def still(found: Sequence[Alarms]) -> Table:
-    """False alarms of long plays, with the exact interval of a Poisson count."""
-    rows = []
-    for plan in dict.fromkeys(one.plan for one in found):
-        some = [one for one in found if one.plan == plan]
-        exchanges, count = sum(one.exchanges for one in some), sum(len(one.raised) for one in some)
-        low = chi2.ppf(_TAIL, 2 * count) / 2 if count else 0.0
-        high = chi2.ppf(1 - _TAIL, 2 * count + 2) / 2
-        whats = Counter(what for one in some for what in one.raised)
-        rows.append(
-            (plan, len(some), f"{exchanges:,}", f"{sum(one.trials for one in some):,}", count,
-             f"{_PER * count / exchanges:.1f} [{_PER * low / exchanges:.1f}, {_PER * high / exchanges:.1f}]",
-             ", ".join(f"{what} {times} ×" for what, times in whats.most_common()) or "none")
-        )  # fmt: skip
-    heads = ("plan", "plays", "exchanges", "replays", "false alarms", "in 100,000 exchanges", "raised")
-    return Table("cost-alarms", heads, tuple(rows))
-
-
-def masked(found: Sequence[Masking]) -> Table:
-    """Pairs that cancel: measured against the bound."""
-    rows = [
-        (str(one.seed), round(one.learned), "yes" if one.found else "no", round(one.requests), one.drawn,
-         round(one.bound), f"{one.requests / one.bound:.2f}")
-        for one in found
-    ]  # fmt: skip
-    heads = (
-        "play", "learned, requests", "found", "requests", "trials by itself", "bound in requests",
-        "share of the bound",
-    )  # fmt: skip
-    return Table("cost-masking", heads, tuple(rows))

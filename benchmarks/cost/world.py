@@ -67,14 +67,12 @@ class Fall:
     """On so many exchanges every rewording moves the answer."""
     together: tuple[str, str, float] | None = None
     """Two that move it only if both are applied."""
-    masked: tuple[str, str, float] | None = None
-    """Two that each move it, on the same exchanges, and not if both are applied."""
 
     @property
     def affected(self) -> frozenset[str]:
         """The rewordings whose cells are right to alert, or whose groups are."""
-        pairs = [*(self.together or ())[:2], *(self.masked or ())[:2]]
-        return frozenset(KINDS if self.common else (*self.alone, *map(str, pairs)))
+        pair = map(str, (self.together or ())[:2])
+        return frozenset(KINDS if self.common else (*self.alone, *pair))
 
 
 QUIET: Final = Fall("nothing falls", {})
@@ -99,8 +97,6 @@ class Exchange:
     """Rewordings that move the answer."""
     pair: frozenset[str]
     """Rewordings that move it if all are applied; empty = none."""
-    masked: frozenset[str]
-    """Rewordings that move it unless all are applied; empty = none."""
     seed: int
 
     @property
@@ -122,8 +118,6 @@ class Exchange:
         """Whether anything but noise moves the answer under these rewordings at once."""
         if self.pair and self.pair <= set(kinds):
             return True
-        if self.masked and not self.masked <= set(kinds) and not self.masked.isdisjoint(kinds):
-            return True
         return not self.moving.isdisjoint(kinds)
 
 
@@ -132,7 +126,6 @@ class Struck(NamedTuple):
 
     moving: frozenset[str] = frozenset()
     pair: frozenset[str] = frozenset()
-    masked: frozenset[str] = frozenset()
 
 
 def struck(fall: Fall, draws: Random, points: float = 1.0) -> Struck:
@@ -144,12 +137,11 @@ def struck(fall: Fall, draws: Random, points: float = 1.0) -> Struck:
         points: Of the exchanges to be struck, for each that the fall says move.
     """
     own = [draws.random() / points for _ in KINDS]
-    common, together, mask = (draws.random() / points for _ in range(3))
+    common, together = draws.random() / points, draws.random() / points
     moving = {kind for kind, draw in zip(KINDS, own, strict=True) if draw < fall.alone.get(kind, 0.0)}
     return Struck(
         frozenset(KINDS if common < fall.common else moving),
         frozenset(fall.together[:2] if fall.together and together < fall.together[2] else ()),
-        frozenset(fall.masked[:2] if fall.masked and mask < fall.masked[2] else ()),
     )
 
 
@@ -194,6 +186,5 @@ def exchange(seed: int, number: int, fall: Fall = QUIET, *, fallen: str = "") ->
         cluster,
         moving | fallen_now.moving,
         fallen_now.pair,
-        fallen_now.masked,
         seed,
     )
