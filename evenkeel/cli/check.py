@@ -30,7 +30,7 @@ from evenkeel.llm.price import Prices
 from evenkeel.metrics.tasks import task_named
 from evenkeel.release.check.endpoints import OPENAI, ModelAt, is_simulated, judge_beside, model_at
 from evenkeel.release.check.figures import FIRST, SECOND
-from evenkeel.release.check.prompts import read_dataset, read_prompts
+from evenkeel.release.check.prompts import as_chat, read_dataset, read_prompts
 from evenkeel.release.check.report import as_json as to_json
 from evenkeel.release.check.report import as_junit, as_run, document, nothing_because
 from evenkeel.release.check.service import CheckRequest, kinds_by_category, make_check
@@ -239,12 +239,12 @@ def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitSta
     Raises: InputError for options and files that cannot be used.
     """
     source = "standard input" if str(prompt) == "-" else str(prompt)
-    prompts = {FIRST: _prompts(prompt, source, options["inputs"])}
+    prompts = {FIRST: _prompts(prompt, source, options)}
     if options["against"] and options["against_prompt"]:
         raise InputError("--against and --against-prompt: give one of them, or nobody knows what differs")
     if options["against_prompt"]:
         other = options["against_prompt"]
-        prompts[SECOND] = _prompts(other, str(other), options["inputs"])
+        prompts[SECOND] = _prompts(other, str(other), options)
         if len(prompts[SECOND]) != len(prompts[FIRST]):
             raise InputError(f"--against-prompt {other}: must have as many prompts as {source}")
     first = _model(options, prompts[FIRST], stack)
@@ -284,12 +284,17 @@ def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitSta
     )
 
 
-def _prompts(path: Path, source: str, inputs: Path | None) -> list[PromptView]:
+def _prompts(path: Path, source: str, options: Mapping[str, Any]) -> list[PromptView]:
     """Return the prompts of a file, or of standard input for "-"."""
+    inputs = options["inputs"]
     if str(path) != "-" and is_dataset(path) and inputs is None:
         return read_dataset(read_rows(path), source)
     rows = [row.values for row in read_rows(inputs)] if inputs else None
-    return read_prompts(read_text(path), rows, source)
+    text = read_text(path)
+    if options["model"] == _SIMULATED and not options["base_url"]:
+        # The simulated model speaks no other API than chat completions.
+        text = as_chat(text, source)
+    return read_prompts(text, rows, source)
 
 
 def _model(options: Mapping[str, Any], prompts: Sequence[PromptView], stack: contextlib.ExitStack) -> ModelAt:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.text import escaped
 from evenkeel.release.kit.arguments import InputError
-from evenkeel.shadow.prompt import APIS, CHAT, PromptView, UnreadablePrompt
+from evenkeel.shadow.prompt import APIS, CHAT, GEMINI, PromptView, UnreadablePrompt
 from evenkeel.shadow.prompt.segments import Block, by_role
 
 if TYPE_CHECKING:
@@ -58,11 +58,32 @@ def read_prompts(text: str, rows: Sequence[Mapping[str, Any]] | None, where: str
 def read_prompt(text: str, where: str) -> PromptView:
     """Return the one prompt that a text holds; see `read_prompts`."""
     body, api = _request(text, where)
+    if api is GEMINI:
+        raise InputError(
+            f"{where}: is a request of Google's generateContent, which names its model in the URL; give the "
+            "prompt as text or messages, and with --base-url Google's endpoint for chat completions, "
+            "/v1beta/openai"
+        )
+    return _view(body, api, where)
+
+
+def _view(body: str, api: Api, where: str) -> PromptView:
     try:
         # An escape may be half a pair of surrogates, which UTF-8 has no bytes for: it stays an escape.
         return PromptView.parse(escaped(body).encode(), api=api)
     except UnreadablePrompt as error:
         raise InputError(f"{where}: cannot be read as a prompt: {error.detail}") from error
+
+
+def as_chat(text: str, where: str) -> str:
+    """Return a request under another API as one of chat completions; any other text as it is."""
+    body, api = _request(text, where)
+    if api is CHAT:
+        return text
+    messages = []
+    for message in _view(body, api, where).messages:
+        messages.append({"role": message.role, "content": message.text})
+    return json.dumps({"messages": messages}, ensure_ascii=False)
 
 
 def read_dataset(rows: Sequence[DatasetRow], where: str) -> list[PromptView]:

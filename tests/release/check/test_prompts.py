@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from evenkeel.release.check.prompts import read_dataset, read_prompts
+from evenkeel.release.check.prompts import as_chat, read_dataset, read_prompts
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.datasets import read_rows
 
@@ -41,6 +41,22 @@ def test_messages_and_bodies_are_read_as_the_sdk_sends_them(given, api):
 
     assert view.api.name == api
     assert view.typed[-1].text == "Hi"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"model": "m", "instructions": "s", "input": "Hi"},
+        {"max_tokens": 9, "system": "s", "messages": [{"role": "user", "content": "Hi"}]},
+        {"systemInstruction": {"parts": [{"text": "s"}]}, "contents": [{"parts": [{"text": "Hi"}]}]},
+    ],
+)
+def test_requests_of_other_apis_can_be_asked_as_chats(given):
+    """The simulated model speaks nothing else."""
+    messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "Hi"}]
+
+    assert json.loads(as_chat(json.dumps(given), "p.json")) == {"messages": messages}
+    assert as_chat("Ask me", "p.txt") == "Ask me"
 
 
 def test_values_of_variables_are_input_and_the_rest_is_template():
@@ -80,6 +96,11 @@ def test_variables_in_a_system_message_are_filled_too():
         ('{"messages": [}', None, "p.txt: is not JSON"),
         ('{"foo": 1}', None, "no request that evenkeel reads"),
         ('{"messages": []}', None, "p.txt: cannot be read as a prompt"),
+        (
+            '{"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}',
+            None,
+            "for chat completions, /v1beta/openai",
+        ),
     ],
 )
 def test_errors_say_what_is_wrong_where_and_what_to_do(text, rows, said):
