@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import re
@@ -44,9 +45,10 @@ HOSTILE = '=1+1"<script>alert(1)</script>|`'
 """A name that a client can choose for its model."""
 
 
+@functools.cache
 def planted(before: int = 120, after: int = 100, other: int = 60):
     """A log of two routes: on one the model is swapped for a fragile one, on the other nothing happens."""
-    rng = random.Random(7)
+    rng, verdicts = random.Random(7), []
     for number in range(before + after + other):
         if number < before + after:
             route, model, fragility = "support", "m-1", 0.1
@@ -60,7 +62,7 @@ def planted(before: int = 120, after: int = 100, other: int = 60):
             rating = resend if kind == BASELINE else 2 if rng.random() < fragility else 3
             lost = kind != BASELINE and rng.random() < 0.02
             quality = rng.choice((1.0, 3.0))
-            yield altered(
+            planted = altered(
                 VERDICT,
                 id=f"{exchange}.{step}",
                 exchange_id=exchange,
@@ -80,6 +82,8 @@ def planted(before: int = 120, after: int = 100, other: int = 60):
                 cost_usd=0.001,
                 prompt_version="v1",
             )
+            verdicts.append(planted)
+    return verdicts
 
 
 COUNTERS = [
@@ -192,7 +196,7 @@ def test_the_numbers_are_those_of_the_api(place, tmp_path):
 
 def test_a_report_says_what_was_not_measured_and_what_it_cost(whole):
     """Failures by reason, and the sum of the verdicts' costs."""
-    verdicts = list(planted())
+    verdicts = planted()
     failed = [verdict.route for verdict in verdicts if verdict.failure]
     text = page(whole)
     for route in set(failed):

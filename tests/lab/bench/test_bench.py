@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import subprocess
 import sys
+import zlib
 from statistics import fmean
 
 import pytest
@@ -128,8 +128,7 @@ def test_a_model_that_answers_everything_alike_fails_each_format_and_language_bu
     """One fixed English JSON: 100 on JSON, at most 20 on all else; the share of invalid answers is shown."""
     fixed = json.dumps({"summary": "A customer reported a problem with the printer, and support solved it."})
     more = (
-        "--items", planted_issues(tmp_path / "issues.jsonl", 3), "--runs", 1,
-        "--tasks", "case_summary,chat_summary",
+        "--items", planted_issues(tmp_path / "issues.jsonl", 2), "--runs", 1, "--tasks", "case_summary",
         "--perturbations", "format,multilingual,crosslingual.en_to_de", "--json",
     )  # fmt: skip
     with ScriptedChat(lambda _: fixed) as chat:
@@ -150,37 +149,27 @@ def test_a_model_that_answers_everything_alike_fails_each_format_and_language_bu
 def test_a_killed_run_goes_on_without_repeating_a_call(served, tmp_path):
     """After SIGKILL half-way only the call under way is made again; a third run makes none."""
     simulation, url = served
-    items = planted_issues(tmp_path / "issues.jsonl", 6)
     more = (
-        "--items", items, "--runs", 1, "--tasks", "chat_summary", "--concurrency", 1,
-        "--perturbations", "general.casing,multilingual.de",
+        "--items", planted_issues(tmp_path / "issues.jsonl", 6), "--runs", 1, "--tasks", "chat_summary",
+        "--concurrency", 1, "--perturbations", "general.casing,multilingual.de",
     )  # fmt: skip
-    found = arguments(url, tmp_path, *more, models=("fragile",))
-    others = ("simulated-judge", "simulated-rewriter")
-    before, others_before = calls(simulation, "fragile"), calls(simulation, *others)
-    # Slow enough that the signal comes before the run is over, however busy the machine is.
-    simulation.change("fragile", {"latency_s": 0.15})
-    process = subprocess.Popen(
-        [sys.executable, "-m", "evenkeel", *found],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-    )
-    for line in process.stderr:
-        if re.search(r": [34] of 6 rounds", line):
-            process.send_signal(signal.SIGKILL)
-            break
-    process.stderr.close()
-    assert process.wait() == -signal.SIGKILL
-    simulation.change("fragile", {"latency_s": 0.0})
-    assert 12 <= calls(simulation, "fragile") - before < 24
-    run(found)
-    # Original, resend and two variants of each issue; what was under way when it was killed comes twice.
-    assert 24 <= calls(simulation, "fragile") - before <= 25
-    made = calls(simulation, "fragile"), calls(simulation, *others)
-    assert made[1] > others_before
-    assert "24 answers remembered" in run(found)
-    assert (calls(simulation, "fragile"), calls(simulation, *others)) == made
+    found = arguments(url, tmp_path, *more, models=("scripted",))
+    with ScriptedChat(lambda prompt: f"Answer {zlib.crc32(prompt.encode())}", hold_after=14) as chat:
+        found[found.index("--base-url") + 1] = chat.url
+        process = subprocess.Popen([sys.executable, "-m", "evenkeel", *found], stderr=subprocess.DEVNULL)
+        assert chat.holding.wait(240)
+        process.kill()
+        process.wait()
+        chat.release.set()
+        others = ("simulated-judge", "simulated-rewriter")
+        before = calls(simulation, *others)
+        run(found)
+        # Original, resend and two variants of each issue; what was under way when it was killed comes twice.
+        assert chat.prompts.total() == 24 + 1
+        made = calls(simulation, *others)
+        assert made > before
+        assert "24 answers remembered" in run(found)
+        assert (chat.prompts.total(), calls(simulation, *others)) == (25, made)
 
 
 def test_a_run_stops_at_the_limit_and_goes_on_later(served, tmp_path):

@@ -24,13 +24,10 @@ from evenkeel.lab.calibrate.degrade import (
 )
 from evenkeel.lab.calibrate.step_wording import FOREIGN_STEPS, reworded_step
 from evenkeel.lab.metrics.alignment import ExactText
-from evenkeel.lab.metrics.graph import graph_f1
-from evenkeel.lab.metrics.tau import kendall_tau
 from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.workflow import WorkflowError, sequence, workflow
 
 ALL = (MISSING, COMPRESSED, REWORDED, REORDERED, DUPLICATED, ADDED)
-TEN = sequence([f"Check the valve of tank {n}." for n in range(1, 11)])
 
 
 def named(found):
@@ -94,18 +91,6 @@ def test_every_degradation_changes_exactly_as_much_as_it_says(made, severity, se
                 assert length == len(made.steps) - touched
             case _:
                 assert (gone, new) == (0, touched)
-
-
-@pytest.mark.parametrize(("severity", "touched"), [(0.1, 1), (0.3, 3), (0.5, 5)])
-def test_what_metrics_say_of_ten_steps(severity, touched) -> None:
-    """Last steps gone: 2(10 − N)/(20 − N) for both F1s, (10 − N)/10 for weighted τ."""
-    found = without(TEN, set(range(10 - touched, 10)))
-    both = TEN, found, ExactText().align(TEN, found)
-    expected = 2 * (10 - touched) / (20 - touched)
-    assert chain_f1(*both).f1 == graph_f1(*both).f1 == pytest.approx(expected)
-    assert kendall_tau(*both).weighted == pytest.approx(1 - severity)
-    more = DUPLICATED.apply(TEN, severity, random.Random(1))
-    assert chain_f1(TEN, more, ExactText().align(TEN, more)).f1 == pytest.approx(20 / (20 + touched))
 
 
 def test_an_inner_step_is_bridged() -> None:

@@ -35,16 +35,16 @@ def by_length(prompt):
 
 
 def test_a_judge_scores_every_candidate_in_three_calls_and_its_price_is_measured(tmp_path):
-    """Four goldens of 18 candidates: 120 tokens a call at 1 and 10 USD a million, three calls a score."""
-    goldens = write_goldens(tmp_path / "goldens.jsonl", 4)
+    """Two goldens of 18 candidates: 120 tokens a call at 1 and 10 USD a million, three calls a score."""
+    goldens = write_goldens(tmp_path / "goldens.jsonl", 2)
     with ScriptedChat(by_length) as chat:
         shown = run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--price", "1/10"))
         calls = chat.prompts.total()
         found = calibration_in(tmp_path)
         run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--price", "1/10"))
         assert chat.prompts.total() == calls
-    assert "72 questions to scripted" in shown
-    assert calls == 3 * 72
+    assert "36 questions to scripted" in shown
+    assert calls == 3 * 36
     judge = next(metric for metric in found.metrics if metric.name == "workflow_judge")
     assert (judge.family, judge.cost_usd) == ("judge", pytest.approx(0.0009))
     assert judge.time_ms > 0

@@ -62,11 +62,6 @@ def test_agreement_worked_by_hand(ratings, expected):
     assert alpha(ratings) == pytest.approx(expected)
 
 
-def test_four_raters_cannot_fall_much_below_minus_a_third():
-    """K items split two to two: 1 − (4k − 1)(4k/3) / (2k)² = −1/3 + 1/(3k)."""
-    assert alpha([(1, 1, 5, 5)] * 100) == pytest.approx(-1 / 3 + 1 / 300)
-
-
 def test_ratings_that_do_not_vary_have_no_alpha():
     """Agreement cannot be told from chance: a failure, not 1 and not 0."""
     outcome = alpha([(3, 3), (3, 3)])

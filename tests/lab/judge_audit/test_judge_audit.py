@@ -124,16 +124,8 @@ def test_nothing_is_asked_without_consent(tmp_path):
 def test_a_judge_that_dies_on_the_way_leaves_a_run_that_can_go_on(tmp_path):
     """What was answered is in the journal, and the message says how to go on."""
     path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(12)])
-    options = [
-        path,
-        "--journal",
-        tmp_path / "c.journal",
-        "--yes",
-        "--concurrency",
-        "1",
-        "--strategies",
-        "knowledge",
-    ]
+    journal = ("--journal", tmp_path / "c.journal")
+    options = [path, *journal, "--yes", "--concurrency", 1, "--strategies", "knowledge"]
 
     def answer(number, *_):
         if judge.prompts.total() == 5:
@@ -168,29 +160,28 @@ def test_what_a_judge_said_can_be_audited_again_without_it(tmp_path):
     assert one["metrics"][0]["strategies"][0]["same_again"]["value"] == 1
 
 
+RATED = "item,metric,scale,rater_1\na,fluency,1-5,4\n"
+
+
 @pytest.mark.parametrize(
     ("content", "arguments", "part"),
     [
-        ("item,metric,scale,rater_1\na,fluency,1-5,9\n", [], "r.csv, line 2"),
-        ("item,metric,scale,rater_1\na,fluency,1-5,4\n", ["--cluster", "articel"], 'no column "articel"'),
-        ("item,metric,scale,rater_1\na,fluency,1-5,4\n", ["--record", "j.jsonl"], "--judge-model"),
-        ("item,metric,scale,rater_1\na,fluency,1-5,4\n", ["--judge-model", "m"], "has no text to rate"),
+        (RATED.replace("4", "9"), [], "r.csv, line 2"),
+        (RATED, ["--cluster", "articel"], 'no column "articel"'),
+        (RATED, ["--record", "j.jsonl"], "--judge-model"),
+        (RATED, ["--judge-model", "m"], "has no text to rate"),
         (
             "item,metric,scale,text,rater_1\na,fluenci,1-5,t,4\n",
             ["--judge-model", "m", "--strategies", "knowledge"],
             'metric "fluenci" has no definition (did you mean "fluency"?)',
         ),
-        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--strategies", "cot"], '"cot" is none of zero_shot'),
-        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--strategies", ","], "--strategies: is empty"),
-        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--scale", "f=five"], "--scale f=five"),
-        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--html", "."], ".: is a folder"),
-        (
-            "item,metric,scale,rater_1\na,f,1-5,4\n",
-            ["--html", "nowhere/a.html"],
-            "there is no folder nowhere",
-        ),
-        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--recorded", "r.csv", "--judge-model", "m"], "not both"),
-        ("item,metric,scale,rater_1\na,f,1-5,4\n", ["--judge-model", "m", "--price", "cheap"], "0.15/0.60"),
+        (RATED, ["--strategies", "cot"], '"cot" is none of zero_shot'),
+        (RATED, ["--strategies", ","], "--strategies: is empty"),
+        (RATED, ["--scale", "f=five"], "--scale f=five"),
+        (RATED, ["--html", "."], ".: is a folder"),
+        (RATED, ["--html", "nowhere/a.html"], "there is no folder nowhere"),
+        (RATED, ["--recorded", "r.csv", "--judge-model", "m"], "not both"),
+        (RATED, ["--judge-model", "m", "--price", "cheap"], "0.15/0.60"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_2(tmp_path, monkeypatch, content, arguments, part):

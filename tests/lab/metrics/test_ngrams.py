@@ -16,6 +16,7 @@ ODDITIES = (
     *"ab.,:;'\"`()[]{}<>-?!*$%&@#  \u2018\u2019“”«»—é1\n",
     *("n't", "cannot", "gimme", "'tis", "'ll", "--", "...", "wanna", "''"),
 )
+ODD = st.lists(st.sampled_from(ODDITIES), max_size=14).map("".join)
 
 
 def ngrams(text: str) -> NGrams:
@@ -30,7 +31,7 @@ def test_tokens_split_contractions_marks_and_characters_without_spaces() -> None
     assert tokens(" \n\t ") == []
 
 
-@given(PROSE | st.lists(st.sampled_from(ODDITIES), max_size=14).map("".join))
+@given(PROSE | ODD)
 def test_tokens_are_those_of_the_reference_tokeniser(text: str) -> None:
     """Where no character needs parting, the tokens are nltk's, whatever marks stand next to each other."""
     from nltk.tokenize import word_tokenize  # noqa: PLC0415 - takes most of a second
@@ -95,7 +96,7 @@ def test_bleu_agrees_with_sacrebleu_where_both_are_defined(
     )
 
 
-@given(st.text(max_size=60), st.text(max_size=60))
+@given(PROSE | ODD, PROSE | ODD)
 def test_bleu_and_gleu_are_bounded_and_1_for_equal_texts(left: str, right: str) -> None:
     """Nothing against nothing is 1, against something 0; GLEU does not care which side is which."""
     for score in (bleu, gleu):

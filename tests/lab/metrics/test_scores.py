@@ -15,7 +15,7 @@ from evenkeel.lab.metrics.alignment import ExactText
 from evenkeel.lab.metrics.graph import graph_f1
 from evenkeel.lab.metrics.tau import inversions, kendall_tau
 from evenkeel.metrics.registry import heuristics
-from evenkeel.metrics.workflow.chain import chain_f1, largest_antichain, longest_increasing
+from evenkeel.metrics.workflow.chain import chain_f1, longest_increasing
 from evenkeel.metrics.workflow.diagrams import write_node_edge
 from evenkeel.metrics.workflow.workflow import Workflow, sequence, workflow
 from tests.cases import cases
@@ -134,13 +134,6 @@ def test_scores_stay_in_range_and_are_one_for_the_same(case) -> None:
     assert chain_f1(*same).f1 == graph_f1(*same).f1 == kendall_tau(*same).weighted == 1.0
 
 
-def test_the_largest_antichain_of_a_hand_drawn_order() -> None:
-    """0 above 1 and 2, 1 and 2 above 3: the two in the middle; no relation at all: everything."""
-    assert largest_antichain([[1, 2, 3], [3], [3], []]) == 2
-    assert largest_antichain([[], [], []]) == 3
-    assert largest_antichain([]) == 0
-
-
 def _pair(reference: str, candidate: str) -> Pair:
     return Pair(Answer(reference), Answer(candidate), "")
 
@@ -183,10 +176,10 @@ def test_tool_calls_are_compared_as_sequences() -> None:
     assert chain.score(Pair(made[0], made[1], "")) == pytest.approx(0.8)
 
 
-def test_five_thousand_steps_are_compared() -> None:
+def test_two_thousand_steps_are_compared() -> None:
     """Reversed, with every second step free: nothing in it is cubic."""
-    steps = [f"check valve {n}" for n in range(5000)]
-    gold = workflow(steps, [(n, n + 2) for n in range(0, 4998, 2)])
+    steps = [f"check valve {n}" for n in range(2000)]
+    gold = workflow(steps, [(n, n + 2) for n in range(0, 1998, 2)])
     both = aligned(gold, sequence(reversed(steps)))
     chain, graph, tau = chain_f1(*both), graph_f1(*both), kendall_tau(*both)
     assert chain.length >= 1

@@ -24,21 +24,6 @@ def test_gleu_of_a_hand_worked_workflow() -> None:
     assert workflow_gleu(gold, sequence(["a b."])) == pytest.approx(6 / 18)
 
 
-def test_bleu_agrees_with_nltk() -> None:
-    """The full stop of every step is a token of its own."""
-    nltk = pytest.importorskip("nltk", reason="SKIPPED LOUDLY: nltk is not installed")
-    bleu_score = pytest.importorskip("nltk.translate.bleu_score")
-    gold = ["Open the lower tray.", "Add the white paper.", "Close the tray."]
-    candidate = ["Open the tray.", "Add some white paper.", "Start again."]
-    words = [
-        [word for step in side for word in nltk.word_tokenize(step, preserve_line=True)]
-        for side in (gold, candidate)
-    ]
-    smooth = bleu_score.SmoothingFunction().method1
-    expected = bleu_score.sentence_bleu([words[0]], words[1], smoothing_function=smooth)
-    assert workflow_bleu(sequence(gold), sequence(candidate)) == pytest.approx(expected, abs=1e-9)
-
-
 class Planted:
     """Scores pairs of texts from a table; "broken" cannot be scored."""
 
