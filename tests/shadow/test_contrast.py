@@ -29,10 +29,11 @@ def asked(text):
         ("We have 12 seats.", "We have 40 seats."),
         ("Call 555-1234 at 10:30 on 2024-05-01.", None),
         ("Version 2.10 costs $30.", None),
+        ("Which came first?\n1. INFO started pid=3412\n2) WARN pool", None),
     ],
 )
 def test_a_contrast_by_rule_changes_a_number_that_stands_alone(text, changed):
-    """Parts of dates, times, versions and amounts are left alone."""
+    """Parts of dates, times, versions, amounts, options and lists are left alone."""
     made = attempt(NUMBER, asked(text), 1.0, random.Random(0))
     assert (None if isinstance(made, NotApplicable) else made.input_text) == changed
 

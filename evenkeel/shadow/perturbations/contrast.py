@@ -39,8 +39,9 @@ CATEGORY: Final = Category(
     phrase="another question ({kind})",
     must_move=True,
 )
-# Small whole numbers that stand alone: no times, dates, versions, addresses or parts of identifiers.
-_NUMBER: Final = re.compile(r"(?<![\w.,:/#$€£-])[1-9]\d{0,3}(?![\w.,:/%-]*\d)(?![\w])")
+# Small whole numbers that stand alone: no times, dates, versions, addresses, values of an option, parts of
+# identifiers, or numbers of a list's items.
+_NUMBER: Final = re.compile(r"(?<![\w.,:/#=$€£-])(?!(?m:^)\d+[.)])[1-9]\d{0,3}(?![\w.,:/%-]*\d)(?![\w])")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 # Shorter texts are greetings or confirmations: there is no question to replace.
 _FEWEST_WORDS: Final = 3
