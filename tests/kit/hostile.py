@@ -409,7 +409,7 @@ RATIO: Final = 2.5
 """Most that twice the text may cost."""
 _ENOUGH_S: Final = 0.006
 """Processor time from which on a ratio says something."""
-_SMALLEST: Final = 4_000
+_SMALLEST: Final = 2_000
 _TRIES: Final = 5
 
 

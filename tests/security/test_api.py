@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis.errors import Unsatisfiable
+from hypothesis import HealthCheck, Phase, given, settings
 from litestar import Litestar, Router
 from litestar.openapi import OpenAPIConfig
 
@@ -65,23 +63,24 @@ def test_all_of_the_api_is_tried(api):
 def test_no_request_breaks_the_api(api, mode):
     """Whatever is sent, valid by the description or not: an answer in JSON, below 500, with the headers."""
     tried = 0
-    for operation in api.get_all_operations():
+    for operation in (result.ok() for result in api.get_all_operations()):
+        if mode is schemathesis.GenerationMode.NEGATIVE and not operation.query:
+            continue  # Any text is a valid path: it would look long for a wrong one.
 
-        @settings(max_examples=2, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-        @given(operation.ok().as_strategy(generation_mode=mode))
+        @settings(
+            max_examples=settings.default.max_examples // 4,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(operation.as_strategy(generation_mode=mode))
         def check(case):
             nonlocal tried
             tried += 1
             response = case.call()
             assert response.status_code < 500
-            kind = response.headers["content-type"][0]
-            if case.path.endswith("/markdown") and response.status_code == 200:
-                assert kind.startswith("text/markdown")
-            else:
-                assert kind.startswith("application/json")
-                json.loads(response.content)
+            assert response.headers["content-type"][0].startswith("application/json")
+            json.loads(response.content)
             assert response.headers["content-security-policy"] == [CONTENT_SECURITY_POLICY]
 
-        with contextlib.suppress(Unsatisfiable):  # what takes no input cannot be given a wrong one
-            check()
-    assert tried > 10
+        check()
+    assert tried > 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gzip
 import json
 import socket
@@ -27,11 +28,20 @@ from tests.llm.scripted import endpoint_of
 from tests.stores.examples import exchange
 
 LIMIT = 1 << 20
-ZEROS = bytes(64 << 20)
 PLAIN = b'{"model": "m", "messages": [{"role": "user", "content": "Which day is it?"}]}'
 EMPTY_MEMBER = gzip.compress(b"", mtime=0)
 EMPTY_FRAME = zstandard.compress(b"")
 SKIPPED_FRAME = b"\x50\x2a\x4d\x18\x00\x00\x00\x00"
+
+
+@functools.cache
+def zeros(pack, **settings):
+    """64 MiB of zeros, packed; it takes a fifth of a second, so tests share them."""
+    return pack(bytes(64 << 20), **settings)
+
+
+def gzipped(data):
+    return gzip.compress(data, mtime=0)
 
 
 def deflated(data):
@@ -44,29 +54,20 @@ def layered(count):
     data = bytes(LIMIT // 2)
     for _ in range(count - 2):
         data = gzip.compress(data, 0, mtime=0)
-    return gzip.compress(gzip.compress(data, mtime=0), mtime=0)
+    return gzipped(gzipped(data))
 
 
 BOMBS = {
-    # Made when they are needed: that takes a second.
-    "gzip": ("gzip", lambda: gzip.compress(ZEROS, mtime=0), "too_large"),
-    "deflate": ("deflate", lambda: deflated(ZEROS), "too_large"),
-    "br": ("br", lambda: brotli.compress(ZEROS, quality=5), "too_large"),
-    "zstd": ("zstd", lambda: zstandard.compress(ZEROS), "too_large"),
-    "gzip in gzip": (
-        "gzip, gzip",
-        lambda: gzip.compress(gzip.compress(ZEROS, mtime=0), mtime=0),
-        "too_large",
-    ),
-    "br in zstd": ("br, zstd", lambda: zstandard.compress(brotli.compress(ZEROS, quality=5)), "too_large"),
+    "gzip": ("gzip", lambda: zeros(gzipped), "too_large"),
+    "deflate": ("deflate", lambda: zeros(deflated), "too_large"),
+    "br": ("br", lambda: zeros(brotli.compress, quality=5), "too_large"),
+    "zstd": ("zstd", lambda: zeros(zstandard.compress), "too_large"),
+    "gzip in gzip": ("gzip, gzip", lambda: gzipped(zeros(gzipped)), "too_large"),
+    "br in zstd": ("br, zstd", lambda: zstandard.compress(zeros(brotli.compress, quality=5)), "too_large"),
     "many members": ("gzip", lambda: EMPTY_MEMBER * 100_000, "encoding_broken"),
     "many frames": ("zstd", lambda: EMPTY_FRAME * 100_000, "encoding_broken"),
     "frames to skip": ("zstd", lambda: SKIPPED_FRAME * 100_000, "encoding_broken"),
-    "members in a bomb": (
-        "gzip, gzip",
-        lambda: gzip.compress(EMPTY_MEMBER * 50_000, mtime=0),
-        "encoding_broken",
-    ),
+    "members in a bomb": ("gzip, gzip", lambda: gzipped(EMPTY_MEMBER * 50_000), "encoding_broken"),
     "many layers": (", ".join(["gzip"] * 20), lambda: layered(20), "encoding_unsupported"),
     "many names": (",".join(["identity", "br"] * 2000), bytes, "encoding_unsupported"),
 }
@@ -92,9 +93,8 @@ def test_a_bomb_is_refused_before_it_has_grown(encoding, make, reason):
     assert caught.value.reason == reason
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "br", "zstd"])
-@pytest.mark.parametrize("side", ["request", "response"])
-def test_a_captured_bomb_ends_among_the_dead_letters(encoding, side):
+@pytest.mark.parametrize(("side", "encoding"), [("request", "gzip"), ("response", "br")])
+def test_a_captured_bomb_ends_among_the_dead_letters(side, encoding):
     """The worker reads no more than its limit of either body, and says why the exchange was not tried."""
     _, make, reason = BOMBS[encoding]
     coded = (("content-encoding", encoding),)
@@ -168,7 +168,7 @@ def answered(ask, body, encoding="", *, status=200, endless=False, field=""):
 ENDPOINTS = pytest.mark.parametrize("ask", [judged, rewritten])
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "br", "zstd", "gzip in gzip", "many members"])
+@pytest.mark.parametrize("encoding", ["gzip", "many members"])
 def test_a_replay_reads_no_bomb(encoding):
     """The HTTP client would undo any compression without a limit, so it is not asked to."""
     name, make, _ = BOMBS[encoding]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
+import contextlib
 import json
 import re
 
@@ -44,23 +44,14 @@ VALUES = {
     "almost too deep": "[" * 900 + "]" * 900,
     "deep": "[" * 320 + "]" * 320,
     "5,000 digits": DIGITS,
-    "minus 5,000 digits": f"-{DIGITS}",
-    "4,000 digits": DIGITS[:4_000],
     "400 digits": DIGITS[:400],
     "no number": "NaN",
-    "infinity": "-Infinity",
-    "huge exponent": "1e999999",
-    "tiny exponent": "1e-999999",
+    "huge exponent": "-1e999999",
     "twice": '{"a": 1, "a": 2}',
     "half a pair": '"\\ud800"',
-    "halves": '"\\udc00\\ud800"',
-    "zero": '"a\\u0000b"',
-    "bidi": '"\\u202egnp.exe\\u2066"',
-    "terminal": '"\\u001b]0;owned\\u0007\\u001b[2J\\u009b31m"',
-    "long": f'"{"x" * 20_000}"',
+    "steering": '"a\\u0000b\\u202egnp.exe\\u2066\\u001b]0;owned\\u0007\\u001b[2J\\u009b31m"',
+    "long": f'"{"x" * 5_000}"',
     "null": "null",
-    "true": "true",
-    "empty": '""',
     "list": "[]",
     "object": "{}",
 }
@@ -128,6 +119,11 @@ _USUAL = dict.fromkeys(
     "arguments": '"{}"',
     "tools": "[]",
     "refusal": "null",
+    "rating": '"3"',
+    "quality": '"equal"',
+    "drawn": "null",
+    "withdraw": "null",
+    "exchange": '"e1"',
 }
 
 
@@ -150,12 +146,10 @@ def exchanges(value):
     for path, shape in ANSWERS.items():
         for body in everywhere(shape, value):
             sent.append((path, PLAIN_REQUESTS[path], body, "application/json"))
-    for path, event in zip(itertools.cycle(ANSWERS), everywhere(STREAMED, value), strict=False):
+    path = "/v1/chat/completions"
+    for event in everywhere(STREAMED, value):
         stream = f"data: {event}\n\ndata: [DONE]\n\n"
         sent.append((path, PLAIN_REQUESTS[path], stream, "text/event-stream"))
-        sent.append(
-            ("/v1/chat/completions", PLAIN_REQUESTS["/v1/chat/completions"], stream, "text/event-stream")
-        )
     return [
         exchange(
             number,
@@ -214,15 +208,20 @@ STEERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u
 ROUTE = "desk"
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A store with steering text wherever clients, models, judges and people can put it."""
-    database = Database(tmp_path / "evenkeel.db")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A store that tests read, and nobody writes."""
+    return stored_in(tmp_path_factory.mktemp("steering"))
+
+
+def stored_in(folder):
+    """The folder, with steering text in its store wherever clients, models, judges and people can put it."""
+    database = Database(folder / "evenkeel.db")
     log, documents = SqliteVerdictLog(database), SqliteDocuments(database)
     answer = Answer(STEERING, (ToolCall(STEERING, STEERING),), STEERING, STEERING)
     places = ("model", "explanation", "parameters", "prompt_version", "judge_model")
     everywhere = dict.fromkeys(places, STEERING)
-    for number in range(40):
+    for number in range(10):
         entry = altered(verdict(number, id=f"v{number}", exchange_id=f"e{number}", route=ROUTE), **everywhere)
         log.append(entry, Evidence(STEERING, STEERING, answer, answer))
     texts = Evidence(STEERING, STEERING, answer, answer)
@@ -236,7 +235,7 @@ def folder(tmp_path):
     archived = altered(ARCHIVED, route=ROUTE, request=request, answer=answer, model=STEERING)
     ExchangeArchive(SqliteDocuments(database)).put(archived)
     database.close()
-    return tmp_path
+    return folder
 
 
 COMMANDS = """
@@ -322,8 +321,9 @@ def test_a_name_with_half_a_character_stops_no_notification_and_no_scrape():
     list(text_string_to_metric_families(exposition))
 
 
-@pytest.fixture
-def console(folder):
+@contextlib.contextmanager
+def served(folder):
+    """A client of the console over what is stored in a folder."""
     database = Database(folder / "evenkeel.db")
     app = create_app(console_over(database, change_reports=lambda: ()))
     with TestClient(app, raise_server_exceptions=False) as client:
@@ -331,10 +331,17 @@ def console(folder):
     database.close()
 
 
+@pytest.fixture(scope="module")
+def console(folder):
+    with served(folder) as client:
+        yield client
+
+
 PATHS = """
-/ /trials /trials/v1 /goldens /goldens/g1 /api/goldens /api/trials /api/labels /api/actions /api/cells /setup
-/trials.csv /trials.json /trials/%00 /goldens/%ED%A0%80 /trials?model=%ED%A0%80 /trials?route=%00%1b%5b2J
-/api/trials/%F0%9F /trials?page={many} /api/trials?limit={many} /api/trials?limit=NaN /trials?since={many}
+/ /trials /verdicts/v1 /goldens /goldens/g1 /routes/desk /setup /pipeline /spend /api/pipeline
+/api/goldens /api/goldens/g1 /api/trials /api/labels /api/actions /api/cells
+/verdicts/%00 /goldens/%ED%A0%80 /routes/%ED%A0%80 /trials?model=%ED%A0%80 /trials?route=%00%1b%5b2J
+/api/goldens/%F0%9F /trials?before={many} /api/trials?limit={many} /api/trials?limit=NaN /trials?since={many}
 """.split()
 
 
@@ -346,19 +353,23 @@ def test_no_stored_text_and_no_address_breaks_a_page(console, path):
     answer.content.decode()
 
 
-@pytest.mark.parametrize(
-    "name", ["deep list", "deep object", "5,000 digits", "no number", "half a pair", "twice", "zero"]
+BODIES = (
+    ("/api/labels", '{"verdict":@}'),
+    ("/api/labels", '{"verdict":"v1","by":@,"rating":@,"quality":@,"note":@,"drawn":@,"withdraw":@}'),
+    ("/api/goldens", '{"by":@,"exchange":@,"name":@,"note":@,"route":@}'),
+    ("/api/goldens", '{"by":@,"golden":{"id":@,"prompt":@,"answer":@,"note":@,"route":@}}'),
+    ("/api/goldens", '{"by":@,"retire":@}'),
 )
-def test_no_body_breaks_the_api(console, name):
+
+
+@pytest.mark.parametrize(
+    "name", ["deep list", "deep object", "5,000 digits", "no number", "half a pair", "twice", "steering"]
+)
+def test_no_body_breaks_the_api(name, tmp_path):
     """Odd JSON, whole or in any field, is refused or taken, and answered in JSON."""
-    for method, path in (
-        ("POST", "/api/labels"), ("POST", "/api/goldens"), ("POST", "/api/goldens/g1/retire"),
-        ("POST", "/api/changes"), ("PUT", "/api/goldens/g1"), ("POST", "/api/trials/v1/label"),
-    ):  # fmt: skip
-        odd = VALUES[name]
-        fields = "by note rating quality trial verdict_id golden ids at route text".split()
-        for body in (odd, *(f'{{"by": "ann", "{field}": {odd}}}' for field in fields)):
-            answer = console.request(
-                method, path, content=body.encode(), headers={"content-type": "application/json"}
-            )
-            assert answer.status_code < 500, (path, body[:60], answer.text[:300])
+    with served(stored_in(tmp_path)) as console:
+        for path, shape in BODIES:
+            for body in everywhere(shape, VALUES[name]):
+                answer = console.post(path, content=body, headers={"content-type": "application/json"})
+                assert answer.status_code < 500, (path, body[:60], answer.text[:300])
+                assert isinstance(answer.json(), dict)

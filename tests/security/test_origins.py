@@ -7,8 +7,6 @@ import random
 import socket
 from dataclasses import dataclass
 
-import pytest
-
 from evenkeel.core.endpoint import Upstream
 from evenkeel.proxy import Counters
 from evenkeel.proxy.lanes import Lane
@@ -104,11 +102,10 @@ class Configuration:
         assert "client" not in sent or shared or str(upstream) == first
 
 
-@pytest.mark.parametrize("block", range(2))
-def test_no_credential_reaches_another_origin_whatever_the_settings_are(block, monkeypatch):
-    """Traffic at every upstream, replays, reference prompts and goldens, in fifty settings a block."""
+def test_no_credential_reaches_another_origin_whatever_the_settings_are(monkeypatch):
+    """Traffic at every upstream, replays, reference prompts and goldens, in forty settings."""
     head = parse_request(POST)
-    for seed in range(block * 50, block * 50 + 50):
+    for seed in range(40):
         drawn = Configuration(seed, monkeypatch)
         replayed, asked = replay_target(drawn.settings), reference_target(drawn.settings)
         goldens = golden_routes(drawn.settings)
