@@ -1,4 +1,4 @@
-"""Fold generated traffic by the monitor, and print the tables of `docs/research/detection.md`.
+"""Fold generated traffic into the monitor, and print the tables of `docs/research/detection.md`.
 
 Run from the root of the repository: python -m benchmarks.detection [--seed 1] [--runs 8] [--exchanges 5000]
 
@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), metavar="KIND", help="kinds of traffic")
     parser.add_argument("--without-delays", action="store_true")
     parser.add_argument(
-        "--coverage", type=int, metavar="LOGS", help="only the coverage of intervals, in so many logs"
+        "--coverage", type=int, metavar="LOGS", help="only the coverage of intervals, in this many logs"
     )
     options = parser.parse_args()
     if options.coverage:

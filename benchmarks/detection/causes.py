@@ -1,8 +1,8 @@
-"""Causes named for planted changes: never a wrong one alone.
+"""Causes that reports name for planted changes; a wrong cause must never be named alone.
 
-Each case is a generated log of one route: 900 exchanges in which nothing happens, then 1,100 after a change.
-Of each exchange there are a resend and two rewordings. The same log is read with reference prompts and a
-judge's panel beside the traffic, and without them.
+Each planted change is a generated log of one route: 900 exchanges in which nothing happens, then 1,100 after
+the change. Every exchange has a resend and two rewordings. The log is read once with reference prompts and a
+judge's panel, and once without them.
 
     python -m benchmarks.detection.causes [--seed 0]
 """
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 RUNS: Final = 4
 BEFORE: Final = 900
 EXCHANGES: Final = 2_000
+# Exchanges between the edit of a prompt and a regression at the provider that follows it.
 LATER: Final = 60
-"""Exchanges between an edit and a provider's fall that follows it."""
 _MINUTE_S: Final = 60.0
 _REWORDINGS: Final = ("general.casing", "general.spelling")
 _NOISE: Final = 0.04
@@ -43,18 +43,23 @@ _PANEL_NOISE: Final = 0.03
 _PANEL_EVERY: Final = 240
 _REFERENCE_EVERY: Final = 12
 _SETTINGS: Final = MonitorSettings(min_trials=30)
+# Entries of the log between two looks at the reports.
+_LOOK_EVERY: Final = 150
+# Ratings of pairs whose answers are the same, and of pairs that differ.
+_SAME: Final = 3
+_DIFFERENT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What answers, asks and rates at one moment."""
+    """State of model, prompt, traffic and judge at one moment."""
 
     moved: float = 0.12
     """Probability that a rewording moves the answer."""
     strictness: float = 0.0
-    """Probability that the judge calls two equal answers different; negative: two different ones equal."""
+    """Probability that the judge rates equal answers as different; negative: different answers as equal."""
     answers: int = 0
-    """Number of the model behind the name: reference prompts see it."""
+    """Number of the model behind the name; reference prompts reveal it."""
     model: str = "m-1"
     prompt: str = "v1"
     parameters: str = "temperature=0.2"
@@ -64,14 +69,14 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """Planted change and what a report may call its cause."""
+class PlantedChange:
+    """Planted change and the causes that a report may name for it."""
 
     name: str
-    truth: frozenset[Cause]
+    truth: tuple[Cause, ...]
     after: World
     between: World | None = None
-    """World of the first `LATER` exchanges after the change, where the change comes in two steps."""
+    """World of the first `LATER` exchanges after the change, if it comes in two steps."""
     before: World = World()
 
     def world(self, number: int) -> World:
@@ -84,80 +89,82 @@ class Case:
 
 
 _WORSE: Final = 0.45
-CASES: Final = (
-    Case("provider silently better", frozenset({Cause.PROVIDER}), World(0.05, answers=1), None, World(0.45)),
-    Case("provider silently worse", frozenset({Cause.PROVIDER}), World(_WORSE, answers=1)),
-    Case("harder traffic mix", frozenset({Cause.TRAFFIC}), World(_WORSE, chars=2_000, task="contract")),
-    Case("harder questions that look alike", frozenset({Cause.TRAFFIC}), World(_WORSE)),
-    Case("judge silently stricter", frozenset({Cause.JUDGE}), World(strictness=0.3)),
-    Case("judge silently more lenient", frozenset({Cause.JUDGE}), World(0.45, -0.8), None, World(0.45)),
-    Case("judge swapped by name", frozenset({Cause.JUDGE}), World(strictness=0.3, judge="judge-2")),
-    Case("prompt edited", frozenset({Cause.PROMPT}), World(_WORSE, prompt="v2")),
-    Case(
+# The names also seed the logs.
+CHANGES: Final = (
+    PlantedChange("provider silently better", (Cause.PROVIDER,), World(0.05, answers=1), None, World(0.45)),
+    PlantedChange("provider silently worse", (Cause.PROVIDER,), World(_WORSE, answers=1)),
+    PlantedChange("harder traffic mix", (Cause.TRAFFIC,), World(_WORSE, chars=2_000, task="contract")),
+    PlantedChange("harder questions that look alike", (Cause.TRAFFIC,), World(_WORSE)),
+    PlantedChange("judge silently stricter", (Cause.JUDGE,), World(strictness=0.3)),
+    PlantedChange("judge silently more lenient", (Cause.JUDGE,), World(0.45, -0.8), None, World(0.45)),
+    PlantedChange("judge swapped by name", (Cause.JUDGE,), World(strictness=0.3, judge="judge-2")),
+    PlantedChange("prompt edited", (Cause.PROMPT,), World(_WORSE, prompt="v2")),
+    PlantedChange(
         "prompt edited, provider falls 60 exchanges later",
-        frozenset({Cause.PROVIDER}),
+        (Cause.PROVIDER,),
         World(_WORSE, prompt="v2", answers=1),
         World(prompt="v2"),
     ),
-    Case(
+    PlantedChange(
         "prompt edited and provider falls at once",
-        frozenset({Cause.PROVIDER, Cause.PROMPT}),
+        (Cause.PROVIDER, Cause.PROMPT),
         World(_WORSE, prompt="v2", answers=1),
     ),
-    Case(
+    PlantedChange(
         "parameters with an effect",
-        frozenset({Cause.PARAMETERS}),
+        (Cause.PARAMETERS,),
         World(_WORSE, parameters="temperature=1.2"),
     ),
-    Case("another model by name", frozenset({Cause.MODEL}), World(_WORSE, model="m-2", answers=1)),
+    PlantedChange("another model by name", (Cause.MODEL,), World(_WORSE, model="m-2", answers=1)),
 )
 
 
-def entries(case: Case, seed: int, *, asked: bool) -> Iterator[Entry]:
-    """Yield the log of a case.
+def entries(change: PlantedChange, seed: int, *, asked: bool) -> Iterator[Entry]:
+    """Yield the log of a planted change.
 
     Args:
-        case: What happens.
+        change: The change to plant.
         seed: Seed of the log.
         asked: Whether reference prompts and the judge's panel are asked again.
     """
-    choice = random.Random(f"{case.name}/{seed}")
+    choice = random.Random(f"{change.name}/{seed}")
     for number in range(EXCHANGES):
-        world, at = case.world(number), 1_800_000_000.0 + number * _MINUTE_S
+        world = change.world(number)
+        at = 1_800_000_000.0 + number * _MINUTE_S
         yield from _trials(world, number, at, choice)
         if asked and number % _REFERENCE_EVERY == 0:
             yield _reference(world, number, at, choice)
         if asked and number % _PANEL_EVERY == _PANEL_EVERY - 1:
-            yield _panel(world, case.before, number, at, choice)
+            yield _panel(world, change.before, number, at, choice)
 
 
 def _trials(world: World, number: int, at: float, choice: random.Random) -> Iterator[Verdict]:
-    def rated(moved: float) -> int:
+    def draw_rating(moved: float) -> int:
         differs = choice.random() < moved
         if world.strictness >= 0:
             differs = differs or choice.random() < world.strictness
         else:
             differs = differs and choice.random() >= -world.strictness
-        return 2 if differs else 3
+        return _DIFFERENT if differs else _SAME
 
-    control = rated(_NOISE)
+    control = draw_rating(_NOISE)
     chars = round(world.chars * choice.lognormvariate(0.0, 0.3))
-    for kind in (BASELINE, *_REWORDINGS):
-        rating = control if kind == BASELINE else rated(world.moved)
+    for perturbation in (BASELINE, *_REWORDINGS):
+        rating = control if perturbation == BASELINE else draw_rating(world.moved)
         yield Verdict(
-            id=f"v{number}-{kind}",
+            id=f"v{number}-{perturbation}",
             exchange_id=f"e{number}",
             scored_at=at,
             route="chat",
             model=world.model,
-            perturbation=kind,
+            perturbation=perturbation,
             perturbation_version=1,
             severity=0.3,
             seed=number,
             scoring=Scoring("judge", rated_by="wording-1", judge_model=world.judge),
             rating=rating,
             similarity=round(choice.uniform(0.5, 1.0), 3),
-            control=Control() if kind == BASELINE else Control(rating=control),
+            control=Control() if perturbation == BASELINE else Control(rating=control),
             origin=Origin(
                 task=world.task,
                 prompt_version=world.prompt,
@@ -190,19 +197,23 @@ def _reference(world: World, number: int, at: float, choice: random.Random) -> R
 
 
 def _panel(world: World, first: World, number: int, at: float, choice: random.Random) -> PanelRated:
-    """Return a round of the panel: half of its pairs differ, and 3 % of ratings are others by chance."""
+    """Return a round of the panel: half of its pairs differ, and 3 % of the ratings are wrong by chance."""
+    # A judge of another name starts a panel of its own: nothing in it was rated by the first judge.
     shift = world.strictness - first.strictness if world.judge == first.judge else 0.0
 
-    def rated(usual: int, shift: float) -> int:
+    def draw_rating(usual: int, shift: float) -> int:
+        rating = usual
         if choice.random() < _PANEL_NOISE:
-            usual = 5 - usual
-        moves = usual == 3 if shift > 0 else usual == 2  # noqa: PLR2004 - an equal pair, a different one
-        return 5 - usual if moves and choice.random() < abs(shift) else usual
+            rating = _SAME + _DIFFERENT - rating
+        movable = _SAME if shift > 0 else _DIFFERENT
+        if rating == movable and choice.random() < abs(shift):
+            rating = _SAME + _DIFFERENT - rating
+        return rating
 
     pairs = []
-    for usual in (2, 3) * (_PANEL_PAIRS // 2):
-        earlier = tuple(rated(usual, 0.0) for _ in range(YARDSTICK))
-        pairs.append(PairRated(earlier, rated(usual, shift)))
+    for usual in (_DIFFERENT, _SAME) * (_PANEL_PAIRS // 2):
+        earlier = tuple(draw_rating(usual, 0.0) for _ in range(YARDSTICK))
+        pairs.append(PairRated(earlier, draw_rating(usual, shift)))
     since = at - _PANEL_EVERY * _MINUTE_S
     return PanelRated(f"panel/{number}", at, "chat", f"{world.judge} wording-1", since, tuple(pairs))
 
@@ -214,56 +225,65 @@ class Result:
     last: str
     """Outcome at the end: "right", "among", "wrong" or "none"."""
     ever_wrong: bool
-    """True if any report called a wrong cause alone at any time, looking every 50 exchanges."""
-    named: tuple[str, ...]
-    """Causes named at the end, "prompt" or "prompt|provider"."""
+    """True if any report named a wrong cause alone at any look."""
     effects: tuple[str, ...]
 
 
-def run(case: Case, seed: int, *, asked: bool) -> Result:
-    """Fold the log of a case and read its reports as it grows."""
+def run(change: PlantedChange, seed: int, *, asked: bool) -> Result:
+    """Fold the log of a planted change and read its reports as it grows."""
     state = MonitorState(_SETTINGS)
-    ever_wrong, found = False, ()
-    for offset, entry in enumerate(entries(case, seed, asked=asked), 1):
+    ever_wrong = False
+    for offset, entry in enumerate(entries(change, seed, asked=asked), 1):
         state.apply(logged(offset, entry))
-        if offset % 150 == 0:
-            found = _told(state)
-            ever_wrong = ever_wrong or any(_judged(report, case) == "wrong" for report in found)
-    found = _told(state)
-    outcomes = [_judged(report, case) for report in found]
-    last = next((one for one in ("wrong", "right", "among") if one in outcomes), "none")
-    named = tuple("|".join(report.among) for report in found)
-    return Result(last, ever_wrong, named, tuple(report.effect for report in found))
+        if offset % _LOOK_EVERY == 0 and "wrong" in _outcomes(_effective_reports(state), change):
+            ever_wrong = True
+    reports = _effective_reports(state)
+    outcomes = _outcomes(reports, change)
+    # The gravest outcome counts if there are several reports.
+    last = "none"
+    for outcome in ("among", "right", "wrong"):
+        if outcome in outcomes:
+            last = outcome
+    return Result(last, ever_wrong, tuple(report.effect for report in reports))
 
 
-def _told(state: MonitorState) -> tuple[ChangeReport, ...]:
-    """Return the reports that say that answers, or their ratings, changed."""
+def _effective_reports(state: MonitorState) -> list[ChangeReport]:
+    """Return the reports which say that answers, or their ratings, changed."""
     reports = reports_of(state.change_records(), GoldenHistory({}, {}))
-    return tuple(report for report in reports if report.findings)
+    return [report for report in reports if report.findings]
 
 
-def _judged(report: ChangeReport, case: Case) -> str:
-    if report.cause in case.truth:
-        return "right"
-    if report.cause is Cause.UNCLEAR:
-        return "among" if case.truth & set(report.among) else "wrong"
-    return "wrong"
+def _outcomes(reports: list[ChangeReport], change: PlantedChange) -> set[str]:
+    """Return "right", "among" and "wrong", as far as the causes of the reports are."""
+    outcomes = set()
+    for report in reports:
+        if report.cause in change.truth:
+            outcomes.add("right")
+        elif report.cause is Cause.UNCLEAR and set(change.truth) & set(report.among):
+            outcomes.add("among")
+        else:
+            outcomes.add("wrong")
+    return outcomes
 
 
 def lines(first: int) -> Iterator[str]:
-    """Yield the table of all cases; `first` is the seed of their first run."""
+    """Yield the table of all planted changes; `first` is the seed of their first run."""
     yield "| case | asked again | right | cannot be told apart | wrong | none | ever wrong | effect |"
     yield "|---|---|--:|--:|--:|--:|--:|---|"
-    for case in CASES:
+    for change in CHANGES:
         for asked in (True, False):
-            results = [run(case, seed, asked=asked) for seed in range(first, first + RUNS)]
-            counted = Counter(result.last for result in results)
-            wrong = sum(result.ever_wrong for result in results)
-            effects = Counter(effect for result in results for effect in result.effects)
-            said = ", ".join(f"{effect} {count}" for effect, count in effects.most_common())
+            outcomes = Counter[str]()
+            effects = Counter[str]()
+            wrong = 0
+            for seed in range(first, first + RUNS):
+                result = run(change, seed, asked=asked)
+                outcomes[result.last] += 1
+                effects.update(result.effects)
+                wrong += result.ever_wrong
+            listed = ", ".join(f"{effect} {count}" for effect, count in effects.most_common())
             yield (
-                f"| {case.name} | {'yes' if asked else 'no'} | {counted['right']} | {counted['among']} | "
-                f"{counted['wrong']} | {counted['none']} | {wrong} | {said} |"
+                f"| {change.name} | {'yes' if asked else 'no'} | {outcomes['right']} | {outcomes['among']} | "
+                f"{outcomes['wrong']} | {outcomes['none']} | {wrong} | {listed} |"
             )
 
 

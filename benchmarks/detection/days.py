@@ -1,11 +1,11 @@
-"""Silent changes behind worker and monitor, at default settings, in simulated days.
+"""Silent changes behind a worker and a monitor, at default settings, in simulated days.
 
     python -m benchmarks.detection.days [--changes 4] [--quiet 30] [--model gpt-4.1-mini]
 
 Worker and monitor are wired as `evenkeel up` wires them, on SQLite, in one process under a simulated clock.
 Exchanges are put into the queue as a data plane samples them, the worker makes its trials, the monitor asks
-its reference prompts, folds the log and opens incidents. Replays go to a server that answers as was recorded
-(../shared/data): LLMDrift's upgrades, with noise planted, and GPT-4o under other instructions, with its own.
+its reference prompts, folds the log and opens incidents. Replays go to a server that gives recorded answers
+(../shared/data): LLMDrift's upgrades, with planted noise, and GPT-4o under other instructions, with its own.
 There is no judge.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 
-# Before anything of evenkeel is loaded: its parts take `time.time` as their clock.
+# The clock is replaced before evenkeel is imported, because its modules take `time.time` as their clock.
 _NOW = [1_793_527_200.0]
 time.time = lambda: _NOW[0]
 
@@ -41,33 +41,33 @@ from evenkeel.settings import Settings
 from evenkeel.shadow.timesheet import Timesheet
 
 _HOUR_S: Final = 3_600.0
-# Recorded changes that are played: the first are LLMDrift's, the others llm-stability's.
+# Number of recorded changes that are played: the first are LLMDrift's, the others llm-stability's.
 _CHANGES: Final = 4
 _SAMPLED: Final = 0.1
 _SYSTEM: Final = "You answer the questions of our users. Be exact."
 _EDITED: Final = "You answer the questions of our users. Be precise."
-# Number of the question, which no rewording may change.
+# Finds the number of the question, which no rewording changes.
 _PLACE: Final = re.compile(r"question (\d+):", re.IGNORECASE)
 _JSON: Final = (("content-type", "application/json"),)
 
 
-class Outcome(NamedTuple):
-    """What one play brought."""
+class DaysResult(NamedTuple):
+    """Result of one play."""
 
     found_h: float | None
-    """Hours from the change until its incident; None if there was none in the time watched."""
+    """Hours from the change until its incident; None if there was none in the watched time."""
     false: int
-    """Incidents before the change, or of a play without one."""
+    """Incidents before the change, or in a play without a change."""
     calls: int
-    """Calls about reference prompts, of the whole play."""
+    """Calls about reference prompts in the whole play."""
     usd_a_day: float
-    """Dollars of all replays by the model's list price, a day."""
+    """Dollars a day for all replays, at the model's list price."""
     requests: int
-    """Requests of users until the incident, sampled or not; of the whole play without one."""
+    """Requests of users until the incident or the end of the play, sampled or not."""
 
 
-class Recorded:
-    """The model: answers a prompt by its place, as the version in force was recorded."""
+class UpgradedModel:
+    """A model that answers each question with a recorded answer of the version in force."""
 
     def __init__(self, upgrade: Upgrade, model: str, seed: int) -> None:
         self.upgrade = upgrade
@@ -84,28 +84,29 @@ class Recorded:
         text = self._rng.choice(samples)
         if len(samples) == 1 and self._rng.random() < PLANTED:
             text = altered(text, self._rng.choice(self.upgrade.others[side]), self._rng)
-        tokens = len(json.dumps(request["messages"])) // 4, len(text) // 4
+        # A token has about four characters.
+        asked = len(json.dumps(request["messages"])) // 4
+        answered = len(text) // 4
+        message = {"role": "assistant", "content": text}
         answer = {
             "id": "1",
             "object": "chat.completion",
             "model": self._model,
-            "choices": [
-                {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
-            ],
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
             "usage": {
-                "prompt_tokens": tokens[0],
-                "completion_tokens": tokens[1],
-                "total_tokens": sum(tokens),
+                "prompt_tokens": asked,
+                "completion_tokens": answered,
+                "total_tokens": asked + answered,
             },
         }
         return json.dumps(answer).encode()
 
 
-class Play:
-    """One route over some simulated time."""
+class SimulatedRoute:
+    """A route with its worker and its monitor, played for some simulated time."""
 
     def __init__(self, folder: Path, upgrade: Upgrade, model: str, seed: int) -> None:
-        self._model = Recorded(upgrade, model, seed)
+        self._model = UpgradedModel(upgrade, model, seed)
         self._name = model
         self._rng = random.Random(f"traffic {seed}")
         self._folder = folder
@@ -114,15 +115,15 @@ class Play:
 
     async def run(
         self, pause_s: float, *, before_h: float, watched_h: float, changes: bool = True, edited: bool = False
-    ) -> Outcome:
-        """Play some hours before the change, and some after it.
+    ) -> DaysResult:
+        """Play some hours before the change and some after it.
 
         Args:
             pause_s: Seconds between two sampled requests.
             before_h: Hours in which nothing changes.
-            watched_h: Hours after the change within which it may be found.
+            watched_h: Hours after the change within which it can be found.
             changes: False for a play in which nothing ever changes.
-            edited: Whether the system message is edited at the time of the change; its sense stays.
+            edited: True to reword the system message at the time of the change, with the same meaning.
         """
         server = _serve(self._model)
         settings = Settings.model_validate(
@@ -139,10 +140,12 @@ class Play:
         began = _NOW[0]
         change_at = began + before_h * _HOUR_S
         end = change_at + watched_h * _HOUR_S
-        # References are asked every five minutes: more often nothing happens while nothing changes.
+        # While nothing changes, references are asked at most every five minutes.
         tick_s = 60.0 if changes else 300.0
-        found_h, false, spent = None, 0, 0.0
-        day, day_spent = 0, 0.0
+        found_h = None
+        false = day = 0
+        # The cost tracker starts again every day: dollars of the days before, and of this one.
+        spent = day_spent = 0.0
         try:
             while _NOW[0] < end and found_h is None:
                 if changes and _NOW[0] >= change_at:
@@ -159,21 +162,22 @@ class Play:
                     if int((_NOW[0] - began) // (24 * _HOUR_S)) != day:
                         day, spent = day + 1, spent + day_spent
                     day_spent = today
-                opened = board.all()
-                early = [one for one in opened if one.opened_at < change_at or not changes]
-                false = len(early)
-                late = [one.opened_at for one in opened if one not in early]
-                if late:
-                    found_h = (min(late) - change_at) / _HOUR_S
+                false = 0
+                for incident in board.all():
+                    if incident.opened_at < change_at or not changes:
+                        false += 1
+                        continue
+                    hours = (incident.opened_at - change_at) / _HOUR_S
+                    found_h = hours if found_h is None else min(found_h, hours)
         finally:
             server.shutdown()
             server.server_close()
             await instruments.close()
             await worker.close()
             stores.close()
-        hours = (_NOW[0] - began) / _HOUR_S
-        asked = stores_asked(instruments)
-        return Outcome(found_h, false, asked, 24 * (spent + day_spent) / hours, round(self._sent / _SAMPLED))
+        days = (_NOW[0] - began) / (24 * _HOUR_S)
+        requests = round(self._sent / _SAMPLED)
+        return DaysResult(found_h, false, reference_calls(instruments), (spent + day_spent) / days, requests)
 
     def _exchange(self) -> Exchange:
         self._sent += 1
@@ -199,13 +203,13 @@ class Play:
         )
 
 
-def stores_asked(instruments: Instruments) -> int:
-    """Return the calls about reference prompts that were counted."""
+def reference_calls(instruments: Instruments) -> int:
+    """Return the number of calls about reference prompts."""
     rows = instruments.tally.snapshot()["counters"]
     return int(sum(number for name, _, number in rows if name == "references_asked"))
 
 
-def _serve(model: Recorded) -> ThreadingHTTPServer:
+def _serve(model: UpgradedModel) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -226,10 +230,10 @@ def _serve(model: Recorded) -> ThreadingHTTPServer:
     return server
 
 
-def play(upgrade: Upgrade, model: str, seed: int, pause_s: float, **options: Any) -> Outcome:
+def play(upgrade: Upgrade, model: str, seed: int, pause_s: float, **options: Any) -> DaysResult:
     """Play one route in a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        return asyncio.run(Play(Path(folder), upgrade, model, seed).run(pause_s, **options))
+        return asyncio.run(SimulatedRoute(Path(folder), upgrade, model, seed).run(pause_s, **options))
 
 
 def main() -> None:
@@ -237,36 +241,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--changes", type=int, default=_CHANGES)
     parser.add_argument("--quiet", type=int, default=30, help="days without a change; 0 = no such play")
-    parser.add_argument("--model", default="gpt-4.1-mini", help="whose list price is paid")
-    parser.add_argument("--rare", action="store_true", help="only a route with a request a minute")
+    parser.add_argument("--model", default="gpt-4.1-mini", help="model whose list price is paid")
+    parser.add_argument("--rare", action="store_true", help="only a route with one request a minute")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     rows: list[tuple[str | float | None, ...]] = []
     recorded = list(islice(upgrades(), max(1, options.changes)))
+    # Name of each pace, the seconds between two sampled requests, and the hours before the change.
+    paces = [("1 a minute", 600.0, 12.0)]
+    if not options.rare:
+        paces.insert(0, ("10 a minute", 60.0, 5.0))
     for upgrade in recorded if options.changes else ():
-        for minutes, name in ((1.0, "10 a minute"), (10.0, "1 a minute"))[options.rare :]:
+        for pace, pause_s, before_h in paces:
             for edited in (False, True):
-                before_h = 5.0 if minutes == 1.0 else 12.0
-                outcome = play(
-                    upgrade, options.model, options.seed, 60.0 * minutes,
+                result = play(
+                    upgrade, options.model, options.seed, pause_s,
                     before_h=before_h, watched_h=6.0, edited=edited,
                 )  # fmt: skip
                 label = f"{upgrade.name}{', and a cosmetic edit' if edited else ''}"
-                row = (label, name, *outcome)
+                row = (label, pace, *result)
                 print(row, flush=True)
                 rows.append(row)
     if options.quiet:
-        outcome = play(
+        result = play(
             recorded[0], options.model, options.seed, 600.0,
             before_h=24.0 * options.quiet, watched_h=0.0, changes=False,
         )  # fmt: skip
-        rows.append((f"none, {options.quiet} days", "1 a minute", *outcome))
+        rows.append((f"none, {options.quiet} days", "1 a minute", *result))
     heads = ("change", "requests", "found after h", "false incidents", "calls", "usd a day", "requests until")
-    print(
-        Table(
-            "silent-days", heads, tuple(rows), notes=("Default settings, 10 % sampled, no judge.",)
-        ).markdown()
-    )
+    notes = ("Default settings, 10 % sampled, no judge.",)
+    print(Table("silent-days", heads, tuple(rows), notes=notes).markdown())
 
 
 if __name__ == "__main__":

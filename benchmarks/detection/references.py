@@ -1,15 +1,15 @@
-"""Reference prompts alone: calls until a change is found, and false alarms while there is none.
+"""Reference prompts alone: calls until a change is found, and false alarms without one.
 
 Run from the root of the repository:
 python -m benchmarks.detection.references [--seed 1] [--runs 20] [--years 200]
 python -m benchmarks.detection.references --runs 10 --shares 1 0.3 0.1
 
-Reads ../shared/data beside the repository; says so and counts only false alarms where it is absent. The
-changes are recorded: LLMDrift's upgrades of two models under one name, with noise planted where there is one
-answer a question; GPT-4o's answers under other instructions, with its real noise at temperature 0; and
-answers to the same intents in 30 wordings and temperatures, taken for reruns, which is more noise than a
-temperature of 0.7 makes. False alarms are counted over simulated years of the default calls, in which answers
-are drawn anew and ranked as in production.
+Reads ../shared/data beside the repository; without it, counts only false alarms and says so. The changes are
+recorded: LLMDrift's upgrades of two models under one name, with planted noise because each question has one
+answer; GPT-4o's answers under other instructions, with its real noise at temperature 0; and answers to the
+same intents in 30 wordings and temperatures, treated as reruns, which is more noise than a temperature of 0.7
+makes. False alarms are counted over simulated years of the default calls, in which answers are drawn anew and
+ranked as in production.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import statistics
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -48,7 +48,7 @@ from evenkeel.shadow.references.ranking import ranked
 from evenkeel.stores.references import FULL, RIPE, KeptAnswer, Reference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -57,31 +57,37 @@ if TYPE_CHECKING:
 DATA: Final = DOCS.parents[1] / "shared" / "data"
 USUAL: Final = References()
 LEVEL: Final = alarm_level(USUAL.calls_per_day, BURST_CALLS, FALSE_ALARMS_PER_YEAR)
+# Calls after a change until it counts as not found.
 MOST: Final = 400
-"""Calls after a change until it counts as not found."""
 _SOON_H: Final = 2.0
+# The hours of only the first few recorded changes are measured: few answers of the others differ from noise.
 _PLAIN: Final = 5
-"""First of the recorded changes whose hours are measured: the others are told from noise by few answers."""
 PLANTED: Final = 0.3
-"""Share of the answers that are altered where one was recorded."""
+"""Share of a question's answers that are altered if only one was recorded."""
 _SAME: Final = 1e-9
+# Number of p-values that are tested for being uniform.
 _TESTED: Final = 100_000
-"""P-values that are tested for being uniform."""
+# Shares of resends that are worded differently: none, a usual one, and GPT-4o's.
 NOISE: Final = (0.0, 0.3, 0.84)
-"""Shares of resends that are worded otherwise: none, a usual one, and GPT-4o's."""
+# Sources of the first answers of a reference; all later ones were asked for.
+_FIRST_SOURCES: Final[tuple[Source, ...]] = ("original", "resend")
 
 SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - stops of other scripts
 
-_known: dict[tuple[str, str], float] = {}
+_cached_likeness = cache(likeness)
 
 
 def altered(text: str, other: str, rng: random.Random) -> str:
-    """A text with one sentence left out, two neighbours exchanged, or one taken from another text.
+    """Return a text with a sentence left out, two neighbours exchanged, or a sentence of another text put in.
 
-    A text of one sentence is exchanged for one of the other text.
+    The only sentence of a text is always replaced by one of the other text.
     """
-    ends = [match.end() for match in SENTENCE_END.finditer(text)]
-    sentences = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
+    sentences = []
+    start = 0
+    for match in SENTENCE_END.finditer(text):
+        sentences.append(text[start : match.end()])
+        start = match.end()
+    sentences.append(text[start:])
     theirs = [sentence for sentence in SENTENCE_END.split(other) if sentence.strip()]
     place = rng.randrange(len(sentences))
     kind = rng.choice(("left out", "exchanged", "taken")) if len(sentences) > 1 else "taken"
@@ -90,26 +96,26 @@ def altered(text: str, other: str, rng: random.Random) -> str:
     elif kind == "exchanged":
         place = min(place, len(sentences) - 2)
         first, second = sentences[place : place + 2]
-        space, other_space = (sentence[len(sentence.rstrip()) :] for sentence in (first, second))
-        sentences[place : place + 2] = [second.rstrip() + space, first.rstrip() + other_space]
+        sentences[place] = second.rstrip() + _trailing_space(first)
+        sentences[place + 1] = first.rstrip() + _trailing_space(second)
     elif theirs:
-        kept = sentences[place]
-        sentences[place] = rng.choice(theirs) + kept[len(kept.rstrip()) :]
+        sentences[place] = rng.choice(theirs) + _trailing_space(sentences[place])
     return "".join(sentences)
 
 
-def _alike(one: str, other: str) -> float:
-    if one == other:
+def _trailing_space(sentence: str) -> str:
+    return sentence[len(sentence.rstrip()) :]
+
+
+def _alike(first: str, second: str) -> float:
+    """Return the likeness of two texts; each pair of texts is compared once."""
+    if first == second:
         return 1.0
-    key = (one, other) if one < other else (other, one)
-    found = _known.get(key)
-    if found is None:
-        found = _known[key] = likeness(*key)
-    return found
+    return _cached_likeness(min(first, second), max(first, second))
 
 
 class Reruns:
-    """Answers to one prompt, drawn without return as far as there are several; a single one is altered."""
+    """Answers to one prompt: several are drawn without replacement; a single one is altered at random."""
 
     def __init__(self, samples: Sequence[str], others: Sequence[str], rng: random.Random) -> None:
         self._samples = rng.sample(samples, len(samples))
@@ -118,11 +124,13 @@ class Reruns:
         self._next = 0
 
     def draw(self) -> str:
-        """One more answer."""
+        """Return the next answer."""
         rng = self._rng
         if len(self._samples) == 1:
-            given = self._samples[0]
-            return altered(given, rng.choice(self._others), rng) if rng.random() < PLANTED else given
+            sample = self._samples[0]
+            if rng.random() < PLANTED:
+                return altered(sample, rng.choice(self._others), rng)
+            return sample
         if self._next == len(self._samples):
             rng.shuffle(self._samples)
             self._next = 0
@@ -132,57 +140,85 @@ class Reruns:
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """A recorded change: by prompt the answers of before and after."""
+    """A recorded change: the answers to each prompt before and after it."""
 
     name: str
     prompts: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     others: tuple[tuple[str, ...], tuple[str, ...]]
-    """Answers of before and of after that planted noise takes sentences from."""
+    """Answers before and after the change from which planted noise takes sentences."""
     questions: tuple[str, ...] = ()
-    """Text of each prompt, where it is known."""
+    """Text of each prompt, if it is known."""
 
     @property
     def noise(self) -> float:
-        """How unlike two recorded answers of before are, on average; 0 where there is one each."""
-        several = [before for before, _ in self.prompts if len(before) > 1]
-        return 1 - statistics.fmean(_alike(*one[:2]) for one in several) if several else 0.0
+        """Mean unlikeness of two recorded answers before the change; 0 if each prompt has only one."""
+        likenesses = []
+        for before, _ in self.prompts:
+            if len(before) > 1:
+                likenesses.append(_alike(before[0], before[1]))
+        return 1 - statistics.fmean(likenesses) if likenesses else 0.0
 
 
-def calls_until_found(upgrade: Upgrade, first: int, rng: random.Random) -> int | None:
-    """Calls after a change until it is found; None if that takes more than 400.
+class ReferenceRoute:
+    """A route whose reference prompts are asked after a recorded change."""
 
-    Args:
-        upgrade: what changes.
-        first: answers of before that each reference has.
-        rng: chooses references and answers.
-    """
-    chosen = rng.sample(upgrade.prompts, min(A_SET, len(upgrade.prompts)))
-    old = [Reruns(before, upgrade.others[0], rng) for before, _ in chosen]
-    new = [Reruns(after, upgrade.others[1], rng) for _, after in chosen]
-    kept = _first_answers(old, first)
-    test = ReferenceTest(LEVEL)
-    for number in range(MOST):
-        place = number % len(chosen)
-        answer = Answer(new[place].draw())
-        noted = _answered(number, place, [one.answer for one in kept[place].answers], answer, rng)
-        kept[place] = kept[place].answered(KeptAnswer(answer, 1e6 + number, "m", "asked"))
-        if (number + 1) % EVERY == 0:
-            noted = replace(noted, pooled=pooled(kept, LEVEL, _alike))
-        if test.add(noted) is not None:
-            return number + 1
-    return None
+    def __init__(self, upgrade: Upgrade, first: int, rng: random.Random) -> None:
+        """Choose references and fill them.
+
+        Args:
+            upgrade: The recorded change.
+            first: Answers from before the change that each reference has.
+            rng: Chooses references and answers.
+        """
+        chosen = rng.sample(upgrade.prompts, min(A_SET, len(upgrade.prompts)))
+        self._old = [Reruns(before, upgrade.others[0], rng) for before, _ in chosen]
+        self._new = [Reruns(after, upgrade.others[1], rng) for _, after in chosen]
+        self._rng = rng
+        self._references: list[Reference] = []
+        for place, reruns in enumerate(self._old):
+            answers = []
+            for number in range(first):
+                source = _FIRST_SOURCES[number] if number < len(_FIRST_SOURCES) else "asked"
+                answers.append(KeptAnswer(Answer(reruns.draw()), 1e3 * number + place, "m", source))
+            self._references.append(_reference(place, answers))
+        self.test = ReferenceTest(LEVEL)
+        self.calls = 0
+
+    def ask(self, *, changed: bool) -> bool:
+        """Ask the next reference of the old or the changed model; return True if this finds the change."""
+        place = self.calls % len(self._references)
+        answer = Answer((self._new if changed else self._old)[place].draw())
+        reference = self._references[place]
+        ranking = ranked([kept.answer for kept in reference.answers], answer, alike=_alike)
+        noted = ReferenceAnswered(
+            f"reference/{self._rng.random()}", float(self.calls), "r", "m", "m", "p", f"{place}", "suspicion",
+            *ranking[:5],
+        )  # fmt: skip
+        self._references[place] = reference.answered(KeptAnswer(answer, 1e6 + self.calls, "m", "asked"))
+        self.calls += 1
+        if self.calls % EVERY == 0:
+            noted = replace(noted, pooled=pooled(self._references, LEVEL, _alike))
+        return self.test.add(noted) is not None
 
 
-def _first_answers(old: Sequence[Reruns], count: int) -> list[Reference]:
-    """Return references with so many answers each of before the change."""
-    kept = []
-    for place, reruns in enumerate(old):
-        kept.append(_reference(place, [Answer(reruns.draw()) for _ in range(count)]))
-    return kept
+def _reference(place: int, answers: Sequence[KeptAnswer]) -> Reference:
+    return Reference(
+        id=f"{place:03}", route="r", requested_model="m", prompt_version="p", path="", request="",
+        taken_at=0.0, answers=tuple(answers),
+    )  # fmt: skip
+
+
+def calls_until_found(upgrade: Upgrade, first: int, rng: random.Random) -> int:
+    """Return the calls after a change until it is found; `MOST` + 1 if it is not."""
+    route = ReferenceRoute(upgrade, first, rng)
+    while route.calls < MOST:
+        if route.ask(changed=True):
+            return route.calls
+    return MOST + 1
 
 
 def hours_until_found(upgrade: Upgrade, share: float, rng: random.Random) -> tuple[float | None, int]:
-    """Return the hours from a change until it is found, None after a day, and the calls that took.
+    """Return the hours from a change until it is found, None after a day, and the calls made by then.
 
     Calls come at the pace of the default settings; once the evidence hints at a change, 60 come at once.
 
@@ -191,31 +227,23 @@ def hours_until_found(upgrade: Upgrade, share: float, rng: random.Random) -> tup
         share: Share of the answers that the new model gives.
         rng: Chooses references and answers.
     """
-    chosen = rng.sample(upgrade.prompts, min(A_SET, len(upgrade.prompts)))
-    old = [Reruns(before, upgrade.others[0], rng) for before, _ in chosen]
-    new = [Reruns(after, upgrade.others[1], rng) for _, after in chosen]
-    kept = _first_answers(old, FULL)
-    test = ReferenceTest(LEVEL)
+    route = ReferenceRoute(upgrade, FULL, rng)
     pause_s = DAY_S / USUAL.calls_per_day
-    at_s, burst_left, bursts = rng.random() * pause_s, 0, set[float]()
-    number = 0
+    at_s = rng.random() * pause_s
+    burst_left = 0
+    bursts: set[float] = set()
     while at_s < DAY_S:
-        place = number % len(chosen)
-        answer = Answer((new if rng.random() < share else old)[place].draw())
-        noted = _answered(number, place, [kept.answer for kept in kept[place].answers], answer, rng)
-        kept[place] = kept[place].answered(KeptAnswer(answer, 1e6 + number, "m", "asked"))
-        number += 1
-        if number % EVERY == 0:
-            noted = replace(noted, pooled=pooled(kept, LEVEL, _alike))
-        if test.add(noted) is not None:
-            return at_s / 3_600, number
-        hint = test.suspected_since
+        if route.ask(changed=rng.random() < share):
+            return at_s / 3_600, route.calls
+        hint = route.test.suspected_since
         if hint is not None and hint not in bursts and len(bursts) < BURSTS_A_DAY:
             bursts.add(hint)
             burst_left = BURST_CALLS
-        at_s += 0.0 if burst_left else pause_s
-        burst_left = max(0, burst_left - 1)
-    return None, number
+        if burst_left:
+            burst_left -= 1
+        else:
+            at_s += pause_s
+    return None, route.calls
 
 
 def hours_table(runs: int, seed: int, shares: Sequence[float]) -> Table:
@@ -223,20 +251,23 @@ def hours_table(runs: int, seed: int, shares: Sequence[float]) -> Table:
     rows: list[tuple[str | float | None, ...]] = []
     for upgrade in islice(upgrades(), _PLAIN):
         for share in shares:
-            trials = []
+            soon = []
+            calls_in_a_day = []
             for run in range(runs):
                 rng = random.Random(f"{seed} {share} {run}")
-                trials.append(hours_until_found(upgrade, share, rng))
-            within = sorted(hours for hours, _ in trials if hours is not None and hours <= _SOON_H)
-            in_a_day = [calls for hours, calls in trials if hours is not None]
+                hours, calls = hours_until_found(upgrade, share, rng)
+                if hours is not None:
+                    calls_in_a_day.append(calls)
+                if hours is not None and hours <= _SOON_H:
+                    soon.append(hours)
             rows.append(
                 (
                     upgrade.name,
                     share,
-                    len(within) / runs,
-                    len(in_a_day) / runs,
-                    statistics.median(within) if within else None,
-                    statistics.median(in_a_day) if in_a_day else None,
+                    len(soon) / runs,
+                    len(calls_in_a_day) / runs,
+                    statistics.median(soon) if soon else None,
+                    statistics.median(calls_in_a_day) if calls_in_a_day else None,
                 )
             )
     return Table(
@@ -247,29 +278,8 @@ def hours_table(runs: int, seed: int, shares: Sequence[float]) -> Table:
     )
 
 
-def _reference(place: int, answers: Sequence[Answer]) -> Reference:
-    """A reference with answers of before: the original, the resend, and what it was filled with."""
-    sources: tuple[Source, ...] = ("original", "resend")
-    kept = tuple(
-        KeptAnswer(one, 1e3 * number + place, "m", sources[number] if number < len(sources) else "asked")
-        for number, one in enumerate(answers)
-    )
-    return Reference(
-        id=f"{place:03}", route="r", requested_model="m", prompt_version="p", path="", request="",
-        taken_at=0.0, answers=kept,
-    )  # fmt: skip
-
-
-def _answered(
-    number: int, place: int, bag: Sequence[Answer], answer: Answer, rng: random.Random
-) -> ReferenceAnswered:
-    said = ranked(bag, answer, alike=_alike)
-    name = f"reference/{rng.random()}"
-    return ReferenceAnswered(name, float(number), "r", "m", "m", "p", f"{place}", "suspicion", *said[:5])
-
-
 def upgrades() -> Iterator[Upgrade]:
-    """The recorded changes."""
+    """Yield the recorded changes."""
     drift = RecordedAnswers.load(DATA / "llm_drift")
     for before, after in (("gpt-4-0314", "gpt-4-0613"), ("gpt-3.5-turbo-0301", "gpt-3.5-turbo-0613")):
         yield _upgrade(f"{before} → {after.rpartition('-')[2]}, five tasks", drift, before, after)
@@ -286,47 +296,58 @@ def upgrades() -> Iterator[Upgrade]:
 
 
 def _upgrade(name: str, recorded: RecordedAnswers, before: str, after: str, needed: int = 1) -> Upgrade:
-    def texts(place: int, version: str) -> tuple[str, ...]:
-        return tuple(one.text for one in recorded.samples(place, version))
-
-    pairs, questions = [], []
+    pairs = []
+    questions = []
+    all_before: list[str] = []
+    all_after: list[str] = []
     for place, prompt in enumerate(recorded.prompts):
-        pair = texts(place, before), texts(place, after)
-        if min(map(len, pair)) >= needed:
-            pairs.append(pair)
+        old = tuple(_texts(recorded, place, before))
+        new = tuple(_texts(recorded, place, after))
+        if len(old) >= needed and len(new) >= needed:
+            pairs.append((old, new))
             questions.append(prompt.text)
-    others = tuple(tuple(one for pair in pairs for one in pair[side]) for side in (0, 1))
-    return Upgrade(name, tuple(pairs), (others[0], others[1]), tuple(questions))
+            all_before += old
+            all_after += new
+    return Upgrade(name, tuple(pairs), (tuple(all_before), tuple(all_after)), tuple(questions))
+
+
+def _texts(recorded: RecordedAnswers, place: int, version: str) -> list[str]:
+    return [sample.text for sample in recorded.samples(place, version)]
 
 
 def _wordings() -> Iterator[Upgrade]:
-    """The same intents in 15 wordings at two temperatures, as if they were reruns of one prompt."""
+    """Yield changes whose intents have 15 wordings at two temperatures, as if these were reruns."""
     recorded = RecordedAnswers.load(DATA / "pbss")
     by_intent: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for place, prompt in enumerate(recorded.prompts):
         for version in recorded.versions:
-            said = (one.text for one in recorded.samples(place, version))
-            by_intent[prompt.task or prompt.text][version].extend(said)
+            by_intent[prompt.task or prompt.text][version] += _texts(recorded, place, version)
     gpt, mistral, openchat = recorded.versions
     for before, after in ((gpt, openchat), (gpt, mistral), (openchat, mistral)):
-        pairs = tuple((tuple(one[before]), tuple(one[after])) for one in by_intent.values())
-        names = " → ".join(name.partition("_")[0].removesuffix("ai") for name in (before, after))
-        yield Upgrade(f"{names}, wordings as reruns", pairs, ((), ()))
+        pairs = []
+        for answers in by_intent.values():
+            pairs.append((tuple(answers[before]), tuple(answers[after])))
+        name = f"{_short_name(before)} → {_short_name(after)}, wordings as reruns"
+        yield Upgrade(name, tuple(pairs), ((), ()))
+
+
+def _short_name(version: str) -> str:
+    return version.partition("_")[0].removesuffix("ai")
 
 
 def found_table(runs: int, seed: int) -> Table:
-    """Calls until each change is found, with two first answers and with four."""
+    """Return the calls until each change is found, with two first answers and with four."""
     rows = []
     for upgrade in upgrades():
         cells: list[str | float | None] = [upgrade.name, upgrade.noise]
         for first in (2, 4):
-            calls = sorted(
-                calls_until_found(upgrade, first, random.Random(f"{seed} {run}")) or MOST + 1
-                for run in range(runs)
-            )
+            calls = []
+            for run in range(runs):
+                calls.append(calls_until_found(upgrade, first, random.Random(f"{seed} {run}")))
+            calls.sort()
             slowest = calls[max(0, round(0.9 * runs) - 1)]
             cells += [statistics.median(calls), slowest if slowest <= MOST else None]
-            cells.append(sum(one <= MOST for one in calls) / runs)
+            cells.append(sum(number <= MOST for number in calls) / runs)
         rows.append(tuple(cells))
     return Table(
         "references-found",
@@ -339,34 +360,40 @@ def found_table(runs: int, seed: int) -> Table:
     )  # fmt: skip
 
 
-def _weights(noise: float, kinds: int) -> NDArray[np.float64]:
-    """Chances of some answers, so that two differ in that share of all pairs."""
-    # One frequent answer with chance a, the others alike: 1 − a² − (1 − a)²/(k − 1) = noise.
-    most = 1 - 1 / kinds
+def _weights(noise: float, answers: int) -> NDArray[np.float64]:
+    """Return probabilities of some answers, so that two draws differ in this share of all pairs."""
+    # One answer has probability a, the others share the rest: 1 − a² − (1 − a)²/(k − 1) = noise.
+    most = 1 - 1 / answers
     spread = float(np.sqrt(max(0.0, 1 - min(noise, most) / most)))
-    first = 1 / kinds + (1 - 1 / kinds) * spread
-    return np.array([first, *[(1 - first) / (kinds - 1)] * (kinds - 1)])
+    first = 1 / answers + most * spread
+    return np.array([first] + [(1 - first) / (answers - 1)] * (answers - 1))
 
 
 class Years:
-    """Many routes at once on which nothing changes: answers drawn by chance, ranked by their likeness."""
+    """Many routes at once on which nothing changes: answers are drawn at random and ranked by likeness."""
 
-    def __init__(self, noise: float, texts: Sequence[Sequence[str]], routes: int, seed: int) -> None:
+    def __init__(self, noise: float, routes: int, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
-        self._alike = np.array([[[_alike(a, b) for b in one] for a in one] for one in texts])
-        self._weights = _weights(noise, len(texts[0]))
-        self._bags = np.zeros((len(texts), routes, len(texts[0])), dtype=np.int64)
+        wordings = len(_WORDINGS)
+        self._alike = np.empty((wordings, wordings))
+        for row, first in enumerate(_WORDINGS):
+            for column, second in enumerate(_WORDINGS):
+                self._alike[row, column] = _alike(first, second)
+        self._chances = np.cumsum(_weights(noise, wordings))
+        # Number of answers of each wording that each reference of each route has.
+        self._bags = np.zeros((A_SET, routes, wordings), dtype=np.int64)
         self._routes = routes
         self._wealth = np.zeros((len(BETS), routes))
         self.alarms = 0
         self.p_values: list[NDArray[np.float64]] = []
 
     def _draw(self) -> NDArray[np.int64]:
-        chances = np.cumsum(self._weights)
-        return np.searchsorted(chances, self._rng.random(self._routes) * chances[-1]).astype(np.int64)
+        """Draw the wording of each route's next answer."""
+        uniform = self._rng.random(self._routes) * self._chances[-1]
+        return np.searchsorted(self._chances, uniform).astype(np.int64)
 
     def ask(self, place: int) -> None:
-        """One call of every route, about the same reference; one with 16 answers begins with two new ones."""
+        """Ask every route about a reference; with 16 answers it starts again from two new ones."""
         bags = self._bags[place]
         every = np.arange(self._routes)
         if not bags[0].sum() or bags[0].sum() >= RIPE:
@@ -376,7 +403,7 @@ class Years:
         new = self._draw()
         bags[every, new] += 1
         count = int(bags[0].sum())
-        sums = bags @ self._alike[place] - np.diag(self._alike[place])
+        sums = bags @ self._alike - np.diag(self._alike)
         mine = sums[every, new][:, None]
         below = (bags * (sums < mine - _SAME)).sum(axis=1)
         ties = (bags * (np.abs(sums - mine) <= _SAME)).sum(axis=1)
@@ -391,14 +418,14 @@ class Years:
         self._wealth[:, alarmed] = 0.0
 
 
-def alarms_table(years: int, days: int, seed: int, texts: Sequence[Sequence[str]]) -> Table:
-    """False alarms a year, and whether ranks are uniform, by the noise."""
+def alarms_table(years: int, days: int, seed: int) -> Table:
+    """Return the false alarms a year and a test of uniform ranks, for each share of noise."""
     calls = days * USUAL.calls_per_day
     rows = []
     for noise in NOISE:
-        simulated = Years(noise, texts, years, seed)
+        simulated = Years(noise, years, seed)
         for number in range(calls):
-            simulated.ask(number % len(texts))
+            simulated.ask(number % A_SET)
             if len(simulated.p_values) * years > _TESTED:
                 simulated.p_values.pop(0)
         first = np.concatenate(simulated.p_values)[:_TESTED]
@@ -406,19 +433,19 @@ def alarms_table(years: int, days: int, seed: int, texts: Sequence[Sequence[str]
         expected = len(first) / 20
         uniform = float(chi2.sf(((counts - expected) ** 2 / expected).sum(), 19))
         rows.append((noise, simulated.alarms, 365 * simulated.alarms / (years * days), uniform))
-    stated = FALSE_ALARMS_PER_YEAR
     return Table(
         "references-alarms",
         ("resends worded otherwise", f"alarms in {years} routes", "a year", "p of uniform ranks"),
         tuple(rows),
         digits=3,
         notes=(
-            f"At most {stated:g} a year are stated. {calls:,} calls each; the last {_TESTED:,} p-values.",
+            f"At most {FALSE_ALARMS_PER_YEAR:g} a year are stated.",
+            f"{calls:,} calls each; the last {_TESTED:,} p-values.",
         ),
     )
 
 
-_WORDED: Final = (
+_WORDINGS: Final = (
     "It takes four days.", "Four days.", "Delivery takes four working days.", "About four days, usually.",
     "You will have it in four days.", "Four days, or five at Christmas!",
 )  # fmt: skip
@@ -430,23 +457,21 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=20, help="runs of each change")
     parser.add_argument("--years", type=int, default=200, help="routes without a change, for a year each")
-    parser.add_argument("--days", type=int, default=365, help="of a year")
+    parser.add_argument("--days", type=int, default=365, help="days of a year")
     parser.add_argument("--shares", type=float, nargs="*", default=[], help="only hours, by share of answers")
     options = parser.parse_args()
     if options.shares:
-        measured = hours_table(options.runs, options.seed, options.shares)
-        print(f"## {measured.name}\n\n{measured.markdown()}", flush=True)
+        _print(hours_table(options.runs, options.seed, options.shares))
         return
-    tables: list[Callable[[], Table]] = [
-        partial(alarms_table, options.years, options.days, options.seed, [_WORDED] * A_SET)
-    ]
-    if DATA.is_dir() and options.runs:
-        tables.append(partial(found_table, options.runs, options.seed))
-    elif options.runs:
+    if options.runs and not DATA.is_dir():
         print("no data beside the repository (../shared/data): false alarms only", file=sys.stderr)
-    for table in tables:
-        measured = table()
-        print(f"## {measured.name}\n\n{measured.markdown()}", flush=True)
+    _print(alarms_table(options.years, options.days, options.seed))
+    if options.runs and DATA.is_dir():
+        _print(found_table(options.runs, options.seed))
+
+
+def _print(table: Table) -> None:
+    print(f"## {table.name}\n\n{table.markdown()}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""Generated logs of traffic that depends on itself, folded by the monitor as `evenkeel backtest` does.
+"""Generated logs whose exchanges depend on each other, folded into the monitor as `evenkeel backtest` does.
 
-Every exchange has an identical resend and one rewording. Rates are shares of the traffic, so where the
-outcomes of a prompt are fixed (Zipf, families), the truth is what the log itself holds.
+Every exchange has an identical resend and one rewording. Rates are shares of the traffic: if a prompt keeps
+its outcome (Zipf, families), the true rate is the share of shifts in the log itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from math import inf, pi, sin
@@ -28,30 +28,33 @@ NOISE: Final = 0.04
 LIMIT: Final = 0.1
 _START: Final = 1_793_527_200.0
 _STEP_S: Final = 20.0
+# Rating of an answer that did not shift.
 _SAME: Final = 3
-"""Rating of an answer that did not shift."""
-_LOOKED: Final = 50
-"""Exchanges between two looks at the intervals."""
+# Exchanges between two looks at the intervals.
+_LOOK_EVERY: Final = 50
 _PROMPTS: Final = 500
+# Share of a batch's exchanges that have the outcome of the batch.
 _BATCHED: Final = 0.8
-"""Share of a batch that has its one outcome."""
+# First letters of the kinds of traffic whose prompts or families keep their outcomes or rates.
 _FIXED: Final = ("Zipf", "12")
-"""First letters of the kinds whose prompts or families keep their outcomes or rates."""
-_KIND: Final = "general.typos"
+_PERTURBATION: Final = "general.typos"
 _ALPHA: Final = 0.05
 
 Shift = Callable[[int, float, Random], bool]
-"""Tells whether an exchange's answer shifts, by its number and the rate."""
+"""Decides whether an exchange's answer shifts, by the number of the exchange and the rate."""
+Line = dict[str, Any]
+MakeLog = Callable[[Random], list[Line]]
 
 
 def independent(_number: int, rate: float, rng: Random) -> bool:
-    """Every exchange by itself."""
+    """Shift every exchange by itself."""
     return rng.random() < rate
 
 
 def bursts(repeating: float) -> Shift:
-    """A fifth of the exchanges in bursts of twenty, of which a share repeats the first one's outcome."""
-    left, outcome = 0, False
+    """Put a fifth of the exchanges into bursts of twenty; a share of each repeats its first outcome."""
+    left = 0
+    outcome = False
 
     def shift(_number: int, rate: float, rng: Random) -> bool:
         nonlocal left, outcome
@@ -67,7 +70,7 @@ def bursts(repeating: float) -> Shift:
 
 
 def batch(size: int, first: int = 0) -> Shift:
-    """Every fifth stretch is a batch, four in five of its exchanges with one outcome."""
+    """Make every fifth stretch a batch in which four of five exchanges have the same outcome."""
     outcome = False
 
     def shift(number: int, rate: float, rng: Random) -> bool:
@@ -82,8 +85,8 @@ def batch(size: int, first: int = 0) -> Shift:
 
 
 def zipf(exponent: float) -> Shift:
-    """Prompts recur by Zipf's law, each with one outcome for good."""
-    weights = [1 / (place + 1) ** exponent for place in range(_PROMPTS)]
+    """Repeat prompts by Zipf's law; each keeps its first outcome."""
+    weights = [1 / rank**exponent for rank in range(1, _PROMPTS + 1)]
     outcomes: dict[int, bool] = {}
 
     def shift(_number: int, rate: float, rng: Random) -> bool:
@@ -94,7 +97,7 @@ def zipf(exponent: float) -> Shift:
 
 
 def families() -> Shift:
-    """Twelve families of prompts, each with a rate of its own around the stated one."""
+    """Draw twelve families of prompts, each with a rate of its own around the stated one."""
     rates: dict[int, float] = {}
 
     def shift(_number: int, rate: float, rng: Random) -> bool:
@@ -106,35 +109,37 @@ def families() -> Shift:
 
 
 def diurnal(number: int, rate: float, rng: Random) -> bool:
-    """The rate swings between zero and twice itself over 1,000 exchanges."""
+    """Swing the rate between zero and twice itself over 1,000 exchanges."""
     return rng.random() < rate * (1 + sin(2 * pi * number / 1000))
 
 
 def alternating(number: int, rate: float, rng: Random) -> bool:
-    """Stretches of 300 exchanges at zero and at twice the rate, in turn."""
+    """Alternate stretches of 300 exchanges at zero and at twice the rate."""
     return rng.random() < (2 * rate if number // 300 % 2 else 0.0)
 
 
+# Most kinds keep a state, so each log makes a shift of its own.
 KINDS: Final[dict[str, Callable[[], Shift]]] = {
     "independent": lambda: independent,
-    "bursts of 20, one outcome": lambda: bursts(1.0),
-    "bursts of 20, near (80 % repeat)": lambda: bursts(0.8),
-    "Zipf 1.1": lambda: zipf(1.1),
-    "Zipf 1.5": lambda: zipf(1.5),
+    "bursts of 20, one outcome": partial(bursts, 1.0),
+    "bursts of 20, near (80 % repeat)": partial(bursts, 0.8),
+    "Zipf 1.1": partial(zipf, 1.1),
+    "Zipf 1.5": partial(zipf, 1.5),
     "12 families": families,
-    "nightly batch of 40": lambda: batch(40),
-    "the same, across two blocks": lambda: batch(40, first=20),
+    "nightly batch of 40": partial(batch, 40),
+    "the same, across two blocks": partial(batch, 40, first=20),
     "rate swings over 1,000": lambda: diurnal,
     "rates in turn, 300 each": lambda: alternating,
 }
+_LEVELS: Final = ((NOISE, "quiet"), (NOISE + LIMIT, "on the limit"))
 
 
-def lines(shift: Shift, rates: Iterator[float], rng: Random) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a log: for each rate an exchange's control and its rewording."""
+def lines(shift: Shift, rates: Sequence[float], rng: Random) -> Iterator[Line]:
+    """Yield the lines of a log: for each rate, the control of an exchange and its rewording."""
     for number, rate in enumerate(rates):
-        outcomes = (rng.random() < NOISE, shift(number, rate, rng))
-        for perturbation, shifted in zip(("control", _KIND), outcomes, strict=True):
-            line: dict[str, Any] = {"time": _START + _STEP_S * number, "exchange": f"x{number}"}
+        outcomes = {"control": rng.random() < NOISE, _PERTURBATION: shift(number, rate, rng)}
+        for perturbation, shifted in outcomes.items():
+            line: Line = {"time": _START + _STEP_S * number, "exchange": f"x{number}"}
             line |= {"perturbation": perturbation, "prompt_version": "v1", "prompt_language": "en"}
             if shifted:
                 line |= {"rating": 2, "similarity": 0.45, "quality": rng.choice(("worse", "same"))}
@@ -143,58 +148,54 @@ def lines(shift: Shift, rates: Iterator[float], rng: Random) -> Iterator[dict[st
             yield line
 
 
-@dataclass(slots=True)
-class Folded:
-    """What came of a log."""
-
-    verdicts: int = 0
-    alerts: list[int] = field(default_factory=list)
-    """Verdicts at which alerts were raised."""
+def independent_log(rates: Sequence[float], rng: Random) -> list[Line]:
+    """Return a log of independent exchanges with these rates."""
+    return list(lines(independent, rates, rng))
 
 
-def folded(rows: list[dict[str, Any]], until: float = inf) -> Folded:
-    """Fold a log, up to the first alert after `until` verdicts; return its alerts."""
+def alerts_of(log: list[Line], until: float = inf) -> list[int]:
+    """Fold a log up to its first alert after `until` verdicts; return the verdict number of each alert."""
     state = MonitorState(replace(MonitorSettings(), trend_interval_s=inf))
-    found = Folded()
-    texts = (msgspec.json.encode(row) for row in rows)
-    for number, verdict in enumerate(read_lines(texts, "log"), start=1):
-        found.verdicts = number
-        events = state.apply(logged(number, verdict)).events
-        found.alerts += [number for event in events if event.kind == "raised"]
-        if found.alerts and found.alerts[-1] > until:
+    alerts: list[int] = []
+    for number, verdict in enumerate(read_lines(map(msgspec.json.encode, log), "log"), start=1):
+        for event in state.apply(logged(number, verdict)).events:
+            if event.kind == "raised":
+                alerts.append(number)
+        if alerts and alerts[-1] > until:
             break
-    return found
+    return alerts
 
 
-class Covered(NamedTuple):
+class LogCoverage(NamedTuple):
     """Intervals of a log that held the truth at every look."""
 
     content: bool
-    """Content delta of the rewording."""
+    """Interval of the rewording's content delta."""
     above_noise: bool
-    """Its points above noise, as the cell shows them: while an alert is up they begin at the limit."""
+    """Interval of its points above noise as the cell shows them: at an alert, they begin at the limit."""
 
 
-def covered(rows: list[dict[str, Any]], truth: float) -> Covered:
+def coverage_of(log: list[Line], truth: float) -> LogCoverage:
     """Return which of the rewording's intervals hold the truth at every look.
 
-    Only what the intervals rest on is computed, so that hundreds of logs are read in minutes.
+    Computes only what the intervals depend on, so that hundreds of logs take minutes.
     """
     alert = Alert(MonitorSettings().rules("default"))
     counts = Counts()
     content = above_noise = True
-    for number, (control, variant) in enumerate(zip(rows[::2], rows[1::2], strict=True), start=1):
-        shifted, floor = variant["rating"] < _SAME, control["rating"] < _SAME
+    for number, (control, variant) in enumerate(zip(log[::2], log[1::2], strict=True), start=1):
+        shifted = variant["rating"] < _SAME
+        floor = control["rating"] < _SAME
         loss = control["similarity"] - variant["similarity"]
-        observed = {Measure.CONTENT: shifted - floor, Measure.SIMILARITY: loss}
-        observed[Measure.QUALITY] = (variant.get("quality") == "worse") - (control.get("quality") == "worse")
+        worse = (variant.get("quality") == "worse") - (control.get("quality") == "worse")
+        observed = {Measure.CONTENT: shifted - floor, Measure.SIMILARITY: loss, Measure.QUALITY: worse}
         effects = counts.effects
         alert.observe(observed, effect=effects.bets)
         effects.content.add(shifted - floor)
         effects.loss.add(loss)
         letter = RATED[2 if shifted else 3, "same" if shifted else None, shifted - floor].letter
         counts.words[letter] = counts.words.get(letter, 0) + 1
-        if number % _LOOKED:
+        if number % _LOOK_EVERY:
             continue
         counts.effect = effects.intervals
         shown = LIMIT if Measure.CONTENT in alert.over else None
@@ -204,54 +205,50 @@ def covered(rows: list[dict[str, Any]], truth: float) -> Covered:
         assert excess is not None
         content = content and rate.lower <= truth <= rate.upper
         above_noise = above_noise and excess.lower <= truth - NOISE <= excess.upper
-    return Covered(content, above_noise)
+    return LogCoverage(content, above_noise)
 
 
 def coverage_table(runs: int, exchanges: int, seed: int, kinds: Sequence[str] = tuple(KINDS)) -> Table:
-    """Share of logs whose intervals hold the traffic's share at every look."""
+    """Return the share of logs whose intervals hold the traffic's rate at every look."""
     rows = []
     for name in kinds:
-        for rate, said in ((NOISE, "quiet"), (NOISE + LIMIT, "on the limit")):
+        for rate, level in _LEVELS:
             content = above_noise = 0
             for run in range(runs):
-                log, share = _within_limit(name, KINDS[name], [rate] * exchanges, f"{seed}/{run}")
-                held = covered(log, share if name.startswith(_FIXED) else rate)
-                content += held.content
-                above_noise += held.above_noise
-            rows.append((name, said, f"{content / runs:.3f}", f"{above_noise / runs:.3f}"))
-    notes = (f"{runs} logs of {exchanges:,} exchanges each, a look every {_LOOKED}.",)
+                log, share = _log_within_limit(name, [rate] * exchanges, f"{seed}/{run}")
+                coverage = coverage_of(log, share if name.startswith(_FIXED) else rate)
+                content += coverage.content
+                above_noise += coverage.above_noise
+            rows.append((name, level, f"{content / runs:.3f}", f"{above_noise / runs:.3f}"))
+    notes = (f"{runs} logs of {exchanges:,} exchanges each, a look every {_LOOK_EVERY}.",)
     return Table("traffic-coverage", ("traffic", "rate", "content", "above noise"), tuple(rows), notes=notes)
 
 
 def quiet_table(runs: int, exchanges: int, seed: int, kinds: Sequence[str] = tuple(KINDS)) -> Table:
-    """Verdicts between alerts of quiet traffic and of traffic on its limit."""
+    """Return the verdicts between alerts on quiet traffic and on traffic at its limit."""
     rows = []
     for name in kinds:
-        make = KINDS[name]
-        for rate, said in ((NOISE, "quiet"), (NOISE + LIMIT, "on the limit")):
+        for rate, level in _LEVELS:
             verdicts = alerts = 0
             for run in range(runs):
-                log, _ = _within_limit(name, make, [rate] * exchanges, f"{seed}/{run}")
-                found = folded(log)
-                verdicts, alerts = verdicts + found.verdicts, alerts + len(found.alerts)
+                log, _ = _log_within_limit(name, [rate] * exchanges, f"{seed}/{run}")
+                verdicts += len(log)
+                alerts += len(alerts_of(log))
             between = f"{verdicts / alerts:,.0f}" if alerts else f"> {verdicts:,}"
-            rows.append((name, said, between))
+            rows.append((name, level, between))
     heads = ("traffic", "rate", "trials between alerts")
-    return Table(
-        "traffic-quiet", heads, tuple(rows), notes=(f"{runs} logs of {exchanges:,} exchanges each.",)
-    )
+    notes = (f"{runs} logs of {exchanges:,} exchanges each.",)
+    return Table("traffic-quiet", heads, tuple(rows), notes=notes)
 
 
-def _within_limit(
-    name: str, make: Callable[[], Shift], rates: list[float], seed: str
-) -> tuple[list[dict[str, Any]], float]:
-    """Return a log and its share of shifts.
+def _log_within_limit(name: str, rates: list[float], seed: str) -> tuple[list[Line], float]:
+    """Return a log of a kind of traffic, and its share of shifts.
 
-    Where prompts have their outcomes for good, a log may be over its limit: then an alert would be right, and
-    another log is drawn.
+    If prompts keep their outcomes, a log may exceed its limit; an alert would then be right, so another log
+    is drawn.
     """
     for attempt in count():
-        log = list(lines(make(), iter(rates), Random(f"{seed}/{name}/{attempt}")))
+        log = list(lines(KINDS[name](), rates, Random(f"{seed}/{name}/{attempt}")))
         share = sum(line["rating"] < _SAME for line in log[1::2]) / len(rates)
         if share <= NOISE + LIMIT or not name.startswith(_FIXED):
             return log, share
@@ -259,51 +256,51 @@ def _within_limit(
 
 
 def delays_table(runs: int, seed: int) -> Table:
-    """Exchanges from a change to the first alert of any detector."""
+    """Return the exchanges from a change to the first alert of any detector."""
+    # Name of each change, the exchanges before it, and its log.
+    changes: list[tuple[str, int, MakeLog]] = []
+    for points in (0.2, 0.4, 0.9):
+        rates = [NOISE] * 1_500 + [NOISE + points] * 1_500
+        changes.append((f"+{points:.0%}", 1_500, partial(independent_log, rates)))
+    changes.append(("every answer of a new cell", 0, partial(independent_log, [1.0] * 500)))
+    for share in (0.2, 0.4, 0.6):
+        changes.append((f"a job of {share:.0%} breaks", 1_000, partial(job, share, 1_000, 1_500)))
+    changes.append(("one of 5 jobs, 12%, breaks", 1_000, partial(job, 0.12, 1_000, 1_500)))
+    for versions in (1, 20):
+        changes.append((f"drift +15%, {versions} prompt versions", 2_000, partial(drifting, versions)))
     rows = []
-
-    def measure(name: str, before: int, log: Callable[[Random], list[dict[str, Any]]]) -> None:
+    for name, before, log in changes:
         delays = []
         for run in range(runs):
-            alerts = folded(log(Random(f"{seed}/{name}/{run}")), until=2 * before).alerts
+            alerts = alerts_of(log(Random(f"{seed}/{name}/{run}")), until=2 * before)
             after = [alert for alert in alerts if alert > 2 * before]
             delays.append((after[0] - 2 * before) / 2 if after else inf)
         rows.append((name, sum(delays) / runs, sorted(delays)[runs // 2], max(delays)))
-
-    for points in (0.2, 0.4, 0.9):
-        rates = [NOISE] * 1_500 + [NOISE + points] * 1_500
-        measure(f"+{points:.0%}", 1_500, lambda rng, rates=rates: list(lines(independent, iter(rates), rng)))
-    measure("every answer of a new cell", 0, lambda rng: list(lines(independent, iter([1.0] * 500), rng)))
-    for jobs, share in ((1, 0.2), (1, 0.4), (1, 0.6), (5, 0.6)):
-        name = (
-            f"a job of {share:.0%} breaks" if jobs == 1 else f"one of {jobs} jobs, {share / jobs:.0%}, breaks"
-        )
-        measure(name, 1_000, lambda rng, share=share / jobs: job(share, 1_000, 1_500, rng))
-    for versions in (1, 20):
-        measure(f"drift +15%, {versions} prompt versions", 2_000, partial(drifting, versions))
     return Table("traffic-delays", ("change", "mean", "median", "most"), tuple(rows), digits=0)
 
 
-def job(share: float, before: int, after: int, rng: Random) -> list[dict[str, Any]]:
-    """Return a log in which from some exchange on every answer of a job with this share moves."""
+def job(share: float, before: int, after: int, rng: Random) -> list[Line]:
+    """Return a log in which every answer of a job with this share of the traffic moves after the change."""
     rates = []
     for number in range(before + after):
         broken = number >= before and rng.random() < share
         rates.append(1.0 if broken else NOISE)
-    return list(lines(independent, iter(rates), rng))
+    return independent_log(rates, rng)
 
 
-def drifting(versions: int, rng: Random) -> list[dict[str, Any]]:
-    """Return a log in which, of prompt versions in random order, all move 15 points more often in the end.
+def drifting(versions: int, rng: Random) -> list[Line]:
+    """Return a log in which the answers of all prompt versions move 15 points more often after a change.
 
-    Resends move as often, so that only the detector of drift can find it.
+    Resends move as often as rewordings, so that only the drift detector can find the change.
     """
     log = []
     for number in range(3_500):
         rate = 0.1 if number < 2_000 else 0.25  # noqa: PLR2004 - exchanges before the change
         version = f"v{rng.randrange(versions)}"
-        for line in lines(independent, iter([rate]), rng):
+        for line in lines(independent, [rate], rng):
             line |= {"time": _START + _STEP_S * number, "exchange": f"x{number}", "prompt_version": version}
-            line |= {"rating": 2 if rng.random() < rate else 3}
-            log.append({name: value for name, value in line.items() if name not in {"similarity", "quality"}})
+            line["rating"] = 2 if rng.random() < rate else 3
+            line.pop("similarity")
+            line.pop("quality", None)
+            log.append(line)
     return log
