@@ -1,6 +1,6 @@
-"""What certainty costs: replays, tokens and dollars until an alert, with the uniform and the adaptive plan.
+"""Replays, tokens and dollars that the uniform and the adaptive plan spend until an alert.
 
-`world` draws what moves the answers of an exchange, the same for every trial of it; `plans` asks the real
-planner which trials it gets; `bill` prices them; `play` shows their verdicts to the real monitor until it
-raises an alert; `tables` writes it all down.
+`world` draws which rewordings move the answer of an exchange, once for all of its trials; `plans` asks the
+real planner for the trials of the exchange; `bill` prices them; `play` feeds their verdicts to the real
+monitor until it raises an alert; `compare` does so for both plans, and `tables` makes the tables.
 """

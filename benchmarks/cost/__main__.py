@@ -5,9 +5,9 @@ python -m benchmarks.cost [--plays 2] [--few] [--jobs 1]
 
 A deployment of three routes with twelve rewordings each goes through a quiet phase of 1,500 sampled
 exchanges a route; then the answers of one route change in one of five ways, or not at all. The trials come
-from the worker's own stages and the alerts from the monitor's own fold: only the answers are drawn. Every
-play takes both plans through the same exchanges, about a minute of one core; every figure follows from
-the seeds, 1 to the number of plays.
+from the worker's own stages and the alerts from the monitor's own fold; only the answers are drawn at random.
+Every play takes both plans through the same exchanges, in about a minute of one core. Every figure follows
+from the seeds, which run from 1 to the number of plays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from benchmarks.cost import checks, tables
 from benchmarks.cost.bill import Tariff
-from benchmarks.cost.compare import Outcome, Sizes, outcomes
+from benchmarks.cost.compare import ChangeOutcome, PhaseLengths, outcomes
 from benchmarks.cost.plans import ADAPTIVE, UNIFORM, UNIFORM_3, Plan
 
 if TYPE_CHECKING:
@@ -29,28 +29,26 @@ if TYPE_CHECKING:
 
 _Task: TypeAlias = tuple[Plan, int]
 PAIRS: Final = (("gpt-4.1", "gpt-4.1-mini"), ("gpt-5", "gpt-5-mini"))
-_FEW: Final = Sizes(120, 60)
+_FEW: Final = PhaseLengths(120, 60)
 
 
 def main() -> None:
     """Print the tables."""
     options = _options()
     checks.verify()
-    sizes = _FEW if options.few else Sizes(options.quiet, options.most)
-    plans = [
-        UNIFORM,
-        *([UNIFORM_3] if options.three else []),
-        ADAPTIVE._replace(settled_rate=options.settled_rate),
-    ]
-    tariffs = [Tariff.of(*pair) for pair in PAIRS]
-    found: dict[str, list[Outcome]] = {plan.name: [] for plan in plans}
-    for some in _map(
-        options.jobs,
-        partial(_played, sizes),
-        [(plan, seed) for seed in range(1, options.plays + 1) for plan in plans],
-    ):
-        found[some[0].plan] += some
-    compared = list(found.values())
+    lengths = _FEW if options.few else PhaseLengths(options.quiet, options.most)
+    plans = [UNIFORM, ADAPTIVE._replace(settled_rate=options.settled_rate)]
+    if options.three:
+        plans.insert(1, UNIFORM_3)
+    tasks = []
+    for seed in range(1, options.plays + 1):
+        for plan in plans:
+            tasks.append((plan, seed))
+    by_plan: dict[str, list[ChangeOutcome]] = {plan.name: [] for plan in plans}
+    for played in _map(options.jobs, partial(_play, lengths), tasks):
+        by_plan[played[0].plan] += played
+    compared = list(by_plan.values())
+    tariffs = [Tariff.of(model, judge) for model, judge in PAIRS]
     for table in (
         tables.shares(compared, tariffs),
         tables.changes(compared, tariffs[0]),
@@ -60,9 +58,9 @@ def main() -> None:
 
 
 def _map(
-    jobs: int, function: Callable[[_Task], list[Outcome]], tasks: list[_Task]
-) -> Iterator[list[Outcome]]:
-    """Yield the results in order, each as soon as it is there."""
+    jobs: int, function: Callable[[_Task], list[ChangeOutcome]], tasks: list[_Task]
+) -> Iterator[list[ChangeOutcome]]:
+    """Yield the results in the order of the tasks."""
     if jobs == 1:
         yield from map(function, tasks)
         return
@@ -70,11 +68,12 @@ def _map(
         yield from pool.map(function, tasks)
 
 
-def _played(sizes: Sizes, task: _Task) -> list[Outcome]:
+def _play(lengths: PhaseLengths, task: _Task) -> list[ChangeOutcome]:
+    plan, seed = task
     started = time.monotonic()
-    some = list(outcomes(*task, sizes))
-    print(f"{task[0].name}, seed {task[1]}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
-    return some
+    played = list(outcomes(plan, seed, lengths))
+    print(f"{plan.name}, seed {seed}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    return played
 
 
 def _options() -> argparse.Namespace:
@@ -83,13 +82,13 @@ def _options() -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--plays", type=int, default=2, help="of every change, each with a seed of its own")
+    parser.add_argument("--plays", type=int, default=2, help="plays of every change, each with its own seed")
     parser.add_argument("--quiet", type=int, default=1_500, help="exchanges of a route before the change")
     parser.add_argument("--most", type=int, default=2_500, help="exchanges of a route after it, at most")
-    parser.add_argument("--few", action="store_true", help="short phases: does it run? (ten seconds)")
+    parser.add_argument("--few", action="store_true", help="short phases, to see if it runs (ten seconds)")
     parser.add_argument("--three", action="store_true", help="also the uniform plan with three rewordings")
     parser.add_argument(
-        "--settled-rate", type=float, default=ADAPTIVE.settled_rate, help="of the adaptive plan"
+        "--settled-rate", type=float, default=ADAPTIVE.settled_rate, help="rate of the adaptive plan"
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     return parser.parse_args()

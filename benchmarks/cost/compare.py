@@ -1,13 +1,12 @@
-"""Plans side by side: the same exchanges and changes, and what each plan spends until its first alert."""
+"""Comparison of plans on the same exchanges and changes, by their spending until the first alert."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmarks.cost.play import Play
-from benchmarks.cost.world import FALLS, QUIET, ROUTES
+from benchmarks.cost.world import QUIET, REGRESSIONS, ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,63 +15,68 @@ if TYPE_CHECKING:
     from benchmarks.cost.plans import Plan
 
 
-class Sizes(NamedTuple):
-    """How long everything is, in exchanges of one route."""
+class PhaseLengths(NamedTuple):
+    """Lengths of the two phases, in exchanges of one route."""
 
     quiet: int = 1_500
-    """Before the change: the plan settles and baselines are learned."""
+    """Exchanges before the change, in which the plan settles and baselines are learned."""
     most: int = 2_500
-    """After it, until a change counts as not found."""
+    """Exchanges after the change until it counts as not found."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """One change, found or not."""
+class ChangeOutcome:
+    """Outcome of one change under one plan."""
 
     plan: str
-    fall: str
+    regression: str
     seed: int
     found: bool
     requests: float
-    """Sampled exchanges of the route until the alert, or as many as were waited for."""
+    """Sampled exchanges of the route until the alert or the end of the play."""
     bill: Bill
-    """Of the whole deployment from the change on."""
+    """Spending of the whole deployment since the change."""
     before: Bill
-    """Of the quiet phase."""
+    """Spending of the quiet phase."""
     quiet_exchanges: int
-    """Of routes on which nothing had changed, in which false alarms could be raised."""
+    """Exchanges of routes without a change, on which any alarm is false."""
     false_alarms: int
-    """Alerts of cells that the change does not concern."""
+    """Alerts on those exchanges."""
 
 
-def outcomes(plan: Plan, seed: int, sizes: Sizes) -> Iterator[Outcome]:
+def outcomes(plan: Plan, seed: int, lengths: PhaseLengths) -> Iterator[ChangeOutcome]:
     """Play every change after the same quiet phase. The first outcome has the false alarms of that phase.
 
-    Nothing is waited for when nothing falls: the plan goes on to the end.
+    The play without a change goes on to the end.
     """
     settled = Play(plan, seed)
-    settled.run(sizes.quiet * len(ROUTES))
-    before, exchanges, alarms = settled.bill(), settled.number, len(settled.raised)
-    fallen = ROUTES[seed % len(ROUTES)]
+    settled.run(lengths.quiet * len(ROUTES))
+    before, exchanges, alarms = settled.bill(), settled.number, len(settled.alerts)
+    changed = ROUTES[seed % len(ROUTES)]
+    # Number of the last exchange, the regression, whether it was found, and the bill of the changed route.
     ends = []
-    for fall in FALLS:
+    for regression in REGRESSIONS:
         play = settled.copy()
-        found = play.run(sizes.most * len(ROUTES), fall, fallen)
-        ends.append((play.number, fall, found, play.bills[fallen]))
+        found = play.run(lengths.most * len(ROUTES), regression, changed)
+        ends.append((play.number, regression, found, play.bills[changed]))
+    ends.sort(key=lambda end: end[0])
+    # One play without a change supplies the other routes of every play; it ends last.
     still = settled.copy()
-    ends.append((still.number + sizes.most * len(ROUTES), QUIET, None, still.bills[fallen]))
-    for number, fall, found, spent in sorted(ends, key=itemgetter(0)):
+    ends.append((still.number + lengths.most * len(ROUTES), QUIET, False, still.bills[changed]))
+    for number, regression, found, spent in ends:
         still.run(number - still.number)
-        bill = still.bill(fallen).plus(spent).since(before)
+        bill = still.bill(without=changed).plus(spent).since(before)
         others = 0
-        for alert in still.raised[len(settled.raised) :]:
-            others += fall is QUIET or alert.route != fallen
-        same = bill.exchanges if fall is QUIET else bill.exchanges * (len(ROUTES) - 1) // len(ROUTES)
-        yield Outcome(
+        for alert in still.alerts[len(settled.alerts) :]:
+            others += regression is QUIET or alert.route != changed
+        same = bill.exchanges
+        if regression is not QUIET:
+            same = bill.exchanges * (len(ROUTES) - 1) // len(ROUTES)
+        yield ChangeOutcome(
             plan=plan.name,
-            fall=fall.name,
+            regression=regression.name,
             seed=seed,
-            found=found is not None,
+            found=found,
             requests=bill.exchanges / len(ROUTES),
             bill=bill,
             before=before,

@@ -1,4 +1,4 @@
-"""The plans that are compared, as the worker decides them: only answers are drawn."""
+"""The compared plans, carried out by the worker's own stages; only the answers are drawn at random."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from benchmarks.cost.world import KINDS, MODEL
+from benchmarks.cost.world import MODEL, REWORDINGS
 from evenkeel.core.verdict import (
     BASELINE,
     NO_CONTROL,
@@ -23,34 +23,35 @@ from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import Needs, RoutePlan, needs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from benchmarks.cost.world import Exchange
+    from benchmarks.cost.world import DrawnExchange
     from evenkeel.core.cells import CellReport
     from evenkeel.shadow.perturbations import Perturbation
     from evenkeel.shadow.planner import Trial
 
 FLOOR: Final = 30
-"""`alerts.min_trials`, as it is by default."""
-_KINDS: Final = by_name(KINDS)
-_GROUPS: Final[Mapping[str, frozenset[str]]] = {
-    root.perturbation.name: frozenset(kind.name for kind in root.kinds) for root in roots_of(_KINDS)
-}
+"""Default of the setting `alerts.min_trials`."""
+_PERTURBATIONS: Final = by_name(REWORDINGS)
+# Rewordings of each group, by its name.
+_GROUPS: Final[dict[str, frozenset[str]]] = {}
+for _root in roots_of(_PERTURBATIONS):
+    _GROUPS[_root.perturbation.name] = frozenset(member.name for member in _root.kinds)
 
 
 class Plan(NamedTuple):
-    """How exchanges are tried."""
+    """A plan of trials."""
 
     name: str
     trials: int
-    """Rewordings of an exchange, of the adaptive plan while it is learning."""
+    """Rewordings of each exchange; for the adaptive plan, while it is learning."""
     settled_rate: float | None = None
-    """None = the uniform plan."""
+    """Rate of the adaptive plan; None for the uniform plan."""
 
     @property
     def route(self) -> RoutePlan:
         """The plan of each route, as settings make it."""
-        return RoutePlan(_KINDS, self.trials, settled_rate=self.settled_rate)
+        return RoutePlan(_PERTURBATIONS, self.trials, settled_rate=self.settled_rate)
 
 
 UNIFORM: Final = Plan("uniform, 2 trials", 2)
@@ -58,127 +59,123 @@ UNIFORM_3: Final = Plan("uniform, 3 trials", 3)
 ADAPTIVE: Final = Plan("adaptive", 2, 1 / 20)
 
 
-def kinds_of(perturbation: Perturbation) -> frozenset[str]:
-    """The rewordings that a trial applies; none for the identical resend."""
+def rewordings_of(perturbation: Perturbation) -> frozenset[str]:
+    """Return the rewordings that a trial applies; none for the identical resend."""
     if perturbation.name == BASELINE:
         return frozenset()
-    parts: Sequence[Perturbation] = getattr(perturbation, "kinds", (perturbation,))
-    return frozenset(part.name for part in parts)
+    members: Sequence[Perturbation] = getattr(perturbation, "kinds", (perturbation,))
+    return frozenset(member.name for member in members)
 
 
-def affected_cells(kinds: frozenset[str]) -> frozenset[str]:
-    """The cells of some rewordings, and those of the groups that hold any of them."""
-    groups = (name for name, members in _GROUPS.items() if not members.isdisjoint(kinds))
-    return frozenset((*kinds, *groups))
+def affected_cells(rewordings: frozenset[str]) -> frozenset[str]:
+    """Return the cells of some rewordings and of the groups that hold any of them."""
+    cells = set(rewordings)
+    for group, members in _GROUPS.items():
+        if members & rewordings:
+            cells.add(group)
+    return frozenset(cells)
 
 
-class Made(NamedTuple):
-    """A trial that was made."""
+class PlayedTrial(NamedTuple):
+    """A trial with its verdict, as the bill sees it."""
 
     verdict: Verdict
+    judged: bool
+    """True if a judge is asked about the answer."""
     can_wait: bool
     stage: int
-    """Trials of one stage of an exchange are judged together."""
-    judged: bool
-    """Whether a judge is asked about it."""
+    """Stage of the exchange; its trials are judged together."""
 
 
 class _Original(NamedTuple):
-    """What the trial of an exchange looks at of an original."""
+    """The parts of an original that `ExchangeTrial` reads."""
 
-    exchange: Exchange
+    exchange: DrawnExchange
     route: RoutePlan
     view: None = None
 
 
-class Worker:
-    """Carries out a plan."""
+class SimulatedWorker:
+    """A worker that makes the trials of a plan with drawn answers."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        answer: Callable[[Exchange, Trial, Verdict | None], Made],
-        pay: Callable[[int, bool], bool] = lambda _count, _begins: True,
-    ) -> None:
-        """Begin, knowing nothing.
-
-        Args:
-            plan: Is carried out.
-            answer: Makes a trial.
-            pay: Whether so many trials may be made, and whether an exchange begins with them.
-        """
+    def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._answer = answer
-        self._pay = pay
         self._known: Mapping[tuple[str, str], Mapping[str, Any]] = {}
-        self._needs = SettledNeeds(lambda route, model: Needs(self._known.get((route, model), {})))
+        self._needs = SettledNeeds(self._needs_of)
 
-    def copy(self, pay: Callable[[int, bool], bool] | None = None) -> Worker:
-        """Another that knows the same, and pays in another way if one is given."""
-        other = Worker(self._plan, self._answer, pay or self._pay)
+    def _needs_of(self, route: str, model: str) -> Needs:
+        return Needs(self._known.get((route, model), {}))
+
+    def copy(self) -> SimulatedWorker:
+        """Return another worker that knows the same."""
+        other = SimulatedWorker(self._plan)
         other._known = self._known
-        # Which alerts have been up for long: only a benchmark takes a worker's memory over.
+        # The times since which alerts have been up. Only a benchmark copies the memory of a worker.
         other._needs._since = copy.deepcopy(self._needs._since)  # noqa: SLF001 - as above
         return other
 
     def publish(self, reports: Iterable[CellReport]) -> None:
-        """Take what the monitor knows now."""
+        """Take the monitor's current reports."""
         self._known = needs_of(reports, FLOOR)
 
-    def make(self, exchange: Exchange) -> list[Made]:
+    def make(self, exchange: DrawnExchange) -> list[PlayedTrial]:
         """Make the trials of an exchange, in their order."""
         original = cast("Any", _Original(exchange, self._plan.route))
-        # Every rewording applies.
-        trial = ExchangeTrial(
-            original, self._needs(exchange.route, MODEL), outcome=lambda _trial: cast("Any", None)
-        )
-        made: list[Made] = []
-        for stage, decide in enumerate((trial.first, trial.follow)):
+        exchange_trial = ExchangeTrial(original, self._needs(exchange.route, MODEL), outcome=_always_applies)
+        played: list[PlayedTrial] = []
+        for stage, decide in enumerate((exchange_trial.first, exchange_trial.follow)):
             planned = decide()
-            if not planned or not self._pay(len(planned), trial.control is None):
+            if not planned:
                 break
-            for one, _ in planned:
-                answered = self._answer(exchange, one, trial.control)
-                made.append(answered._replace(can_wait=trial.can_wait, stage=stage))
-                trial.verdicts[one.id] = answered.verdict
-        return made
+            for trial, _ in planned:
+                verdict, judged = draw_answer(exchange, trial, exchange_trial.control)
+                played.append(PlayedTrial(verdict, judged, exchange_trial.can_wait, stage))
+                exchange_trial.verdicts[trial.id] = verdict
+        return played
 
 
+def _always_applies(_trial: Trial) -> Any:
+    return None
+
+
+# Share of the unmoved answers that are proven equal without a judge.
 _PROVEN: Final = 0.35
-"""Share of the answers whose content did not move that are proven equal without a judge."""
+# Share of the moved answers in which only specifics differ.
 _PARTLY: Final = 0.7
-"""Share of those that moved in which only specifics differ."""
+# Share of the moved answers whose quality is worse; the quality of the others is the same.
 _WORSE: Final = 0.5
-"""Share of those that moved whose quality got worse; that of the others is the same."""
 
 
-def drawn_answer(exchange: Exchange, trial: Trial, control: Verdict | None) -> Made:
-    """An answer and its verdict as chance has them, the same for the same trial of the same exchange."""
-    kinds, name = kinds_of(trial.perturbation), trial.perturbation.name
+def draw_answer(exchange: DrawnExchange, trial: Trial, control: Verdict | None) -> tuple[Verdict, bool]:
+    """Draw the verdict of a trial, and whether a judge is asked; a trial always draws the same."""
+    name = trial.perturbation.name
     chance = Random(f"{exchange.seed}/{exchange.number}/{name}/answer")
-    moved = exchange.moved(kinds, name)
+    moved = exchange.moved(rewordings_of(trial.perturbation), name)
     judged = moved or chance.random() >= _PROVEN
     mean, deviation = (0.55, 0.12) if moved else (0.92, 0.05)
-    verdict = verdict_of(
-        exchange,
-        trial,
-        control,
-        rating=3 if not moved else 2 if chance.random() < _PARTLY else 1,
-        similarity=round(min(1.0, max(0.0, chance.gauss(mean, deviation))), 3),
-        worse=moved and chance.random() < _WORSE,
-    )
-    return Made(verdict, can_wait=False, stage=0, judged=judged)
+    rating = 3
+    if moved:
+        rating = 2 if chance.random() < _PARTLY else 1
+    similarity = round(min(1.0, max(0.0, chance.gauss(mean, deviation))), 3)
+    worse = moved and chance.random() < _WORSE
+    return verdict_of(exchange, trial, control, rating=rating, similarity=similarity, worse=worse), judged
 
 
 _START: Final = 1_700_000_000.0
+# Seconds between two sampled exchanges of the deployment.
 _EVERY_S: Final = 20.0
-"""Between two sampled exchanges of the deployment."""
 
 
 def verdict_of(
-    exchange: Exchange, trial: Trial, control: Verdict | None, *, rating: int, similarity: float, worse: bool
+    exchange: DrawnExchange,
+    trial: Trial,
+    control: Verdict | None,
+    *,
+    rating: int,
+    similarity: float,
+    worse: bool,
 ) -> Verdict:
-    """The verdict of a trial, as the worker logs it."""
+    """Return the verdict of a trial, as the worker logs it."""
     score = QualityScore("faithfulness", 1, 3.0, 2.0 if worse else 3.0)
     return Verdict(
         id=trial.id,

@@ -1,116 +1,140 @@
-"""The tables of what certainty costs."""
+"""Tables of spending and delays by plan."""
 
 from __future__ import annotations
 
 from statistics import mean
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from benchmarks.cost.world import FALLS, QUIET
+from benchmarks.cost.bill import Bill
+from benchmarks.cost.world import QUIET, REGRESSIONS
 from benchmarks.kit import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from benchmarks.cost.bill import Bill, Tariff
-    from benchmarks.cost.compare import Outcome
+    from benchmarks.cost.bill import Tariff
+    from benchmarks.cost.compare import ChangeOutcome
 
 _MILLION: Final = 1_000_000
 _PER: Final = 100_000
-_NAMES: Final = (*(fall.name for fall in FALLS), QUIET.name)
 
 
 class Ratio(NamedTuple):
-    """What the adaptive plan takes as shares of what the uniform one does."""
+    """Spending and delays of the adaptive plan as shares of the uniform plan's."""
 
-    fall: str
+    regression: str
     plain: float
-    """Dollars at list price, each pair judged by itself."""
+    """Share of the dollars at list price, with each pair judged by itself."""
     lean: float
-    """Dollars of the adaptive plan with all savings, over the uniform plan's at list price."""
+    """Dollars of the adaptive plan with all savings, divided by the uniform plan's at list price."""
     requests: float
 
 
-def ratios(uniform: Sequence[Outcome], adaptive: Sequence[Outcome], tariff: Tariff) -> list[Ratio]:
-    """By change, of the sums over all plays.
+class Total(NamedTuple):
+    """Sum of the outcomes of one change under one plan."""
+
+    regression: str
+    plan: str
+    plays: int
+    found: int
+    requests: float
+    bill: Bill
+
+
+def totals(outcomes: Sequence[ChangeOutcome]) -> Iterator[Total]:
+    """Yield the sums of one plan's outcomes by change, in the order of the changes."""
+    for regression in (*REGRESSIONS, QUIET):
+        plays = found = 0
+        requests = 0.0
+        bill = Bill()
+        for outcome in outcomes:
+            if outcome.regression == regression.name:
+                plays += 1
+                found += outcome.found
+                requests += outcome.requests
+                bill = bill.plus(outcome.bill)
+        if plays:
+            yield Total(regression.name, outcomes[0].plan, plays, found, requests, bill)
+
+
+def ratios(
+    uniform: Sequence[ChangeOutcome], adaptive: Sequence[ChangeOutcome], tariff: Tariff
+) -> list[Ratio]:
+    """Return the ratios of the sums over all plays, by change.
 
     A change that was not found counts as if it had been found at the end.
     """
     found = []
-    for name in _NAMES:
-        old, new = (_of(name, some) for some in (uniform, adaptive))
-        if not (old and new):
-            continue
-        usd = sum(one.bill.plain_usd(tariff) for one in old) * len(new) / len(old)
-        found.append(
-            Ratio(
-                name,
-                sum(one.bill.plain_usd(tariff) for one in new) / usd,
-                sum(one.bill.lean_usd(tariff) for one in new) / usd,
-                mean(one.requests for one in new) / mean(one.requests for one in old),
-            )
-        )
+    for old, new in zip(totals(uniform), totals(adaptive), strict=True):
+        usd = old.bill.plain_usd(tariff)
+        plain = new.bill.plain_usd(tariff) / usd
+        lean = new.bill.lean_usd(tariff) / usd
+        found.append(Ratio(new.regression, plain, lean, new.requests / old.requests))
     return found
 
 
-def _of(fall: str, some: Iterable[Outcome]) -> list[Outcome]:
-    return [one for one in some if one.fall == fall]
-
-
-def changes(plans: Sequence[Sequence[Outcome]], tariff: Tariff) -> Table:
-    """What each plan spent from the change until the alert, on average."""
+def changes(plans: Sequence[Sequence[ChangeOutcome]], tariff: Tariff) -> Table:
+    """Return each plan's mean spending from the change until the alert."""
     rows = []
-    for name in _NAMES:
-        for some in plans:
-            those = _of(name, some)
-            if not those:
-                continue
-
-            def average(of: Callable[[Bill], float], those: list[Outcome] = those) -> float:
-                return mean(of(one.bill) for one in those)
-
-            found = "–" if name == QUIET.name else f"{sum(one.found for one in those)} of {len(those)}"
+    every = [list(totals(outcomes)) for outcomes in plans]
+    for of_change in zip(*every, strict=True):
+        for total in of_change:
+            plays, bill = total.plays, total.bill
+            found = "–" if total.regression == QUIET.name else f"{total.found} of {plays}"
             rows.append(
-                (f"{name}: {those[0].plan}", found, round(mean(one.requests for one in those)),
-                 round(average(lambda bill: bill.replays)), round(average(lambda bill: bill.judge_calls)),
-                 average(lambda bill: bill.tokens / _MILLION), average(lambda bill: bill.plain_usd(tariff)),
-                 average(lambda bill: bill.grouped_usd(tariff)), average(lambda bill: bill.lean_usd(tariff)))
+                (f"{total.regression}: {total.plan}", found, round(total.requests / plays),
+                 round(bill.replays / plays), round(bill.judge_calls / plays),
+                 bill.tokens / _MILLION / plays, bill.plain_usd(tariff) / plays,
+                 bill.grouped_usd(tariff) / plays, bill.lean_usd(tariff) / plays)
             )  # fmt: skip
     heads = ("change: plan", "found", "requests", "replays", "judge calls", "million tokens", "dollars",
              "pairs judged together", "and tiers, caches")  # fmt: skip
     return Table("cost-changes", heads, tuple(rows), notes=(f"Means; {tariff.name}.",))
 
 
-def shares(plans: Sequence[Sequence[Outcome]], tariffs: Sequence[Tariff]) -> Table:
-    """Dollars and delays of the last plan as shares of the first one's."""
-    by_tariff = [ratios(plans[0], plans[-1], tariff) for tariff in tariffs]
+def shares(plans: Sequence[Sequence[ChangeOutcome]], tariffs: Sequence[Tariff]) -> Table:
+    """Return dollars and delays of the last plan as shares of the first plan's."""
+    heads = []
+    by_tariff = []
+    averages = []
+    for tariff in tariffs:
+        heads += [tariff.name.replace(", judged by ", " / "), "with all savings"]
+        column = ratios(plans[0], plans[-1], tariff)
+        by_tariff.append(column)
+        averages.append(f"{mean(ratio.plain for ratio in column):.0%}")
+        averages.append(f"{mean(ratio.lean for ratio in column):.0%}")
     rows: list[tuple[str, ...]] = []
-    for place, one in enumerate(by_tariff[0]):
-        cells = [f"{ratio:.0%}" for row in by_tariff for ratio in (row[place].plain, row[place].lean)]
-        rows.append((one.fall, *cells, "–" if one.fall == QUIET.name else f"{one.requests:.2f} ×"))
-    averages = [
-        f"{mean(ratio):.0%}" for row in by_tariff for ratio in ([o.plain for o in row], [o.lean for o in row])
-    ]
-    delays = mean(one.requests for one in by_tariff[0] if one.fall != QUIET.name)
-    rows.append(("**mean**", *averages, f"{delays:.2f} ×"))
-    heads = [
-        head
-        for tariff in tariffs
-        for head in (tariff.name.replace(", judged by ", " / "), "with all savings")
-    ]
+    delays = []
+    for row in zip(*by_tariff, strict=True):
+        cells = []
+        for ratio in row:
+            cells += [f"{ratio.plain:.0%}", f"{ratio.lean:.0%}"]
+        # Requests are the same at every tariff.
+        first = row[0]
+        if first.regression == QUIET.name:
+            rows.append((first.regression, *cells, "–"))
+        else:
+            rows.append((first.regression, *cells, f"{first.requests:.2f} ×"))
+            delays.append(first.requests)
+    rows.append(("**mean**", *averages, f"{mean(delays):.2f} ×"))
     return Table("cost-shares", ("change", *heads, "requests"), tuple(rows))
 
 
-def quiet(plans: Sequence[Sequence[Outcome]], tariff: Tariff) -> Table:
-    """The quiet phase, and how often each plan alerted where nothing had changed."""
+def quiet(plans: Sequence[Sequence[ChangeOutcome]], tariff: Tariff) -> Table:
+    """Return the cost of the quiet phase, and the false alarms of each plan."""
     rows = []
-    for some in plans:
-        exchanges, alarms = (
-            sum(getattr(one, name) for one in some) for name in ("quiet_exchanges", "false_alarms")
-        )
-        before = [one.before for one in {one.seed: one for one in some}.values()]
+    for outcomes in plans:
+        exchanges = sum(outcome.quiet_exchanges for outcome in outcomes)
+        alarms = sum(outcome.false_alarms for outcome in outcomes)
+        # All changes of a seed have the same quiet phase.
+        by_seed = {outcome.seed: outcome.before for outcome in outcomes}
+        before = Bill()
+        for bill in by_seed.values():
+            before = before.plus(bill)
+        phases = len(by_seed)
         rows.append(
-            (some[0].plan, mean(one.exchanges for one in before), mean(one.replays for one in before),
-             f"{mean(one.plain_usd(tariff) for one in before):.2f}", exchanges, alarms,
+            (outcomes[0].plan, before.exchanges / phases, before.replays / phases,
+             f"{before.plain_usd(tariff) / phases:.2f}", exchanges, alarms,
              f"{alarms / exchanges * _PER:.1f}")
         )  # fmt: skip
     heads = ("plan", "exchanges of the quiet phase", "replays", "dollars", "exchanges without a change",

@@ -1,10 +1,9 @@
-"""Exchanges, and what moves their answers: drawn once for each, so that its trials agree with each other.
+"""Exchanges and the rewordings that move their answers, drawn once each so that all trials agree.
 
-An exchange belongs to one of two prompt versions of its route, an easy one and a hard one, and perhaps to a
-cluster of near-equal prompts. For each rewording one draw decides whether it moves the answer; several
-rewordings together move it if any of them does, unless two are planted that move it only together, or that
-cancel each other. Every answer, also that to the identical resend, moves by itself besides, with the chance
-of its prompt's noise floor.
+An exchange belongs to an easy or a hard prompt version of its route, and perhaps to a cluster of near-equal
+prompts. One draw per rewording decides whether it moves the answer. Several rewordings together move it if
+any of them does, or if they hold two that were planted to move it only together. Every answer, also to the
+identical resend, can move by itself, with the probability of its prompt's noise floor.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-KINDS: Final = (
+REWORDINGS: Final = (
     "general.whitespace",
     "general.punctuation",
     "general.casing",
@@ -39,152 +38,119 @@ class Version(NamedTuple):
 
     name: str
     share: float
-    """Of the route's exchanges."""
+    """Share of the route's exchanges."""
     floor: float
-    """Chance that an answer moves by itself."""
+    """Probability that an answer moves by itself."""
     fragility: float
-    """Factor on how often rewordings move the answer."""
+    """Factor on the rates at which rewordings move the answer."""
     chars: int
 
 
 VERSIONS: Final = (Version("easy", 0.7, 0.03, 0.5, 1_500), Version("hard", 0.3, 0.12, 2.0, 6_000))
-_OWN: Final = {kind: 0.01 + 0.04 * place / len(KINDS) for place, kind in enumerate(KINDS)}
-"""How often each rewording moves an answer while all is well: 1 % to 5 %, about."""
+# Without a change, rewordings move about 1 % to 5 % of the answers.
+_LOWEST_RATE: Final = 0.01
+_RATE_SPAN: Final = 0.04
+# Share of the exchanges that are near-equal to others.
 _CLUSTERED: Final = 0.15
-"""Share of exchanges that are near-equal to others."""
+# Mean number of exchanges of a cluster.
 _CLUSTER: Final = 8
-"""Exchanges of a cluster, about."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fall:
-    """What changes, as shares of the exchanges whose answers move from then on."""
+class Regression:
+    """A change after which more answers move, as shares of the exchanges."""
 
     name: str
     alone: Mapping[str, float]
-    """By rewording."""
+    """Share of the exchanges whose answer a rewording moves, by rewording."""
     common: float = 0.0
-    """On so many exchanges every rewording moves the answer."""
+    """Share of the exchanges whose answer every rewording moves."""
     together: tuple[str, str, float] | None = None
-    """Two that move it only if both are applied."""
+    """Two rewordings that move the answer only if both are applied, and the share of the exchanges."""
 
     @property
     def affected(self) -> frozenset[str]:
-        """The rewordings whose cells are right to alert, or whose groups are."""
-        pair = map(str, (self.together or ())[:2])
-        return frozenset(KINDS if self.common else (*self.alone, *pair))
+        """The rewordings that have a reason to alert, in their own cells or in those of groups."""
+        if self.common:
+            return frozenset(REWORDINGS)
+        if self.together:
+            return frozenset((*self.alone, self.together[0], self.together[1]))
+        return frozenset(self.alone)
 
 
-QUIET: Final = Fall("nothing falls", {})
-FALLS: Final = (
-    Fall("one kind by 15 points, of a group", {"general.spelling": 0.15}),
-    Fall("one kind by 15 points, that stands alone", {"format.json": 0.15}),
-    Fall("all by 5 points, each on exchanges of its own", dict.fromkeys(KINDS, 0.05)),
-    Fall("all by 5 points, on the same exchanges", {}, common=0.05),
-    Fall("two together by 15 points, alone nothing", {}, together=("general.casing", "general.tone", 0.15)),
+QUIET: Final = Regression("nothing falls", {})
+REGRESSIONS: Final = (
+    Regression("one kind by 15 points, of a group", {"general.spelling": 0.15}),
+    Regression("one kind by 15 points, that stands alone", {"format.json": 0.15}),
+    Regression("all by 5 points, each on exchanges of its own", dict.fromkeys(REWORDINGS, 0.05)),
+    Regression("all by 5 points, on the same exchanges", {}, common=0.05),
+    Regression(
+        "two together by 15 points, alone nothing", {}, together=("general.casing", "general.tone", 0.15)
+    ),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
-    """One sampled exchange, and what moves its answer."""
+class DrawnExchange:
+    """A sampled exchange and the rewordings that move its answer."""
 
     number: int
     route: str
     version: Version
-    cluster: str
     moving: frozenset[str]
     """Rewordings that move the answer."""
     pair: frozenset[str]
-    """Rewordings that move it if all are applied; empty = none."""
+    """Rewordings that move the answer if all of them are applied; empty if there are none."""
     seed: int
 
     @property
     def id(self) -> str:
-        """Names it."""
+        """Id of the exchange, in the form that proxies give."""
         return f"{self.number:016x}"
 
-    def moved(self, kinds: Collection[str], trial: str) -> bool:
-        """Whether the answer moves under these rewordings at once; none = the identical resend.
+    def moved(self, rewordings: Collection[str], trial: str) -> bool:
+        """Return True if the answer moves.
 
         Args:
-            kinds: What is applied.
-            trial: Names the trial, whose answer has noise of its own.
+            rewordings: The rewordings applied at once; none for the identical resend.
+            trial: Name of the trial, whose answer has noise of its own.
         """
-        noise = Random(f"{self.seed}/{self.number}/{trial}").random() < self.version.floor
-        return noise or self.is_struck(kinds)
-
-    def is_struck(self, kinds: Collection[str]) -> bool:
-        """Whether anything but noise moves the answer under these rewordings at once."""
-        if self.pair and self.pair <= set(kinds):
+        if Random(f"{self.seed}/{self.number}/{trial}").random() < self.version.floor:
             return True
-        return not self.moving.isdisjoint(kinds)
+        if self.pair and self.pair <= set(rewordings):
+            return True
+        return not self.moving.isdisjoint(rewordings)
 
 
-class Struck(NamedTuple):
-    """What a fall strikes on one exchange, as `Exchange` has it."""
-
-    moving: frozenset[str] = frozenset()
-    pair: frozenset[str] = frozenset()
-
-
-def struck(fall: Fall, draws: Random, points: float = 1.0) -> Struck:
-    """Draw what a fall strikes on an exchange.
+def draw_exchange(seed: int, number: int, regression: Regression = QUIET, changed: str = "") -> DrawnExchange:
+    """Draw an exchange; everything but the change follows from seed and number.
 
     Args:
-        fall: What has changed.
-        draws: Of the exchange; as many are made for every fall.
-        points: Of the exchanges to be struck, for each that the fall says move.
+        seed: Seed of the play.
+        number: Number of the exchange, counted from 0 over all routes, which take turns.
+        regression: The change that has happened.
+        changed: Route of the change.
     """
-    own = [draws.random() / points for _ in KINDS]
-    common, together = draws.random() / points, draws.random() / points
-    moving = {kind for kind, draw in zip(KINDS, own, strict=True) if draw < fall.alone.get(kind, 0.0)}
-    return Struck(
-        frozenset(KINDS if common < fall.common else moving),
-        frozenset(fall.together[:2] if fall.together and together < fall.together[2] else ()),
-    )
-
-
-class Drawn(NamedTuple):
-    """Where an exchange belongs, and the draws behind what it is about."""
-
-    route: str
-    cluster: str
-    draws: Random
-    """The same for all exchanges of a cluster."""
-
-
-def drawn(seed: int, number: int) -> Drawn:
-    """The route of an exchange, in turn, and its cluster, if it has one."""
     route = ROUTES[number % len(ROUTES)]
-    own = Random(f"{seed}/{number}")
-    if own.random() >= _CLUSTERED:
-        return Drawn(route, "", own)
-    # Those of a stretch of exchanges belong to one cluster: near in time as well.
-    stretch = number // round(_CLUSTER / _CLUSTERED * len(ROUTES))
-    cluster = f"{seed}/{route}/{stretch}"
-    return Drawn(route, cluster, Random(cluster))
-
-
-def exchange(seed: int, number: int, fall: Fall = QUIET, *, fallen: str = "") -> Exchange:
-    """The exchange of a number; everything but the change follows from seed and number.
-
-    Args:
-        seed: Of the play.
-        number: Counted from 0 over all routes, which take turns.
-        fall: What has changed by now.
-        fallen: The route on which it has.
-    """
-    route, cluster, draws = drawn(seed, number)
+    draws = Random(f"{seed}/{number}")
+    if draws.random() < _CLUSTERED:
+        # A cluster has the same draws for a stretch of exchanges, so that its prompts are near in time too.
+        stretch = number // round(_CLUSTER / _CLUSTERED * len(ROUTES))
+        draws = Random(f"{seed}/{route}/{stretch}")
     version = VERSIONS[0] if draws.random() < VERSIONS[0].share else VERSIONS[1]
-    moving = frozenset(kind for kind in KINDS if draws.random() < _OWN[kind] * version.fragility)
-    fallen_now = struck(fall if route == fallen else QUIET, draws)
-    return Exchange(
-        number,
-        route,
-        version,
-        cluster,
-        moving | fallen_now.moving,
-        fallen_now.pair,
-        seed,
-    )
+    moving = set()
+    for place, rewording in enumerate(REWORDINGS):
+        rate = _LOWEST_RATE + _RATE_SPAN * place / len(REWORDINGS)
+        if draws.random() < rate * version.fragility:
+            moving.add(rewording)
+    # As many draws are made for every change, so that exchanges stay the same.
+    here = regression if route == changed else QUIET
+    for rewording in REWORDINGS:
+        if draws.random() < here.alone.get(rewording, 0.0):
+            moving.add(rewording)
+    if draws.random() < here.common:
+        moving.update(REWORDINGS)
+    pair: frozenset[str] = frozenset()
+    if here.together and draws.random() < here.together[2]:
+        pair = frozenset(here.together[:2])
+    return DrawnExchange(number, route, version, frozenset(moving), pair, seed)
