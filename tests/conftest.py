@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib.util
 import inspect
 import os
 import shutil
-from functools import partial
 from itertools import chain, groupby, islice
 from pathlib import Path
 
+import httpcore2
 import httpx2
 import hypothesis
 import pytest
@@ -28,6 +29,17 @@ os.environ.setdefault("EVENKEEL_TELEMETRY__LOG_FORMAT", "text")
 # A request of a test that says nothing of time would have five seconds, which is little on a busy machine.
 _default = inspect.signature(httpx2.Client).parameters["timeout"].default
 _default.connect = _default.read = _default.write = _default.pool = 240.0
+
+# A client prepares for TLS when it is made, for 25 ms of processor time: all that trust the same share that.
+_prepared = functools.cache(lambda trust_env, *_trusted: _prepare(_trust_env=trust_env))
+_prepare = httpcore2.default_ssl_context
+
+
+def _context_of_environment(*, _trust_env=True):
+    return _prepared(_trust_env, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+httpcore2.default_ssl_context = _context_of_environment
 
 # As the product's own processes do: collections while a thousand modules are loaded find nothing.
 gc.set_threshold(100_000, 20, 50)
@@ -184,7 +196,7 @@ def start(tmp_path):
     """Starts `evenkeel up` with the given arguments."""
     from tests.up.starting import up  # noqa: PLC0415 - few tests start it
 
-    return partial(up, tmp_path)
+    return functools.partial(up, tmp_path)
 
 
 @pytest.fixture

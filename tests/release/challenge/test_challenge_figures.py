@@ -81,28 +81,33 @@ def test_an_equal_candidate_may_switch_and_its_savings_are_known():
 
 def test_a_candidate_that_loses_must_not():
     found = figures((400, PAIR), (100, WORSE), (20, BETTER))
-    assert (found.decision.answer, found.decision.because) == ("must_not", ("worse",))
     assert (found.candidate.worse, found.candidate.better) == (100, 20)
     assert found.worse.value == pytest.approx(80 / 520)
 
 
-def test_a_candidate_that_only_wins_may_switch():
-    assert figures((900, PAIR), (200, BETTER)).decision.answer == "may_switch"
+OF_A, OF_B = (replace(PAIR, client=client) for client in "ab")
+MOVED = replace(PAIR, rewording=replace(PAIR.rewording, candidate_moved=True))
+# Its answer moves when it is asked again just as often as when the question is reworded.
+NOISY = replace(MOVED, rewording=replace(MOVED.rewording, candidate_resend_moved=True))
 
 
-def test_equal_content_that_rewordings_move_more_must_not():
-    moved = replace(PAIR, rewording=replace(PAIR.rewording, candidate_moved=True))
-    found = figures((900, PAIR), (300, moved))
-    assert (found.decision.answer, found.decision.because) == ("must_not", ("fragile",))
-    assert found.fragile.value == pytest.approx(0.25)
-
-
-def test_noise_of_the_candidate_is_not_fragility():
-    """Its answer moves when it is asked again just as often as when the question is reworded."""
-    noisy = replace(
-        PAIR, rewording=replace(PAIR.rewording, candidate_moved=True, candidate_resend_moved=True)
-    )
-    assert figures((900, PAIR), (300, noisy)).fragile.value == 0
+@pytest.mark.parametrize(
+    ("parts", "judge", "answer", "because"),
+    [
+        (((400, PAIR), (100, WORSE), (20, BETTER)), True, "must_not", ("worse",)),
+        (((900, PAIR), (200, BETTER)), True, "may_switch", ()),
+        (((900, PAIR), (300, MOVED)), True, "must_not", ("fragile",)),
+        (((900, PAIR), (300, NOISY)), True, "may_switch", ()),
+        (((1200, PAIR),), False, "not_yet", ("judge",)),
+        (((1200, OF_A), (62, OF_B)), True, "not_yet", ("client b",)),
+        ((), True, "not_yet", ("worse", "fragile", "unusable")),
+    ],
+    ids=["loses", "wins", "fragile", "noisy", "no judge", "a small segment", "no pairs"],
+)
+def test_what_decides(parts, judge, answer, because):
+    """Losses, answers that rewordings move more than the incumbent's, and what is not known yet."""
+    decision = figures(*parts, judge=judge).decision
+    assert (decision.answer, decision.because) == (answer, because)
 
 
 def test_failed_answers_forbid_it_even_without_a_judge():
@@ -111,11 +116,6 @@ def test_failed_answers_forbid_it_even_without_a_judge():
     assert "unusable" in found.decision.because
     assert found.candidate_side.failures == {"timeout": 80}
     assert found.candidate_side.dollars == pytest.approx(0.0005)
-
-
-def test_without_a_judge_it_never_may_switch():
-    found = figures((1200, PAIR), judge=False)
-    assert (found.decision.answer, found.decision.because) == ("not_yet", ("judge",))
 
 
 def test_one_segment_that_loses_forbids_it_and_the_rest_may():
@@ -152,13 +152,6 @@ def test_not_yet_names_about_when():
     assert challenge_figures(CHALLENGE, pairs[:1]).settled_at is None
 
 
-def test_a_small_segment_holds_back_the_whole_until_it_is_known():
-    found = figures((1200, replace(PAIR, client="a")), (62, replace(PAIR, client="b")))
-    assert found.decision.answer == "not_yet"
-    assert found.decision.because == ("client b",)
-    assert found.decision.more_pairs > 100
-
-
 def test_further_pairs_are_stated_and_enough():
     few = figures((200, PAIR), (10, WORSE), (10, BETTER))
     assert few.decision.answer == "not_yet"
@@ -187,13 +180,6 @@ def test_labels_take_off_what_the_judge_favours():
     labelled = figures((600, BETTER), labels={str(number): -1 for number in range(100)})
     assert labelled.judge.favours.value == pytest.approx(2)
     assert labelled.decision.answer == "must_not"
-
-
-def test_nothing_is_known_without_pairs():
-    found = figures()
-    assert found.decision.answer == "not_yet"
-    assert found.worse is None
-    assert found.decision.more_pairs is None
 
 
 @pytest.mark.parametrize("reason", ["unauthorized", "rate_limited", "budget"])

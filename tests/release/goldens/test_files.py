@@ -237,30 +237,23 @@ def test_lines_of_worfbench_are_read_as_they_are_published():
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "request_text", "answer"),
+    ("name", "content"),
     [
-        ("evals.jsonl", '{"input": [{"role": "user", "content": "1+1?"}], "ideal": "2"}', "1+1?", "2"),
-        ("items.jsonl", '{"item": {"question": "1+1?", "ideal": ["2"]}}', "1+1?", "2"),
-        ("langfuse.json", '[{"id": "a", "input": "1+1?", "expectedOutput": "2"}]', "1+1?", "2"),
-        ("langfuse.csv", "id,input,expected_output\na,1+1?,2\n", "1+1?", "2"),
-        (
-            "promptfoo.yaml",
-            "tests:\n- vars: {question: '1+1?'}\n  assert: [{type: equals, value: '2'}]\n",
-            "1+1?",
-            "2",
-        ),
-        ("promptfoo.csv", "question,__expected\n1+1?,2\n", "1+1?", "2"),
+        ("evals.jsonl", '{"input": [{"role": "user", "content": "1+1?"}], "ideal": "2"}'),
+        ("items.jsonl", '{"item": {"question": "1+1?", "ideal": ["2"]}}'),
+        ("langfuse.json", '[{"id": "a", "input": "1+1?", "expectedOutput": "2"}]'),
+        ("langfuse.csv", "id,input,expected_output\na,1+1?,2\n"),
+        ("promptfoo.yaml", "tests: [{vars: {question: '1+1?'}, assert: [{type: equals, value: '2'}]}]"),
+        ("promptfoo.csv", "question,__expected\n1+1?,2\n"),
     ],
 )
-def test_datasets_of_other_tools_are_goldens_with_the_expected_answer(
-    tmp_path, name, content, request_text, answer
-):
+def test_datasets_of_other_tools_are_goldens_with_the_expected_answer(tmp_path, name, content):
     """The readers of the check, with the prompt as the request."""
     path = tmp_path / name
     path.write_text(content)
     (golden,) = load_goldens(path)
-    assert request_text in golden.request
-    assert golden.answer.text == answer
+    assert "1+1?" in golden.request
+    assert golden.answer.text == "2"
 
 
 def test_a_dataset_without_expected_answers_is_no_goldens(tmp_path):
