@@ -37,14 +37,14 @@ def test_a_judge_that_is_stricter_about_nine_of_sixty_pairs_is_found():
 
 
 def test_a_noisy_judge_that_did_not_change_keeps_the_level():
-    """In 400 rounds with 20 % noise the probabilities are no smaller than uniform."""
+    """In 150 rounds with 20 % noise the probabilities are no smaller than uniform."""
     choice = random.Random(1)
 
     def rated():
         return 2 if choice.random() < 0.2 else 3
 
     rounds = [
-        panel(*[PairRated((rated(), rated(), rated()), rated()) for _ in range(30)]) for _ in range(400)
+        panel(*[PairRated((rated(), rated(), rated()), rated()) for _ in range(30)]) for _ in range(150)
     ]
     assert sum(rated_panel.p_value <= LEVEL for rated_panel in rounds) <= 2
     assert sum(rated_panel.p_value <= 0.1 for rated_panel in rounds) <= 0.13 * len(rounds)

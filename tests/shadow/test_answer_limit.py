@@ -8,24 +8,14 @@ import json
 import httpx2
 import pytest
 
-from evenkeel.core.budget import Budget
-from evenkeel.core.exchange import Exchange
 from evenkeel.llm.wire import Wire
 from evenkeel.metrics.scoring import heuristic_scorer
-from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import COMPLETIONS, PromptView
 from evenkeel.shadow.replay import Replayer, Target
-from evenkeel.shadow.worker import Worker
-from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from tests.shadow.trial_makers import trial_maker
+from tests.shadow.planes import JSON, Plane, captured
 
-JSON = (("content-type", "application/json"),)
 ASKED = "Please tell me when the ferry to the island leaves on Sunday, and from where."
 SAID = "It leaves at nine. " * 25
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
@@ -64,17 +54,16 @@ class Pieces(httpx2.AsyncByteStream):
         yield self.body
 
 
-class Scene:
+class Scene(Plane):
     """A worker before an upstream whose full answers to replays have so many tokens."""
 
     def __init__(self, tmp_path, api="chat", *, kinds=("general.whitespace",), full=120):
+        super().__init__(tmp_path)
         self.api = api
         self.kinds = by_name(list(kinds))
         self.full = full
-        self.folder = tmp_path
         self.bodies = []
         self.sent = []
-        self.tally = Tally()
 
     def upstream(self, request):
         body = json.loads(request.content)
@@ -94,30 +83,22 @@ class Scene:
     def play(self, members, answer):
         """The verdicts of one exchange."""
         path = {"chat": "chat/completions", "responses": "responses", "messages": "messages"}[self.api]
-        exchange = Exchange(
-            *("0" * 16, "default", 1000.0, 0.1, "POST", f"/v1/{path}", 200),
-            *(JSON, json.dumps(request_of(self.api, members)).encode(), JSON, json.dumps(answer).encode()),
-        )
-        return asyncio.run(self._worked(exchange))
+        self.queue.put([captured(request_of(self.api, members), answer, path=f"/v1/{path}")])
+        asyncio.run(self._worked())
+        verdicts = self.verdicts()
+        self.database.close()
+        return verdicts
 
-    async def _worked(self, exchange):
-        database = Database(self.folder / "evenkeel.db")
-        queue, log = SqliteExchangeQueue(database, lambda: 1000.0), SqliteVerdictLog(database)
-        costs = SqliteCostTracker(database, Budget(), lambda: 1000.0)
+    async def _worked(self):
         replayer = Replayer(concurrency=8, timeout_s=5)
         replayer._wire = Wire(transport=httpx2.MockTransport(self.upstream))
-        trials = trial_maker(
-            *(log, heuristic_scorer(), replayer, costs),
+        worker = self.worker(
+            {"default": RoutePlan(self.kinds, len(self.kinds), "short_qa")},
+            *(heuristic_scorer(), replayer, self.costs()),
             lambda exchange: Target("http://up" + exchange.path, route="default"),
-            tally=self.tally,
         )
-        queue.put([exchange])
-        reader = Reader({"default": RoutePlan(self.kinds, len(self.kinds), "short_qa")})
-        await Worker(queue, reader, trials, tally=self.tally).drain()
+        await worker.drain()
         await replayer.close()
-        verdicts = log.of_exchange(exchange.id)
-        database.close()
-        return verdicts
 
 
 @pytest.mark.parametrize(

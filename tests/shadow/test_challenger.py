@@ -12,7 +12,6 @@ import pytest
 
 from evenkeel.core.budget import Budget
 from evenkeel.core.challenge import CHALLENGERS, Challenge
-from evenkeel.core.exchange import Exchange
 from evenkeel.core.records import to_json
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.metrics.judge import Judge
@@ -20,13 +19,11 @@ from evenkeel.metrics.judge.preference import PreferenceJudge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.release.challenge.figures import challenge_figures
 from evenkeel.shadow.challenger import ChallengeJudges, Challenger, ChallengeReplays, candidate_view
-from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import PromptView, api_of
 from evenkeel.shadow.quoted_replays import QuotedReplays
 from evenkeel.shadow.replay import Replayer, Target
-from evenkeel.shadow.worker import Worker
 from evenkeel.simulate import (
     INSTRUCTIONS,
     ModelState,
@@ -38,35 +35,25 @@ from evenkeel.simulate import (
 )
 from evenkeel.simulate.judge import JUDGE_MODEL
 from evenkeel.stores.challenges import ChallengeStore
-from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
-from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.llm.scripted import endpoint_of
-from tests.shadow.trial_makers import trial_maker
+from tests.shadow.planes import Plane, captured
 
-JSON = (("content-type", "application/json"),)
 KINDS = by_name(["general.whitespace", "general.punctuation", "general.spelling"])
 CHALLENGE = Challenge(route="default", model="candidate", share=1.0, started_at=1000.0)
 
 
-class Plane:
+class ChallengedPlane(Plane):
     """A worker with a challenger, and what it leaves."""
 
     def __init__(
         self, folder, upstream, *, challenge=CHALLENGE, judged=True, budget=None, rate=1.0, other=""
     ):
-        self.database = Database(folder / "evenkeel.db")
-        self.queue = SqliteExchangeQueue(self.database, lambda: 1000.0)
-        self.log = SqliteVerdictLog(self.database)
+        super().__init__(folder)
         self.store = ChallengeStore(SqliteDocuments(self.database), kept_s=86_400.0)
-        self.tally = Tally()
         self.upstream, self.judged, self.rate = upstream, judged, rate
         self.other = other or upstream
-        own = {CHALLENGERS: budget} if budget else {}
-        self.costs = SqliteCostTracker(self.database, Budget(), lambda: 1000.0, own)
+        self.cost_tracker = self.costs(own={CHALLENGERS: budget} if budget else {})
         self.prices = Prices({"*": ModelPrice(1.0, 4.0)})
         if challenge is not None:
             self.store.start(challenge)
@@ -88,18 +75,17 @@ class Plane:
                 self.store,
                 ChallengeReplays(replays, lambda _: others, self.prices),
                 ChallengeJudges(scorer, PreferenceJudge(judge) if self.judged else None),
-                self.costs,
+                self.cost_tracker,
                 sampling_rates={"default": self.rate},
                 keeps_texts=True,
                 tally=self.tally,
             )
-            trials = trial_maker(
-                self.log, scorer, replayer, self.costs, target,
-                prices=self.prices, tally=self.tally, challenger=challenger,
-            )  # fmt: skip
-            plan = RoutePlan(KINDS, 1, "case_summary")
+            plans = {"default": RoutePlan(KINDS, 1, "case_summary")}
+            worker = self.worker(
+                plans, scorer, replayer, self.cost_tracker, target, prices=self.prices, challenger=challenger
+            )
             try:
-                await Worker(self.queue, Reader({"default": plan}), trials, tally=self.tally).drain()
+                await worker.drain()
             finally:
                 await replayer.close()
 
@@ -122,37 +108,25 @@ def upstream():
         yield url
 
 
-@pytest.fixture
-def captured(upstream):
+def capture(plane, count, system=INSTRUCTIONS):
     """Put so many sampled exchanges of the incumbent into a plane's queue."""
-
-    def capture(plane, count):
+    lead = [{"role": "system", "content": system}] if system else []
+    with httpx2.Client(base_url=plane.upstream) as incumbent:
         for number in range(count):
-            messages = [
-                {"role": "system", "content": INSTRUCTIONS},
-                {"role": "user", "content": summary_prompt(make_case(number))},
-            ]
-            body = json.dumps({"model": "simulated-1", "messages": messages}).encode()
-            answer = httpx2.post(f"{upstream}/v1/chat/completions", content=body, headers=dict(JSON))
-            plane.queue.put(
-                [
-                    Exchange(
-                        f"{number:016x}", "default", 900.0 + number, 0.5, "POST", "/v1/chat/completions",
-                        200, JSON, body, JSON, answer.content, client=f"client-{number % 2}",
-                    )
-                ]
-            )  # fmt: skip
-
-    return capture
+            messages = [*lead, {"role": "user", "content": summary_prompt(make_case(number))}]
+            request = {"model": "simulated-1", "messages": messages}
+            answer = incumbent.post("/v1/chat/completions", json=request).content
+            client = f"client-{number % 2}"
+            plane.queue.put([captured(request, answer, number, received_at=900.0 + number, client=client)])
 
 
-def test_a_pair_holds_both_answers_their_places_and_their_prices(tmp_path, upstream, captured):
+def test_a_pair_holds_both_answers_their_places_and_their_prices(tmp_path, upstream):
     """No text is in it; those of a pair that lost are kept beside it, until they are too old."""
-    plane = Plane(tmp_path, upstream)
-    captured(plane, 24)
+    plane = ChallengedPlane(tmp_path, upstream)
+    capture(plane, 16)
     asyncio.run(plane.work())
     pairs = plane.pairs()
-    assert len(pairs) == 24
+    assert len(pairs) == 16
     assert {pair.client for pair in pairs} == {"client-0", "client-1"}
     assert all(pair.again.dollars is not None and pair.candidate.dollars and pair.judged for pair in pairs)
     assert all(pair.control_rating == 3 and pair.control_preference is None for pair in pairs)
@@ -160,7 +134,7 @@ def test_a_pair_holds_both_answers_their_places_and_their_prices(tmp_path, upstr
     assert -1 in places
     assert 1 not in places
     reworded = [pair.rewording for pair in pairs if pair.rewording]
-    assert 2 <= len(reworded) <= 16
+    assert 2 <= len(reworded) <= 11
     assert not any(made.incumbent_moved or made.incumbent_resend_moved for made in reworded)
     figures = challenge_figures(CHALLENGE, pairs)
     assert figures.worse.value > 0
@@ -175,64 +149,59 @@ def test_a_pair_holds_both_answers_their_places_and_their_prices(tmp_path, upstr
     assert "Simulated judge" in kept.reason
     plane.store.prune(now=10_000_000.0)
     assert plane.store.texts(CHALLENGE.id) == []
-    assert len(plane.pairs()) == 24
+    assert len(plane.pairs()) == 16
 
 
-def test_the_incumbents_verdicts_are_the_same_with_and_without_a_challenger(tmp_path, upstream, captured):
+def test_the_incumbents_verdicts_are_the_same_with_and_without_a_challenger(tmp_path, upstream):
     logged = []
     for challenge in (None, CHALLENGE):
         folder = tmp_path / str(bool(challenge))
         folder.mkdir()
-        plane = Plane(folder, upstream, challenge=challenge)
-        captured(plane, 8)
+        plane = ChallengedPlane(folder, upstream, challenge=challenge)
+        capture(plane, 5)
         asyncio.run(plane.work())
-        verdicts = [entry.verdict for entry in plane.log.entries_after(0, 1_000)]
-        costs = {verdict.id: verdict.cost.tokens for verdict in verdicts}
         logged.append(
-            (
-                {
-                    verdict.id: (verdict.rating, verdict.perturbation, verdict.severity)
-                    for verdict in verdicts
-                },
-                costs,
-            )
+            {
+                verdict.id: (verdict.rating, verdict.perturbation, verdict.severity, verdict.cost.tokens)
+                for verdict in plane.verdicts()
+            }
         )
     assert logged[0] == logged[1]
 
 
-def test_its_share_of_the_budget_is_a_ceiling(tmp_path, upstream, captured):
-    budget = Budget(tokens_per_day=40_000)
-    plane = Plane(tmp_path, upstream, budget=budget)
-    captured(plane, 20)
+def test_its_share_of_the_budget_is_a_ceiling(tmp_path, upstream):
+    budget = Budget(tokens_per_day=20_000)
+    plane = ChallengedPlane(tmp_path, upstream, budget=budget)
+    capture(plane, 10)
     asyncio.run(plane.work())
-    spent = plane.costs.by_route_and_kind()
-    assert 0 < spent[CHALLENGERS, "challenge"].tokens <= 40_000
+    spent = plane.cost_tracker.by_route_and_kind()
+    assert 0 < spent[CHALLENGERS, "challenge"].tokens <= 20_000
     assert ("default", "challenge") not in spent
-    assert 0 < len(plane.pairs()) < 20
-    assert plane.outcomes()["budget"] + len(plane.pairs()) == 20
+    assert 0 < len(plane.pairs()) < 10
+    assert plane.outcomes()["budget"] + len(plane.pairs()) == 10
     # The route's own trials went on.
-    assert len({entry.verdict.exchange_id for entry in plane.log.entries_after(0, 1_000)}) == 20
+    assert len({verdict.exchange_id for verdict in plane.verdicts()}) == 10
 
 
-def test_only_the_stated_share_of_the_requests_is_asked(tmp_path, upstream, captured):
-    plane = Plane(tmp_path, upstream, challenge=replace(CHALLENGE, share=0.1), rate=0.5)
-    captured(plane, 30)
+def test_only_the_stated_share_of_the_requests_is_asked(tmp_path, upstream):
+    plane = ChallengedPlane(tmp_path, upstream, challenge=replace(CHALLENGE, share=0.1), rate=0.5)
+    capture(plane, 16)
     asyncio.run(plane.work())
-    assert 1 <= len(plane.pairs()) <= 15
+    assert 1 <= len(plane.pairs()) <= 8
 
 
-def test_a_candidate_that_fails_is_a_counted_failure(tmp_path, upstream, captured):
-    plane = Plane(tmp_path, upstream, other="http://127.0.0.1:9")
-    captured(plane, 3)
+def test_a_candidate_that_fails_is_a_counted_failure(tmp_path, upstream):
+    plane = ChallengedPlane(tmp_path, upstream, other="http://127.0.0.1:9")
+    capture(plane, 3)
     asyncio.run(plane.work())
     assert [pair.candidate.failure for pair in plane.pairs()] == ["connection"] * 3
     assert plane.outcomes() == {"failed": 3}
 
 
-def test_another_system_prompt_replaces_the_requests_own(tmp_path, upstream, captured):
+def test_another_system_prompt_replaces_the_requests_own(tmp_path, upstream):
     edited = replace(CHALLENGE, model="", prompt="Answer in one word.")
-    plane = Plane(tmp_path, upstream, challenge=edited, judged=False)
-    captured(plane, 3)
+    plane = ChallengedPlane(tmp_path, upstream, challenge=edited, judged=False)
+    capture(plane, 3)
     asyncio.run(plane.work())
     assert len(plane.store.pairs(edited.id)) == 3
     assert not any(pair.judged for pair in plane.store.pairs(edited.id))
@@ -274,24 +243,15 @@ def test_the_first_system_message_and_the_model_are_the_candidates(path, body, s
 
 
 def test_a_request_without_a_system_prompt_cannot_have_another(tmp_path, upstream):
-    plane = Plane(tmp_path, upstream, challenge=replace(CHALLENGE, model="", prompt="Be brief."))
-    body = json.dumps({"model": "simulated-1", "messages": [{"role": "user", "content": "Hello there"}]})
-    answer = httpx2.post(f"{upstream}/v1/chat/completions", content=body, headers=dict(JSON))
-    plane.queue.put(
-        [
-            Exchange(
-                "0" * 16, "default", 900.0, 0.5, "POST", "/v1/chat/completions", 200, JSON, body.encode(),
-                JSON, answer.content,
-            )
-        ]
-    )  # fmt: skip
+    plane = ChallengedPlane(tmp_path, upstream, challenge=replace(CHALLENGE, model="", prompt="Be brief."))
+    capture(plane, 1, system="")
     asyncio.run(plane.work())
     assert plane.outcomes() == {"no_system_prompt": 1}
 
 
-def test_a_fault_of_the_challenger_fails_no_exchange(tmp_path, upstream, captured, monkeypatch, caplog):
-    plane = Plane(tmp_path, upstream)
-    captured(plane, 4)
+def test_a_fault_of_the_challenger_fails_no_exchange(tmp_path, upstream, monkeypatch, caplog):
+    plane = ChallengedPlane(tmp_path, upstream)
+    capture(plane, 4)
 
     def broken(_pair):
         raise OSError("disk full")
@@ -299,5 +259,5 @@ def test_a_fault_of_the_challenger_fails_no_exchange(tmp_path, upstream, capture
     monkeypatch.setattr(plane.store, "add", broken)
     asyncio.run(plane.work())
     assert plane.outcomes() == {"error": 4}
-    assert len({entry.verdict.exchange_id for entry in plane.log.entries_after(0, 1_000)}) == 4
+    assert len({verdict.exchange_id for verdict in plane.verdicts()}) == 4
     assert plane.queue.lag().waiting == 0

@@ -117,7 +117,7 @@ def test_estimates_by_weight_are_unbiased(known, rate):
     far off, because they are tried where the group moved.
     """
     trials = ScriptedTrials()
-    count = 5_000
+    count = 2_000
     tried(count, trials, needs(**known.cells)._replace(urgent=known.urgent), rate=rate)
     sums = defaultdict(list)
     for verdict in trials.made:
@@ -130,7 +130,7 @@ def test_estimates_by_weight_are_unbiased(known, rate):
         mean = sum(weight * hit for weight, hit in found) / total
         error = sum((weight * (hit - mean)) ** 2 for weight, hit in found) ** 0.5 / total
         assert mean == pytest.approx(truth, abs=4.5 * error + 1e-9)
-        assert error < 0.06
+        assert error < 0.1
     plain = [hit for weight, hit in sums["general.tone"] if weight < 1]
     assert sum(plain) / len(plain) > 0.25
 

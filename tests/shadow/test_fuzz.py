@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tests.shadow.wild_exchanges import WildExchanges
 from tests.shadow.wild_plane import WildPlane
 
-DRAWN = 120
-SEEDED = 300
+SEEDED = 120
 
 
 @pytest.fixture
@@ -49,8 +48,6 @@ def check(plane, exchanges):
 
 
 @settings(
-    max_examples=DRAWN,
-    deadline=None,
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
         HealthCheck.too_slow,
@@ -69,7 +66,7 @@ def test_many_exchanges_at_once_break_no_worker(plane) -> None:
     exchanges = [WildExchanges(rng).exchange(number) for number in range(SEEDED)]
     check(plane, exchanges)
     scored = plane.tally.value("exchanges_scored")
-    assert min(scored, plane.tally.value("exchanges_skipped"), plane.tally.value("exchanges_dead")) > 20
+    assert min(scored, plane.tally.value("exchanges_skipped"), plane.tally.value("exchanges_dead")) > 8
     logged = plane.log.read_after(0, 10_000)
     assert len({one.verdict.exchange_id for one in logged}) == scored
     verdicts = [one.verdict for one in logged]

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from evenkeel.core.exchange import Exchange
 from evenkeel.shadow import limits
 from evenkeel.shadow.original import Original, Reader, UnreadableExchange
 from evenkeel.shadow.perturbations import BUILTIN, NotApplicable
 from evenkeel.shadow.perturbations.protocol import attempt
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import PromptView
+from tests.shadow.planes import captured
 
 PAGE = Path(__file__).parents[2] / "docs" / "replays.md"
 
@@ -22,19 +22,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "replays.md"
 def read(messages, answer="Yes."):
     request = {"model": "m", "messages": [{"role": "user", "content": one} for one in messages]}
     response = {"model": "m", "choices": [{"index": 0, "message": {"role": "assistant", "content": answer}}]}
-    exchange = Exchange(
-        id="1",
-        route="main",
-        received_at=0.0,
-        duration_s=0.1,
-        method="POST",
-        path="/v1/chat/completions",
-        request_headers=(("content-type", "application/json"),),
-        request_body=json.dumps(request).encode(),
-        status=200,
-        response_headers=(("content-type", "application/json"),),
-        response_body=json.dumps(response).encode(),
-    )
+    exchange = captured(request, response, route="main")
     return Reader({"main": RoutePlan((), 0)}).read(exchange)
 
 

@@ -1,29 +1,19 @@
-"""Runs of varying length of a mark cost time in proportion: at this size anything else would never end."""
+"""Runs of marks, each of another length than the one before, are read in proportion to their length."""
 
 from __future__ import annotations
 
-import json
-import random
-
 import pytest
 
-from evenkeel.shadow.perturbations import attempt, by_name
-from evenkeel.shadow.prompt import PromptView
-from evenkeel.shadow.prompt.template import TemplateLearner
+from tests.kit.hostile import SHAPES, grown_too_fast, subjects
 
-CHARACTERS = 60_000
-KINDS = by_name(["general.punctuation", "general.tone", "format.free", "format.xml", "positional.mixed"])
+KINDS = ("general.punctuation", "general.tone", "format.free", "format.xml", "positional.mixed")
+SUBJECTS = [subject for subject in subjects() if subject.name in KINDS]
+LARGEST = 8_000
 
 
-@pytest.mark.parametrize(("mark", "behind"), [
-    ("`", ""), ("`", '{"a":1}'), ("~", '{"a":1}'), ("#", ""), ("<a>", '{"a":1}'), ("{", ""),
-    ("=> ", '{"a":1}'),    ("x: ", ""), ("JSON ", ""), ("Doc 1: a\n\n", '{"a":1}'), ("\u2028", ""),
-])  # fmt: skip
-def test_every_reader_is_linear_in_runs_of_marks(mark, behind) -> None:
-    """Fences, tags, brackets, labels and line ends, each run of another length than the one before."""
-    runs = range(CHARACTERS // (4 * len(mark) + len(behind)))
-    text = "".join(mark * (1 + number % 7) + behind for number in runs)
-    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
-    view = PromptView.parse(body, TemplateLearner().classifier(""))
-    for kind in KINDS:
-        assert attempt(kind, view, 0.07 if kind.graded else 1.0, random.Random(1)) is not None
+@pytest.mark.parametrize("shape", [name for name in SHAPES if name.startswith("runs of")])
+def test_every_reader_is_linear_in_runs_of_marks(shape) -> None:
+    """Twice as many fences, tags, brackets, labels or line ends take at most 2.5 times the work."""
+    slow = {subject.name: grown_too_fast(subject, shape, LARGEST) for subject in SUBJECTS}
+    assert len(slow) == len(KINDS)
+    assert not any(slow.values()), slow

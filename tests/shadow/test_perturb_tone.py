@@ -14,7 +14,6 @@ from evenkeel.shadow.perturbations import NotApplicable, attempt, by_name
 from evenkeel.shadow.perturbations.protocol import NOTHING
 from evenkeel.shadow.perturbations.tone import MANNERS, TONES, Tone
 from evenkeel.shadow.prompt import Block, PromptView
-from tests.kit.public import DATA, questions, texts_of
 from tests.shadow.pretended_rewriter import (
     BY_LANGUAGE,
     QUESTION,
@@ -27,8 +26,6 @@ from tests.shadow.pretended_rewriter import (
     typed,
     view_of,
 )
-
-TICKETS = DATA / "it_tickets" / "soba101_500_tickets.csv.gz"
 
 
 @pytest.mark.parametrize("language", BY_LANGUAGE)
@@ -137,25 +134,6 @@ def test_phrases_are_in_their_language_and_hold_no_numerals() -> None:
         said = " ".join(one for manner in manners.values() for one in (*manner.openers, *manner.closers))
         assert language_of(said) == language
         assert not any(map(str.isdigit, said))
-
-
-@pytest.mark.shared_data
-@pytest.mark.parametrize("source", ["tickets", *BY_LANGUAGE])
-def test_tone_by_rule_on_real_texts(source) -> None:
-    """Applies to nine in ten real texts of each language and keeps every protected span of each."""
-    found = texts_of(TICKETS) if source == "tickets" else questions(source)
-    texts = [text for text in found if len(text) > 60]
-    texts = random.Random(20).sample(texts, min(80, len(texts)))
-    applied = 0
-    for number, text in enumerate(texts):
-        outcome = Tone().apply(view_of(("user", text)), 0.5, random.Random(number))
-        if isinstance(outcome, NotApplicable):
-            assert outcome.reason in {"language_unknown", "text_to_translate", "about_manner"}
-            continue
-        applied += 1
-        assert outcome.input_text != text
-        assert survives(text, outcome.input_text), (text, outcome.input_text)
-    assert applied >= 0.9 * len(texts), f"{applied} of {len(texts)}"
 
 
 def test_a_text_to_be_proofread_gets_a_greeting_at_most() -> None:

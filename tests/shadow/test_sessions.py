@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenkeel.core.exchange import Exchange
 from evenkeel.shadow.original import Original, Reader
 from evenkeel.shadow.planner import RoutePlan
+from tests.shadow.planes import JSON, captured
 
-JSON = ("content-type", "application/json")
+if TYPE_CHECKING:
+    from evenkeel.core.exchange import Exchange
+
 TRACE = ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 NEXT_SPAN = ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01")
 
@@ -32,30 +33,14 @@ def user(text: str) -> dict[str, Any]:
 
 def chat(messages: list[dict[str, Any]], answer: dict[str, Any]) -> Exchange:
     response = {"model": "m", "choices": [{"index": 0, "message": answer}]}
-    return exchange("chat/completions", {"model": "m", "messages": messages}, response)
+    return captured({"model": "m", "messages": messages}, response, route="main")
 
 
 def responses(response: str, previous: str | None = None) -> Exchange:
     output = [{"type": "function_call", "name": "look", "arguments": "{}", "call_id": "1"}]
     asked = {"model": "m", "input": "Go on."} | ({"previous_response_id": previous} if previous else {})
     answer = {"id": response, "object": "response", "model": "m", "status": "completed", "output": output}
-    return exchange("responses", asked, answer)
-
-
-def exchange(path: str, request: dict[str, Any], response: dict[str, Any]) -> Exchange:
-    return Exchange(
-        id="1",
-        route="main",
-        received_at=0.0,
-        duration_s=0.1,
-        method="POST",
-        path=f"/v1/{path}",
-        status=200,
-        request_headers=(JSON,),
-        request_body=json.dumps(request).encode(),
-        response_headers=(JSON,),
-        response_body=json.dumps(response).encode(),
-    )
+    return captured(asked, answer, route="main", path="/v1/responses")
 
 
 def sessions(*exchanges: Exchange) -> list[str]:
@@ -95,7 +80,7 @@ def test_a_header_wins_over_everything_else() -> None:
 def test_requests_of_one_trace_are_a_session() -> None:
     """Single calls of a run are found by the trace they were made in; a broken header is none."""
     calls = [
-        replace(chat([user(text)], said("Yes.")), request_headers=(JSON, trace))
+        replace(chat([user(text)], said("Yes.")), request_headers=(*JSON, trace))
         for text, trace in (("One?", TRACE), ("Two?", NEXT_SPAN), ("Three?", ("traceparent", "00-x-y-01")))
     ]
     first, second, third = sessions(*calls)

@@ -8,24 +8,17 @@ import zlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from evenkeel.core.budget import Budget
 from evenkeel.core.verdict import BASELINE, Failure
 from evenkeel.llm.encodings import UnreadableBody
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.shadow.answer import read_answer
-from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import BUILTIN
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.replay import Replay, Target
 from evenkeel.shadow.rewriter.client import Rejection
-from evenkeel.shadow.worker import Worker, WorkerSettings
-from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from tests.shadow.trial_makers import trial_maker
+from evenkeel.shadow.worker import WorkerSettings
+from tests.shadow.planes import Plane
 from tests.shadow.wild_exchanges import QUIET_ROUTES, WildExchanges
 
 if TYPE_CHECKING:
@@ -94,28 +87,16 @@ class WildRewriter:
                 return f"{task.kind}: {task.text}"
 
 
-class WildPlane:
+class WildPlane(Plane):
     """Takes exchanges in, has them tried, and says what became of them."""
 
     def __init__(self, folder: Path) -> None:
-        self._database = Database(folder / "evenkeel.db")
-        self.queue = SqliteExchangeQueue(self._database, lambda: 1000.0)
-        self.log = SqliteVerdictLog(self._database)
-        self.tally = Tally()
-        trials = trial_maker(
-            self.log,
-            heuristic_scorer(),
-            WildReplayer(),
-            SqliteCostTracker(self._database, Budget(), lambda: 1000.0),
+        super().__init__(folder)
+        self._worker = self.worker(
+            dict.fromkeys(("busy", *QUIET_ROUTES), RoutePlan(KINDS, 3, "case_summary")),
+            *(heuristic_scorer(), WildReplayer(), self.costs()),
             lambda exchange: Target(exchange.path),
-            tally=self.tally,
             rewriter=WildRewriter(),
-        )
-        self._worker = Worker(
-            self.queue,
-            Reader(dict.fromkeys(("busy", *QUIET_ROUTES), RoutePlan(KINDS, 3, "case_summary"))),
-            trials,
-            tally=self.tally,
             settings=WorkerSettings(lease_s=3600.0),
         )
 
@@ -135,4 +116,4 @@ class WildPlane:
 
     def close(self) -> None:
         """Close the store."""
-        self._database.close()
+        self.database.close()

@@ -1,0 +1,75 @@
+"""A worker among real stores, and exchanges as the data plane captures them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from evenkeel.core.budget import Budget
+from evenkeel.shadow.original import Reader
+from evenkeel.shadow.worker import Worker
+from evenkeel.stores.counters import Tally
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.shadow.trial_makers import trial_maker
+from tests.stores.examples import exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from evenkeel.core.exchange import Exchange
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.shadow.planner import RoutePlan
+    from evenkeel.shadow.worker import WorkerSettings
+
+JSON = (("content-type", "application/json"),)
+
+
+def captured(request: Any, response: Any, number: int = 0, **changes: Any) -> Exchange:
+    """An exchange of a chat, as the data plane captures it; bodies that are not bytes are written as JSON."""
+    request_body, response_body = (
+        body if isinstance(body, bytes) else json.dumps(body).encode() for body in (request, response)
+    )
+    plain = {"request_headers": JSON, "response_headers": JSON, "task": None}
+    return exchange(
+        number, **{**plain, "request_body": request_body, "response_body": response_body, **changes}
+    )
+
+
+class Plane:
+    """A worker and the stores around it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now = 1000.0
+        self.database = Database(folder / "evenkeel.db")
+        self.queue = SqliteExchangeQueue(self.database, self.clock)
+        self.log = SqliteVerdictLog(self.database)
+        self.tally = Tally()
+
+    def clock(self) -> float:
+        """The time of the test."""
+        return self.now
+
+    def costs(
+        self, budget: Budget | None = None, own: Mapping[str, Budget] | None = None
+    ) -> SqliteCostTracker:
+        """The cost tracker, with a budget for all and some of single routes."""
+        return SqliteCostTracker(self.database, budget or Budget(), self.clock, own)
+
+    def worker(
+        self,
+        plans: Mapping[str, RoutePlan],
+        *trials: Any,
+        settings: WorkerSettings | None = None,
+        **others: Any,
+    ) -> Worker:
+        """A worker; `trials` and `others` are what `trial_maker` takes behind the log."""
+        made = trial_maker(self.log, *trials, tally=self.tally, clock=self.clock, **others)
+        return Worker(self.queue, Reader(plans), made, tally=self.tally, settings=settings)
+
+    def verdicts(self) -> list[Verdict]:
+        """All of them, in the order of the log."""
+        return [logged.verdict for logged in self.log.read_after(0, 10_000)]
