@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import sys
 
@@ -25,29 +24,27 @@ def environment(tmp_path):
 
 @pytest.fixture
 def in_bash(environment):
-    """What bash offers after some words, the last of which may be begun."""
+    """What bash offers for the last word of each line, which is begun."""
 
-    def offered(line):
-        words = shlex.split(line) + ([""] if line.endswith(" ") else [])
-        listed = " ".join(map(shlex.quote, words))
-        script = (
-            'eval "$(_EVENKEEL_COMPLETE=bash_source evenkeel)"\n'
-            f"COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}\n"
-            "_evenkeel_completion evenkeel 2>/dev/null\n"
-            'printf "%s\\n" "${COMPREPLY[@]}"'
-        )
+    def offered(*lines):
+        script = 'eval "$(_EVENKEEL_COMPLETE=bash_source evenkeel)"\n'
+        for line in lines:
+            script += (
+                f"COMP_WORDS=({line}); COMP_CWORD={len(line.split()) - 1}; COMPREPLY=()\n"
+                "_evenkeel_completion evenkeel 2>/dev/null\n"
+                'printf "%s\\n" "${COMPREPLY[*]}"\n'
+            )
         done = subprocess.run(
             ["bash", "--norc", "-c", script], env=environment, capture_output=True, text=True, check=True
         )
-        return done.stdout.split()
+        return done.stdout.splitlines()
 
     return offered
 
 
 def test_bash_completes_commands_options_and_choices(in_bash):
-    assert in_bash("evenkeel in") == ["incidents"]
-    assert in_bash("evenkeel incidents list --st") == ["--state"]
-    assert in_bash("evenkeel incidents list --state res") == ["resolved"]
+    offered = in_bash("evenkeel in", "evenkeel incidents list --st", "evenkeel incidents list --state res")
+    assert offered == ["incidents", "--state", "resolved"]
 
 
 def test_completing_a_command_loads_none(environment):

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from tests.clients.raw import raw
 
-many = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(
+    max_examples=2 * settings.default.max_examples,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 
 TOKEN = st.text(string.ascii_letters + string.digits + "!#$%&'*+-.^_`|~", min_size=1, max_size=12)
 VALUE = st.binary(max_size=30).map(

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from tests.clients.raw import raw
 from tests.clients.recording import fixed
 
-many = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(
+    max_examples=2 * settings.default.max_examples,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 
 REQUESTS = [
     b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, x-a\r\nX-A: 1\r\n\r\n",

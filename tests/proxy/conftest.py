@@ -33,7 +33,7 @@ class Wire(asyncio.Protocol):
 
     def __init__(self, upstream):
         self.upstream = upstream
-        self.received = b""
+        self.received = bytearray()
         self.bodies = []
         self.requests = 0
         self.lost = asyncio.Event()
