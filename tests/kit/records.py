@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 
 import msgspec
 
@@ -13,13 +14,13 @@ def altered(record, **changes):
     A field of a nested record goes by its own name if the record has none of that name (`task` of a verdict's
     origin), or by both names (`control_rating`).
     """
-    own = set(_fields(record))
+    own = _fields(type(record))
     for name in [name for name in changes if name not in own]:
         value = changes.pop(name)
         for part in own:
             nested = changes.get(part, getattr(record, part))
             inner = name.removeprefix(f"{part}_")
-            if _fields(nested) and inner in _fields(nested) and (inner != name or part != "control"):
+            if inner in _fields(type(nested)) and (inner != name or part != "control"):
                 changes[part] = altered(nested, **{inner: value})
                 break
         else:
@@ -29,7 +30,8 @@ def altered(record, **changes):
     return dataclasses.replace(record, **changes)
 
 
-def _fields(record):
-    if isinstance(record, msgspec.Struct):
-        return record.__struct_fields__
-    return tuple(record.__dataclass_fields__) if dataclasses.is_dataclass(record) else ()
+@cache
+def _fields(kind):
+    if issubclass(kind, msgspec.Struct):
+        return kind.__struct_fields__
+    return tuple(kind.__dataclass_fields__) if dataclasses.is_dataclass(kind) else ()

@@ -39,11 +39,6 @@ def sightings(count: int, seed: int) -> list[ReferenceAnswered]:
     return found
 
 
-def logged(found: list[ReferenceAnswered]) -> list[LoggedNote]:
-    """A log of them alone."""
-    return [LoggedNote(place, one) for place, one in enumerate(found, 1)]
-
-
 def interleaved(verdicts: list[LoggedVerdict], found: list[ReferenceAnswered]) -> list[Logged]:
     """A log of verdicts with sightings evenly among them; offsets begin anew."""
     every = max(1, len(verdicts) // max(1, len(found)))

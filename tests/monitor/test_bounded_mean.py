@@ -26,10 +26,6 @@ def capital(mean, histogram):
     return log_capital(mean, values, counts).value
 
 
-def width(estimate):
-    return estimate.upper - estimate.lower
-
-
 def test_intervals_of_one_and_two_observations_agree_with_hand_worked_ones():
     """The gamblers' wealth is a polynomial in their shares, so a few observations can be solved by hand."""
     # One observation of 1 turns the wealth into the mean of 1 − s + s/μ, which is 40 at
@@ -110,32 +106,10 @@ def test_the_ends_are_where_the_capital_reaches_the_limit_and_err_outwards(histo
         assert log(2 / ALPHA) - 1e-9 <= capital(estimate.lower, histogram) <= log(2 / ALPHA) + 1e-3
 
 
-@given(st.integers(2, 400).flatmap(lambda n: st.tuples(st.integers(0, n - 1), st.just(n))))
-def test_a_rate_moves_up_with_successes(counts):
-    """One more success among the same trials never lowers an end."""
-    successes, trials = counts
-    fewer, more = proportion(successes, trials), proportion(successes + 1, trials)
-    assert fewer.lower <= more.lower + 1e-6
-    assert fewer.upper <= more.upper + 1e-6
-
-
-@given(st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 200)).filter(any))
-def test_swapping_the_arms_mirrors_the_excess(counts):
-    """What is said of the variant is said of the resend with the sign turned."""
-    plus, minus, zero = counts
-    estimate, mirrored = paired_excess(plus, minus, zero), paired_excess(minus, plus, zero)
-    assert -1 <= estimate.lower <= estimate.value <= estimate.upper <= 1
-    assert estimate.value == pytest.approx((plus - minus) / (plus + minus + zero), abs=1e-12)
-    assert mirrored.value == -estimate.value
-    assert mirrored.lower == pytest.approx(-estimate.upper, abs=1e-4)
-
-
 @pytest.mark.parametrize(
     ("low", "values", "chances"),
     [
         (0.0, (0.0, 1.0), (0.98, 0.02)),
-        (0.0, (0.0, 1.0), (0.5, 0.5)),
-        (-1.0, (-1.0, 0.0, 1.0), (0.05, 0.65, 0.3)),
         (-1.0, (-1.0, -0.1, 0.1, 0.3), (0.02, 0.4, 0.4, 0.18)),
     ],
 )
@@ -146,7 +120,7 @@ def test_the_interval_covers_the_truth_at_all_times_together(low, values, chance
     place = (mean - low) / (1 - low)
     grid = {value: (value - low) / (1 - low) for value in values}
     missed = 0
-    for _ in range(150):
+    for _ in range(100):
         seen = dict.fromkeys(grid.values(), 0)
         for n, value in enumerate(choice.choices(values, chances, k=500), 1):
             seen[grid[value]] += 1
@@ -156,14 +130,14 @@ def test_the_interval_covers_the_truth_at_all_times_together(low, values, chance
                 if max(capital(place, seen), capital(1 - place, mirrored)) >= log(2 / ALPHA):
                     missed += 1
                     break
-    assert missed <= ALPHA * 150
+    assert missed <= ALPHA * 100
 
 
 def test_the_weighted_interval_covers_the_truth_at_all_times_together():
     """Over 600 trials, drawn by what moved before them, the true rate is ever outside in at most 5 %."""
     # A group moves in .3; a member moves in .6 of these and, hidden by the others, in .05 of the rest.
     truth, missed = 0.3 * 0.6 + 0.7 * 0.05, 0
-    for run in range(100):
+    for run in range(40):
         choice = random.Random(f"drawn {run}")
         seen: dict[tuple[float, float], int] = {}
         for n in range(1, 601):
@@ -175,4 +149,4 @@ def test_the_weighted_interval_covers_the_truth_at_all_times_together():
             if n % 20 == 0 and (found := weighted_mean(seen)) and not found.lower <= truth <= found.upper:
                 missed += 1
                 break
-    assert missed <= ALPHA * 100
+    assert missed <= ALPHA * 40

@@ -84,21 +84,6 @@ def scored(unshifted: int, worse: int, better: int, mixed: int, same: int, unsco
 scored_shifts = st.tuples(*[st.integers(0, 40)] * 5)
 
 
-@given(scored_shifts)
-def test_robustness_is_one_minus_the_product_of_the_deltas(counts):
-    """If every shift has quality scores, content delta x quality delta is the rate of changed shifts."""
-    unshifted, worse, better, mixed, same = counts
-    cell = scored(unshifted, worse, better, mixed, same)
-    estimates = cell.estimates(alpha=ALPHA, min_trials=1)
-    if not cell.trials:
-        assert estimates.robustness is None
-        return
-    assert estimates.robustness.value == pytest.approx(1 - (worse + better + mixed) / cell.trials)
-    if estimates.quality_delta and estimates.content_delta:
-        product = estimates.content_delta.value * estimates.quality_delta.value
-        assert estimates.robustness.value == pytest.approx(1 - product)
-
-
 def test_unscored_shifts_widen_the_interval_of_robustness_and_do_not_raise_its_value():
     """Shifts without quality scores count as neither changed nor unchanged, and are not left out."""
     # 100 trials, 40 shifted, of which 20 scored and 10 of those changed.

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 
 import pytest
-from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure, QualityScore, Verdict
 from evenkeel.monitor.estimate import (
     ExchangeTally,
     bounded_mean,
     outcome_of,
-    proportion,
     rollup_estimates,
 )
 from tests.kit.records import altered
@@ -22,9 +19,6 @@ from tests.monitor.planted_verdicts import VERDICT
 WORSE = altered(VERDICT, rating=1, quality=(QualityScore("faithfulness", 1, 3, 1),))
 SAME = altered(VERDICT, rating=2, quality=(QualityScore("faithfulness", 1, 3, 3),))
 UNSCORED = altered(VERDICT, rating=2, quality_failures=(Failure("faithfulness", 1, "timeout"),))
-histograms = st.dictionaries(
-    st.sampled_from([0.0, 0.2, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 1.0]), st.integers(1, 300), min_size=1
-)
 
 
 def tally_of(*verdicts: Verdict) -> ExchangeTally:
@@ -38,34 +32,6 @@ def tally_of(*verdicts: Verdict) -> ExchangeTally:
 
 def words_of(*observations: str) -> Counter[str]:
     return Counter(word for observation in observations for word in observation.split(" "))
-
-
-def test_intervals_over_exchanges_hold_where_pooled_trials_miss():
-    """Four trials that move together are one observation: taken as four, their interval misses too often."""
-    choice = random.Random("clusters")
-    rate, runs, exchanges = 0.2, 200, 150
-    missed = missed_pooled = 0
-    for _ in range(runs):
-        moved, pooled_missed, clustered_missed = 0, False, False
-        for n in range(1, exchanges + 1):
-            moved += choice.random() < rate
-            if n % 10 == 0:
-                pooled, found = proportion(4 * moved, 4 * n), proportion(moved, n)
-                pooled_missed |= not pooled.lower <= rate <= pooled.upper
-                clustered_missed |= not found.lower <= rate <= found.upper
-        missed += clustered_missed
-        missed_pooled += pooled_missed
-    assert missed <= 0.05 * runs
-    assert missed_pooled > 0.15 * runs
-
-
-def test_trials_of_one_exchange_that_differ_narrow_the_interval():
-    """Four independent trials in an exchange give a mean with a quarter of the variance, and that is used."""
-    choice = random.Random("independent")
-    shares = Counter(sum(choice.random() < 0.2 for _ in range(4)) / 4 for _ in range(500))
-    single = Counter(float(choice.random() < 0.2) for _ in range(500))
-    many, one = bounded_mean(shares), bounded_mean(single)
-    assert many.upper - many.lower < 0.6 * (one.upper - one.lower)
 
 
 def test_an_exchange_says_the_shares_of_its_trials():

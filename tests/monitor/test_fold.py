@@ -1,30 +1,23 @@
-"""The fold's windows, roll-ups and changes, and that a killed monitor ends where a clean one does."""
+"""The fold's windows, roll-ups, changes and checkpoints."""
 
 from __future__ import annotations
-
-import random
-from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.core.cells import CellKey, ChangeMark, WindowEstimates
+from evenkeel.core.cells import ChangeMark, WindowEstimates
 from evenkeel.core.verdict import (
     BASELINE,
-    DECIDED_BY,
     JUDGED_AGAIN,
-    STAGES,
-    Failure,
-    QualityScore,
     Verdict,
 )
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import Logged, LoggedVerdict
 from tests.kit.records import altered
-from tests.monitor.planted_sightings import interleaved, sightings
+from tests.monitor.planted_traffic import WORSE, log_of, traffic
 from tests.monitor.planted_verdicts import VERDICT
-from tests.monitor.stored_state import restarted, stored
+from tests.monitor.stored_state import stored
 
 SETTINGS = MonitorSettings(
     threshold=0.1,
@@ -33,48 +26,6 @@ SETTINGS = MonitorSettings(
     max_models_per_route=3,
     trend_interval_s=7,
 )
-WORSE = {"rating": 1, "quality": (QualityScore("faithfulness", 1, 3, 1),)}
-CELL = CellKey("chat", "m", "general.spelling")
-
-
-@cache
-def traffic(exchanges: int, seed: int) -> list[LoggedVerdict]:
-    """Exchanges of a resend and up to three trials, two at a time, over routes, models and prompts."""
-    choice = random.Random(seed)
-    verdicts: list[Verdict] = []
-    for number in range(exchanges):
-        here = altered(
-            VERDICT,
-            exchange_id=f"e{number}",
-            route=choice.choice(["chat", "chat", "billing"]),
-            model="m" if number < exchanges / 2 else choice.choice(["n", "n", "m", "o", "p"]),
-            prompt_version=choice.choice([None, "v1"]) if number < exchanges * 0.7 else "v2",
-        )
-        base = choice.choice([3, 3, 3, 2])
-        at = number * 90 + choice.choice([0.0, 0.0, 0.0, 1e7, -4000.0])
-        own = [altered(here, perturbation=BASELINE, rating=base, control_rating=None)]
-        kinds = choice.sample(
-            ["general.spelling", "general.casing", "positional.mixed"], choice.randint(1, 3)
-        )
-        for kind in kinds:
-            again = {JUDGED_AGAIN: float(choice.choice([1, 3]))} if choice.random() < 0.3 else {}
-            trial = altered(here, perturbation=kind, control_rating=base, details=again)
-            if choice.random() < 0.1:
-                trial = altered(trial, rating=None, failure=Failure("replay", 1, "timeout"))
-            elif choice.random() < 0.3:
-                trial = altered(trial, **WORSE)
-            own.append(trial)
-        verdicts += [altered(verdict, scored_at=at + place) for place, verdict in enumerate(own)]
-    # Two workers write at the same time.
-    for place in range(0, len(verdicts) - 3, 4):
-        verdicts[place + 1], verdicts[place + 2] = verdicts[place + 2], verdicts[place + 1]
-    return log_of(*verdicts)
-
-
-def log_of(*verdicts: Verdict) -> list[LoggedVerdict]:
-    return [
-        LoggedVerdict(place, altered(verdict, id=f"v{place}")) for place, verdict in enumerate(verdicts, 1)
-    ]
 
 
 def folded(verdicts: list[Logged], state: MonitorState | None = None) -> MonitorState:
@@ -82,10 +33,6 @@ def folded(verdicts: list[Logged], state: MonitorState | None = None) -> Monitor
     for logged in verdicts:
         state.apply(logged)
     return state
-
-
-def said(state: MonitorState):
-    return state.reports(), state.rollups(), state.changes(), state.silent()
 
 
 def test_too_few_trials_since_a_change_say_nothing():
@@ -183,26 +130,10 @@ def test_exchanges_that_are_finished_count_like_those_that_are_not():
 
 
 @settings(max_examples=5, deadline=None)
-@given(seed=st.integers(0, 5), cuts=st.lists(st.integers(0, 900), max_size=4))
-def test_a_state_read_again_at_any_place_goes_on_equally(seed, cuts):
-    """Cells, roll-ups, changes, tests and bytes are those of a fold that was never cut."""
-    verdicts = interleaved(traffic(300, seed), sightings(240, seed))
-    whole = folded(verdicts)
-    state, done = MonitorState(SETTINGS), 0
-    for cut in sorted(cuts):
-        folded(verdicts[done:cut], state)
-        said(state)
-        state, done = restarted(state, SETTINGS), max(done, cut)
-    folded(verdicts[done:], state)
-    assert stored(state) == stored(whole)
-    assert said(state) == said(whole)
-
-
-@settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 3), times=st.lists(st.floats(-1e13, 1e13), min_size=1, max_size=9))
 def test_clocks_change_no_estimate(seed, times):
     """Whatever times verdicts claim, counts, intervals and alerts are the same."""
-    verdicts = traffic(150, seed)
+    verdicts = traffic(60, seed)
     wild = [
         LoggedVerdict(logged.offset, altered(logged.verdict, scored_at=times[place % len(times)]))
         for place, logged in enumerate(verdicts)
@@ -233,9 +164,6 @@ def test_only_what_changed_is_stored_again():
     assert stored(restored) == stored(state)
     with pytest.raises(CheckpointError):
         MonitorState.restored(second.head, {**first.parts, "odd": b"{}"}, SETTINGS)
-
-
-SAME = {"rating": 3, "similarity": 1.0, "details": {DECIDED_BY: float(STAGES.index("equality"))}}
 
 
 def test_contrasts_change_no_figure_alert_or_change():

@@ -65,16 +65,6 @@ def test_a_cell_that_leaves_its_baseline_is_reported_and_its_return_too():
     assert report.detection.alert is False
 
 
-def test_there_is_no_baseline_before_its_trials_are_there():
-    """With one trial less than it takes, nothing is said; with all of them the lines are known."""
-    state, _ = fold(log_of(*trials(199, 20)))
-    assert state.reports()[0].detection.drift is None
-    state.apply(LoggedVerdict(1000, altered(VERDICT, id="last")))
-    drift = state.reports()[0].detection.drift
-    assert drift.lower == 0.0
-    assert drift.upper == drift.baseline + SETTINGS.drift_tolerance
-
-
 def test_a_change_of_the_model_closes_the_drift_of_its_route_and_of_no_other():
     """Another model has cells of its own, and the drift of one that answers no more is closed."""
     other = trials(200, 20, route="billing")
@@ -117,22 +107,6 @@ def test_a_drift_is_noted_among_the_changes_of_its_route_and_goes_on():
     assert report.detection.drift.state == "risen"
 
 
-def excess_log() -> list[LoggedVerdict]:
-    """Eight cells, trial by trial: from the 20th round on each variant shifts and its resend does not."""
-    cells = [altered(VERDICT, perturbation=f"general.kind{number}") for number in range(8)]
-    rounds = [cells] * 20 + [[altered(cell, rating=1) for cell in cells]] * 20
-    return log_of(*(cell for one in rounds for cell in one))
-
-
-def test_cells_that_are_up_lower_the_bar_of_no_other():
-    """Each of eight cells that move together is raised where it would be alone."""
-    _, events = fold(excess_log())
-    _, alone = fold(log_of(*[VERDICT] * 20, *[altered(VERDICT, rating=1)] * 20))
-    raised = [event for event in events if event.what == "excess"]
-    assert len({event.id for event in raised}) == 8
-    assert {event.trials for event in raised} == {alone[0].trials}
-
-
 def exported(state) -> str:
     """The series of its cells as text."""
     registry = CollectorRegistry()
@@ -169,11 +143,6 @@ def drift_of(state):
     (report,) = state.reports()
     assert report.detection.drift is not None
     return report.detection.drift
-
-
-@pytest.fixture
-def log(backend):
-    return backend.verdicts()
 
 
 def test_an_approved_baseline_takes_the_place_of_the_provisional_one():
@@ -214,30 +183,9 @@ def test_an_approval_takes_no_place_of_a_model_beyond_the_limit():
     assert state.folded_models == {}
 
 
-def test_an_approval_stands_among_the_verdicts_in_the_order_of_the_log(log):
-    """It has a place of its own; who reads verdicts sees none of it."""
-    for number in (1, 2):
-        log.append(altered(VERDICT, id=f"v{number}"), None)
-    first = approval()
-    assert log.note(first)
-    assert not log.note(first)
-    log.append(altered(VERDICT, id="v3"), None)
-    assert log.note(approval(at=78.0))
-    entries = log.entries_after(0, 10)
-    assert [one.verdict.id if isinstance(one, LoggedVerdict) else one.note.at for one in entries] == [
-        *("v1", "v2", 77.0, "v3", 78.0)
-    ]
-    assert sorted({one.offset for one in entries}) == [one.offset for one in entries]
-    assert log.entries_after(entries[1].offset, 2) == entries[2:4]
-    assert log.entries_after(entries[2].offset, 1) == entries[3:4]
-    assert log.entries_after(entries[4].offset, 10) == []
-    assert log.approvals() == [entries[2].note, entries[4].note]
-    assert [one.verdict.id for one in log.read_after(0, 10)] == ["v1", "v2", "v3"]
-    assert [one.id for one in log.latest(10)] == ["v3", "v2", "v1"]
-
-
-def test_a_monitor_comes_to_the_same_state_in_any_store_and_any_batches(backend, log):
+def test_a_monitor_comes_to_the_same_state_in_any_store_and_any_batches(backend):
     """Folded in batches of three with a restart after each, or cleanly: the same reports and events."""
+    log = backend.verdicts()
     for number, one in enumerate(trials(20, 4)):
         log.append(altered(one, id=f"v{number}", exchange_id=f"e{number}"), None)
         if number in {5, 12}:

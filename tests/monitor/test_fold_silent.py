@@ -13,9 +13,8 @@ from evenkeel.monitor.notify import summary
 from evenkeel.stores.verdict_log import LoggedNote, LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.changes.silent_evidence import references
-from tests.monitor.planted_sightings import MINUTE_S, NOON, answered, logged, sightings
+from tests.monitor.planted_sightings import MINUTE_S, NOON, answered, sightings
 from tests.monitor.planted_verdicts import VERDICT
-from tests.monitor.stored_state import restarted, stored
 
 SETTINGS = MonitorSettings(min_trials=5, max_models_per_route=20)
 
@@ -185,25 +184,8 @@ def test_a_route_has_tests_for_so_many_requested_models():
     assert checkpoint.whole, "the store has a part of what is gone"
 
 
-def folded(log, state=None):
-    state = state or MonitorState(SETTINGS)
-    return state, [event for logged in log for event in state.apply(logged).events]
-
-
-def test_the_real_tests_find_a_change_once_and_a_restart_anywhere_goes_on_equally():
-    """Whatever the place, the state read back ends as the whole fold does."""
-    log = logged(sightings(600, 1))
-    whole, events = folded(log)
-    raised = [one for one in events if one.kind == "raised"]
-    assert sorted(one.route for one in raised) == ["billing", "chat"]
-    for place in (1, 150, 333, 420, 599):
-        before, first = folded(log[:place])
-        again, rest = folded(log[place:], restarted(before, SETTINGS))
-        assert stored(again) == stored(whole)
-        assert first + rest == events
-
-
-def test_nothing_is_found_where_nothing_changes():
-    """Ranks that chance draws and answers of one kind."""
-    _, events = folded(logged(sightings(1000, 3)[:150]))
-    assert events == []
+@pytest.mark.parametrize(("seed", "count", "found"), [(1, 200, ["billing", "chat"]), (3, 80, [])])
+def test_the_real_tests_find_a_change_once_and_nothing_where_nothing_changes(seed, count, found):
+    """On each route; before the change ranks are chance's, and answers are of one kind."""
+    events = Fold().add(*sightings(600, seed)[:count])
+    assert sorted(one.route for one in events if one.kind == "raised") == found

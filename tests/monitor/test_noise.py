@@ -24,7 +24,6 @@ from evenkeel.metrics.protocol import Rating
 from evenkeel.monitor.estimate import proportion
 from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.monitor.noise import JudgeCounts
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
@@ -106,18 +105,6 @@ STREAM = (
     altered(verdict_of(3, **{DECIDED_BY: 0.0}), scorer="metrics"),
 )
 """Of seven judged verdicts: one equal, one decided by rule, three rejudged in some way."""
-
-
-def test_counts_worked_by_hand():
-    """One of two again the same; two of three swapped the same."""
-    counts = JudgeCounts()
-    assert [counts.add(verdict) for verdict in STREAM] == [True] * 7 + [False] * 2
-    assert counts.decided == {"equality": 1, "empty": 1, "judge": 5}
-    known = counts.estimates(alpha=0.05, min_trials=1)
-    assert known.noise == proportion(1, 2)
-    assert known.swap_consistency == proportion(2, 3)
-    few = counts.estimates(alpha=0.05, min_trials=3)
-    assert (few.noise, few.swap_consistency) == (None, proportion(2, 3))
 
 
 def state_of(*verdicts: Verdict, min_trials: int = 1) -> MonitorState:

@@ -46,7 +46,7 @@ def test_one_harm_forbids_it_and_a_pass_needs_them_all(answers, fragility, answe
 def test_errors_stay_below_their_rates_however_often_one_looks(excess, wrong):
     """At noise of a tenth, looking after every twentieth question and at the end."""
     mistaken = 0
-    for seed in range(120):
+    for seed in range(20):
         chance = random.Random(f"{excess}/{seed}")
         counts: Counter[float] = Counter()
         for question in range(1, 121):
@@ -58,4 +58,4 @@ def test_errors_stay_below_their_rates_however_often_one_looks(excess, wrong):
                 if made.answer != "not_yet":
                     mistaken += made.answer == wrong
                     break
-    assert mistaken <= 12
+    assert mistaken <= 2

@@ -163,7 +163,7 @@ def test_false_alarms_are_as_seldom_as_stated(draw, line, side, low):
     """With the mean exactly on the line, the mean run to an alarm is at least the nominal."""
     choice = random.Random(f"false alarms {side} {line}")
     runs = []
-    for _ in range(300):
+    for _ in range(100):
         detector = EDetector(bets_against(line, side, low, 1))
         trials = 1
         while detector.update(draw(choice)) < 200:
@@ -171,15 +171,15 @@ def test_false_alarms_are_as_seldom_as_stated(draw, line, side, low):
         runs.append(trials)
     mean = sum(runs) / len(runs)
     # The martingale makes the mean run the mean evidence at the alarm, a little above 200; the
-    # standard error is about 13.
+    # standard error is about 20.
     assert 200 <= mean < 320, "so long a run would mean that evidence is thrown away"
 
 
-def test_a_million_trials_stay_finite():
-    """Long stretches of any outcome below an alarm neither overflow nor vanish."""
+def test_long_stretches_stay_finite():
+    """However long all trials end alike below an alarm, evidence neither overflows nor vanishes."""
     detector = EDetector(bets_against(0.1))
     for difference in (0, -1):
-        for _ in range(300_000):
+        for _ in range(30_000):
             detector.update(difference)
         assert all(isfinite(wealth) and wealth > 0 for wealth in detector.wealth)
         assert isfinite(detector.evidence)

@@ -48,13 +48,6 @@ def test_counts_say_the_same_as_the_bets_played_one_by_one(differences, threshol
     assert exp(log_evidence(Counter(differences), threshold)) == pytest.approx(wealth, rel=1e-9)
 
 
-@given(counts, thresholds)
-def test_the_two_sides_are_mirror_images(seen, threshold):
-    """Evidence for less than a threshold is that for more than its negative, with turned signs."""
-    below = log_evidence(mirrored(seen), -threshold)
-    assert below == pytest.approx(log_evidence(mirrored(seen), -threshold), rel=1e-12, abs=1e-12)
-
-
 @given(counts, thresholds, st.sampled_from([0.05, 0.01]))
 def test_a_bound_is_beyond_a_threshold_exactly_if_the_evidence_is_enough(seen, threshold, alpha):
     """The interval and the verdict can never contradict each other."""
@@ -101,15 +94,15 @@ def test_needed_is_none_where_the_evidence_never_grows():
 
 
 def test_the_e_value_seldom_reaches_its_bound_if_nothing_is_there():
-    """Of 400 seeded runs of 300 goldens without any excess, looked at after each, at most 5 % reach 20."""
+    """Of 80 seeded runs of 200 goldens without any excess, looked at after each, at most 5 % reach 20."""
     rng = Random(11)
     reached = 0
-    for _ in range(400):
+    for _ in range(80):
         seen = Counter()
-        for _ in range(300):
+        for _ in range(200):
             draw = rng.random()
             seen[1.0 if draw < 0.1 else -1.0 if draw < 0.2 else 0.0] += 1
             if seen[1.0] > seen[-1.0] and log_evidence(seen, 0.0) >= log(20):
                 reached += 1
                 break
-    assert reached <= 20
+    assert reached <= 4
