@@ -65,8 +65,8 @@ def recipes():
 
 
 @pytest.mark.service("prometheus", "promtool")
-def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gauges(start, tmp_path):
-    """Names, types and labels agree in both directions; each recipe gives the numbers of its gauge."""
+def test_traffic_becomes_the_series_of_the_page_and_counters_give_the_gauges(start, tmp_path):
+    """Every stage counts; names, types and labels agree both ways; each recipe gives its gauge's numbers."""
     simulation = Simulation(
         [ModelState("simulated-1", fragility=0.8, noise=0.1)], SimulationSettings(deterministic=True)
     )
@@ -93,6 +93,11 @@ def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gau
     ):
         running.ask(range(60))
         running.settle()
+        for stage in ("eligible", "sampled", "queued", "scored"):
+            assert running.metric(f"evenkeel_exchanges_{stage}_total", route="default") == 60
+        assert sum(cell["trials"] for cell in running.get("/api/cells")["cells"]) == 60 * 3
+        for suffix in ("", "_lower", "_upper"):
+            assert 0 < running.metric(f"evenkeel_robustness{suffix}_ratio", route="default") <= 1
         text = running.page("/metrics")
         query = stack.enter_context(scraping(tmp_path, running))
         wait_for(lambda: query("evenkeel_build_info"))

@@ -6,36 +6,25 @@ import re
 
 import pytest
 
+from tests.kit.relaying import settings_file
 from tests.otlp_receiver import collecting, said
 from tests.services import wait_for
 
 pytestmark = pytest.mark.system
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-_SOON = {"OTEL_BSP_SCHEDULE_DELAY": "200", "OTEL_BLRP_SCHEDULE_DELAY": "200"}
 
 
-@pytest.fixture
-def traced(start, upstream, tmp_path):
-    """Starts `evenkeel up` with traces to a collector."""
-
-    def begin(collector_url, telemetry="{traces: true}"):
-        config = tmp_path / "evenkeel.yaml"
-        config.write_text(
-            f"routes: [{{upstream: '{upstream}', sampling_rate: 1}}]\ntelemetry: {telemetry}\n",
-            encoding="utf-8",
-        )
-        environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector_url, **_SOON}
-        return start("--config", str(config), environment=environment)
-
-    return begin
-
-
-def test_relay_and_worker_tell_one_story(traced):
+def test_relay_and_worker_tell_one_story(start, upstream, tmp_path):
     """The worker's trace links to the relay's span in the application's trace; a page leads there."""
     with collecting() as collector:
-        url = "'http://tempo.invalid/trace/{trace_id}'"
-        with traced(collector.url, f"{{traces: true, trace_url: {url}}}") as running:
+        telemetry = {"traces": True, "trace_url": "http://tempo.invalid/trace/{trace_id}"}
+        config = settings_file(
+            tmp_path, routes=[{"upstream": upstream, "sampling_rate": 1}], telemetry=telemetry
+        )
+        soon = {"OTEL_BSP_SCHEDULE_DELAY": "200", "OTEL_BLRP_SCHEDULE_DELAY": "200"}
+        environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, **soon}
+        with start("--config", str(config), environment=environment) as running:
             running.ask([1], traceparent=PARENT)
             running.ask([1])
             running.settle()
