@@ -11,40 +11,30 @@ KEY = CellKey("support", "m-1", "general.typos")
 PAIRS = {1: 8, -1: 2, 0: 90}
 
 
-def _cell(excess, *, alert=False, **figures):
-    given = {"pairs": PAIRS, "limits": {"content": Limit(0.1)}, "alert": alert}
+def _cell(excess, **figures):
+    given = {"pairs": PAIRS, "limits": {"content": Limit(0.1)}, "alert": False}
     return cell_report(KEY, trials=100, excess=excess, **(given | figures))
 
 
 @pytest.mark.parametrize(
-    ("excess", "standing"),
+    ("excess", "more", "standing"),
     [
-        (Estimate(0.04, -0.02, 0.1, 400), "within"),
-        (Estimate(0.04, -0.1, 0.18, 100), "unknown"),
-        (Estimate(0.3, 0.12, 0.5, 100), "over"),
-        (Estimate(0.3, 0.05, 0.5, 60), "unknown"),
-        (None, "unknown"),
+        (Estimate(0.04, -0.02, 0.1, 400), {}, "within"),
+        (Estimate(0.04, -0.1, 0.18, 100), {}, "unknown"),
+        (Estimate(0.3, 0.12, 0.5, 100), {}, "over"),
+        (Estimate(0.3, 0.05, 0.5, 60), {}, "unknown"),
+        (None, {}, "unknown"),
+        # An interval over all trials may have diluted what the alert found.
+        (Estimate(0.04, -0.02, 0.1, 400), {"alert": True}, "over"),
+        # Without a judge, or without any resend, there is no content figure.
+        (None, {"pairs": {}}, "unmeasured"),
+        # Where nearly all resends move, no excess could show.
+        (Estimate(0.01, -0.05, 0.06, 900), {"blind": ("content",)}, "unmeasured"),
     ],
 )
-def test_a_cell_is_within_its_limit_over_it_or_not_known_yet(excess, standing):
+def test_a_cell_is_within_its_limit_over_it_or_not_known_yet(excess, more, standing):
     """The interval decides, never the value by itself; pairs without an interval are not known yet."""
-    assert _cell(excess).standing == standing
-
-
-def test_an_alert_that_is_up_is_over_whatever_an_average_says():
-    """An interval over all trials may have diluted what the alert found."""
-    assert _cell(Estimate(0.04, -0.02, 0.1, 400), alert=True).standing == "over"
-
-
-def test_without_rated_pairs_a_cell_is_unmeasured():
-    """Without a judge, or without any resend, there is no content figure."""
-    unmeasured = _cell(None, pairs={})
-    assert (unmeasured.standing, unmeasured.more_trials) == ("unmeasured", None)
-
-
-def test_a_blind_cell_is_never_within_its_limit():
-    """Where nearly all resends move, no excess could show."""
-    assert _cell(Estimate(0.01, -0.05, 0.06, 900), blind=("content",)).standing == "unmeasured"
+    assert _cell(excess, **more).standing == standing
 
 
 def test_an_unknown_cell_says_about_how_many_trials_it_needs():
@@ -54,9 +44,6 @@ def test_an_unknown_cell_says_about_how_many_trials_it_needs():
     assert _cell(Estimate(0.1, -0.1, 0.3, 60)).more_trials is None
     assert _cell(Estimate(0.04, -0.02, 0.09, 400)).more_trials is None
     assert _cell(None).more_trials == 20
-
-
-def test_the_api_gives_the_standing_beside_the_figures():
-    """Readers of the API need not work it out themselves."""
+    assert _cell(None, pairs={}).more_trials is None
     figures = _cell(Estimate(0.04, -0.08, 0.16, 100)).flat()
     assert (figures["standing"], figures["more_trials"]) == ("unknown", 300)

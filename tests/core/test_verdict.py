@@ -49,25 +49,30 @@ def test_a_verdict_comes_back_as_it_was(verdict):
     assert from_json(to_json(verdict), Verdict) == verdict
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        # A metric may return numbers of numpy.
+        (
+            {"similarity": np.float64(0.5), "details": {"a": np.float32(0.25)}},
+            {"similarity": 0.5, "details": {"a": 0.25}},
+        ),
+        # UTF-8 cannot hold half a surrogate pair.
+        (
+            {"explanation": "a\ud83db\x00", "details": {"\ude00": 1.0}},
+            {"explanation": "a\ufffdb\x00", "details": {"\ufffd": 1.0}},
+        ),
+    ],
+)
+def test_what_json_cannot_hold_is_written_as_what_comes_next_to_it(written, read):
+    assert from_json(to_json(altered(VERDICT, **written)), Verdict) == altered(VERDICT, **read)
+
+
 def test_a_line_holds_only_what_differs_from_the_defaults():
     """So a log of millions of verdicts stays small; what is missing is read with the default."""
     assert to_json(VERDICT) == (
         '{"id":"v","exchange_id":"e","scored_at":1.5,"route":"chat","model":"m","perturbation":"general.spelling",'
         '"perturbation_version":1,"severity":0.3,"seed":9223372036854775808,"scoring":{"scorer":"judge"},"rating":3}'
-    )
-
-
-def test_numbers_of_numpy_are_numbers():
-    """A metric may return them."""
-    verdict = altered(VERDICT, similarity=np.float64(0.5), details={"a": np.float32(0.25)})
-    assert from_json(to_json(verdict), Verdict) == altered(VERDICT, similarity=0.5, details={"a": 0.25})
-
-
-def test_half_a_surrogate_pair_becomes_the_replacement_character():
-    """UTF-8 cannot hold it; every other text comes back as it was."""
-    verdict = altered(VERDICT, explanation="a\ud83db\x00", details={"\ude00": 1.0})
-    assert from_json(to_json(verdict), Verdict) == altered(
-        VERDICT, explanation="a\ufffdb\x00", details={"\ufffd": 1.0}
     )
 
 

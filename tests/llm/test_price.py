@@ -21,16 +21,14 @@ DOLLARS = Prices({"m": ModelPrice(1.0, 2.0)})
         ("gpt-4o", "flex", 12.5),  # nothing is published
         ("o3", "flex", 5.0),
         ("claude-sonnet-4-5", "flex", 18.0),
+        ("own", "standard", 4.0),  # a price of the settings holds for every tier
+        ("own", "flex", 4.0),
     ],
 )
 def test_a_tier_costs_what_is_published(model, tier, usd):
     """A model without a price for a tier costs its usual one there."""
-    assert LISTED.dearest([model], 10_000, 10_000, tier) == pytest.approx(usd / 100)
-
-
-def test_a_price_of_the_settings_holds_for_every_tier():
     prices = Prices({"own": ModelPrice(1.0, 3.0)})
-    assert [prices.dearest(["own"], 10**6, 10**6, tier) for tier in ("standard", "flex")] == [4.0, 4.0]
+    assert prices.dearest([model], 10_000, 10_000, tier) == pytest.approx(usd / 100)
 
 
 def test_an_answer_from_another_tier_counts_at_that_tier_s_price():
@@ -70,6 +68,9 @@ def test_a_quote_counts_on_no_cache_and_takes_off_what_came_from_it():
     assert writing.proven(answer).usd == pytest.approx((200 * 3 * 1.25 + 800 * 0.3) * 1e-6)
     odd = Answer("hi", prompt_tokens=1000, completion_tokens=0, cached_tokens=10**12)
     assert plain.proven(odd) == (1000, pytest.approx(300e-6))
+    # For an hour twice as much as nothing: 1,000 tokens at a dollar a million.
+    hour = Quote(DOLLARS, ["m"], b'{"cache_control": {"ttl": "1h"}}', None, 6)
+    assert hour.proven(Answer("", prompt_tokens=1000, completion_tokens=0)).usd == pytest.approx(0.002)
 
 
 @pytest.mark.parametrize(
@@ -135,14 +136,3 @@ def test_sound_and_files_count_by_their_bytes_until_the_endpoint_says_more():
     assert media_of({"messages": [{"content": odd}]}).pictures == 0
     poem = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "a rose " * 100}}
     assert media_of({"messages": [{"content": [poem]}]}) == (0, 0, 0)
-
-
-def test_what_is_written_to_a_cache_costs_more():
-    """A quarter more for minutes, twice as much for an hour: 1,000 tokens at a dollar a million."""
-    for mark, usd in (
-        ("", 0.001),
-        ('"cache_control": {}', 0.00125),
-        ('"cache_control": {"ttl": "1h"}', 0.002),
-    ):
-        quote = Quote(DOLLARS, ["m"], b"{%b}" % mark.encode(), None, 6)
-        assert quote.proven(Answer("", prompt_tokens=1000, completion_tokens=0)).usd == pytest.approx(usd)

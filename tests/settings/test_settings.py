@@ -47,15 +47,11 @@ def read(write):
     return lambda text: load(write(text if "routes:" in text else f"{text}\n{ROUTE}"), {}, {})
 
 
-def test_one_upstream_is_enough():
-    """Everything else has a default."""
+def test_the_command_line_wins_over_environment_and_file(write, monkeypatch):
+    """Command line, then environment, then file, section by section; one upstream is enough."""
     settings = load(None, {}, UPSTREAM)
     assert [route.name for route in settings.routes] == ["default"]
-    assert settings.listen.port == 8100
-
-
-def test_the_command_line_wins_over_environment_and_file(write, monkeypatch):
-    """Command line, then environment, then file, section by section."""
+    assert (settings.listen.port, settings.storage.redis) == (8100, None)
     path = write("listen: {port: 1, host: 127.0.0.2}\nroutes: [{upstream: 'http://a/v1', task: t}]\n")
     monkeypatch.setenv("EVENKEEL_LISTEN__PORT", "2")
     assert load(path, {}, {}).listen.port == 2
@@ -110,6 +106,22 @@ RUDE = "{description: How kind it is, scale: {3: kind}}"
         ("routes: [{upstream: 'http://a', prefix: /a}]", r"prefix: is gone: write `match\.prefix`"),
         ("judge: {model: m, group: 2}", r"judge\.group: is gone: it has a fixed value now; remove it"),
         ("zebra: red", r"zebra: unknown setting; docs/reference/settings\.md"),
+        # Sums of money that are infinite stay so, and a share of nothing is no number.
+        ("routes: [{upstream: 'http://a', sampling_rate: .nan}]", "sampling_rate: must be a finite number"),
+        ("budget: {usd_per_day: .inf}", r"must be a finite number \(it is inf\)"),
+        ("budget: {usd_per_day: 1.0e+308}", r"budget\.usd_per_day: must be at most 1000000 \("),
+        (
+            "budget: {prices: {m: {input_usd: 1.0e+300, output_usd: 1}}}",
+            r"budget\.prices\.m\.input_usd: must be at most 1000000 \(",
+        ),
+        (
+            "routes: [{upstream: 'http://a', trials: {plan: 50%}}]",
+            r"plan: must be 'adaptive' or 'uniform' \(it is '50%'\)",
+        ),
+        (
+            "routes: [{upstream: 'https://api.anthropic.com', replay_tier: flex}]",
+            r"routes\[0\].*: replay_tier flex: api\.anthropic\.com has no flex tier; use standard",
+        ),
         # What is chosen by name, and the calibration, is looked up before the start.
         (f"{ROUTE}\n  - {SPELLING}", r"routes\[1\]\.trials\.perturbations: .*did you mean general\.spelling"),
         ("routes: [{upstream: 'http://a', task: case_sumary}]", r"routes\[0\]\.task: .*case_summary"),
@@ -210,14 +222,10 @@ def test_a_role_needs_the_keys_that_it_uses_and_no_other(read, monkeypatch, role
     assert missing_keys(settings, role) == []
 
 
-def test_a_missing_file_is_named(tmp_path):
-    """A wrong --config says which file."""
+def test_route_options_do_not_fit_several_routes(write, tmp_path):
+    """--upstream and a file with two routes contradict each other; so does a file that is not there."""
     with pytest.raises(SettingsError, match=r"nowhere\.yaml: cannot be read: No such file"):
         load(tmp_path / "nowhere.yaml", {}, {})
-
-
-def test_route_options_do_not_fit_several_routes(write):
-    """--upstream and a file with two routes contradict each other."""
     path = write(
         "routes: [{name: a, upstream: 'http://a'}, {name: b, match: {prefix: /b}, upstream: 'http://b'}]"
     )
@@ -227,11 +235,6 @@ def test_route_options_do_not_fit_several_routes(write):
 
 def given(**redis):
     return load(None, {"storage": {"redis": redis}}, UPSTREAM)
-
-
-def test_without_a_redis_everything_is_in_the_data_folder():
-    """SQLite stays the default."""
-    assert load(None, {}, UPSTREAM).storage.redis is None
 
 
 def test_everything_that_leads_to_a_redis(monkeypatch):
@@ -271,44 +274,6 @@ def test_a_redis_that_cannot_be_is_one_line(redis, message):
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_tier_that_the_endpoint_lacks_is_refused(write):
-    """With the route, what is wrong and what to do."""
-    with pytest.raises(SettingsError) as caught:
-        load(write("routes: [{upstream: 'https://api.anthropic.com', replay_tier: flex}]"), {}, {})
-    said = "replay_tier flex: api.anthropic.com has no flex tier; use standard"
-    assert said in str(caught.value)
-    assert "routes[0]" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("routes: [{upstream: 'http://a', sampling_rate: .nan}]", "sampling_rate: must be a finite number"),
-        (
-            "routes: [{upstream: 'http://a'}]\nbudget: {usd_per_day: .inf}",
-            "must be a finite number (it is inf)",
-        ),
-        (
-            "routes: [{upstream: 'http://a'}]\nbudget: {usd_per_day: 1.0e+308}",
-            "budget.usd_per_day: must be at most 1000000 (",
-        ),
-        (
-            "routes: [{upstream: 'http://a'}]\nbudget: {prices: {m: {input_usd: 1.0e+300, output_usd: 1}}}",
-            "budget.prices.m.input_usd: must be at most 1000000 (",
-        ),
-        (
-            "routes: [{upstream: 'http://a', trials: {plan: 50%}}]",
-            "plan: must be 'adaptive' or 'uniform' (it is '50%')",
-        ),
-    ],
-)
-def test_numbers_without_an_end_are_refused(write, text, said):
-    """Sums of money that are infinite stay so, and a share of nothing is no number."""
-    with pytest.raises(SettingsError) as caught:
-        load(write(text), {}, {})
-    assert said in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("route", "more", "said"),
     [
@@ -325,6 +290,12 @@ def test_numbers_without_an_end_are_refused(write, text, said):
             ["routes.default: trials.per_exchange is 0, so no rewording is tried"],
         ),
         ("", "budget: {tokens_per_day: 0}", ["budget: a limit is 0, so nothing is replayed"]),
+        # A note on many routes is one line, with their names.
+        (
+            "sampling_rate: 0}, {name: b, match: {prefix: /b}, upstream: 'http://b', sampling_rate: 0",
+            "",
+            ["routes.default, b: sampling_rate is 0, so requests are forwarded"],
+        ),
     ],
 )
 def test_what_the_settings_leave_undone_is_said(write, route, more, said):
@@ -332,16 +303,6 @@ def test_what_the_settings_leave_undone_is_said(write, route, more, said):
     settings = load(write(f"routes: [{{upstream: 'http://a', {route}}}]\n{more}"), {}, {})
     found = notes(settings)
     assert [note.startswith(start) for note, start in zip(found, said, strict=True)] == [True] * len(said)
-
-
-def test_a_note_on_many_routes_is_one_line(write):
-    """With their names."""
-    routes = ", ".join(
-        f"{{name: r{one}, match: {{prefix: /r{one}}}, upstream: 'http://a', sampling_rate: 0}}"
-        for one in range(3)
-    )
-    [note] = notes(load(write(f"routes: [{routes}]"), {}, {}))
-    assert note.startswith("routes.r0, r1, r2: sampling_rate is 0")
 
 
 def test_replays_go_in_the_tier_of_their_route_and_to_fallbacks_in_the_usual_one(write):

@@ -36,6 +36,11 @@ def view_of(*messages: tuple[str, str], classify: Any = None) -> PromptView:
     return PromptView.parse(body, classify) if classify else PromptView.parse(body)
 
 
+def asked(text: str) -> PromptView:
+    """A chat with one message of a user."""
+    return view_of(("user", text))
+
+
 def chat(question: str = QUESTION) -> PromptView:
     return view_of(("system", SYSTEM), ("user", question))
 

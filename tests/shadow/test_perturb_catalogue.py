@@ -16,24 +16,20 @@ from evenkeel.shadow.perturbations import BUILTIN, by_name, catalogue, seed_for
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
 
 
-def test_names_are_found_and_near_ones_suggested() -> None:
-    """Unknown names are refused with the name that was probably meant."""
-    assert [one.name for one in by_name(["general.casing", "baseline.identical"])] == [
-        "general.casing",
-        "baseline.identical",
-    ]
-    with pytest.raises(ValueError, match=r"'general.speling'.*general\.spelling"):
-        by_name(["general.speling"])
-    with pytest.raises(ValueError, match=r"did you mean general\.whitespace\?"):
-        by_name(["whitespace"])
-    with pytest.raises(ValueError, match=r"known are .*general"):
-        by_name(["zzz"])
-
-
-def test_a_category_is_named_before_its_kinds():
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("general.speling", r"'general.speling'.*general\.spelling"),
+        ("whitespace", r"did you mean general\.whitespace\?"),
+        ("zzz", r"known are .*general"),
+        ("genral", r"'genral': did you mean general or "),
+    ],
+)
+def test_an_unknown_name_is_refused_with_what_was_probably_meant(name, message) -> None:
     """A slip in the name of a category is most likely that."""
-    with pytest.raises(ValueError, match=r"'genral': did you mean general or "):
-        by_name(["genral"])
+    assert [kind.name for kind in by_name(["general.casing"])] == ["general.casing"]
+    with pytest.raises(ValueError, match=message):
+        by_name([name])
 
 
 def test_builtin_names_are_unique_and_well_formed() -> None:

@@ -17,16 +17,27 @@ from evenkeel.shadow.perturbations.format.instructions import NAME_OF, skeletons
 from evenkeel.shadow.perturbations.format.outline import Unreadable, outline_at
 from evenkeel.shadow.prompt import Block, PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner
+from tests.shadow.pretended_rewriter import asked
 
 
-def view_of(asked="", *, said="Why is the fan loud?", **members):
+def cut(*blocks, **members):
+    """A chat request of one message, cut into these blocks."""
+    turn = {"role": "user", "content": "".join(block.text for block in blocks)}
+    return PromptView.parse(json.dumps({"messages": [turn], **members}).encode(), lambda _: [blocks])
+
+
+def unknown(text):
+    """A chat request of one message, of whose template nothing is known."""
+    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+    return PromptView.parse(body, TemplateLearner().classifier(""))
+
+
+def view_of(form="", *, said="Why is the fan loud?", **members):
     """A chat request: a task, an input, and how to answer, if it says."""
     blocks = [Block("template", "Sum it up.\n\n", "instructions"), Block("input", said)]
-    if asked:
-        blocks += [Block("template", "\n\n"), Block("template", asked, "output_instructions")]
-    content = "".join(block.text for block in blocks)
-    body = {"messages": [{"role": "user", "content": content}], **members}
-    return PromptView.parse(json.dumps(body).encode(), lambda _: [blocks])
+    if form:
+        blocks += [Block("template", "\n\n"), Block("template", form, "output_instructions")]
+    return cut(*blocks, **members)
 
 
 def request(kind):
@@ -46,9 +57,9 @@ BY_NAME = {kind.format: kind for kind in FORMATS}
 SYNTAXES = (JSON, YAML, XML, HTML, MARKDOWN)
 
 
-def asks(kind, asked, **members):
+def asks(kind, form, **members):
     """What a variant says instead of an output instruction."""
-    made = applied(kind, view_of(asked, **members))
+    made = applied(kind, view_of(form, **members))
     assert isinstance(made, PromptView), made
     head = "Sum it up.\n\nWhy is the fan loud?\n\n"
     content = json.loads(made.body())["messages"][0]["content"]
@@ -82,7 +93,7 @@ def test_a_json_skeleton_becomes_an_outline(format_):
     assert said == (f"{expected}\n\n{request(FREE)}" if format_ == "free" else expected)
 
 
-@pytest.mark.parametrize(("asked", "format_"), [
+@pytest.mark.parametrize(("form", "format_"), [
     ("", "free"),
     ("Answer in two sentences.", "free"),
     ("Answer in JSON.", "json"),
@@ -91,16 +102,16 @@ def test_a_json_skeleton_becomes_an_outline(format_):
     ("Use HTML.", "html"),
     ("reply in yml", "yaml"),
 ])  # fmt: skip
-def test_what_is_asked_for_already(asked, format_):
-    """A prompt is not asked for what it asks for itself; every other kind applies to it."""
+def test_what_is_asked_for_already(form, format_):
+    """A prompt is not form for what it asks for itself; every other kind applies to it."""
     for kind in FORMATS:
-        outcome = applied(kind, view_of(asked))
+        outcome = applied(kind, view_of(form))
         if kind.format == format_:
             assert isinstance(outcome, NotApplicable)
             assert outcome.reason == "already_wanted"
         else:
             assert isinstance(outcome, PromptView)
-            assert outcome.body() != view_of(asked).body()
+            assert outcome.body() != view_of(form).body()
 
 
 @pytest.mark.parametrize("kind", SYNTAXES, ids=lambda one: one.name)
@@ -116,12 +127,6 @@ def test_a_sentence_is_added_where_nothing_is_said(kind):
     assert applied(kind, made) == NotApplicable(
         "already_wanted", f"the prompt asks for {NAME_OF[kind.format]} as it is"
     )
-
-
-def test_a_request_without_a_user():
-    """Where a sentence can't be added to a user's message, the kind does not apply."""
-    view = PromptView.parse(b'{"messages": [{"role": "system", "content": "Be kind."}]}')
-    assert applied(YAML, view).reason == "no_user_slot"
 
 
 def test_other_words_of_the_template_are_reworded_too():
@@ -141,33 +146,59 @@ def test_other_words_of_the_template_are_reworded_too():
     assert texts(applied(XML, alone)) == [expected, f"Hi\n\n{request(XML)}"]
 
 
-def test_a_users_own_wish_is_not_contradicted():
-    """A user's text that names a format may ask for it, in whatever words."""
-    for text in ("List cities. Return JSON.", "What is JSON good for?", "整数のJSON配列として。"):
-        body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
-        assert {applied(kind, PromptView.parse(body)).reason for kind in SYNTAXES} == {"unclear_format"}
+CSV = [
+    {"role": "user", "content": "Gib die Kurse als CSV zurück, eine Zeile je Monat."},
+    {"role": "assistant", "content": "Januar,150.02"},
+    {"role": "user", "content": "Runde auf ganze Zahlen."},
+]
+SHOWN = (
+    Block("template", 'Example:\n{"label": "billing"}\n\n', "examples"),
+    Block("input", "My invoice is wrong.\n\n"),
+    Block("template", "Answer in JSON.", "output_instructions"),
+)
+TABLES = "Task: Name the oldest player.\nThe fields you can use are: {'players': ['name', 'birth_date']}\n"
+UNSEEN = "You must output valid JSON. Do not include any text outside of the JSON.\n\nText: The tram is late."
 
 
-def test_a_structure_that_may_be_data_is_left_alone():
-    """Tables of a database stand behind a colon like a form; they are no form of the answer."""
-    text = "Task: Name the oldest player.\nThe fields you can use are: {'players': ['name', 'birth_date']}\n"
-    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
-    view = PromptView.parse(body, TemplateLearner().classifier(""))
-    assert {applied(kind, view).reason for kind in SYNTAXES} == {"unclear_format"}
+@pytest.mark.parametrize(("view", "reason"), [
+    # A user's text that names a format may ask for it, in whatever words.
+    (asked("List cities. Return JSON."), "unclear_format"),
+    (asked("What is JSON good for?"), "unclear_format"),
+    (asked("整数のJSON配列として。"), "unclear_format"),
+    # Tables of a database stand behind a colon like a form; another sentence still asks for the old format.
+    (unknown(TABLES), "unclear_format"),
+    (unknown(UNSEEN), "unclear_format"),
+    (PromptView.parse(json.dumps({"messages": CSV}).encode()), "own_form"),
+    (PromptView.parse(b'{"messages": [{"role": "system", "content": "Be kind."}]}'), "no_user_slot"),
+])  # fmt: skip
+def test_a_prompt_that_may_ask_for_another_form_is_left_alone(view, reason):
+    """Whichever other format would be asked for."""
+    assert {applied(kind, view).reason for kind in SYNTAXES if kind is not JSON} == {reason}
 
 
-def test_what_an_earlier_turn_asked_for_is_left_alone():
-    """A request is added to the message that is answered; where an earlier turn asks for CSV, nowhere."""
-    turns = [
-        {"role": "user", "content": "Gib die Kurse als CSV zurück, eine Zeile je Monat."},
-        {"role": "assistant", "content": "Januar,150.02"},
-        {"role": "user", "content": "Runde auf ganze Zahlen."},
-    ]
-    view = PromptView.parse(json.dumps({"messages": turns}).encode())
-    assert {applied(kind, view).reason for kind in SYNTAXES} == {"own_form"}
+def test_examples_in_the_old_format_are_not_contradicted():
+    """They show what the new request forbids."""
+    assert applied(YAML, cut(*SHOWN)).reason == "examples_show_format"
 
 
-@pytest.mark.parametrize(("asked", "kind", "expected"), [
+SCHEMA_OF_A = {"type": "object", "properties": {"a": {"type": "string", "description": "one letter"}}}
+DATA = json.dumps([{"tool": f"t{number}"} for number in range(4)])
+
+
+@pytest.mark.parametrize(("form", "kind", "expected"), [
+    # Choices stay choices; what follows a structure stands on its own line.
+    ('Answer in JSON: {"urgency": "low | medium | high", "team": "it/hr/sales"}. Nothing else.', YAML,
+     "Answer in YAML:\nurgency: low | medium | high\nteam: it/hr/sales\nNothing else."),
+    # A structure is found behind its noun; a type with brackets is one hint; a list stays a list.
+    ('Answer with a JSON object like {"mood": "calm", "parts": list[str]}.', YAML,
+     "Answer with a YAML document like\nmood: calm\nparts: list[str]"),
+    ('Reply with a JSON array:\n[{"city": "<name>", "empty": {}}, ...]', YAML,
+     "Reply with a YAML list:\n- city: <name>\n  empty: {}\n- …"),
+    # Of a schema the fields are what is asked for; data that the prompt hands over stay as they are.
+    (f"Answer in JSON that follows this schema:\n{json.dumps(SCHEMA_OF_A)}", YAML,
+     "Answer in YAML that follows this schema:\na: <string: one letter>"),
+    (f"Answer with the name of a tool. The tools: {DATA}", XML,
+     f"Answer with the name of a tool. The tools: {DATA}\n\n{request(XML)}"),
     ("Return a valid JSON object only.", YAML, "Return a valid YAML document only."),
     ("Return a JSON object only.", XML, "Return an XML document only."),
     ("Reply with a minified JSON array of names.", YAML, "Reply with a YAML list of names."),
@@ -181,12 +212,12 @@ def test_what_an_earlier_turn_asked_for_is_left_alone():
     ("Return JSON with the fields:\n- name: who\n- due: a date", YAML,
      "Return YAML with the fields:\n- name: who\n- due: a date"),
 ])  # fmt: skip
-def test_words_of_an_instruction(asked, kind, expected):
-    """Names of formats, articles and nouns change, all else stays."""
-    assert asks(kind, asked) == expected
+def test_words_of_an_instruction(form, kind, expected):
+    """Names of formats, articles, nouns and structures change, all else stays."""
+    assert asks(kind, form) == expected
 
 
-@pytest.mark.parametrize(("asked", "kind", "reason"), [
+@pytest.mark.parametrize(("form", "kind", "reason"), [
     ("Give a JSON object:\n```json\n{ all of the seven parts\n```", XML, "unreadable_structure"),
     ("Answer in Markdown with a heading and two bullets.", YAML, "markup_wanted"),
     ("Antworte in Markdown mit einer Tabelle.", FREE, "markup_wanted"),
@@ -215,25 +246,12 @@ def test_words_of_an_instruction(asked, kind, expected):
     ("Gib alles als JSON-Zeichenkette zurück.", XML, "unclear_format"),
     ("French:", JSON, "open_end"),
 ])  # fmt: skip
-def test_a_wish_that_cannot_be_replaced_whole_is_refused(asked, kind, reason):
+def test_a_wish_that_cannot_be_replaced_whole_is_refused(form, kind, reason):
     """The variant would ask for two things at once."""
-    assert applied(kind, view_of(asked)).reason == reason
+    assert applied(kind, view_of(form)).reason == reason
 
 
-def test_examples_in_the_old_format_are_not_contradicted():
-    """They show what the new request forbids."""
-    blocks = [
-        Block("template", 'Example:\n{"label": "billing"}\n\n', "examples"),
-        Block("input", "My invoice is wrong.\n\n"),
-        Block("template", "Answer in JSON.", "output_instructions"),
-    ]
-    content = "".join(one.text for one in blocks)
-    body = {"messages": [{"role": "user", "content": content}]}
-    view = PromptView.parse(json.dumps(body).encode(), lambda _: [blocks])
-    assert applied(YAML, view).reason == "examples_show_format"
-
-
-@pytest.mark.parametrize(("asked", "kind", "expected"), [
+@pytest.mark.parametrize(("form", "kind", "expected"), [
     ("Gib ein JSON-Objekt mit Feldern zurück.", YAML, "Gib ein YAML-Dokument mit Feldern zurück."),
     ("Antworte im JSON-Format.", FREE, "Antworte als Fließtext."),
     ("Devuelve un objeto JSON válido con campos.", XML, "Devuelve un documento XML válido con campos."),
@@ -245,69 +263,9 @@ def test_examples_in_the_old_format_are_not_contradicted():
     ("Devolva um objeto JSON com dois campos.", XML, "Devolva um documento XML com dois campos."),
     ("次のJSON形式で回答してください。", YAML, "次のYAML形式で回答してください。"),
 ])  # fmt: skip
-def test_a_request_is_replaced_in_its_own_language(asked, kind, expected):
+def test_a_request_is_replaced_in_its_own_language(form, kind, expected):
     """Articles agree, and nothing is added beside it."""
-    assert asks(kind, asked) == expected
-
-
-def test_a_request_is_added_in_the_language_of_the_prompt():
-    """Where a prompt says nothing of a format, it is asked in its own words."""
-    text = "Warum wird mein Rechner so heiß, wenn ich abends lange Filme ansehe?"
-    view = PromptView.parse(json.dumps({"messages": [{"role": "user", "content": text}]}).encode())
-    assert texts(applied(JSON, view)) == [
-        f"{text}\n\nSchreibe die ganze Antwort als ein gültiges JSON-Objekt."
-    ]
-
-
-def test_choices_stay_choices():
-    """They are no examples of what may stand there; what follows the structure stands on its own line."""
-    asked = 'Answer in JSON: {"urgency": "low | medium | high", "team": "it/hr/sales"}. Nothing else.'
-    outline = "urgency: low | medium | high\nteam: it/hr/sales\nNothing else."
-    assert asks(YAML, asked) == f"Answer in YAML:\n{outline}"
-
-
-def test_a_structure_in_a_sentence_is_found_behind_its_noun():
-    """Without a colon before it; a type with brackets is one hint."""
-    asked = 'Answer with a JSON object like {"mood": "calm", "parts": list[str]}.'
-    assert asks(YAML, asked) == "Answer with a YAML document like\nmood: calm\nparts: list[str]"
-
-
-def test_a_wish_that_was_not_seen_is_not_contradicted():
-    """A sentence that still asks for the old format leaves no variant."""
-    text = (
-        "You must output valid JSON. Do not include any text outside of the JSON.\n\nText: The tram is late."
-    )
-    view = PromptView.parse(
-        json.dumps({"messages": [{"role": "user", "content": text}]}).encode(),
-        TemplateLearner().classifier(""),
-    )
-    assert {applied(kind, view).reason for kind in (YAML, XML, FREE)} == {"unclear_format"}
-
-
-def test_a_json_schema_in_the_words_is_read_as_one():
-    """Its fields are what is asked for, not its own members."""
-    schema = {"type": "object", "properties": {"answer": {"type": "string", "description": "one letter"}}}
-    made = asks(YAML, f"Answer in JSON that follows this schema:\n{json.dumps(schema)}")
-    assert made == "Answer in YAML that follows this schema:\nanswer: <string: one letter>"
-
-
-def test_a_list_of_data_is_no_structure_to_follow():
-    """Tools and records that the prompt hands over stay as they are."""
-    data = json.dumps([{"tool": f"t{number}"} for number in range(4)])
-    made = asks(XML, f"Answer with the name of a tool. The tools: {data}")
-    assert made.startswith(f"Answer with the name of a tool. The tools: {data}")
-
-
-def test_code_behind_an_output_instruction_is_its_skeleton():
-    """A classifier may have cut the fence off the sentence that announces it."""
-    blocks = [
-        Block("input", "Loud fan.\n\n"),
-        Block("template", "Reply in JSON:\n", "output_instructions"),
-        Block("template", '```\n{"cause": <string>}\n```', "code"),
-    ]
-    body = {"messages": [{"role": "user", "content": "".join(one.text for one in blocks)}]}
-    view = PromptView.parse(json.dumps(body).encode(), lambda _: [blocks])
-    assert texts(applied(YAML, view)) == ["Loud fan.\n\nReply in YAML:\ncause: <string>"]
+    assert asks(kind, form) == expected
 
 
 _pieces = st.sampled_from([
@@ -319,11 +277,11 @@ _pieces = st.sampled_from([
 
 
 @given(st.lists(_pieces, min_size=1, max_size=14).map("".join), st.sampled_from(FORMATS))
-def test_any_instruction_gives_a_variant_or_a_reason(asked, kind):
+def test_any_instruction_gives_a_variant_or_a_reason(form, kind):
     """Whatever an output instruction holds, the prompt stays whole around it and a variant differs."""
-    if not asked.strip():
+    if not form.strip():
         return
-    view = view_of(asked)
+    view = view_of(form)
     outcome = applied(kind, view)
     if isinstance(outcome, NotApplicable):
         assert outcome.reason in {
@@ -334,12 +292,6 @@ def test_any_instruction_gives_a_variant_or_a_reason(asked, kind):
     assert outcome.body() != view.body()
     assert texts(outcome)[0].startswith("Sum it up.\n\nWhy is the fan loud?")
     assert outcome == applied(kind, view)
-
-
-def test_a_list_of_objects_at_the_top():
-    """An answer that is a list stays one; an object without fields says nothing of its parts."""
-    asked = 'Reply with a JSON array:\n[{"city": "<name>", "empty": {}}, ...]'
-    assert asks(YAML, asked) == "Reply with a YAML list:\n- city: <name>\n  empty: {}\n- …"
 
 
 SCHEMA = {
@@ -385,8 +337,8 @@ def test_a_json_schema_becomes_words(members, left):
 def test_a_schema_that_the_words_repeat_is_only_lifted():
     """If the instructions name all fields already, they are not shown twice."""
     members = {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}
-    asked = "Reply in JSON with cause, parts (count), level and owner."
-    made = applied(MARKDOWN, view_of(asked, **members))
+    form = "Reply in JSON with cause, parts (count), level and owner."
+    made = applied(MARKDOWN, view_of(form, **members))
     assert texts(made)[0].endswith("Reply in Markdown with cause, parts (count), level and owner.")
     assert made.get("response_format") is None
 
@@ -394,10 +346,10 @@ def test_a_schema_that_the_words_repeat_is_only_lifted():
 def test_json_keeps_any_json():
     """Where the words ask for another format than the members, these are loosened to any object."""
     members = {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}
-    asked = "Reply in YAML with cause, parts (count), level and owner."
-    made = applied(JSON, view_of(asked, **members))
+    form = "Reply in YAML with cause, parts (count), level and owner."
+    made = applied(JSON, view_of(form, **members))
     assert made.get("response_format") == {"type": "json_object"}
-    nested = applied(JSON, view_of(asked, text={"format": {"type": "json_object"}, "verbosity": "low"}))
+    nested = applied(JSON, view_of(form, text={"format": {"type": "json_object"}, "verbosity": "low"}))
     assert nested.get("text") == {"format": {"type": "json_object"}, "verbosity": "low"}
 
 
@@ -467,18 +419,27 @@ def test_skeletons_are_found_where_they_stand():
     assert (lines.start, lines.outline) == (10, None)
 
 
+def test_code_behind_an_output_instruction_is_its_skeleton():
+    """A classifier may have cut the fence off the sentence that announces it."""
+    code = Block("template", '```\n{"cause": <string>}\n```', "code")
+    told = Block("template", "Reply in JSON:\n", "output_instructions")
+    view = cut(Block("input", "Loud fan.\n\n"), told, code)
+    assert texts(applied(YAML, view)) == ["Loud fan.\n\nReply in YAML:\ncause: <string>"]
+
+
+@pytest.mark.parametrize(("text", "added"), [
+    ("Warum wird mein Rechner so heiß, wenn ich abends lange Filme ansehe?",
+     "Schreibe die ganze Antwort als ein gültiges JSON-Objekt."),
+    ("以下是客户的问题,请用一句话回答。\n\n我的API密钥什么时候过期?", "请把整个回答写成一个有效的JSON对象。"),
+    ("如何重置密码?", "请把整个回答写成一个有效的JSON对象。"),
+    ("列出三个城市。", "请把整个回答写成一个有效的JSON对象。"),
+])  # fmt: skip
+def test_a_request_is_added_in_the_language_of_the_prompt(text, added):
+    """However few words the prompt has."""
+    assert texts(applied(JSON, cut(Block("input", text, "text")))) == [f"{text}\n\n{added}"]
+
+
 def test_a_request_never_reads_as_the_end_of_a_text_to_work_on():
     """Behind a question it stands last; where a text stands last, it comes first."""
     text = "Rewrite the paragraph for a child.\n\nThe tram was late, and nobody moved."
-    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
-    assert texts(applied(YAML, PromptView.parse(body))) == [f"{request(YAML)}\n\n{text}"]
-
-
-@pytest.mark.parametrize("text", [
-    "以下是客户的问题,请用一句话回答。\n\n我的API密钥什么时候过期?", "如何重置密码?", "列出三个城市。",
-])  # fmt: skip
-def test_chinese_prompts_are_asked_in_chinese(text):
-    """However few their words are."""
-    body = json.dumps({"messages": [{"role": "user", "content": text}]}, ensure_ascii=False).encode()
-    view = PromptView.parse(body, lambda _: [[Block("input", text, "text")]])
-    assert texts(applied(JSON, view)) == [f"{text}\n\n请把整个回答写成一个有效的JSON对象。"]
+    assert texts(applied(YAML, asked(text))) == [f"{request(YAML)}\n\n{text}"]

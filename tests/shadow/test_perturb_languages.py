@@ -24,6 +24,7 @@ from tests.shadow.pretended_rewriter import (
     BY_LANGUAGE,
     QUESTION,
     SYSTEM,
+    asked,
     chat,
     finished,
     made,
@@ -98,7 +99,7 @@ def test_a_prompt_that_asks_for_a_translation_is_left_alone(text) -> None:
     assert reason(CrossLingual("en", "de"), chat(text)) == "translation_wanted"
 
 
-@pytest.mark.parametrize("asked", [
+@pytest.mark.parametrize("wish", [
     "Answer in English.",
     "Please write your reply in formal French.",
     "Bitte auf Englisch antworten.",
@@ -114,10 +115,10 @@ def test_a_prompt_that_asks_for_a_translation_is_left_alone(text) -> None:
     "Antworte in derselben Sprache.",
     "Réponds dans la même langue.",
 ])  # fmt: skip
-def test_a_prescribed_language_is_not_contradicted(asked) -> None:
+def test_a_prescribed_language_is_not_contradicted(wish) -> None:
     """A prompt that names the language of its answer is not asked for another."""
-    assert reason(CrossLingual("en", "de"), chat(asked)) == "language_prescribed"
-    assert reason(Multilingual("sv"), chat(asked)) == "language_prescribed"
+    assert reason(CrossLingual("en", "de"), chat(wish)) == "language_prescribed"
+    assert reason(Multilingual("sv"), chat(wish)) == "language_prescribed"
 
 
 def test_configured_languages_get_crosslingual_kinds() -> None:
@@ -132,14 +133,10 @@ def test_configured_languages_get_crosslingual_kinds() -> None:
     assert sum(name.startswith("crosslingual.") for name in names) == 99
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Der Kunde schreibt, dass die Lieferung in Deutschland ankam.",
-        "La fabrique en France répond vite et livre partout.",
-        "日本語の説明書が見つかりません。",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "Der Kunde schreibt, dass die Lieferung in Deutschland ankam.",
+    "La fabrique en France répond vite et livre partout.", "日本語の説明書が見つかりません。",
+])  # fmt: skip
 def test_to_speak_of_a_country_prescribes_no_language(text) -> None:
     """Only an order to write in a language does, or to translate."""
     made(Multilingual("sv"), chat(text))
@@ -154,6 +151,8 @@ def test_crosslingual_translates_the_input_and_asks_in_english() -> None:
     assert changed.text.endswith("\n\nWrite the whole answer in Japanese.")
     assert (kind.name, kind.wanted) == ("crosslingual.es_to_ja", AnswerForm(language="ja"))
     assert kind.requires == {"rewriter", "judge"}
+    # English input is the usual case, and stays.
+    assert CrossLingual("en", "de").requires == {"judge"}
 
 
 @pytest.mark.parametrize(("source", "language"), [("en", "en"), ("de", "de"), ("fr-CA", "fr")])
@@ -177,7 +176,7 @@ def test_input_in_its_language_needs_no_rewriter(source, language) -> None:
 def test_without_instructions_the_request_is_in_the_language_of_the_prompt(source, request_) -> None:
     """The whole prompt is in that language then, so an English sentence would mix two."""
     text = BY_LANGUAGE[base_tag(source)]
-    changed = made(CrossLingual(source, "ja"), view_of(("user", text)))
+    changed = made(CrossLingual(source, "ja"), asked(text))
     assert changed.text == f"user: {text}\n\n{request_}"
 
 
@@ -185,7 +184,7 @@ def test_without_instructions_the_request_is_in_the_language_of_the_prompt(sourc
 def test_a_prompt_in_the_language_wanted_is_asked_nothing_new(source, target) -> None:
     """Unless its instructions are in another language."""
     kind, text = CrossLingual(source, target), BY_LANGUAGE["fr"]
-    assert reason(kind, view_of(("user", text))) == "already_in_language"
+    assert reason(kind, asked(text)) == "already_in_language"
     french = "Tu es conseiller client. Sois bref et aimable avec les clients."
     assert reason(kind, view_of(("system", french), ("user", text))) == "already_in_language"
     assert made(kind, chat(text)).text.endswith(english_request(target))
@@ -198,18 +197,14 @@ def test_without_a_users_message_there_is_nowhere_to_ask() -> None:
     assert reason(CrossLingual("en", "de"), view) == "no_user_slot"
 
 
-def test_from_english_only_a_judge_is_needed() -> None:
-    """English input is the usual case, and stays."""
-    assert CrossLingual("en", "de").requires == {"judge"}
-
-
 def test_other_instructions_are_translated_into_english() -> None:
     """Instructions first, then the input; labels and few words of no clear language count as English."""
-    changed, tasks = finished(
-        CrossLingual("es", "de").apply(
-            view_of(("system", GERMAN_SYSTEM), ("user", QUESTION)), 1.0, random.Random(1)
-        )
-    )
+
+    def translated(system):
+        view = view_of(("system", system), ("user", QUESTION))
+        return finished(CrossLingual("es", "de").apply(view, 1.0, random.Random(1)))
+
+    changed, tasks = translated(GERMAN_SYSTEM)
     assert tasks == [
         RewriteTask("translation", GERMAN_SYSTEM, "en"),
         RewriteTask("translation", QUESTION, "es"),
@@ -217,12 +212,7 @@ def test_other_instructions_are_translated_into_english() -> None:
     assert changed.text.endswith(f"[translation es] {QUESTION}\n\nWrite the whole answer in German.")
     labels = 'Ticket:\nPlan: Pro\nRegion: EU\nResult: {"intent": string, "confidence": number}'
     for system in ("FAQ bot", labels):
-        _, tasks = finished(
-            CrossLingual("es", "de").apply(
-                view_of(("system", system), ("user", QUESTION)), 1.0, random.Random(1)
-            )
-        )
-        assert tasks == [RewriteTask("translation", QUESTION, "es")]
+        assert translated(system)[1] == [RewriteTask("translation", QUESTION, "es")]
 
 
 def test_documents_of_the_application_are_no_instructions() -> None:
@@ -242,13 +232,10 @@ def test_kinds_of_languages_apply_before_and_after_a_template_is_learned(languag
     """Whatever language a route's instructions are in, and whether they are known to be instructions."""
     learner = TemplateLearner()
     before, after = AROUND[language]
-    views = []
     for number, subject in enumerate(SUBJECTS):
-        text = f"{before}\n\n{BY_LANGUAGE[language]} {subject} {number}\n\n{after}"
-        view = view_of(("user", text))
-        learner.observe("route", view.slots)
-        views.append(view)
-    unknown, known = views[-1], views[-1].classified(learner.classifier("route"))
+        unknown = asked(f"{before}\n\n{BY_LANGUAGE[language]} {subject} {number}\n\n{after}")
+        learner.observe("route", unknown.slots)
+    known = unknown.classified(learner.classifier("route"))
     assert {one.kind for one in unknown.segments} == {"input"}
     assert {one.kind for one in known.segments} == {"template", "input"}
     for kind in (CrossLingual("en", "fr"), CrossLingual("ja", "en"), Multilingual("sv")):

@@ -62,11 +62,8 @@ PROMPT = view_of(("user", f"{ROLE}\n\n{FACTS}\n\n{ASKED}\n\n{FORM}"))
 
 
 def test_documents_move_together() -> None:
-    """They go behind labelled parts, and never where what follows would read as the end of the last one."""
-    assert variants(Context(), PROMPT) == {
-        f"{ROLE}\n\n{ASKED}\n\n{FACTS}\n\n{FORM}",
-        f"{ROLE}\n\n{ASKED}\n\n{FORM}\n\n{FACTS}",
-    } - {f"{ROLE}\n\n{ASKED}\n\n{FACTS}\n\n{FORM}"}
+    """They go behind all parts, never where the next part would read as the end of the last document."""
+    assert variants(Context(), PROMPT) == {f"{ROLE}\n\n{ASKED}\n\n{FORM}\n\n{FACTS}"}
 
 
 def test_output_instructions_move() -> None:
@@ -89,35 +86,83 @@ def test_documents_change_places_with_their_labels() -> None:
     }
 
 
-def test_documents_that_go_on_from_one_another_stay_in_order() -> None:
-    """A pronoun at the beginning of a document speaks of the one before."""
-    documents = "[1] The alarm rings at 8 degrees.\n\n[2] If it goes on, call 4471."
-    assert reason(Reordering(), view_of(("user", f"{documents}\n\n{ASKED}"))) == "nothing_to_reorder"
+LATER = f'Greet the customer.\n\nThen use this message:\n\n"""My lamp is dark."""\n\nWrite a reply.\n\n{FORM}'
+SOURCES = "# Sources\n\n## Source A\n\nLamps are in store A.\n\n## Source B\n\nCables are in store B."
+SECTIONS = f"# Question\n\nWhere are lamps?\n\n{SOURCES}\n\n# Output\n\nOne sentence."
+
+BACK = (
+    "Using only the context above, answer the question.", "Antworte nur anhand der obigen Dokumente.",
+    "Responde con los documentos anteriores.", "Répondez uniquement d'après les documents ci-dessus.",
+    "Rispondi solo in base ai documenti precedenti.",
+    "Antwoord alleen op basis van bovenstaande documenten.",
+    "Responda apenas com base nos documentos acima.", "上記の文書だけを使ってください。",
+    "根据上述内容回答。",
+)  # fmt: skip
+AHEAD = (
+    "Answer from the documents below.", "Nutze die untenstehenden Dokumente.",
+    "Voir l'extrait suivant.", "Responde con los documentos siguientes.", "下記の文書を使ってください。",
+)  # fmt: skip
 
 
-def test_a_document_that_comes_next_stays_behind_what_comes_first() -> None:
-    """Its first word says so."""
-    text = (
-        'Greet the customer.\n\nThen use this message:\n\n"""My lamp is dark."""\n\nWrite a reply.\n\n' + FORM
-    )
-    assert reason(Context(), view_of(("user", text))) == "bound"
+@pytest.mark.parametrize(("kind", "text", "why"), [
+    # Logs, steps, what is spoken of by its place, and documents that go on from one another.
+    (Reordering(), "Notes:\n\n[1] 2024-03-01 opened\n\n[2] 2024-03-02 closed", "nothing_to_reorder"),
+    (Reordering(), "Step 1: Open it.\n\nStep 2: Close it.", "nothing_to_reorder"),
+    (Reordering(), "[1] a b\n\n[2] c d\n\nThe second document counts.", "nothing_to_reorder"),
+    (Reordering(), "[1] a b\n\n[2] c d\n\nDie letzte Regel gilt.", "nothing_to_reorder"),
+    (Reordering(), f"[1] It rings at 8.\n\n[2] If it goes on, call.\n\n{ASKED}", "nothing_to_reorder"),
+    (Reordering(), SECTIONS, "nothing_to_reorder"),
+    # Behind a question there is no place; one of two that moved could be the end of the other.
+    (Context(), f"{FACTS}\n\nWhere are lamps?", "bound"),
+    (Context(), f"{FACTS}\n\n{ASKED}\n\n<doc>\nStore D burnt down.\n</doc>", "bound"),
+    (Context(), LATER, "bound"),
+    # Words that point back or ahead, in nine languages.
+    *((Context(), f"{ROLE}\n\n{FACTS}\n\n{said}\n\n{ASKED}", "bound") for said in BACK),
+    *((Context(), f"{said}\n\n{FACTS}\n\n{ASKED}", "bound") for said in AHEAD),
+    (Context(), "Why is the sky blue?", "no_context"),
+    (OutputInstructions(), "Why is the sky blue?", "no_output_instructions"),
+    (Reordering(), "Why is the sky blue?", "nothing_to_reorder"),
+    (MixedMoves(), "Why is the sky blue?", "too_few_changes"),
+    (MixedMoves(), f"{FACTS}\n\nWhere are lamps?", "too_few_changes"),
+])  # fmt: skip
+def test_what_has_its_place_stays_there(kind, text, why) -> None:
+    """There is no variant where nothing may move, and the reason says what is missing or holds it."""
+    assert reason(kind, view_of(("user", text))) == why
 
 
 @pytest.mark.parametrize(
     "pointing", ["the previous document", "le document suivant", "el documento anterior"]
 )
 def test_documents_stay_where_a_system_message_counts_them(pointing) -> None:
-    """What is "previous" depends on the order, and on where the documents stand."""
+    """The "previous" document depends on the order, and on where the documents stand."""
     view = view_of(("system", f"Compare with {pointing}."), ("user", f"{FACTS}\n\n{ASKED}\n\n{FORM}"))
     assert reason(Reordering(), view) == "nothing_to_reorder"
     assert reason(Context(), view) == "bound"
 
 
-def test_documents_below_headings_of_their_own_stay_together() -> None:
-    """What stands behind the last of them is no part of its section."""
-    articles = "Knowledge base:\n\n### Article 1\nLamps burn.\n\n### Article 2\nCables melt."
-    made = variants(Context(), view_of(("user", f"You help.\n\n{articles}\n\n{ASKED}\n\n{FORM}")))
-    assert all(articles in text for text in made)
+ARTICLES = "Knowledge base:\n\n### Article 1\nLamps burn.\n\n### Article 2\nCables melt."
+SHOWN = 'Output instructions:\n- Use the following JSON format.\n\n{\n  "a": "<b>"\n}'
+TAGGED = '<documents>\n<doc id="1">\nOne.\n</doc>\n<doc id="2">\nTwo.\n</doc>\n</documents>'
+LETTER = "Texto:\nEstimado supervisor, gracias.\n\nPor favor responda."
+SKELETON = "Output: YAML with keys.\n\ntopic: <a few words>\noutcome: <one sentence>"
+
+
+@pytest.mark.parametrize(("text", "whole"), [
+    # The end of a letter, the form of an output, elements, sections, and what is announced.
+    (f"{ROLE}\n\n{LETTER}\n\nTarea: Resume.\n\nFormato: una frase.", LETTER),
+    (f"{ROLE}\n\n{SKELETON}\n\nTask: sum it up.", SKELETON),
+    (f"{ROLE}\n\n{FACTS}\n\n{ASKED}\n\n{SHOWN}", SHOWN),
+    (f"Be brief.\n\n{TAGGED}\n\n{FORM}", TAGGED),
+    (f"You help.\n\n{ARTICLES}\n\n{ASKED}\n\n{FORM}", ARTICLES),
+    (SECTIONS, SOURCES),
+])  # fmt: skip
+def test_what_belongs_together_stays_together(text, whole) -> None:
+    """No kind of move and no seed takes it apart."""
+    view = view_of(("user", text))
+    outcomes = [kind.apply(view, 1.0, random.Random(seed)) for kind in POSITIONAL for seed in SEEDS]
+    made = [texts_of(outcome)[0] for outcome in outcomes if isinstance(outcome, PromptView)]
+    assert made
+    assert all(whole in text for text in made)
 
 
 def test_a_heading_of_documents_stays_above_them() -> None:
@@ -135,7 +180,6 @@ def test_mixed_does_at_least_two_moves() -> None:
         context = min(places[:3]) > places[3]
         output = places[4] < max(places)
         assert reordered + context + output >= 2, text
-    assert reason(MixedMoves(), view_of(("user", f"{FACTS}\n\nWhere are lamps?"))) == "too_few_changes"
 
 
 def test_demonstrations_change_places_and_the_open_one_stays() -> None:
@@ -157,19 +201,6 @@ def test_examples_with_the_label_of_a_document_stay_under_their_heading() -> Non
     assert reason(Context(), view) == "no_context"
 
 
-@pytest.mark.parametrize(("held", "behind"), [
-    ("Texto:\nEstimado supervisor, gracias.\n\nPor favor responda.", "Tarea: Resume.\n\nFormato: una frase."),
-    ("Output: YAML with keys.\n\ntopic: <a few words>\noutcome: <one sentence>", "Task: sum it up."),
-])  # fmt: skip
-def test_paragraphs_that_may_belong_together_stay_so(held, behind) -> None:
-    """The end of a letter, the form of an output, and what is announced."""
-    view = view_of(("user", f"{ROLE}\n\n{held}\n\n{behind}"))
-    for kind in POSITIONAL:
-        for seed in SEEDS:
-            outcome = kind.apply(view, 1.0, random.Random(seed))
-            assert isinstance(outcome, NotApplicable) or held in texts_of(outcome)[0]
-
-
 @pytest.mark.parametrize(("said", "moves"), [
     ("Rules, in no particular order:", True), ("Regeln, in beliebiger Reihenfolge:", True),
     ("Rules:", False), ("Steps:", False),
@@ -183,69 +214,6 @@ def test_list_items_change_places_where_the_prompt_calls_them_unordered(said, mo
         assert reason(Reordering(), view) == "nothing_to_reorder"
 
 
-@pytest.mark.parametrize("text", [
-    "Notes:\n\n[1] 2024-03-01 opened\n\n[2] 2024-03-02 closed",
-    "Step 1: Open it.\n\nStep 2: Close it.",
-    "[1] a b\n\n[2] c d\n\nThe second document counts.",
-    "[1] a b\n\n[2] c d\n\nDie letzte Regel gilt.",
-])  # fmt: skip
-def test_order_that_matters_is_kept(text) -> None:
-    """Logs, steps, and what is spoken of by its place."""
-    assert reason(Reordering(), view_of(("user", text))) == "nothing_to_reorder"
-
-
-@pytest.mark.parametrize("pointing", [
-    "Using only the context above, answer the question.",
-    "Antworte nur anhand der obigen Dokumente.",
-    "Responde con los documentos anteriores.",
-    "Répondez uniquement d'après les documents ci-dessus.",
-    "Rispondi solo in base ai documenti precedenti.",
-    "Antwoord alleen op basis van bovenstaande documenten.",
-    "Responda apenas com base nos documentos acima.",
-    "上記の文書だけを使ってください。",
-    "根据上述内容回答。",
-    "Mix these with care.",
-])  # fmt: skip
-def test_words_that_point_back_stay_behind_what_they_point_at(pointing) -> None:
-    """In nine languages: documents and words move together or not at all."""
-    for seed in SEEDS:
-        outcome = Context().apply(
-            view_of(("user", f"{ROLE}\n\n{FACTS}\n\n{pointing}\n\n{ASKED}")), 1.0, random.Random(seed)
-        )
-        if isinstance(outcome, PromptView):
-            (text,) = texts_of(outcome)
-            assert f"{FACTS}\n\n{pointing}" in text
-
-
-@pytest.mark.parametrize("pointing", [
-    "Answer from the documents below.", "Nutze die untenstehenden Dokumente.",
-    "Voir l'extrait suivant.", "Responde con los documentos siguientes.", "下記の文書を使ってください。",
-])  # fmt: skip
-def test_words_that_point_ahead_stay_before_what_they_point_at(pointing) -> None:
-    """The documents go down with them, or stay."""
-    view = view_of(("user", f"{pointing}\n\n{FACTS}\n\n{ASKED}"))
-    for seed in SEEDS:
-        outcome = Context().apply(view, 1.0, random.Random(seed))
-        if isinstance(outcome, PromptView):
-            assert f"{pointing}\n\n{FACTS}" in texts_of(outcome)[0]
-
-
-def test_a_form_stays_behind_the_words_that_announce_it() -> None:
-    """A skeleton goes along with its output instructions, with or without a colon between them."""
-    shown = 'Output instructions:\n- Use the following JSON format.\n\n{\n  "a": "<b>"\n}'
-    view = view_of(("user", f"{ROLE}\n\n{FACTS}\n\n{ASKED}\n\n{shown}"))
-    for kind in (OutputInstructions(), MixedMoves()):
-        for seed in SEEDS:
-            outcome = kind.apply(view, 1.0, random.Random(seed))
-            assert isinstance(outcome, NotApplicable) or shown in texts_of(outcome)[0]
-
-
-def test_documents_in_two_places_stay() -> None:
-    """One that moved could be the end of another one."""
-    view = view_of(("user", f"{FACTS}\n\n{ASKED}\n\n<doc>\nStore D burnt down.\n</doc>"))
-    assert reason(Context(), view) == "bound"
-
-
 def test_sections_move_whole() -> None:
     """A section takes its heading along, and nothing comes under another one."""
     rules, documents, question = "# Rules\nBe brief.", f"# Documents\n{FACTS}", "# Question\nWhere are lamps?"
@@ -255,39 +223,10 @@ def test_sections_move_whole() -> None:
     }
 
 
-def test_sections_below_a_section_stay_in_it() -> None:
-    """Documents with headings of their own move with the heading above them, and nothing comes between."""
-    sources = "# Sources\n\n## Source A\n\nLamps are in store A.\n\n## Source B\n\nCables are in store B."
-    view = view_of(("user", f"# Question\n\nWhere are lamps?\n\n{sources}\n\n# Output\n\nOne sentence."))
-    for kind in (Context(), OutputInstructions()):
-        assert all(sources in text for text in variants(kind, view))
-    assert reason(Reordering(), view) == "nothing_to_reorder"
-
-
-def test_tags_around_documents_move_with_them() -> None:
-    """The outer element stays closed, and around its documents."""
-    tagged = '<documents>\n<doc id="1">\nOne.\n</doc>\n<doc id="2">\nTwo.\n</doc>\n</documents>'
-    view = view_of(("user", f"Be brief.\n\n{tagged}\n\n{FORM}"))
-    for kind in POSITIONAL:
-        for seed in SEEDS:
-            outcome = kind.apply(view, 1.0, random.Random(seed))
-            if isinstance(outcome, PromptView):
-                assert tagged in texts_of(outcome)[0]
-
-
 def test_windows_line_ends_stay() -> None:
     """New neighbours are parted by the kind of line end that the prompt has."""
     view = view_of(("user", f"{ROLE}\r\n\r\n[1] a b\r\n\r\n[2] c d\r\n\r\n{ASKED}"))
     assert all("\n" not in text.replace("\r\n", "") for text in variants(Context(), view))
-
-
-def test_reasons() -> None:
-    """Nothing of the kind, or nothing that may move."""
-    plain = view_of(("user", "Why is the sky blue?"))
-    assert [reason(kind, plain) for kind in POSITIONAL] == [
-        "no_context", "no_output_instructions", "nothing_to_reorder", "too_few_changes",
-    ]  # fmt: skip
-    assert reason(Context(), view_of(("user", f"{FACTS}\n\nWhere are lamps?"))) == "bound"
 
 
 TEMPLATE = "You sort mail.\n\nRules:\n- Be brief.\n\nMail:\n{mail}\n\nName the team.\nReply in JSON."
@@ -331,7 +270,6 @@ def test_what_a_model_says_is_free_moves() -> None:
     """The mail goes up, the form anywhere; what the order needs stays before it, and the role stays first."""
     mail = "Hello.\n\nThe lamp is dark."
     for kind in (LISTED[0], LISTED[1], LISTED[3]):
-        made = set()
         for seed in SEEDS:
             _, variant = by_model(kind, mail, seed=seed)
             assert isinstance(variant, PromptView)
@@ -339,8 +277,7 @@ def test_what_a_model_says_is_free_moves() -> None:
             assert text.startswith("You sort mail.\n\n")
             assert f"Mail:\n{mail}" in text
             assert text.index("Mail:") < text.index("Name the team.")
-            made.add(text)
-        assert len(made) >= 1
+            assert text != TEMPLATE.format(mail=mail)
 
 
 @pytest.mark.parametrize(("reply", "fault"), [

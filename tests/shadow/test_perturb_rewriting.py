@@ -122,34 +122,33 @@ KINDS: tuple[Perturbation, ...] = (
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.name}-{kind.version}")
 def test_the_same_seed_gives_the_same_bytes(kind) -> None:
-    """View, severity, seed and the rewriter's texts decide every byte; graded kinds differ by seed."""
-    bodies = {seed: made(kind, chat(), 0.5, seed).body() for seed in range(6)}
+    """View, severity, seed and the rewriter's texts decide every byte; graded kinds differ by seed.
+
+    Each changes the question and keeps its instructions unless it translates them.
+    """
+    variants = {seed: made(kind, chat(), 0.5, seed) for seed in range(6)}
+    for variant in variants.values():
+        assert variant.input_text != QUESTION
+        keeps = kind.wanted.language is None or isinstance(kind, CrossLingual)
+        assert (variant.segments[0].text == SYSTEM) is keeps
+    bodies = {seed: variant.body() for seed, variant in variants.items()}
     assert all(made(kind, chat(), 0.5, seed).body() == body for seed, body in bodies.items())
     assert len(set(bodies.values())) > 1 or not (kind.graded or isinstance(kind, Tone))
 
 
 def test_a_compound_applies_its_parts_in_order() -> None:
-    """Paraphrase, then spelling of the paraphrase: the draft is chained."""
-    kind = Compound("both", (Paraphrase(), Whitespace()))
-    outcome = kind.apply(chat(), 1.0, random.Random(3))
-    assert isinstance(outcome, Draft)
-    text = "Where might the screws of table FJ-220 be, and what are the 2 holes for?"
-    last = outcome.finish([text])
-    assert isinstance(last, PromptView)
-    assert last.input_text != text
-    assert last.input_text.split() == text.split()
-
-
-def test_two_drafts_are_chained() -> None:
-    """A compound of two kinds that need the rewriter asks twice, the second time about the first's text."""
-    first = Compound("twice", (Paraphrase(), Tone("rewriter"))).apply(chat(), 1.0, random.Random(3))
+    """Paraphrase, its tone, then blanks in that: each draft asks about the text of the one before."""
+    kind = Compound("all", (Paraphrase(), Tone("rewriter"), Whitespace()))
+    first = kind.apply(chat(), 1.0, random.Random(3))
     assert isinstance(first, Draft)
     second = first.finish(["The screws are missing."])
     assert isinstance(second, Draft)
     assert second.tasks[0].text == "The screws are missing."
-    last = second.finish(["Where on earth are the screws?"])
+    text = "Where on earth are the screws of table FJ-220, and what are the 2 holes for?"
+    last = second.finish([text])
     assert isinstance(last, PromptView)
-    assert last.input_text == "Where on earth are the screws?"
+    assert last.input_text != text
+    assert last.input_text.split() == text.split()
 
 
 def test_a_part_chooses_the_same_whatever_the_others_draw() -> None:
@@ -181,11 +180,3 @@ def test_a_part_that_does_not_apply_ends_it() -> None:
         )
     )
     assert outcome == NotApplicable("part_already_in_language", "multilingual.de: the input is in de already")
-
-
-@pytest.mark.parametrize("kind", COMPOUNDS, ids=lambda kind: kind.name)
-def test_the_builtin_compounds_apply(kind) -> None:
-    """Each changes the question and keeps its instructions unless it translates them."""
-    changed = made(kind, chat(), 0.5)
-    assert changed.input_text != QUESTION
-    assert (changed.segments[0].text == SYSTEM) is (kind.wanted.language is None)

@@ -18,6 +18,7 @@ from tests.shadow.pretended_rewriter import (
     BY_LANGUAGE,
     QUESTION,
     SYSTEM,
+    asked,
     chat,
     finished,
     made,
@@ -31,12 +32,12 @@ from tests.shadow.pretended_rewriter import (
 @pytest.mark.parametrize("language", BY_LANGUAGE)
 @pytest.mark.parametrize("tone", TONES)
 def test_a_tone_by_rule_keeps_what_is_protected(language, tone) -> None:
-    """In each language each tone changes the text at every strength, and no protected span."""
+    """In each language each tone changes words, and not marks alone, at any strength; no protected span."""
     text = BY_LANGUAGE[language]
-    for severity in (0.1, 0.5, 1.0):
+    for severity in (0.07, 0.5, 1.0):
         for seed in range(5):
             changed = made(Tone(tones=[tone]), chat(text), severity, seed)
-            assert changed.input_text != text
+            assert re.findall(r"\w+", changed.input_text) != re.findall(r"\w+", text)
             assert survives(text, changed.input_text), changed.input_text
             assert changed.segments[0].text == SYSTEM
 
@@ -165,23 +166,20 @@ def test_the_tone_of_the_answer_is_another_matter() -> None:
     assert isinstance(Tone().apply(view, 1.0, random.Random(1)), PromptView)
 
 
-@pytest.mark.parametrize("language", sorted(BY_LANGUAGE))
-def test_a_tone_changes_words_and_never_marks_alone(language) -> None:
-    """Even a mild one says something in other words."""
-    text = BY_LANGUAGE[language]
-    for tone in TONES:
-        for seed in range(20):
-            outcome = Tone(tones=(tone,)).apply(chat(text), 0.07, random.Random(seed))
-            if isinstance(outcome, PromptView):
-                assert re.findall(r"\w+", outcome.input_text) != re.findall(r"\w+", text)
+COMPLETED = "Complete the sentence: The capital of France is"
+CHOSEN = "Pick the best single option, please, out of these four choices.\n(A) Yes\n(B) No\nAnswer:"
 
 
-def test_nothing_is_said_where_the_answer_is_to_follow() -> None:
-    """A prompt that ends in "Answer:" gets no closing words: the model would have to go on behind them."""
-    text = "Pick the best single option, please, out of these four choices.\n(A) Yes\n(B) No\nAnswer:"
-    for seed in range(60):
-        result = Tone().apply(chat(text), 1.0, random.Random(seed))
-        assert isinstance(result, NotApplicable) or result.input_text.endswith("Answer:")
+@pytest.mark.parametrize(("name", "text", "end"), [
+    ("general.tone", CHOSEN, "Answer:"), ("general.tone", COMPLETED, COMPLETED),
+    ("general.punctuation", COMPLETED, COMPLETED),
+])  # fmt: skip
+def test_nothing_follows_words_that_the_answer_completes(name, text, end) -> None:
+    """Closing words or another mark would stand in the answer's place."""
+    (kind,) = by_name([name])
+    for seed in range(40):
+        result = kind.apply(asked(text), 1.0, random.Random(seed))
+        assert isinstance(result, NotApplicable) or result.input_text.endswith(end)
 
 
 @pytest.mark.parametrize("text", [
@@ -189,6 +187,7 @@ def test_nothing_is_said_where_the_answer_is_to_follow() -> None:
     "프린터가 작동하지 않아요. 어떻게 해야 하나요?", "الطابعة لا تعمل منذ الصباح. ماذا أفعل؟",
     "המדפסת לא עובדת מהבוקר. מה לעשות?", "เครื่องพิมพ์ของฉันไม่ทำงานตั้งแต่เช้า ควรทำอย่างไรดี?",
     "मेरा प्रिंटर सुबह से काम नहीं कर रहा है। मुझे क्या करना चाहिए?",
+    "لماذا لم يصل طلبي حتى الآن؟ لقد دفعت يوم الجمعة.",
 ])  # fmt: skip
 def test_three_general_kinds_apply_in_other_scripts(text) -> None:
     """Blanks, marks and tone; the first two leave every letter as it was."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 
@@ -10,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.shadow.perturbations import BUILTIN, NotApplicable, by_name
+from evenkeel.shadow.perturbations import NotApplicable, by_name
 from evenkeel.shadow.perturbations.spelling import SLIPS, real_words
 from evenkeel.shadow.prompt import PromptView
-from tests.shadow.pretended_rewriter import survives
+from tests.shadow.pretended_rewriter import asked, survives
 
 SEVERITIES = (0.1, 0.3, 0.5, 1.0)
 
@@ -28,15 +27,10 @@ Ticket INC-48213 was opened by jane@example.com; see https://status.example.com/
 The answer was {"ok": false, "code": 500}, which is odd. Please summarise the case, and say what to do"""
 
 
-def view_of(text: str, *more: dict[str, str]) -> PromptView:
-    """A chat request with one user message."""
-    return PromptView.parse(json.dumps({"messages": [*more, {"role": "user", "content": text}]}).encode())
-
-
 def variant(name: str, text: str, severity: float = 0.5, seed: int = 1) -> str:
     """The text after one perturbation; it must apply."""
     (perturbation,) = by_name([name])
-    result = perturbation.apply(view_of(text), severity, random.Random(seed))
+    result = perturbation.apply(asked(text), severity, random.Random(seed))
     assert isinstance(result, PromptView)
     return result.input_text
 
@@ -60,25 +54,14 @@ TEXT_KINDS = by_name(["general.whitespace", "general.punctuation", "general.casi
 )
 def test_any_text_keeps_its_protected_spans_and_changes(text, perturbation, severity, seed) -> None:
     """For any text a variant differs and keeps the spans, or says why there is none; it can be repeated."""
-    result = perturbation.apply(view_of(text), severity, random.Random(seed))
-    assert result == perturbation.apply(view_of(text), severity, random.Random(seed))
+    result = perturbation.apply(asked(text), severity, random.Random(seed))
+    assert result == perturbation.apply(asked(text), severity, random.Random(seed))
     if isinstance(result, NotApplicable):
         assert result.reason == ("nothing_to_change" if text.strip() else "no_input")
     else:
         assert result.input_text != text
         assert survives(text, result.input_text)
         assert len(result.input_text.split()) >= 1
-
-
-@pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
-def test_without_input_a_kind_does_not_apply(perturbation) -> None:
-    """A prompt without any text of a user is not applicable, with the reason."""
-    view = PromptView.parse(
-        b'{"messages":[{"role":"system","content":"Hi there."},{"role":"user","content":" "}]}'
-    )
-    result = perturbation.apply(view, 0.5, random.Random(1))
-    assert isinstance(result, NotApplicable)
-    assert result.reason == "no_input"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +83,7 @@ def test_without_input_a_kind_does_not_apply(perturbation) -> None:
 )
 def test_with_nothing_eligible_a_kind_does_not_apply(name: str, text: str) -> None:
     """Where every place is protected or out of a kind's reach the reason says so."""
-    result = by_name([name])[0].apply(view_of(text), 1.0, random.Random(1))
+    result = by_name([name])[0].apply(asked(text), 1.0, random.Random(1))
     assert isinstance(result, NotApplicable)
     assert result.reason == "nothing_to_change"
 
@@ -108,17 +91,10 @@ def test_with_nothing_eligible_a_kind_does_not_apply(name: str, text: str) -> No
 @pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
 def test_severity_zero_changes_nothing_and_out_of_range_is_an_error(perturbation) -> None:
     """Severity is a share: 0 leaves nothing to do and numbers beyond [0, 1] are refused."""
-    assert isinstance(perturbation.apply(view_of(CASE), 0.0, random.Random(1)), NotApplicable)
+    assert isinstance(perturbation.apply(asked(CASE), 0.0, random.Random(1)), NotApplicable)
     for wrong in (-0.1, 1.1):
         with pytest.raises(ValueError, match="not between 0 and 1"):
-            perturbation.apply(view_of(CASE), wrong, random.Random(1))
-
-
-def test_baseline_resends_the_view_itself() -> None:
-    """The baseline is byte-identical at any severity and seed."""
-    view = view_of(CASE)
-    assert BUILTIN[0].name == "baseline.identical"
-    assert BUILTIN[0].apply(view, 0.0, random.Random(1)) is view
+            perturbation.apply(asked(CASE), wrong, random.Random(1))
 
 
 def test_severity_is_the_expected_share_of_changed_places() -> None:
@@ -139,7 +115,7 @@ def test_severity_is_the_expected_share_of_changed_places() -> None:
 @given(st.lists(FRAGMENTS, max_size=25).map("".join), st.sampled_from(SEVERITIES), st.integers(0, 99))
 def test_whitespace_never_joins_or_splits_words_or_lines(text: str, severity: float, seed: int) -> None:
     """The words, the lines that hold them and their indentation are the same before and after."""
-    result = by_name(["general.whitespace"])[0].apply(view_of(text), severity, random.Random(seed))
+    result = by_name(["general.whitespace"])[0].apply(asked(text), severity, random.Random(seed))
     if isinstance(result, NotApplicable):
         return
     changed = result.input_text
@@ -226,10 +202,10 @@ def test_casing_places(text: str, outcomes: set[str]) -> None:
     assert {variant("general.casing", text, 1.0, seed) for seed in range(200)} == outcomes
 
 
-@given(st.integers(0, 500))
-def test_casing_changes_nothing_but_case(seed: int) -> None:
+def test_casing_changes_nothing_but_case() -> None:
     """Read without regard to case, a variant is the original."""
-    assert variant("general.casing", CASE, 1.0, seed).casefold() == CASE.casefold()
+    made = {variant("general.casing", CASE, 1.0, seed) for seed in range(20)}
+    assert {text.casefold() for text in made} == {CASE.casefold()}
 
 
 @pytest.mark.parametrize(
@@ -376,26 +352,6 @@ def test_slip_tables_hold_together(language: str) -> None:
     assert all(len(letter) == 1 and typed for letter, typed in slips.bare.items())
 
 
-SCRIPTS = """
-请问我的订单为什么还没有发货\uff1f我上周五已经付款了。
-注文した商品が届いていません。いつ発送されますか\uff1f
-주문한 상품이 아직 도착하지 않았습니다. 언제 발송되나요?
-لماذا لم يصل طلبي حتى الآن؟ لقد دفعت يوم الجمعة.
-למה ההזמנה שלי עדיין לא הגיעה? שילמתי ביום שישי.
-"""
-
-
-@pytest.mark.parametrize("text", SCRIPTS.strip().split("\n"))
-def test_three_kinds_apply_in_scripts_without_case(text) -> None:
-    """White space and marks change no letter, and a tone adds a sentence or two."""
-    for seed in range(20):
-        for name in ("general.whitespace", "general.punctuation"):
-            changed = variant(name, text, 0.3, seed)
-            assert changed != text
-            assert list(filter(str.isalpha, changed)) == list(filter(str.isalpha, text))
-        assert len(variant("general.tone", text, 0.3, seed)) != len(text)
-
-
 @pytest.mark.parametrize(
     "question",
     [
@@ -416,16 +372,6 @@ def test_three_kinds_apply_in_scripts_without_case(text) -> None:
 def test_a_question_about_wording_keeps_its_own(kind, question):
     """A slip, a capital, a mark or a blank would change what is asked."""
     (perturbation,) = by_name((f"general.{kind}",))
-    result = perturbation.apply(view_of(question), 1.0, random.Random(1))
+    result = perturbation.apply(asked(question), 1.0, random.Random(1))
     assert isinstance(result, NotApplicable)
     assert result.reason in {"about_wording", "nothing_to_change"}
-
-
-@pytest.mark.parametrize("kind", ["punctuation", "tone"])
-def test_nothing_follows_words_that_are_to_be_completed(kind):
-    """What is added behind them would stand in the answer's place."""
-    (perturbation,) = by_name((f"general.{kind}",))
-    text = "Complete the sentence: The capital of France is"
-    for seed in range(40):
-        result = perturbation.apply(view_of(text), 1.0, random.Random(seed))
-        assert isinstance(result, NotApplicable) or result.input_text.endswith(text)

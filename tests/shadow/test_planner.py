@@ -41,40 +41,35 @@ def test_the_plan_follows_from_the_exchange() -> None:
     assert trial_of("00ff", KINDS[0], 0.3).id == f"00ff.{FIRST}.0.3"
 
 
-def test_without_knowledge_all_kinds_come_equally_often() -> None:
-    """Four kinds of equal weight share the first place: a quarter each, within 4 standard deviations."""
-    counted = firsts({})
-    for name in (FIRST, SECOND, THIRD, FOURTH):
-        assert counted[name] == pytest.approx(500, abs=4 * (2000 * 0.25 * 0.75) ** 0.5)
+SURE, WIDE = CellNeed(10**6, 30, 0.0), CellNeed(100, 30, 1.0)
 
 
-def test_cells_below_their_floor_come_first() -> None:
-    """A cell with too few trials is eight times as likely as one of width 1: 8 / (8 + 3) = .727."""
-    needs = {name: CellNeed(100, 30, 1.0) for name in (SECOND, THIRD, FOURTH)} | {
-        FIRST: CellNeed(29, 30, 0.1)
-    }
-    assert firsts(needs)[FIRST] / 2000 == pytest.approx(8 / 11, abs=0.04)
-
-
-def test_doubt_and_evidence_draw_trials() -> None:
-    """Weights are width plus evidence: .3, .1, .1 and .1 + .5 = 0.6 of 1.1 in all."""
-    needs = {
-        FIRST: CellNeed(100, 30, 0.3),
-        SECOND: CellNeed(100, 30, 0.1),
-        THIRD: CellNeed(100, 30, 0.1),
-        FOURTH: CellNeed(100, 30, 0.1, 0.5),
-    }
-    counted = firsts(needs, 4000)
-    assert counted[FOURTH] / 4000 == pytest.approx(0.6 / 1.1, abs=0.04)
-    assert counted[FIRST] / 4000 == pytest.approx(0.3 / 1.1, abs=0.04)
-
-
-def test_a_settled_cell_is_still_looked_at() -> None:
-    """However sure a cell is, it keeps a small weight: .02 of 3.02."""
-    needs = {name: CellNeed(100, 30, 1.0) for name in (SECOND, THIRD, FOURTH)} | {
-        FIRST: CellNeed(10**6, 30, 0.0)
-    }
-    assert 0 < firsts(needs, 6000)[FIRST] < 120
+@pytest.mark.parametrize(
+    ("needs", "share"),
+    [
+        # Without knowledge all kinds weigh the same.
+        ({}, 1 / 4),
+        # A cell with too few trials is eight times as likely as one of width 1.
+        ({FIRST: CellNeed(29, 30, 0.1), SECOND: WIDE, THIRD: WIDE, FOURTH: WIDE}, 8 / 11),
+        # Weights are width plus evidence: .1 + .5 of 1.1 in all.
+        (
+            {
+                FIRST: CellNeed(100, 30, 0.1, 0.5),
+                SECOND: CellNeed(100, 30, 0.3),
+                THIRD: CellNeed(100, 30, 0.1),
+                FOURTH: CellNeed(100, 30, 0.1),
+            },
+            0.6 / 1.1,
+        ),
+        # However sure a cell is, it keeps a small weight.
+        ({FIRST: SURE, SECOND: WIDE, THIRD: WIDE, FOURTH: WIDE}, 0.02 / 3.02),
+    ],
+    ids=["unknown", "below its floor", "doubt and evidence", "settled"],
+)
+def test_kinds_come_first_by_their_weight(needs, share) -> None:
+    """Floors first, then doubt and evidence; within 4 standard deviations of the share, and never 0."""
+    found = firsts(needs)[FIRST] / 2000
+    assert 0 < found == pytest.approx(share, abs=4 * (share * (1 - share) / 2000) ** 0.5)
 
 
 def test_needs_are_read_from_reports() -> None:
