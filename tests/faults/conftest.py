@@ -15,20 +15,14 @@ from tests.kit.relaying import Running, running, settings_file
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PAUSE_S, PAUSES = 0.2, 25
-"""Together longer than the patience that each is shorter than, by far: a busy machine adds to them."""
-IMPATIENT = {
-    "/unaccepting": {"silence_s": 0.4},
-    "/hurried": {"silence_s": 0.5},
-    "/stalling": {"silence_s": 4.0},
-}
+IMPATIENT = {"/unaccepting": {"silence_s": 0.4}, "/stalling": {"silence_s": 2.0}}
 """What is not waited for on which route. All else is, on every one: most tests are not about time."""
 PATIENT = {"silence_s": 240}
 
 
 @dataclass(frozen=True, slots=True)
 class Faulty:
-    """A proxy and the upstream of its default route, of "/hurried" and of "/stalling"; others have none."""
+    """A proxy and the upstream of its default route and of "/stalling"; others have none."""
 
     upstream: RecordingUpstream
     proxy: Running
@@ -52,11 +46,7 @@ def _faulty(tmp_path_factory) -> Iterator[Faulty]:
             "": upstream.url,
             "/refusing": "http://{}:{}".format(*dead.getsockname()),
             "/unaccepting": "http://{}:{}".format(*full.getsockname()),
-            "/connecting": "http://{}:{}".format(*full.getsockname()),
-            "/hurried": upstream.url,
             "/stalling": upstream.url,
-            "/plain-for-tls": f"https://127.0.0.1:{upstream.port}",
-            "/no-socket": f"http+unix://{str(folder / 'none.sock').replace('/', '%2F')}",
         }
         routes = [
             {

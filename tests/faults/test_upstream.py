@@ -1,4 +1,7 @@
-"""Upstreams that refuse, reset, stall, talk nonsense and close idle connections."""
+"""Upstreams that break off, stall, talk nonsense and close idle connections.
+
+Those that give no answer at all are in `tests/proxy/test_errors.py`.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,13 @@ import openai
 import pytest
 
 from tests.clients.raw import raw
-from tests.clients.recording import OK, fixed, holding
-from tests.faults.conftest import PAUSE_S, PAUSES
+from tests.clients.recording import OK, holding
 
 pytestmark = pytest.mark.system
 
 GET = b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
 HEAD = b"HTTP/1.1 200 OK\r\n"
-CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 EVENT = b"5\r\nfirst\r\n"
 
@@ -33,66 +34,6 @@ def error_of(answer):
     assert "sock" not in error["message"].replace("no-socket", "")
     assert "route '" in error["message"]
     return int(head.split(b" ")[1]), error["code"]
-
-
-@pytest.mark.parametrize(
-    ("prefix", "status", "code"),
-    [
-        (b"/refusing", 502, "upstream_refused"),
-        (b"/unaccepting", 504, "upstream_connect_timeout"),
-        (b"/plain-for-tls", 502, "upstream_tls_failed"),
-        (b"/no-socket", 502, "upstream_unreachable"),
-    ],
-)
-def test_an_upstream_that_cannot_be_reached(faulty, upstream, prefix, status, code):
-    """The error says which one and why; the client's connection goes on, and so do other routes."""
-    with raw(faulty.proxy.port) as client:
-        for number, request in enumerate((POST, GET), 1):
-            client.send(request.replace(b"/v1", prefix + b"/v1"))
-            if code == "upstream_tls_failed":
-                # The upstream would wait for the end of what it takes for a request head.
-                upstream.eventually(lambda: len(upstream.wires) == number and upstream.wires[-1].received)  # noqa: B023 - called at once
-                upstream.call(lambda: upstream.wires[-1].write(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
-            assert error_of(client.answer()) == (status, code)
-        assert client.ask(POST)[1] == b"ok"
-
-
-# Heads in doubt, which are refused too, are rows of `tests/security/test_smuggling.py`.
-NO_ANSWER = {
-    "closes": (b"", "close", "upstream_closed_without_answer"),
-    "resets": (b"", "reset", "upstream_closed_without_answer"),
-    "closes in the status line": (b"HTTP/1.", "close", "upstream_answer_truncated"),
-    "closes in the head": (HEAD + b"Content-Type: app", "close", "upstream_answer_truncated"),
-    "resets in the head": (HEAD + b"Content-Length: 2\r\n", "reset", "upstream_answer_truncated"),
-    "closes after an interim answer": (CONTINUE, "close", "upstream_answer_truncated"),
-    "speaks SSH": (b"SSH-2.0-OpenSSH_9.2\r\n", None, "upstream_answer_malformed"),
-    "speaks HTTP/2": (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00", None, "upstream_answer_malformed"),
-    "speaks HTTP/0.9": (b"<html>hello</html>\r\n", None, "upstream_answer_malformed"),
-    "sends zeros": (bytes(5000), None, "upstream_answer_malformed"),
-    "sends an endless head": (HEAD + b"X: " + b"x" * 300_000, None, "upstream_answer_malformed"),
-    "starts with a bad chunk": (CHUNKED + b"zz\r\n", None, "upstream_answer_malformed"),
-}
-
-
-@pytest.mark.parametrize(("sent", "end", "code"), NO_ANSWER.values(), ids=NO_ANSWER)
-def test_an_upstream_that_gives_no_answer(faulty, upstream, sent, end, code):
-    """A 502 in place of an answer; the request was sent once, and the next one is served."""
-
-    async def handler(wire, request):
-        await wire.body()
-        wire.write(sent)
-        if end:
-            getattr(wire, end)()
-
-    upstream.handler = handler
-    with raw(faulty.proxy.port) as client:
-        answer = client.ask(POST)
-        if b" 100 Continue" in answer[0]:
-            answer = client.answer()
-        assert error_of(answer) == (502, code)
-        assert len(upstream.requests) == 1
-        upstream.handler = fixed(OK)
-        assert client.ask(POST)[1] == b"ok"
 
 
 BROKEN_OFF = {
@@ -143,27 +84,6 @@ def test_an_upstream_that_breaks_off_in_the_body(faulty, upstream, sent, end, cl
                     list(pieces)
 
 
-STALLS = {
-    "before the answer": b"",
-    "in the head": HEAD + b"Content-",
-    "after an interim answer": b"HTTP/1.1 102 Processing\r\n\r\n",
-}
-
-
-@pytest.mark.parametrize("sent", STALLS.values(), ids=STALLS)
-def test_an_upstream_that_stalls_before_its_answer(faulty, upstream, sent):
-    """A 504 after the time set, the upstream call is ended, and the connection goes on."""
-    upstream.handler = holding(sent)
-    with raw(faulty.proxy.port) as client:
-        answer = client.ask(POST.replace(b"/v1", b"/hurried/v1"))
-        if b" 102 " in answer[0]:
-            answer = client.answer()
-        assert error_of(answer) == (504, "upstream_first_byte_timeout")
-        upstream.eventually(lambda: upstream.wires[0].ended)
-        upstream.handler = fixed(OK)
-        assert client.ask(GET)[1] == b"ok"
-
-
 def test_an_upstream_that_stalls_in_its_answer(faulty, upstream):
     """After the time set the answer is cut so that it is seen to be cut, and the upstream call is ended."""
     starts = (CHUNKED + EVENT, HEAD + b"Content-Length: 10\r\n\r\nfirst")
@@ -174,22 +94,6 @@ def test_an_upstream_that_stalls_in_its_answer(faulty, upstream):
             client.until(b"first")
         assert (first.rest(), second.rest()) == (b"\r\n", b"")
     upstream.eventually(lambda: all(wire.ended for wire in upstream.wires))
-
-
-def test_a_slow_stream_is_not_a_stalled_one(faulty, upstream):
-    """A stream that lasts longer than every timeout, with pauses shorter than them, is delivered whole."""
-
-    async def handler(wire, request):
-        await wire.body()
-        wire.write(CHUNKED)
-        for _ in range(PAUSES):
-            await asyncio.sleep(PAUSE_S)
-            wire.write(EVENT)
-        wire.write(b"0\r\n\r\n")
-
-    upstream.handler = handler
-    with raw(faulty.proxy.port) as client:
-        assert client.ask(POST.replace(b"/v1", b"/stalling/v1"))[1] == b"first" * PAUSES
 
 
 def test_garbage_in_the_middle_of_a_stream_cuts_it(faulty, upstream):
@@ -224,15 +128,6 @@ def test_every_fault_is_an_error_the_sdk_understands(faulty, upstream):
         with pytest.raises(openai.InternalServerError):
             client.chat.completions.create(model="m", messages=[])
         assert len(upstream.requests) - before == 2
-
-
-def test_faults_are_counted_by_reason(faulty, upstream):
-    before = faulty.proxy.metric("evenkeel_proxy_upstream_errors_total", reason="upstream_refused")
-    with raw(faulty.proxy.port) as client:
-        client.ask(POST.replace(b"/v1", b"/refusing/v1"))
-    faulty.proxy.becomes(
-        before + 1, "evenkeel_proxy_upstream_errors_total", reason="upstream_refused", route="refusing"
-    )
 
 
 # Idle connections that the upstream closes

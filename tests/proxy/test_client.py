@@ -176,6 +176,22 @@ async def test_client_that_goes_on_sending_after_its_refusal_is_not_cut_off():
         assert refused.transport.is_closing()
 
 
+async def test_a_slow_stream_is_not_a_stalled_one():
+    """A stream that lasts longer than its timeout, with pauses shorter than that, is delivered whole."""
+    start = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    async with relay(lambda wire: wire.write(start), timeouts=Timeouts(silence_s=60)) as rig:
+        client = await rig.client()
+        client.send(POST)
+        await client.until(start)
+        [relayed] = rig.plane._clients
+        for _ in range(3):
+            relayed.tick(40.0)
+            rig.upstream.wires[0].write(b"5\r\nevent\r\n")
+            assert await client.read(10) == b"5\r\nevent\r\n"
+        rig.upstream.wires[0].write(b"0\r\n\r\n")
+        assert await client.read(5) == b"0\r\n\r\n"
+
+
 async def test_idle_upstream_connection_is_closed_in_time():
     async with relay(OK, limits=Limits(upstream_idle_s=0.06)) as rig:
         client = await rig.client()

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from evenkeel.proxy.counters import Counters, Histogram
-from evenkeel.proxy.errors import ForwardingFault, error_response, status_of
 
 
 def test_histogram_counts_by_upper_bound():
@@ -51,22 +50,3 @@ def test_snapshot_is_json_with_the_agreed_names():
         assert len(counts) == len(bounds) + 1
         assert total >= 0
     assert snapshot["histograms"][1][3].index(1) == 2
-
-
-@pytest.mark.parametrize("fault", list(ForwardingFault))
-def test_every_fault_has_an_answer_the_openai_sdk_reads(fault):
-    """A status in the right class, and an error object with message, type, param and code."""
-    text = error_response(
-        fault, where="The upstream http://h of route 'r'", detail="it {is} odd", close=True, bare=False
-    )
-    head, _, body = text.partition(b"\r\n\r\n")
-    error = json.loads(body)["error"]
-    assert error["code"] == fault.value
-    assert error["param"] is None
-    assert error["message"].endswith(".")
-    assert (error["type"] == "invalid_request_error") == (status_of(fault) < 500)
-    crowded = fault is ForwardingFault.CROWDED
-    assert (error["type"] == "server_error") == (b"\r\nretry-after: 1\r\n" in head) == crowded
-    assert f"content-length: {len(body)}".encode() in head
-    assert head.startswith(b"HTTP/1.1 %d " % status_of(fault))
-    assert b"connection: close" in head
