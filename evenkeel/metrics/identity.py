@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer, Pair, ToolCall
 
+IDENTITY: Final = "identity"
+"""Name under which pairs fail that have nothing to compare."""
 DEEPEST: Final = 64
 """Levels of nesting that are compared; data nested more deeply counts as text."""
 LONGEST: Final = 200_000

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import DECIDED_BY, STAGES, Failure, Judgement
 from evenkeel.metrics.heuristic import CROSS_LANGUAGE, HeuristicRater
-from evenkeel.metrics.identity import identical, is_empty
+from evenkeel.metrics.identity import IDENTITY, identical, is_empty
 from evenkeel.metrics.judge.group import GroupRater
 from evenkeel.metrics.judge.raters import JudgedQuality, JudgeNoise, JudgeRater
 from evenkeel.metrics.obedience import ignored
@@ -146,7 +146,7 @@ class TwoStageScorer:
             return Judgement(self._scorer, None, why, unsure=True, similarity=near, invalid=invalid)
         empty = is_empty(pair.reference), is_empty(pair.candidate)
         if all(empty):
-            failure = Failure("identity", 1, "no_text", "Neither answer has text or a tool call.")
+            failure = Failure(IDENTITY, 1, "no_text", "Neither answer has text or a tool call.")
             return Judgement(self._scorer, None, failures=(failure,))
         sameness = identical(pair)
         if sameness is not None:

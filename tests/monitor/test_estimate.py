@@ -75,6 +75,23 @@ def test_counts_give_the_estimates_of_their_rates():
     assert estimates.robustness.n == 100
 
 
+def test_intervals_allow_for_what_nobody_rated():
+    """Identical answers need no judge, so where it fails all answers may have moved, or none."""
+    counts = counts_of((400, 3, None, 0))
+    whole = counts.estimates(alpha=ALPHA, min_trials=1)
+    counts.failures = {"no_text": 90, "model_changed": 90, "quality_timeout": 90}
+    assert counts.estimates(alpha=ALPHA, min_trials=1) == whole
+    counts.failures["refused"] = 100
+    found = counts.estimates(alpha=ALPHA, min_trials=1)
+    for estimate, name in ((found.content_delta, "content_delta"), (found.excess, "excess")):
+        assert (estimate.value, estimate.n) == (0, 400)
+        assert estimate.upper == pytest.approx(getattr(whole, name).upper + 0.2, abs=0.06)
+    assert found.excess.lower < -0.2 < whole.excess.lower
+    assert found.content_delta.lower == 0
+    assert found.robustness.value == 1
+    assert found.robustness.lower == pytest.approx(1 - found.content_delta.upper)
+
+
 def scored(unshifted: int, worse: int, better: int, mixed: int, same: int, unscored: int = 0) -> Counts:
     qualities = {"worse": worse, "better": better, "mixed": mixed, "same": same, "unscored": unscored}
     shifted = [(times, 2, quality, None) for quality, times in qualities.items()]

@@ -127,14 +127,14 @@ def test_a_cell_reports_its_rates_and_the_baseline_gives_the_noise_floor():
         *[resend] * 9,
         altered(resend, rating=2),
         *[altered(shifted, scored_at=12.0)] * 4,
-        altered(VERDICT, rating=None, failure=Failure("replay", 1, "timeout"), scored_at=99.0),
+        altered(VERDICT, rating=None, failure=Failure("replay", 1, "model_changed"), scored_at=99.0),
     )
     reports = reports_of(verdicts)
     perturbed = reports[CellKey("chat", "m", "general.spelling")]
     baseline = reports[CellKey("chat", "m", BASELINE)]
     assert (perturbed.counts.trials, perturbed.counts.failures, perturbed.counts.ratings) == (
         10,
-        {"timeout": 1},
+        {"model_changed": 1},
         {0: 0, 1: 4, 2: 0, 3: 6},
     )
     assert (perturbed.scorer, perturbed.last_scored_at) == ("judge", 12.0)

@@ -41,8 +41,12 @@ def paired_mean(
     last_look: float = LAST_LOOK,
     complete: bool = False,
     scale: float = 1.0,
+    unrated: int = 0,
 ) -> Estimate | None:
     """Return the mean of independent differences with the ends that are not ruled out; None without any.
+
+    A judge that fails is missed where answers differ, since identical ones need none. So what it did not rate
+    is not like the rest: the lower end takes it for the smallest difference, the upper end for the largest.
 
     Args:
         counts: How often each difference in [−scale, scale] was seen.
@@ -51,6 +55,7 @@ def paired_mean(
         last_look: Share of the error probabilities that is kept for the last look, in [0, 1).
         complete: Whether as many were made as planned, so that the last look is due.
         scale: Largest difference there can be.
+        unrated: Number of differences that are not known because nobody could rate the answers.
     """
     n = sum(counts.values())
     if not n:
@@ -59,14 +64,23 @@ def paired_mean(
         shares = {}
         for difference, count in counts.items():
             shares[difference / scale] = count
-        mean = paired_mean(shares, alpha=alpha, beta=beta, last_look=last_look, complete=complete)
+        mean = paired_mean(
+            shares, alpha=alpha, beta=beta, last_look=last_look, complete=complete, unrated=unrated
+        )
         return None if mean is None else _scaled(mean, scale)
     value = sum(difference * count for difference, count in counts.items()) / n
-    lower, upper = bounds(counts, alpha * (1 - last_look), beta * (1 - last_look))
+    least, most = with_unrated(counts, unrated, -1.0), with_unrated(counts, unrated, 1.0)
+    lower = bounds(least, alpha * (1 - last_look), beta * (1 - last_look)).lower
+    upper = bounds(most, alpha * (1 - last_look), beta * (1 - last_look)).upper
     if complete and last_look:
-        lower = max(lower, excluded(counts, alpha * last_look))
-        upper = min(upper, -excluded(mirrored(counts), beta * last_look))
+        lower = max(lower, excluded(least, alpha * last_look))
+        upper = min(upper, -excluded(mirrored(most), beta * last_look))
     return Estimate(value, min(lower, value), max(upper, value), n)
+
+
+def with_unrated(counts: Mapping[float, int], unrated: int, difference: float) -> Mapping[float, int]:
+    """Return counts in which every unrated difference is taken for one and the same."""
+    return {**counts, difference: counts.get(difference, 0) + unrated} if unrated else counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -363,7 +363,12 @@ class Gate:
         """Narrow a measure's interval by all that was taken, and note when that settles it."""
         rules = self.rules
         mean = paired_mean(
-            run.counts, alpha=self._alpha, beta=rules.beta, last_look=rules.last_look, complete=complete
+            run.counts,
+            alpha=self._alpha,
+            beta=rules.beta,
+            last_look=rules.last_look,
+            complete=complete,
+            unrated=run.unmeasured.total(),
         )
         if mean is None:
             return

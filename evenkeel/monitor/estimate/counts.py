@@ -158,6 +158,8 @@ _MOST_REASONS = 32
 _OTHER_REASON = "other"
 # Prefix of the reason of a trial that has a rating but lacks quality scores.
 _QUALITY_PREFIX = "quality_"
+# Reasons of trials that no judge was asked about: neither side answered with a text, or another model did.
+_NOT_ASKED = frozenset({"no_text", "model_changed"})
 
 STEPS: Final = 50
 """Steps in a unit of similarity."""
@@ -275,6 +277,19 @@ class Counts(Struct):
     def quality_scored(self) -> int:
         """Shifted trials that have quality scores."""
         return self.total(_scored)
+
+    @property
+    def unrated(self) -> int:
+        """Trials whose content nobody could rate.
+
+        Identical answers need no judge, so one that fails is missed where answers differ: these trials are
+        not like the others, and intervals allow for all of them shifted and for none.
+        """
+        unrated = 0
+        for reason, count in self.failures.items():
+            if reason not in _NOT_ASKED and not reason.startswith(_QUALITY_PREFIX):
+                unrated += count
+        return unrated
 
     @property
     def ratings(self) -> dict[int, int]:
@@ -422,14 +437,31 @@ class Counts(Struct):
         return weighted_mean(histogram, alpha=alpha, min_observations=min_trials, effect=self.effect)
 
     def content_delta(self, *, alpha: float, min_trials: int) -> Estimate | None:
-        """Return the rate of shifts; None with fewer than `min_trials` trials of known content."""
-        return self._rate(_shifted, _known, alpha=alpha, min_trials=min_trials)
+        """Return the rate of shifts; None with fewer than `min_trials` trials of known content.
+
+        The interval allows for all unrated trials shifted and for none.
+        """
+        rate = self._rate(_shifted, _known, alpha=alpha, min_trials=min_trials)
+        if rate is None or not self.unrated:
+            return rate
+        least = self._with_unrated(_shifted, alpha, hits=0)
+        return _between(rate, least, self._with_unrated(_shifted, alpha, hits=self.unrated))
+
+    def _with_unrated(
+        self, part: Callable[[RatedOutcome], bool], alpha: float, *, hits: int
+    ) -> Estimate | None:
+        """Return the rate of some outcomes in known and unrated trials, of which so many count as such."""
+        parts, wholes = self._by_sign(part), self._by_sign(_known)
+        # What a failed trial would have weighed is not recorded, so it weighs like an equal draw.
+        parts[""] = parts.get("", 0) + hits
+        wholes[""] = wholes.get("", 0) + self.unrated
+        return self._ratio(parts, wholes, alpha=alpha, min_trials=1)
 
     def excess(self, *, alpha: float, min_trials: int, shown: float | None = None) -> Estimate | None:
         """Return the paired excess; None with fewer than `min_trials` pairs.
 
-        A trial whose resend has no rating is in no pair. The interval allows for all of those resends shifted
-        and for none, whatever made them fail.
+        A trial is in no pair if it or its resend has no rating. The interval allows for all of those trials
+        and resends shifted and for none, whatever made them fail.
 
         Args:
             alpha: Probability with which the interval may ever miss the truth.
@@ -458,9 +490,11 @@ class Counts(Struct):
             for histogram, value in values:
                 key = (float(value), weight)
                 histogram[key] = histogram.get(key, 0) + count
+        least[-1.0, 1.0] = least.get((-1.0, 1.0), 0) + self.unrated
+        most[1.0, 1.0] = most.get((1.0, 1.0), 0) + self.unrated
         rules: Any = {"low": -1.0, "alpha": alpha, "effect": self.effect}
         excess = weighted_mean(plain, min_observations=min_trials, **rules)
-        if excess is None or excess.n == self.content_trials:
+        if excess is None or excess.n == self.content_trials + self.unrated:
             return excess
         return _between(excess, weighted_mean(least, **rules), weighted_mean(most, **rules))
 
@@ -481,7 +515,7 @@ class Counts(Struct):
         can lack their quality. So the value takes the unscored shifts to be like the scored ones
         (that is the product above), and the interval allows for all of them changed and for none:
         it covers the truth whatever made the scores fail, and is the plain confidence sequence of
-        the rate if every shift is scored.
+        the rate if every shift is scored. It allows for unrated trials in the same way.
 
         Returns: an estimate in [0, 1]; None with fewer than `min_trials` known outcomes, or if no
         shift at all has quality scores.
@@ -491,8 +525,8 @@ class Counts(Struct):
         if value is None:
             return None
         scored_trials = self.content_trials - (self.shifted - self.quality_scored)
-        fewest = self._rate(_changed, _known, alpha=alpha, min_trials=1)
-        most = self._rate(lambda outcome: outcome.perhaps_changed, _known, alpha=alpha, min_trials=1)
+        fewest = self._with_unrated(_changed, alpha, hits=0)
+        most = self._with_unrated(lambda outcome: outcome.perhaps_changed, alpha, hits=self.unrated)
         assert fewest is not None
         assert most is not None
         return Estimate(value, 1 - most.upper, 1 - fewest.lower, scored_trials)

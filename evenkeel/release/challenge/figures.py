@@ -181,8 +181,11 @@ def challenge_figures(
         loss = net_loss(pair)
         if loss is not None:
             losses.append((pair, loss))
-    worse = interval((loss for _, loss in losses), scale=2.0, alpha=alpha, beta=beta)
-    fragile = interval(_known(fragility_difference, pairs), scale=2.0, alpha=alpha, beta=beta)
+    unrated = len(pairs) - len(losses) if judge else 0
+    worse = interval((loss for _, loss in losses), scale=2.0, alpha=alpha, beta=beta, unrated=unrated)
+    differences = _known(fragility_difference, pairs)
+    unrated = sum(pair.rewording is not None for pair in pairs) - len(differences) if judge else 0
+    fragile = interval(differences, scale=2.0, alpha=alpha, beta=beta, unrated=unrated)
     unusable = interval(_known(unusable_difference, pairs), scale=1.0, alpha=alpha, beta=beta)
     segments = watched_segments(losses)
     again_side = _side([pair.again for pair in every])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.cells import Estimate
-from evenkeel.monitor.detect.decision import SwitchMeasure, decide, more_needed
+from evenkeel.monitor.detect.decision import SwitchMeasure, decide, more_needed, with_unrated
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ UNUSABLE: Final = "unusable"
 
 
 def interval(
-    differences: Iterable[float], *, scale: float, alpha: float, beta: float | None = None
+    differences: Iterable[float], *, scale: float, alpha: float, beta: float | None = None, unrated: int = 0
 ) -> Estimate | None:
     """Return the mean of differences in [−scale, scale]; None without any.
 
@@ -51,14 +51,19 @@ def interval(
         scale: Largest difference there can be.
         alpha: Probability with which the lower end is ever above the mean.
         beta: Probability with which the upper end is ever below it; None = alpha.
+        unrated: Pairs that nobody could rate: each end takes them for what speaks most against it.
     """
     counts = Counter(differences)
     # Each end of a two-sided interval misses with half of its alpha.
-    low = bounded_mean(counts, low=-scale, high=scale, alpha=2 * alpha)
-    if low is None or beta is None or beta == alpha:
-        return low
-    high = bounded_mean(counts, low=-scale, high=scale, alpha=2 * beta)
-    return None if high is None else Estimate(low.value, low.lower, high.upper, low.n)
+    mean = bounded_mean(counts, low=-scale, high=scale, alpha=2 * alpha)
+    if mean is None:
+        return None
+    least, most = with_unrated(counts, unrated, -scale), with_unrated(counts, unrated, scale)
+    low = bounded_mean(least, low=-scale, high=scale, alpha=2 * alpha)
+    high = bounded_mean(most, low=-scale, high=scale, alpha=2 * (alpha if beta is None else beta))
+    assert low is not None
+    assert high is not None
+    return Estimate(mean.value, low.lower, high.upper, mean.n)
 
 
 @dataclass(frozen=True, slots=True)

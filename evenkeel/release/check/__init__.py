@@ -7,7 +7,8 @@ answer must move. `run` makes rounds until every category is settled or the budg
 the outcome for a terminal, as one HTML page, as JSON and as JUnit.
 """
 
-from evenkeel.release.check.figures import CategoryFigures, Standing
+from evenkeel.core.cells import Standing
+from evenkeel.release.check.figures import CategoryFigures
 from evenkeel.release.check.run import CheckOptions, CheckOutcome, run_check
 
 __all__ = ["CategoryFigures", "CheckOptions", "CheckOutcome", "Standing", "run_check"]

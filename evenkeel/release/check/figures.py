@@ -18,7 +18,7 @@ from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evenkeel.core.cells import Estimate
+    from evenkeel.core.cells import Estimate, Standing
 
 FIRST: Final = "first"
 """Arm of the model or prompt that is checked."""
@@ -29,9 +29,6 @@ ERROR_RATE: Final = 0.05
 within its limit falsely, each category by itself."""
 # Rounds beyond which "about N more" would be no help.
 _MOST_MORE_ROUNDS: Final = 10_000
-
-Standing = Literal["within", "over", "unknown", "unmeasured"]
-"""Position of a category: its interval is within the limit, is over it, holds it, or there is no figure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +51,8 @@ class CheckTrial:
     invalid: bool = False
     cut: bool = False
     """True if an answer reached the maximum length."""
+    unrated: bool = False
+    """True if all three answers are there, and nobody could rate them."""
     failure: str = ""
     """Reason why there is no outcome."""
     explanation: str = ""
@@ -72,6 +71,11 @@ class CheckTrial:
         if self.moved is None or self.control_moved is None:
             return None
         return float(self.moved) - float(self.control_moved)
+
+    @property
+    def is_answered(self) -> bool:
+        """Return whether all three answers are there."""
+        return self.unrated or self.excess is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,13 @@ def category_figures(
         if trial.similarity is not None and trial.control_similarity is not None:
             similarity_losses[trial.control_similarity - trial.similarity] += 1
     # The lower end, which accuses, holds for all categories together, and the upper end for one.
-    points = paired_mean(excess, alpha=ERROR_RATE / max(1, categories), beta=ERROR_RATE, complete=complete)
+    points = paired_mean(
+        excess,
+        alpha=ERROR_RATE / max(1, categories),
+        beta=ERROR_RATE,
+        complete=complete,
+        unrated=sum(trial.unrated for trial in trials),
+    )
     # Each end of a two-sided interval misses with half of alpha.
     alpha = 2 * ERROR_RATE
     standing, more = _standing(points, limit)
@@ -215,8 +225,7 @@ def compare(
 ) -> ArmComparison:
     """Return how much more fragile the second is than the first, paired by round."""
     alpha = ERROR_RATE / max(1, categories)
-    differences = excess_differences(first, second)
-    estimate = paired_mean(differences, alpha=alpha, beta=alpha, scale=2.0)
+    estimate = excess_difference(first, second, alpha=alpha, beta=alpha)
     if estimate is None:
         return ArmComparison(category, "unknown", None)
     if estimate.lower > 0:
@@ -227,15 +236,29 @@ def compare(
     return ArmComparison(category, "no" if settled else "unknown", estimate)
 
 
-def excess_differences(first: Sequence[CheckTrial], second: Sequence[CheckTrial]) -> Counter[float]:
-    """Count the differences, round by round, between the excess of the second arm and that of the first."""
-    before = {trial.round: trial.excess for trial in first}
+def excess_difference(
+    first: Sequence[CheckTrial], second: Sequence[CheckTrial], *, alpha: float, beta: float
+) -> Estimate | None:
+    """Return the excess of the second arm minus that of the first, paired by round, in [−2, 2].
+
+    Args:
+        first: Trials of the first arm.
+        second: Those of the second.
+        alpha: Probability with which the lower end is ever above the truth.
+        beta: Probability with which the upper end is ever below it.
+    """
+    before = {trial.round: trial for trial in first}
     counts: Counter[float] = Counter()
+    unrated = 0
     for trial in second:
-        excess, now = before.get(trial.round), trial.excess
-        if excess is not None and now is not None:
-            counts[now - excess] += 1
-    return counts
+        other = before.get(trial.round)
+        if other is None or not (other.is_answered and trial.is_answered):
+            continue
+        if other.excess is None or trial.excess is None:
+            unrated += 1
+        else:
+            counts[trial.excess - other.excess] += 1
+    return paired_mean(counts, alpha=alpha, beta=beta, scale=2.0, unrated=unrated)
 
 
 @dataclass(frozen=True, slots=True)

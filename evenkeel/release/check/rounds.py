@@ -154,6 +154,8 @@ class RoundResult:
     difference: float | None = None
     """Contrast of two arms: 1 if they differ in content, less the mean of how both differ from their own
     resend; in [−1, 1]. Its mean is 0 if both answer alike, however noisy they are."""
+    unrated: bool = False
+    """True if both arms answered, and nobody could rate how they differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,7 @@ class RoundMaker:
             trials += made.trials
             reasons |= made.reasons
             judgements += made.judgements
-        difference = None
+        difference, unrated = None, False
         first, second = arms[0], arms[-1]
         if len(arms) > 1 and first.reference is not None and second.reference is not None:
             pair = Pair(first.reference, second.reference, views[FIRST].text, self.task)
@@ -205,7 +207,8 @@ class RoundMaker:
             moved = content_moved(between)
             if moved is not None and first.control_moved is not None and second.control_moved is not None:
                 difference = moved - (first.control_moved + second.control_moved) / 2
-        return RoundResult(tuple(trials), reasons, tuple(judgements), difference)
+            unrated = difference is None
+        return RoundResult(tuple(trials), reasons, tuple(judgements), difference, unrated)
 
     async def _arm(
         self, arm: str, view: PromptView, round_number: int, open_categories: Sequence[str]
@@ -260,7 +263,7 @@ def _trial(
 ) -> CheckTrial:
     judgement, control = judgements
     words = changed_words(view, variant.view)
-    moved = content_moved(judgement)
+    moved, control_moved = content_moved(judgement), content_moved(control)
     # Without a judge there is no rating, and a similarity is an outcome all the same.
     failure = ""
     if moved is None and judgement.similarity is None and judgement.failures:
@@ -271,7 +274,7 @@ def _trial(
         category=variant.category,
         kind=variant.kind,
         moved=moved,
-        control_moved=content_moved(control),
+        control_moved=control_moved,
         quality_changed=_quality_changed(judgement),
         control_quality_changed=_quality_changed(control),
         rating=judgement.rating,
@@ -279,6 +282,7 @@ def _trial(
         control_similarity=control.similarity,
         invalid=bool(judgement.invalid),
         cut=answers[0].cut or answers[1].cut,
+        unrated=moved is None or control_moved is None,
         failure=failure,
         explanation=judgement.explanation,
         words=words,

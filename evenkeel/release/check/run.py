@@ -17,7 +17,7 @@ from evenkeel.release.check.figures import (
     SECOND,
     category_figures,
     compare,
-    excess_differences,
+    excess_difference,
     sensitivity,
 )
 from evenkeel.release.kit.cost import BudgetUsedUpError
@@ -123,7 +123,8 @@ class _Book:
     def __init__(self, options: CheckOptions) -> None:
         self._options = options
         self.trials: list[CheckTrial] = []
-        self.differences: Counter[float] = Counter()
+        self._differences: Counter[float] = Counter()
+        self._unrated = 0
         self._trials: dict[tuple[str, str], list[CheckTrial]] = {}
         self._reasons: dict[str, str] = {}
         self.complete: set[str] = set()
@@ -134,8 +135,9 @@ class _Book:
         for trial in made.trials:
             self._trials.setdefault((trial.arm, trial.category), []).append(trial)
         self._reasons |= made.reasons
+        self._unrated += made.unrated
         if made.difference is not None:
-            self.differences[made.difference] += 1
+            self._differences[made.difference] += 1
 
     def of(self, arm: str, category: str) -> Sequence[CheckTrial]:
         return self._trials.get((arm, category), ())
@@ -162,6 +164,10 @@ class _Book:
             categories=len(self._options.categories),
         )
 
+    def difference(self, *, alpha: float, beta: float) -> Estimate | None:
+        """Return how the answers of two arms differ, beyond both noise floors."""
+        return paired_mean(self._differences, alpha=alpha, beta=beta, unrated=self._unrated)
+
     def switch(self) -> SwitchDecision:
         """Return whether the second arm may take the place of the first."""
         categories = []
@@ -172,11 +178,11 @@ class _Book:
         # One measure is enough for "must not", so its error rate is split over all of them (Bonferroni).
         # "May switch" needs every measure, so its rate is not split.
         alpha = ERROR_RATE / (1 + len(categories))
-        answers = paired_mean(self.differences, alpha=alpha, beta=ERROR_RATE)
+        answers = self.difference(alpha=alpha, beta=ERROR_RATE)
         measures = [SwitchMeasure("answers", answers, self._options.limit)]
         for category in categories:
-            differences = excess_differences(self.of(FIRST, category), self.of(SECOND, category))
-            fragility = paired_mean(differences, alpha=alpha, beta=ERROR_RATE, scale=2.0)
+            first, second = self.of(FIRST, category), self.of(SECOND, category)
+            fragility = excess_difference(first, second, alpha=alpha, beta=ERROR_RATE)
             measures.append(SwitchMeasure(category, fragility, self._options.limit))
         return decide(measures)
 
@@ -260,7 +266,7 @@ def _outcome(
         arms=arms,
         sensitivity={arm: sensitivity(book.of(arm, CONTRAST)) for arm in options.models},
         comparisons=tuple(book.comparison(category) for category in options.categories) if two else (),
-        differ=paired_mean(book.differences, alpha=ERROR_RATE / 2, beta=ERROR_RATE / 2),
+        differ=book.difference(alpha=ERROR_RATE / 2, beta=ERROR_RATE / 2),
         switch=book.switch() if two else None,
         trials=tuple(book.trials),
         rounds=rounds,

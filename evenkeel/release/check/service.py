@@ -19,6 +19,7 @@ from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
 from evenkeel.llm.client import Model, ModelClient
 from evenkeel.llm.price import Prices, estimate_tokens
+from evenkeel.metrics.identity import IDENTITY
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.release.check.endpoints import rewriter_beside
@@ -62,6 +63,8 @@ _UNSETTLED_SHARE: Final = 0.6
 _GROUP: Final = 8
 # Failures in a row of a model that has answered before, after which it is not asked again.
 _PATIENCE: Final = 20
+# Calls of a judge that has rated nothing, after which it is not asked again.
+_PATIENCE_WITH_JUDGE: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +216,8 @@ class _Services:
         self._budget = PayeeBudget(costs)
         self._scorer = heuristic_scorer()
         self._rewriter: Rewriter | None = None
+        self._judge_failures: list[Failure] | None = []
+        """The judge's failures before its first rating; None after it."""
         if request.judge is not None:
             judge = Judge(self._endpoint(request.judge), cache=rulings(database, kept=KEPT), repairs=1)
             stack.push_async_callback(judge.close)
@@ -239,7 +244,29 @@ class _Services:
     async def score(self, pairs: Sequence[Pair]) -> list[Judgement]:
         """Rate pairs together; see `rounds.Score`."""
         self._costs.check()
-        return await self._scorer.score_all(pairs)
+        judgements = await self._scorer.score_all(pairs)
+        self._watch_judge(judgements)
+        return judgements
+
+    def _watch_judge(self, judgements: Sequence[Judgement]) -> None:
+        """Raise UnusableError after some rounds if the judge has failed in each of them and rated nothing."""
+        failure = None
+        for judgement in judgements:
+            if judgement.rated_by:
+                self._judge_failures = None
+            # Where neither side answered, the judge was not asked.
+            for failed in judgement.failures:
+                if failed.metric != IDENTITY:
+                    failure = failure or failed
+        judge = self._request.judge
+        if judge is None or failure is None or self._judge_failures is None:
+            return
+        self._judge_failures.append(failure)
+        if len(self._judge_failures) >= _PATIENCE_WITH_JUDGE:
+            # Later ones only say that it is not asked any more.
+            first = self._judge_failures[0]
+            said = advised(first.reason, first.detail, **self._advice(judge))
+            raise UnusableError(f"the judge {judge.model} rated nothing: {said}; name another with --judge")
 
     async def rewrite(self, task: RewriteTask) -> str | Rejection:
         """Rewrite a text."""
@@ -262,14 +289,17 @@ class _Services:
         return ModelClient(served, price=self._request.prices.usd)
 
     def _give_up(self, call: AskedCall, failure: Failure) -> None:
-        options = {
-            # Both models are behind one endpoint, so they have one key.
-            "variable": self._request.models[FIRST].key_variable,
+        # Both models are behind one endpoint, so they have one key.
+        advice = self._advice(self._request.models[FIRST])
+        raise UnusableError(
+            f"{call.payee} does not answer: {advised(failure.reason, failure.detail, **advice)} "
+            f"({call.target.url})"
+        )
+
+    def _advice(self, at: ModelAt) -> dict[str, str]:
+        return {
+            "variable": at.key_variable,
             "key_option": "--api-key-env",
             "url_option": "--base-url",
             "members": ", ".join(self._request.parameters) or "such requests",
         }
-        raise UnusableError(
-            f"{call.payee} does not answer: {advised(failure.reason, failure.detail, **options)} "
-            f"({call.target.url})"
-        )

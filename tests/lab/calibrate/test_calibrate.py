@@ -138,7 +138,7 @@ ANSWERLESS = '{"id": "a", "answer": {"text": "", "tool_calls": [{"name": "f", "a
         ),
         (None, ["--metrics", "rogue_l"], "no metric 'rogue_l'; did you mean rouge_l"),
         (None, ["--route", "support"], "--route chooses among the goldens of the store"),
-        (None, ["--from-store"], "give either a file of goldens or --from-store, not both"),
+        (None, ["--from-store"], "name a file of goldens or read the store with --from-store, not both"),
         (None, ["--encoder", "m", "--no-embeddings"], "contradict each other"),
         (None, ["--judge-model", "m", "--price", "cheap"], '--price: "cheap" is not a price'),
         (None, ["--metrics", "embeddings"], "embeddings cannot be measured on workflows"),

@@ -20,6 +20,19 @@ def test_the_mean_has_the_ends_that_are_not_ruled_out():
     assert paired_mean({}, alpha=0.05, beta=0.05) is None
 
 
+def test_what_nobody_rated_may_be_anything():
+    """Identical answers need no judge, so ten pairs that it did not rate are not like the hundred others."""
+    held = paired_mean({0.0: 100}, alpha=0.05, beta=0.05)
+    open_ended = paired_mean({0.0: 100}, alpha=0.05, beta=0.05, unrated=10)
+    assert open_ended.value == held.value == 0
+    assert open_ended.n == 100
+    assert open_ended.lower < -10 / 110 < held.lower
+    assert held.upper < 10 / 110 < open_ended.upper
+    doubled = paired_mean({0.0: 100}, alpha=0.05, beta=0.05, scale=2.0, unrated=10)
+    assert doubled.upper == pytest.approx(2 * open_ended.upper)
+    assert paired_mean({}, alpha=0.05, beta=0.05, unrated=10) is None
+
+
 @pytest.mark.parametrize(
     ("answers", "fragility", "answer", "because"),
     [

@@ -40,6 +40,18 @@ def feed(one, candidate, reference=0.0, *, times, name="content_shift"):
     return one
 
 
+def test_goldens_that_nobody_rated_may_be_differences():
+    """One golden in sixteen without a rating is fewer than may fail, and more than a pass allows for."""
+    unrated = Failure("judge", 1, "bad_schema")
+    found = gate(goldens=160)
+    for _ in range(10):
+        found.take({"content_shift": unrated})
+        feed(found, 0.0, times=15)
+    report = found.report()
+    assert (report.verdict, report.measured) == (GateVerdict.UNDECIDED, 150)
+    assert report.findings[0].upper > 0.1
+
+
 def test_a_candidate_that_fails_where_the_reference_does_is_no_regression():
     """What both get wrong is noise: it is taken off, and the gate passes."""
     report = feed(gate(), 1.0, 1.0, times=200).report()

@@ -79,6 +79,17 @@ def test_an_equal_candidate_may_switch_and_its_savings_are_known():
     assert found.worse.upper < 0.03
 
 
+def test_pairs_that_nobody_rated_may_be_losses():
+    """Where a judge fails the answers differ, since it is not asked about equal ones."""
+    unrated = replace(PAIR, rating=None, preference=None)
+    found = figures((1200, PAIR), (60, unrated))
+    assert (found.decision.answer, found.decision.because) == ("not_yet", ("worse",))
+    assert found.worse.value == 0
+    assert found.worse.upper > 2 * 60 / 1260
+    unmoved = replace(PAIR, rewording=replace(PAIR.rewording, candidate_moved=None))
+    assert figures((1200, PAIR), (200, unmoved)).decision.because == ("fragile",)
+
+
 def test_a_candidate_that_loses_must_not():
     found = figures((400, PAIR), (100, WORSE), (20, BETTER))
     assert (found.candidate.worse, found.candidate.better) == (100, 20)

@@ -16,7 +16,7 @@ from evenkeel.release.check.prompts import read_prompts
 from evenkeel.release.check.rounds import VariantMaker
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
-from evenkeel.simulate import ModelState, Simulation, make_case, serving, summary_prompt
+from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_case, serving, summary_prompt
 from evenkeel.stores.changes import ChangeStore
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
@@ -164,6 +164,17 @@ def test_a_check_that_measures_nothing_is_not_passed(prompt, check):
 
     assert done.exit_code == 2
     assert "nothing was measured: no rewording of the chosen categories applies" in done.stderr
+
+
+def test_a_judge_that_rates_nothing_ends_the_check(prompt):
+    """Counted alone, the answers that need no judge since they are identical would look steady."""
+    fragile = Simulation([ModelState("m", fragility=0.5)], SimulationSettings(strict_models=True))
+    with serving(fragile) as url:
+        done = run(prompt, "--model", "m", "--base-url", f"{url}/v1", "--judge", "nobody", "--ci")
+
+    assert done.exit_code == 2
+    assert "the judge nobody rated nothing: " in done.stderr
+    assert "name another with --judge" in done.stderr
 
 
 def test_an_endpoint_that_is_down_is_no_regression(prompt):

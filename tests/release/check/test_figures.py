@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -51,6 +52,19 @@ def test_points_are_the_share_of_moved_answers_less_that_of_the_resends():
     assert found.noise_floor.value == pytest.approx(0.1)
     assert found.points.value == pytest.approx(0.5)
     assert found.points.n == 10
+
+
+def test_rounds_that_nobody_rated_are_not_within_a_limit():
+    """A judge that fails is missed where answers differ: those it did not rate may all have moved."""
+    held, lost = trials("." * 200, "." * 200), trials("." * 40, "." * 40)
+    for trial in lost:
+        held.append(replace(trial, round=200 + trial.round, moved=None, unrated=True))
+
+    assert figures(held).standing == "unknown"
+    assert figures(held).points.upper > 40 / 240
+    other = trials("." * 240, "." * 240, arm=SECOND)
+    assert compare("general", held, other, limit=0.1, categories=1).more_fragile == "unknown"
+    assert compare("general", held[:200], other, limit=0.1, categories=1).more_fragile == "no"
 
 
 def test_a_noisy_model_is_not_called_fragile():
