@@ -14,6 +14,7 @@ from pathlib import Path
 import httpcore2
 import httpx2
 import hypothesis
+import jinja2
 import pytest
 
 # The same examples in each run; `make fuzz` draws others.
@@ -40,6 +41,26 @@ def _context_of_environment(*, _trust_env=True):
 
 
 httpcore2.default_ssl_context = _context_of_environment
+
+
+class _CompiledTemplates(jinja2.BytecodeCache):
+    """Templates that were compiled for one console, for the next one."""
+
+    def __init__(self):
+        self._code = {}
+
+    def load_bytecode(self, bucket):
+        if bucket.key in self._code:
+            bucket.bytecode_from_string(self._code[bucket.key])
+
+    def dump_bytecode(self, bucket):
+        self._code[bucket.key] = bucket.bytecode_to_string()
+
+
+# A console compiles its templates for 80 ms of processor time: all of one process share that.
+jinja2.Environment.__init__ = functools.partialmethod(
+    jinja2.Environment.__init__, bytecode_cache=_CompiledTemplates()
+)
 
 # As the product's own processes do: collections while a thousand modules are loaded find nothing.
 gc.set_threshold(100_000, 20, 50)

@@ -6,13 +6,16 @@ import pytest
 
 from evenkeel.console import GoldenSources
 from evenkeel.core.pair import Answer
-from evenkeel.stores.archive import ArchivedExchange, ExchangeArchive
+from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.planted_trials import NOW
 from tests.console.reading import Page
 from tests.kit.records import altered
+from tests.stores.examples import ARCHIVED
+
+ASKED = '{"messages":[{"role":"user","content":"How long is the delivery?"}]}'
 
 
 class Desk:
@@ -41,23 +44,8 @@ def desk(make_scene, console_client, database, documents):
     scene = make_scene("quiet")
     store, archive = GoldenStore(documents), ExchangeArchive(SqliteDocuments(database))
     (verdict,) = scene.log.latest(1)
-    archive.put(exchange(verdict.exchange_id))
+    archive.put(altered(ARCHIVED, id=verdict.exchange_id, request=ASKED))
     return Desk(console_client(scene, goldens=GoldenSources(store, archive)), store, archive, verdict)
-
-
-def exchange(exchange_id, **changes):
-    given = {
-        "id": exchange_id,
-        "route": "shop",
-        "path": "/v1/chat/completions",
-        "request": '{"messages": [{"role": "user", "content": "How long is the delivery?"}]}',
-        "answer": Answer("In four days."),
-        "model": "m-1",
-        "prompt_version": "p7",
-        "task": "chat",
-        "received_at": 1.0,
-    }
-    return ArchivedExchange(**{**given, **changes})
 
 
 def golden(**changes):
@@ -65,7 +53,7 @@ def golden(**changes):
         Golden(
             id="delivery",
             route="shop",
-            request='{"messages":[{"role":"user","content":"How long is the delivery?"}]}',
+            request=ASKED,
             answer=Answer("Four days."),
             task="chat",
             model="m-1",
@@ -75,33 +63,25 @@ def golden(**changes):
     )
 
 
-def test_the_answer_of_a_trial_is_approved_on_its_page(desk):
+@pytest.mark.parametrize("name", ["", "delivery-time"])
+def test_the_answer_of_a_trial_is_approved_on_its_page(desk, name):
     """The form names the exchange; afterwards the golden's page is shown, and the trial links to it."""
     path = f"/verdicts/{desk.verdict.id}"
     page = desk.page(path)
     fields = {one["name"]: one.get("value") for one in page.all("input")}
     assert fields["exchange"] == desk.verdict.exchange_id
     assert {"by", "name", "note"} < set(fields)
-    response = desk.send(exchange=fields["exchange"], token=fields["_csrf_token"], name="", note="right")
+    response = desk.send(exchange=fields["exchange"], token=fields["_csrf_token"], name=name, note="right")
     assert response.status_code == 303
-    assert response.headers["location"] == f"/goldens/{desk.verdict.exchange_id}"
+    assert response.headers["location"] == f"/goldens/{name or desk.verdict.exchange_id}"
     (made,) = desk.store.select()
-    assert (made.approved_by, made.note, made.model, made.prompt_version) == ("ann", "right", "m-1", "p7")
+    assert (made.approved_by, made.note, made.model) == ("ann", "right", ARCHIVED.model)
+    assert made.prompt_version == ARCHIVED.prompt_version
     shown = desk.page(response.headers["location"]).words()
-    assert "In four days." in shown
-    assert "How long is the delivery?" in shown
-    assert "approved by ann" in shown
+    for text in (ARCHIVED.answer.text, "How long is the delivery?", "approved by ann"):
+        assert text in shown
     assert f"/goldens/{made.id}" in [one.get("href") for one in desk.page(path).all("a")]
     assert not desk.page(path).all("form")
-
-
-def test_a_golden_with_a_name_of_its_own_is_known_on_the_page_of_its_trial(desk):
-    """The page links to it in place of another form."""
-    made = desk.send(exchange=desk.verdict.exchange_id, name="delivery-time")
-    assert made.headers["location"] == "/goldens/delivery-time"
-    page = desk.page(f"/verdicts/{desk.verdict.id}")
-    assert "/goldens/delivery-time" in [link.get("href") for link in page.all("a")]
-    assert not page.all("form")
 
 
 def test_a_trial_whose_exchange_is_gone_or_empty_says_so(desk):
@@ -110,7 +90,7 @@ def test_a_trial_whose_exchange_is_gone_or_empty_says_so(desk):
     page = desk.page(f"/verdicts/{gone['id']}")
     assert "no longer stored" in page.words()
     assert not page.all("form")
-    desk.archive.put(exchange(gone["exchange_id"], answer=Answer("")))
+    desk.archive.put(altered(ARCHIVED, id=gone["exchange_id"], answer=Answer("")))
     page = desk.page(f"/verdicts/{gone['id']}")
     assert "is empty" in page.words()
     assert not page.all("form")

@@ -9,11 +9,12 @@ from litestar.testing import TestClient
 
 from evenkeel.console import create_app
 from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import BASELINE, Evidence, Scoring, Verdict
+from evenkeel.core.verdict import BASELINE, Evidence
 from evenkeel.stores.sealing import KEY_VARIABLE, payload_keys, seal_of
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.kit.records import altered
+from tests.monitor.planted_verdicts import VERDICT as PLANTED
 from tests.security.desk import console_over
 
 TRACE = "9f3c2ab45d6e7f8091a2b3c4d5e6f708"
@@ -45,19 +46,7 @@ def test_an_id_is_shown_where_nobody_said_where_traces_are(page):
 
 
 KEY = base64.b64encode(bytes(32)).decode()
-VERDICT = Verdict(
-    id="v1",
-    exchange_id="e1",
-    scored_at=999.0,
-    route="main",
-    model="m",
-    perturbation="general.tone",
-    perturbation_version=1,
-    severity=0.5,
-    seed=7,
-    scoring=Scoring("judge", explanation="a word"),
-    rating=2,
-)
+VERDICT = altered(PLANTED, id="v1", exchange_id="e1", rating=2, control_rating=None)
 
 
 def test_texts_whose_key_is_missing_are_said_to_be_unreadable(tmp_path):

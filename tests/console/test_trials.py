@@ -252,10 +252,10 @@ def test_a_row_is_one_line_with_the_users_own_words(console_client):
 
 
 def test_hostile_texts_neither_run_nor_break_the_list(make_scene, console_client):
-    """Markup, overrides of direction, NUL and lines of 300,000 characters are inert and cut."""
+    """Markup, overrides of direction, NUL and lines of 200,000 characters are inert and cut."""
     scene = make_scene("hostile")
-    for number in range(30):
-        said = f"<script>alert({number})</script>\u202e\x00{'x' * 300_000}"
+    for number in range(10):
+        said = f"<script>alert({number})</script>\u202e\x00{'x' * 200_000}"
         scene.log.append(
             ranked(number, exchange_id=f"x{number}"),
             Evidence(f"user: {said} a", f"user: {said} b", Answer(f"{said} yes"), Answer(f"{said} no")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from hypothesis import given
@@ -14,16 +14,11 @@ from hypothesis import strategies as st
 from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall
 from evenkeel.core.verdict import (
     DECIDED_BY,
-    JUDGED_AGAIN,
-    JUDGED_SWAPPED,
-    PROVENANCE,
-    STAGES,
     Failure,
     Judgement,
     stage_of,
 )
 from evenkeel.metrics.heuristic import HeuristicRater
-from evenkeel.metrics.judge.raters import JudgeNoise
 from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.quality.measurement import EachSide
 from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, local_scorer
@@ -34,7 +29,6 @@ from tests.kit.recorded import gpt4o_kinds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.metrics.judge.raters import JudgeRater
 
 CASE = (
     "Summarise the case. Ticket INC00469: on 2024-03-05 at 09:40 the VPN client 4.2.1 on host BER-12 stopped "
@@ -209,16 +203,6 @@ def test_pairs_in_two_languages_go_to_the_judge() -> None:
     assert asyncio.run(local_scorer(Planted({german: 3}), HeuristicRater()).score(pair)).rating == 3
 
 
-def test_the_whole_chain_leaves_its_trace_in_the_judgement() -> None:
-    """Scorer, judge and noise sampler together: who decided, both second ratings, and what they cost."""
-    fresh = Planted({"b": 3, "a": 3})
-    noise = JudgeNoise(Planted({"b": 2}), fresh=cast("JudgeRater", fresh), share=1.0)
-    judgement = asyncio.run(local_scorer(noise, HeuristicRater()).score(Pair(Answer("a"), Answer("b"), "")))
-    trace = {name: judgement.details[name] for name in PROVENANCE & judgement.details.keys()}
-    assert trace == {DECIDED_BY: STAGES.index("judge"), JUDGED_AGAIN: 3, JUDGED_SWAPPED: 3}
-    assert (judgement.rating, judgement.tokens, len(fresh.seen)) == (2, 30, 2)
-
-
 def test_a_stage_is_the_judges_unless_the_details_say_otherwise() -> None:
     """A number that no stage has was decided by none."""
     assert stage_of({}) == "judge"
@@ -256,11 +240,6 @@ def test_a_degraded_answer_is_far_and_unsure() -> None:
     assert judgement.similarity < 0.3
     assert judgement.shifted is None
     assert judgement.quality == ()
-
-
-def test_typing_errors_carried_over_are_no_shift() -> None:
-    """Typing errors prove nothing, and leave the answer near."""
-    assert cheap(GOOD, GOOD.replace("client", "cleint").replace("failed", "faield")).similarity > 0.7
 
 
 def test_scoring_leaves_the_event_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:

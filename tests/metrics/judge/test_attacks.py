@@ -20,7 +20,6 @@ from evenkeel.metrics.judge.prompts import (
     Question,
     unforgeable_tag,
 )
-from evenkeel.metrics.judge.reply import Ruling
 from tests.cases import cases
 from tests.llm.scripted import Canned, Scripted, said
 from tests.metrics.judge.scripted_judge import rated, run
@@ -142,15 +141,6 @@ def test_a_judge_that_repeats_an_attack_gives_no_rating() -> None:
     assert [outcome.reason for outcome in run([said(parrot) for parrot in parrots], scene)] == [
         "bad_schema"
     ] * 3
-
-
-def test_a_reply_in_due_form_is_still_read() -> None:
-    """The refusals above are not for want of a readable judge."""
-
-    async def scene(judge: Judge, _: Scripted) -> Any:
-        return (await judge.ask(SIMILARITY.fill({"REFERENCE ANSWER": "a", "CANDIDATE ANSWER": "a"}))).outcome
-
-    assert run(careful, scene) == Ruling(3, "because")
 
 
 PIECES = [

@@ -66,12 +66,6 @@ def test_the_request_asks_for_a_repeatable_structured_answer() -> None:
     assert scripted.keys == [f"bearer {KEY}"]
 
 
-def test_tokens_of_an_unreadable_reply_are_counted() -> None:
-    """A reply without a rating has been paid for all the same."""
-    replies, _ = ask([said("no rating")], price=lambda _model, i, o, *_: float(i + o))
-    assert (replies[0].prompt_tokens, replies[0].completion_tokens, replies[0].cost_usd) == (100, 20, 120.0)
-
-
 def test_odd_usage_and_odd_text_do_not_matter() -> None:
     """Usage of another type counts as none; a lone surrogate in an answer can still be sent."""
     odd = Canned(body=GOOD.body | {"usage": {"prompt_tokens": "many", "completion_tokens": None}})
@@ -135,48 +129,6 @@ def test_the_judge_scores_both_stages() -> None:
     ]
     assert judgement.failures == ()
     assert (calls, judgement.tokens, judgement.cost_usd) == (5, 600, 600.0)
-
-
-def test_a_quality_metric_that_fails_leaves_the_rating() -> None:
-    """Completeness cannot be read: its failure is kept beside the rating and the other metric."""
-
-    def quality(metric: str, _: str) -> str:
-        return "no idea" if metric == "completeness" else '{"rating": 3}'
-
-    async def scene(judge: Judge, _: Scripted) -> Any:
-        return await judge_scorer(judge).score(APART)
-
-    judgement = run(by_prompt('{"rating": 2}', quality), scene)
-    assert judgement.rating == 2
-    assert [score.metric for score in judgement.quality] == ["faithfulness"]
-    assert [(failure.metric, failure.reason) for failure in judgement.failures] == [
-        ("completeness", "bad_schema")
-    ]
-    assert judgement.tokens == 480
-
-
-def test_a_judge_that_fails_gives_no_rating() -> None:
-    """Metrics never step in for a judge: no rating, the reason, no quality."""
-
-    async def scene(judge: Judge, _: Scripted) -> Any:
-        return await judge_scorer(judge).score(APART)
-
-    judgement = run([error(500)], scene)
-    assert (judgement.scorer, judgement.rating, judgement.quality) == ("judge", None, ())
-    assert [(failure.metric, failure.reason) for failure in judgement.failures] == [
-        ("similarity", "server_error")
-    ]
-
-
-def test_equal_answers_are_never_sent_to_the_judge() -> None:
-    """Equality to the letter is a 3 free of charge, and still the judge's series."""
-
-    async def scene(judge: Judge, scripted: Scripted) -> Any:
-        pair = Pair(Answer("The VPN is down."), Answer("The VPN is down.\n"), "")
-        return await judge_scorer(judge).score(pair), len(scripted.asked)
-
-    judgement, calls = run([error(500)], scene)
-    assert (judgement.scorer, judgement.rating, judgement.tokens, calls) == ("judge", 3, 0, 0)
 
 
 def test_tool_calls_and_context_reach_the_judge() -> None:

@@ -284,7 +284,7 @@ def test_garbage_is_never_a_rating(reply: Any) -> None:
             assert (named, type(named[0]), named[0] in {1, 2, 3}) == ([one.rating], int, True)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(_ENTRY | _JSON, max_size=4), st.sampled_from([0.0, 0.5, 1.0]))
 def test_whatever_a_judge_says_about_a_group_each_trial_ends_with_a_rating(
     entries: list[Any], swap_share: float
@@ -362,14 +362,6 @@ def test_a_call_holds_so_many_pairs_at_most() -> None:
 
     _, asked, _ = scene(script, list(table), most=2)
     assert sorted(len(texts_of(body)) for body in asked) == [2, 3, 3]
-
-
-def test_a_call_is_paid_once() -> None:
-    """The budget has what the call cost, which the ratings share; nothing stays set aside."""
-    wallet = Wallet()
-    found, _, _ = scene(honest, wallet=wallet)
-    assert (wallet.spent.tokens, wallet.held) == (1101, NOTHING)
-    assert sum(one.tokens for one in found.values()) == 1101
 
 
 class Told:

@@ -110,17 +110,6 @@ def test_a_scripted_judge_scores_a_bundle() -> None:
     assert {question.version for question in judge.asked} == {101}
 
 
-def test_a_failed_quality_stands_beside_the_others() -> None:
-    """Once, and what it cost counts; the candidate is not asked about without the reference's rating."""
-    ratings: dict[tuple[str, str], int | str] = {("completeness", text): 2 for text in "ab"}
-    _, judged = scripted(ratings | {("faithfulness", "a"): "timeout", ("faithfulness", "b"): "refused"})
-    pair = Pair(Answer("a"), Answer("b"), CONTEXT)
-    qualities = asyncio.run(measure_all(BUNDLES[Task.CHAT].measures(judged), pair))
-    assert qualities.scores == (QualityScore("completeness", 2, 2, 2),)
-    assert [(one.metric, one.reason) for one in qualities.failures] == [("faithfulness", "timeout")]
-    assert qualities.tokens == 3 * 120
-
-
 def test_tool_calls_are_qualities_beside_the_judged_ones() -> None:
     """An answer that calls another tool changed, whatever the judge says."""
     judge, judged = scripted({})

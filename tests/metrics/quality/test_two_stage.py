@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.records import from_json, to_json
 from evenkeel.core.verdict import QualityScore, Verdict
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
@@ -55,13 +54,6 @@ def test_any_changed_metric_is_a_change_of_the_pair(
     verdict = altered(VERDICT, rating=2, quality=quality)
     assert verdict.quality_changed is (direction is not None)
     assert verdict.direction == direction
-
-
-def test_verdicts_on_all_scales_survive_the_log() -> None:
-    """Written and read again they are equal, and ratings stay whole numbers."""
-    verdict = altered(VERDICT, rating=1, quality=(DROP, APART, altered(APART, tolerance=0.3)))
-    assert from_json(to_json(verdict), Verdict) == verdict
-    assert '"reference":3,"candidate":2,' in to_json(verdict)
 
 
 def report(verdicts: list[Verdict]) -> tuple[float, float | None, float]:

@@ -64,17 +64,6 @@ def swapped(log: Log) -> None:
     log.answers(60, "m2", broken=KINDS)
 
 
-def test_the_alerts_after_a_swap_are_one_incident(log):
-    """Both rewordings alert, and the incident names the swap."""
-    swapped(log)
-    (incident,) = log.incidents()
-    assert (incident.state, incident.effect, incident.severity) == ("open", "fragile", "critical")
-    assert {part.raised.perturbation for part in incident.up} == set(KINDS)
-    assert [(mark.kind, mark.before, mark.after) for mark in incident.stated] == [("model", "m1", "m2")]
-    assert incident.id == incident.change != ""
-    assert all(part.raised.value == pytest.approx(1.0) for part in incident.up)
-
-
 @pytest.mark.parametrize(("before", "from_the_start"), [(0, True), (9, True), (10, False), (60, False)])
 def test_answers_that_were_never_seen_otherwise_did_not_become_so(log, before, from_the_start):
     """With fewer than ten trials before it nobody knows; a message says no more than that."""
@@ -151,25 +140,6 @@ def test_a_swap_does_not_explain_what_the_old_model_did_minutes_before(log):
     assert newest.stated[0].at - first.opened_at < 1500
 
 
-def test_a_fix_that_does_not_help_is_part_of_the_incident(log):
-    """m3, which comes for the fragile m2, is fragile too: one incident, over once m1 is back."""
-    swapped(log)
-    log.answers(90, "m2", broken=KINDS)
-    log.answers(20, "m3")
-    (incident,) = log.incidents()
-    assert ([mark.after for mark in incident.later], incident.in_vain) == (["m3"], ())
-    log.answers(60, "m3", broken=KINDS)
-    (incident,) = log.incidents()
-    assert incident.in_vain == incident.later
-    assert [mark.after for mark in incident.stated] == ["m2"]
-    assert {part.raised.model for part in incident.up} == {"m2", "m3"}
-    assert incident.to_json()["later"][0]["before"] == "m2"
-    log.answers(50, "m1")
-    (incident,) = log.incidents()
-    assert (incident.state, incident.ending, incident.up) == ("resolved", "reversed", [])
-    assert "Changed again at" in " ".join(Writer().notice(incident, "resolved", 2).facts)
-
-
 def test_a_fix_within_sixty_exchanges_is_told_as_well(log):
     """The two swaps are one change, whose second part came after the alert."""
     log.answers(60, "m1")
@@ -180,19 +150,6 @@ def test_a_fix_within_sixty_exchanges_is_told_as_well(log):
     assert [mark.after for mark in incident.later] == ["m3"]
     log.answers(50, "m1")
     assert log.incidents()[0].ending == "reversed"
-
-
-def test_a_fix_that_helps_ends_it(log):
-    """m2 has not answered any of 200 exchanges, and m3 is well."""
-    swapped(log)
-    log.answers(90, "m2", broken=KINDS)
-    log.answers(201, "m3")
-    (incident,) = log.incidents()
-    assert (incident.ending, [mark.after for mark in incident.later], incident.in_vain) == (
-        "retired",
-        ["m3"],
-        (),
-    )
 
 
 def test_what_breaks_with_a_later_change_outlives_the_rollback_of_the_first(log):
@@ -230,18 +187,6 @@ def test_a_cause_that_is_noticed_after_the_alert_is_that_of_the_incident():
     log.answers(40, "m1", prompt_version="p1")
     incident = log.incidents()[0]
     assert (incident.state, incident.ending) == ("resolved", "reversed")
-
-
-@pytest.mark.parametrize("decided", ["accepted", "false_alarm"])
-def test_what_a_person_closed_stays_closed(log, decided):
-    """One more alert of the same change reopens nothing."""
-    log.answers(60, "m1")
-    log.answers(60, "m2", broken=KINDS[:1])
-    log.decide(decided)
-    log.answers(60, "m2", broken=KINDS)
-    (incident,) = log.incidents()
-    assert (incident.state, incident.ending, incident.decided_by) == ("resolved", decided, "ana")
-    assert {part.raised.perturbation for part in incident.up} == set(KINDS)
 
 
 def test_what_was_not_rolled_back_is_reopened(log):

@@ -225,16 +225,6 @@ def test_what_needs_no_message_is_shown():
     assert desk.sink.shown == ["acknowledged", "resolved"]
 
 
-def test_a_cause_that_is_noticed_later_is_shown():
-    """Without a further message."""
-    desk = Desk()
-    desk.after(30, replace(SPELLING, marks=()))
-    explained = replace(decided("explained", 1100.0), marks=SPELLING.marks)
-    assert desk.after(30, explained) == []
-    assert desk.sink.shown == ["open"]
-    assert desk.store.waiting == []
-
-
 def test_alerts_that_follow_the_first_message_are_shown_without_another():
     """One of two rewordings becomes two of two where a message can be changed; not once it is over."""
     desk = Desk()

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.core.cells import CellKey, ChangeMark, Estimate, WindowEstimates
+from evenkeel.core.cells import ChangeMark
 from evenkeel.core.rewordings import label
 from evenkeel.monitor.changes.prompt_edit import WordChange
 from evenkeel.monitor.incidents import Case, cases_of
 from evenkeel.monitor.incidents.case import TOGETHER_S
 from evenkeel.monitor.measuring import HoldUp
 from evenkeel.monitor.notify import Contact, Writer
-from tests.kit.cells import cell_report, with_figures
 from tests.kit.records import altered
-from tests.monitor.notify.scene import SPELLING, TONE, decided, incidents_of, over
+from tests.monitor.notify.scene import SPELLING, decided, incidents_of, over
 from tests.monitor.planted_verdicts import VERDICT
 
 CONTACT = Contact("@support-ml", "https://wiki.example/support", "helm rollback support")
@@ -37,43 +36,6 @@ def written(*events, phase="opened"):
 def test_the_change_is_said_if_it_stands_in_the_traffic(marks, said):
     """Not what only shows that answers moved."""
     assert written(altered(SPELLING, marks=marks)).headline.endswith(said)
-
-
-def test_an_estimate_since_the_change_is_said_with_its_interval():
-    """Of the worst rewording; how many were tried, "so far" until the others are known to hold."""
-    since = WindowEstimates(60, None, None, Estimate(0.42, 0.29, 0.57, 60))
-    cell = cell_report(
-        CellKey("support", "helpdesk-2", "general.spelling"),
-        scorer="judge",
-        trials=90,
-        since_change=since,
-    )
-    names = ("general.tone", "general.casing", "format.yaml")
-    others = [altered(cell, key=altered(cell.key, perturbation=name), since_change=None) for name in names]
-    (incident,) = incidents_of([SPELLING, TONE])
-    said = f"42 points above noise [29, 57] (limit 10, {label('general.spelling')}, 60 trials), "
-    assert Writer(reports=lambda: [cell, *others]).facts(incident) == (f"{said}2 of 4 rewordings so far.",)
-    within = WindowEstimates(900, None, None, Estimate(0.02, -0.05, 0.09, 900))
-    hold = [with_figures(one, since_change=within, threshold=0.1) for one in others]
-    assert Writer(reports=lambda: [cell, *hold]).facts(incident) == (f"{said}2 of 4 rewordings.",)
-
-
-def test_a_group_is_said_only_until_a_rewording_is_found():
-    """A group of rewordings moves with any of them: it is named as one, and not counted beside them."""
-    group = altered(SPELLING, id="g1", perturbation="together.4_general", value=0.7, limit=0.34)
-    names = ("together.4_general", "together.3_positional", "general.spelling", "general.tone")
-    cells = [cell_report(CellKey("support", "helpdesk-2", name), scorer="judge", trials=90) for name in names]
-    writer = Writer(reports=lambda: cells)
-    (alone,) = incidents_of([group])
-    said = (
-        "70 points above noise when the alert was raised (limit 34, 4 general rewordings together, 20 "
-        "trials), 1 of 2 groups of rewordings so far."
-    )
-    assert writer.facts(alone) == (said,)
-    (found,) = incidents_of([group, SPELLING])
-    name = label("general.spelling")
-    said = f"42 points above noise when the alert was raised (limit 10, {name}, 20 trials), "
-    assert writer.facts(found) == (f"{said}1 of 2 rewordings so far.",)
 
 
 def test_a_name_is_said_once():
