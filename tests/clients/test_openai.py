@@ -218,7 +218,7 @@ def test_the_sdks_timeout_ends_the_upstream_call(upstream, endpoint, clients):
     It is long enough for the endpoint to have the request before, on a busy machine too.
     """
     with pytest.raises(openai.APITimeoutError):
-        clients[1].with_options(timeout=5).chat.completions.create(**ASK | {"model": "silent"})
+        clients[1].with_options(timeout=2).chat.completions.create(**ASK | {"model": "silent"})
     upstream.eventually(lambda: upstream.wires[-1].ended)
     assert len(upstream.requests) == 1
 

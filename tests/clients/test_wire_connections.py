@@ -92,18 +92,6 @@ def test_a_client_that_asks_for_100_continue_gets_the_upstreams(paths, upstream)
     assert upstream.requests[1].field(b"expect") == b"100-continue"
 
 
-def test_a_refusal_instead_of_100_continue_passes(paths, upstream):
-    """The client that holds back its body is told 413 and need not send it."""
-
-    async def handler(wire, recorded):
-        wire.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig")
-
-    upstream.handler = handler
-    with raw(paths.proxy.port) as client:
-        head, body = client.ask(EXPECTING)
-    assert (head.split(b"\r\n")[0], body) == (b"HTTP/1.1 413 Too Large", b"big")
-
-
 def test_a_refusal_in_the_middle_of_an_upload_is_read_by_a_client_that_sends_on(paths, upstream):
     """A client that uploads all before it reads finds the answer that came early, as it does directly."""
 

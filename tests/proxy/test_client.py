@@ -148,13 +148,18 @@ async def test_slow_head_is_cut_off_however_busily_it_drips():
         dripping.cancel()
 
 
-async def test_silent_client_and_stalled_upload_are_let_go():
-    """A connection without requests is closed; an upload that stops is a 408."""
+@pytest.mark.parametrize(
+    "half", [b"Content-Length: 9\r\n\r\nhalf", b"Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"]
+)
+async def test_silent_client_and_stalled_upload_are_let_go(half):
+    """A connection without requests is closed; an upload that stops is a 408, and ends upstream."""
     limits = Limits(client_idle_s=0.08)
     async with relay(OK, limits=limits, timeouts=Timeouts(silence_s=0.08)) as rig:
         assert await (await rig.client()).rest() == b""
-        text = await rig.exchange(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
-        assert error_of(text)[0] == 408
+        status, error = error_of(await rig.exchange(b"POST / HTTP/1.1\r\nHost: x\r\n" + half))
+        assert (status, error["code"]) == (408, "request_timeout")
+        await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), PATIENCE_S)
+        assert rig.upstream.wires[0].requests == 0
 
 
 async def test_client_that_goes_on_sending_after_its_refusal_is_not_cut_off():

@@ -457,7 +457,7 @@ def test_no_fault_passes_the_limit(tmp_path, originals):
 @pytest.mark.service("redis-server")
 def test_no_fault_passes_the_limit_on_redis(tmp_path, on_redis, originals):
     database = Database(tmp_path / "evenkeel.db")
-    for seed in range(20):
+    for seed in range(10):
         on_redis.place.client.flushall()
         check(seed, originals, database, partial(RedisCostTracker, on_redis.place))
     database.close()

@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from evenkeel.core.exchange import Exchange
 from evenkeel.proxy import ProxyRoute, Upstream
 from evenkeel.proxy.capture import capturable
 from evenkeel.runtime import replays
@@ -15,6 +14,7 @@ from evenkeel.settings import Settings
 from evenkeel.shadow.original import Reader, UnreadableExchange
 from evenkeel.shadow.planner import RoutePlan
 from tests.proxy.conftest import eventually, fake_upstream, relay
+from tests.stores.examples import exchange
 
 BODY = b'{"model": "m", "messages": [{"role": "user", "content": "Hello"}]}'
 ANSWER = json.dumps({"model": "m", "choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]})
@@ -67,7 +67,7 @@ def sent(request_of):
             own = f"127.0.0.1:{rig.upstream.port}".encode()
             assert [line for line in lines if line.lower().startswith(b"host:")] == [b"Host: " + own]
             await eventually(lambda: rig.counter("exchanges_queued") == rig.counter("exchanges_sampled"))
-            return lines[0], len(elsewhere.wires), [exchange.path for exchange in rig.queue.exchanges]
+            return lines[0], len(elsewhere.wires), [captured.path for captured in rig.queue.exchanges]
 
     return asyncio.run(main())
 
@@ -142,15 +142,19 @@ def test_no_field_moves_a_request():
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_a_replay_stays_with_its_upstream(target, monkeypatch):
-    """A captured path cannot change the host, and what is no path is not replayed, wherever it comes from."""
+    """A captured path cannot change the host."""
     monkeypatch.setenv("EVENKEEL_SHADOW_API_KEY", "shadow")
     settings = Settings(routes=[{"upstream": "http://model.test:8080/base/v1"}])
     path = target.format(elsewhere="elsewhere.test")
-    body = Exchange("0" * 16, "default", 0.0, 0.0, "POST", path, 200, (), BODY, (), ANSWER.encode())
+    captured = exchange(1, route="default", path=path, request_body=BODY, response_body=ANSWER.encode())
+    assert replays.replay_target(settings)(captured).url.startswith("http://model.test:8080/")
+
+
+@pytest.mark.parametrize("target", REFUSED.values(), ids=REFUSED)
+def test_what_is_no_path_is_not_replayed(target):
+    """Wherever it comes from, it is neither captured nor read."""
+    path = target.format(elsewhere="elsewhere.test")
+    captured = exchange(1, route="default", path=path, request_body=BODY, response_body=ANSWER.encode())
+    assert not capturable(b"POST", path.encode())
     reader = Reader({"default": RoutePlan((), 1, None)})
-    if not path.startswith("/"):
-        assert not capturable(b"POST", path.encode())
-        assert reader.read(body) == UnreadableExchange("api_unsupported", dead=False)
-        return
-    url = replays.replay_target(settings)(body).url
-    assert url.startswith("http://model.test:8080/")
+    assert reader.read(captured) == UnreadableExchange("api_unsupported", dead=False)

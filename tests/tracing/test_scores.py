@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import time
+import threading
 
 import msgspec
 import pytest
@@ -78,14 +78,25 @@ def test_phoenix_gets_an_annotation_of_the_trace():
 
 
 @pytest.mark.parametrize(("status", "reason"), [(401, "http_401"), (None, "unreachable")])
-def test_a_service_that_takes_nothing_is_counted_and_holds_nothing_up(status, reason):
-    """Posting returns at once, whatever becomes of the scores."""
+def test_a_service_that_takes_nothing_is_counted(status, reason):
+    """Each score is lost under a reason, and closing comes to an end."""
     tally = Tally()
     with service(status or 200) as (url, _):
         poster = ScorePoster("phoenix", url if status else "http://127.0.0.1:9", "", tally)
-        began = time.monotonic()
         for _ in range(5):
             poster.post(TRACED, MOVED)
-        assert time.monotonic() - began < 1.0
         poster.close(10.0)
     assert counted(tally) == {f"scores_dropped {reason}": 5}
+
+
+def test_posting_does_not_wait_for_the_service():
+    """Five scores are handed over while the first one has no answer yet."""
+    tally, answering = Tally(), threading.Event()
+    with receiver(200, lambda *_: answering.wait(240)) as (url, _):
+        poster = ScorePoster("phoenix", url, "", tally)
+        for _ in range(5):
+            poster.post(TRACED, MOVED)
+        assert counted(tally) == {}
+        answering.set()
+        poster.close(10.0)
+    assert counted(tally) == {"scores_posted": 5}

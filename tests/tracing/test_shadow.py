@@ -28,6 +28,7 @@ from evenkeel.simulate import (
     ModelState,
     Simulation,
     make_case,
+    serving,
     summary_prompt,
 )
 from evenkeel.stores.counters import Tally
@@ -51,6 +52,7 @@ BY_RULE = ["general.whitespace", "general.casing"]
 class Traced:
     """What a worker did, and its spans."""
 
+    upstream: str
     spans: tuple
     events: tuple
     verdicts: dict
@@ -73,15 +75,11 @@ class Traced:
         return "\n".join(span.to_json() for span in self.spans)
 
 
-@pytest.fixture
-def simulation():
-    """A model that answers differently whenever the wording changes."""
-    return Simulation([ModelState("simulated-1", fragility=1.0)])
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """Runs a worker on an exchange, each time before a model of its own with an answer for each wording."""
 
-
-@pytest.fixture
-def work(tmp_path, upstream):
-    def capture(**changes):
+    def capture(upstream, **changes):
         prompt = summary_prompt(make_case(1))
         body = json.dumps({"model": "simulated-1", "messages": [{"role": "user", "content": prompt}]})
         answer = httpx2.post(f"{upstream}/v1/chat/completions", content=body)
@@ -90,7 +88,12 @@ def work(tmp_path, upstream):
         sent = (*kept, ("traceparent", PARENT))
         return example(0xAA, request_headers=sent, task=None, **{**given, **changes})
 
-    def run(
+    def run(*given, **options):
+        with serving(Simulation([ModelState("simulated-1", fragility=1.0)])) as upstream:
+            return traced(upstream, *given, **options)
+
+    def traced(
+        upstream,
         kinds=BY_RULE,
         *,
         judged=False,
@@ -104,8 +107,8 @@ def work(tmp_path, upstream):
         exporter = InMemorySpanExporter()
         logged = InMemoryLogRecordExporter()
         spans = ExportedSpans(exporter, logged, content=content)
-        exchange = capture(**changes)
-        database = Database(tmp_path / "evenkeel.db")
+        exchange = capture(upstream, **changes)
+        database = Database(tmp_path_factory.mktemp("traced") / "evenkeel.db")
         log, queue = SqliteVerdictLog(database), SqliteExchangeQueue(database, lambda: 1000.0)
         queue.put([exchange])
 
@@ -147,14 +150,25 @@ def work(tmp_path, upstream):
         database.close()
         counts = {name: number for name, _, number in spans.snapshot()["counters"]}
         events = tuple(log.log_record for log in logged.get_finished_logs())
-        return Traced(exporter.get_finished_spans(), events, verdicts, counts)
+        return Traced(upstream, exporter.get_finished_spans(), events, verdicts, counts)
 
     return run
 
 
-def test_the_trace_stands_on_its_own_and_is_linked_to_the_forwarded_request(work):
+@pytest.fixture(scope="module")
+def traced(work):
+    """The trace of three trials that nobody judged."""
+    return work()
+
+
+@pytest.fixture(scope="module")
+def judged(work):
+    """The trace of five trials that were judged."""
+    return work([*BY_RULE, "general.spelling", "general.punctuation"], judged=True)
+
+
+def test_the_trace_stands_on_its_own_and_is_linked_to_the_forwarded_request(traced):
     """One root, no parent, another trace than the application's; the link names the forwarded span."""
-    traced = work()
     root = traced.root
     assert root.parent is None
     assert root.kind is SpanKind.CONSUMER
@@ -170,9 +184,8 @@ def test_the_trace_stands_on_its_own_and_is_linked_to_the_forwarded_request(work
     assert traced.counts["spans_exported"] == len(traced.spans)
 
 
-def test_each_trial_is_a_span_with_its_replay_below_it(work):
+def test_each_trial_is_a_span_with_its_replay_below_it(traced):
     """The tree is exchange, trial, replay; a verdict names the trace that it came from."""
-    traced = work()
     trials = traced.below(traced.root)
     assert Counter(span.name for span in trials) == Counter(
         ["trial baseline.identical", "trial general.whitespace", "trial general.casing"]
@@ -190,9 +203,9 @@ def test_each_trial_is_a_span_with_its_replay_below_it(work):
         assert trial.start_time <= replay.start_time <= replay.end_time <= trial.end_time
 
 
-def test_a_replay_has_the_conventions_attributes(work, upstream):
+def test_a_replay_has_the_conventions_attributes(traced):
     """Operation, provider, models, tokens and server; of the URL only host and port."""
-    replay = work().named("chat simulated-1")[0]
+    replay = traced.named("chat simulated-1")[0]
     tags = dict(replay.attributes)
     assert tags["gen_ai.operation.name"] == "chat"
     assert tags["gen_ai.provider.name"] == "openai"
@@ -200,19 +213,21 @@ def test_a_replay_has_the_conventions_attributes(work, upstream):
     assert tags["gen_ai.usage.input_tokens"] > 100
     assert tags["gen_ai.usage.output_tokens"] > 10
     assert tags["gen_ai.response.finish_reasons"] == ("stop",)
-    assert (tags["server.address"], tags["server.port"]) == ("127.0.0.1", int(upstream.rpartition(":")[2]))
+    assert (tags["server.address"], tags["server.port"]) == (
+        "127.0.0.1",
+        int(traced.upstream.rpartition(":")[2]),
+    )
     assert tags["evenkeel.purpose"] == "replay"
     assert replay.status.status_code is StatusCode.UNSET
 
 
-def test_ratings_are_evaluation_events_of_the_trial(work):
+def test_ratings_are_evaluation_events_of_the_trial(judged):
     """Similarity first, then each quality with the value of the answer that the user got beside it."""
-    traced = work([*BY_RULE, "general.spelling", "general.punctuation"], judged=True)
-    assert any(verdict.quality for verdict in traced.verdicts.values())
-    trials = [span for span in traced.below(traced.root) if span.name.startswith("trial ")]
-    assert len(trials) == len(traced.verdicts)
+    assert any(verdict.quality for verdict in judged.verdicts.values())
+    trials = [span for span in judged.below(judged.root) if span.name.startswith("trial ")]
+    assert len(trials) == len(judged.verdicts)
     for trial in trials:
-        verdict = traced.verdicts[trial.attributes["evenkeel.perturbation"]]
+        verdict = judged.verdicts[trial.attributes["evenkeel.perturbation"]]
         assert {event.name for event in trial.events} == {"gen_ai.evaluation.result"}
         similarity, *qualities = [dict(event.attributes) for event in trial.events]
         labels = {3: "same_content", 2: "details_differ", 1: "different_message", None: "unsure"}
@@ -311,18 +326,17 @@ def test_what_the_sampler_leaves_out_is_in_no_trace(work, monkeypatch, variable,
     assert len(traced.verdicts) == 3
 
 
-def test_evaluations_are_events_of_the_log_that_name_the_response(work):
+def test_evaluations_are_events_of_the_log_that_name_the_response(judged):
     """Each event of a span has its twin, in the trial's trace, with the ids of both answers."""
-    traced = work(judged=True)
-    in_spans = [(span, event) for span in traced.spans for event in span.events]
-    assert len(traced.events) == len(in_spans) > 0
+    in_spans = [(span, event) for span in judged.spans for event in span.events]
+    assert len(judged.events) == len(in_spans) > 0
     replays = {
         span.attributes["gen_ai.response.id"]
-        for span in traced.spans
+        for span in judged.spans
         if span.attributes.get("evenkeel.purpose") == "replay"
     }
     for record, (span, event) in zip(
-        sorted(traced.events, key=lambda event: event.timestamp),
+        sorted(judged.events, key=lambda event: event.timestamp),
         sorted(in_spans, key=lambda pair: pair[1].timestamp),
         strict=True,
     ):
