@@ -1,12 +1,11 @@
-"""How well a similarity tells reruns from changes.
+"""Comparison of similarity measures by how well they distinguish reruns from changes.
 
 Run: python -m benchmarks.similarity [--most PAIRS] [--no-encoder]
 
-Prints the area under the ROC curve with bootstrap intervals, for likeness, for ROUGE-L, BLEU and chrF, and
-with the extra `semantic` for the encoder, each also as the mean of all rows.
-Reads ../shared/data beside the repository; says so and stops where it is absent. LLMDrift has no reruns:
-there, answers of one model to two prompts of a template are compared with answers of the old and the new
-model to them.
+Prints the area under the ROC curve with bootstrap intervals, for likeness, ROUGE-L, BLEU and chrF, and with
+the extra `semantic` for the encoder; the last row has the means. Reads ../shared/data beside the repository,
+and stops with a message without it. LLMDrift has no reruns: its answers of one model to two prompts of a
+template take their place, and its changes are the old and the new model's answers to the same two prompts.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import json
 import random
 import sys
 from collections import defaultdict
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -42,12 +42,12 @@ _RESAMPLES: Final = 500
 Texts = tuple[str, str]
 
 
-class Question(NamedTuple):
-    """Pairs of a rerun, and of a change."""
+class PairSet(NamedTuple):
+    """Pairs of answers to rerun prompts, and pairs across a change."""
 
     name: str
-    close: list[Texts]
-    far: list[Texts]
+    reruns: list[Texts]
+    changes: list[Texts]
 
 
 def _table(path: str) -> list[dict[str, str]]:
@@ -56,95 +56,111 @@ def _table(path: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def _prompts_of_gpt4o() -> Question:
-    texts = {(one.condition, one.question, one.run): one.text for one in runs() if one.condition in FREE_TEXT}
-    close = [
-        (text, texts[condition, question, 1])
-        for (condition, question, run), text in texts.items()
-        if not run and (condition, question, 1) in texts
-    ]
-    far = [
-        (texts[first, question, 0], texts[second, question, 0])
-        for question in sorted({question for _, question, _ in texts})
-        for first in FREE_TEXT
-        for second in FREE_TEXT
-        if first < second and {(first, question, 0), (second, question, 0)} <= texts.keys()
-    ]
-    return Question("llm_stability: other prompt", close, far)
+def _prompts_of_gpt4o() -> PairSet:
+    # Answers by condition and question: of the first run, and of its rerun.
+    texts: dict[tuple[str, str], str] = {}
+    again: dict[tuple[str, str], str] = {}
+    for run in runs():
+        if run.condition not in FREE_TEXT:
+            continue
+        if run.run == 0:
+            texts[run.condition, run.question] = run.text
+        else:
+            again[run.condition, run.question] = run.text
+    reruns = []
+    for key, text in texts.items():
+        if key in again:
+            reruns.append((text, again[key]))
+    changes = []
+    for question in sorted({question for _, question in texts}):
+        for first, second in permutations(FREE_TEXT, 2):
+            if first < second and (first, question) in texts and (second, question) in texts:
+                changes.append((texts[first, question], texts[second, question]))
+    return PairSet("llm_stability: other prompt", reruns, changes)
 
 
-def _models_of_llm_stability() -> Question:
+def _models_of_llm_stability() -> PairSet:
     path = DATA / "llm_stability" / "survivor_runs_8models.jsonl.gz"
     texts: dict[tuple[str, str], dict[tuple[str, int], str]] = defaultdict(dict)
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for row in map(json.loads, file):
             texts[row["task"], row["qid"]][row["model"], int(row["run"])] = str(row["response"])
-    close, far = [], []
-    for found in texts.values():
-        first = sorted(model for model, run in found if run == 0)
-        close += [(found[model, 0], found[model, 1]) for model in first if (model, 1) in found]
-        far += [(found[one, 0], found[two, 0]) for one in first for two in first if one < two]
-    return Question("llm_stability: other model", close, far)
+    reruns = []
+    changes = []
+    for answers in texts.values():
+        models = sorted(model for model, run in answers if run == 0)
+        for model in models:
+            if (model, 1) in answers:
+                reruns.append((answers[model, 0], answers[model, 1]))
+        for first, second in combinations(models, 2):
+            changes.append((answers[first, 0], answers[second, 0]))
+    return PairSet("llm_stability: other model", reruns, changes)
 
 
-def _pbss(rng: random.Random) -> list[Question]:
+def _pbss(rng: random.Random) -> list[PairSet]:
     texts: dict[tuple[str, str], dict[tuple[str, str], str]] = defaultdict(dict)
+    temperatures = set()
     for path in sorted((DATA / "pbss").glob("results_*.csv.gz")):
         for row in _table(str(path.relative_to(DATA))):
             if row["output"].strip():
                 texts[row["model"], row["origin"]][row["temperature"], row["variant_id"]] = row["output"]
-    low, high = sorted({temperature for found in texts.values() for temperature, _ in found}, key=float)
+                temperatures.add(row["temperature"])
+    low, high = sorted(temperatures, key=float)
     models = sorted({model for model, _ in texts})
-    close, prompts, others = [], [], []
-    for (model, origin), found in texts.items():
-        variants = sorted(variant for temperature, variant in found if temperature == high)
-        for (temperature, variant), text in found.items():
-            if temperature != low or (high, variant) not in found:
+    reruns, prompts, other_models = [], [], []
+    for (model, origin), answers in texts.items():
+        variants = sorted(variant for temperature, variant in answers if temperature == high)
+        for (temperature, variant), text in answers.items():
+            if temperature != low or (high, variant) not in answers:
                 continue
-            close.append((text, found[high, variant]))
-            prompts.append((text, found[high, rng.choice([one for one in variants if one != variant])]))
-            others += [
-                (text, texts[other, origin][high, variant])
-                for other in models
-                if other != model and (high, variant) in texts[other, origin]
-            ]
+            reruns.append((text, answers[high, variant]))
+            prompts.append((text, answers[high, _another(variants, variant, rng)]))
+            for other in models:
+                if other != model and (high, variant) in texts[other, origin]:
+                    other_models.append((text, texts[other, origin][high, variant]))
     return [
-        Question("pbss: other prompt", close, prompts),
-        Question("pbss: other model", close, others),
+        PairSet("pbss: other prompt", reruns, prompts),
+        PairSet("pbss: other model", reruns, other_models),
     ]
 
 
-def _drift(rng: random.Random) -> list[Question]:
-    found = []
+def _another(names: list[str], name: str, rng: random.Random) -> str:
+    """Draw another one of some names."""
+    return rng.choice([other for other in names if other != name])
+
+
+def _drift(rng: random.Random) -> list[PairSet]:
+    sets = []
     for task, family, old, new in (
         ("prime_full", "gpt-3.5", "gpt-3.5-turbo-0301", "gpt-3.5-turbo-0613"),
         ("prime_full", "gpt-4", "gpt-4-0314", "gpt-4-0613"),
         ("countahappynumber", "gpt-3.5", "gpt-3.5-turbo-0301", "gpt-3.5-turbo-0613"),
         ("countahappynumber", "gpt-4", "gpt-4-0314", "gpt-4-0613"),
     ):
-        texts = {
-            (row["model"].rpartition("/")[2], row["id"]): row["answer"]
-            for row in _table(f"llm_drift/{task}_eval.csv.gz")
-        }
-        ids = sorted(place for model, place in texts if model == old and (new, place) in texts)
-        pairs = [(one, rng.choice([other for other in ids if other != one])) for one in ids]
-        close = [(texts[old, one], texts[old, two]) for one, two in pairs]
-        far = [(texts[old, one], texts[new, two]) for one, two in pairs]
-        found.append(Question(f"llm_drift: {task.partition('_')[0][:11]}, {family}", close, far))
-    return found
+        texts: dict[str, dict[str, str]] = defaultdict(dict)
+        for row in _table(f"llm_drift/{task}_eval.csv.gz"):
+            texts[row["model"].rpartition("/")[2]][row["id"]] = row["answer"]
+        before, after = texts[old], texts[new]
+        ids = sorted(before.keys() & after.keys())
+        reruns = []
+        changes = []
+        for first in ids:
+            second = _another(ids, first, rng)
+            reruns.append((before[first], before[second]))
+            changes.append((before[first], after[second]))
+        sets.append(PairSet(f"llm_drift: {task.partition('_')[0][:11]}, {family}", reruns, changes))
+    return sets
 
 
-def questions(most: int) -> list[Question]:
-    """Everything that is asked, of so many pairs of a kind at most."""
+def pair_sets(most: int) -> list[PairSet]:
+    """Return all sets of pairs, with at most so many reruns and changes each."""
     rng = random.Random(4)
-    every = [_prompts_of_gpt4o(), _models_of_llm_stability(), *_pbss(rng), *_drift(rng)]
-    return [
-        Question(
-            one.name,
-            *(random.Random(one.name).sample(side, min(most, len(side))) for side in (one.close, one.far)),
-        )
-        for one in every
-    ]
+    samples = []
+    for name, reruns, changes in (_prompts_of_gpt4o(), _models_of_llm_stability(), *_pbss(rng), *_drift(rng)):
+        some_reruns = random.Random(name).sample(reruns, min(most, len(reruns)))
+        some_changes = random.Random(name).sample(changes, min(most, len(changes)))
+        samples.append(PairSet(name, some_reruns, some_changes))
+    return samples
 
 
 _CHRF: Final[Any] = CHRF()
@@ -157,53 +173,50 @@ MEASURES: Final[dict[str, Callable[[str, str], float]]] = {
 }
 
 
-def scores(question: Question, encoder: Embeddings | None) -> dict[str, list[NDArray[np.float64]]]:
-    """By measure: the values of reruns, and of changes."""
-    sides = (question.close, question.far)
-    found = {
-        name: [np.array([measure(*texts) for texts in side]) for side in sides]
-        for name, measure in MEASURES.items()
-    }
+def scores(pairs: list[Texts], encoder: Embeddings | None) -> dict[str, NDArray[np.float64]]:
+    """Return the scores of some pairs by each measure; not a number if the encoder fails."""
+    by_measure = {}
+    for name, measure in MEASURES.items():
+        by_measure[name] = np.array([measure(first, second) for first, second in pairs])
     if encoder is not None:
-        cosines = []
-        for side in sides:
-            given = encoder.score_all([Pair(Answer(first), Answer(second), "") for first, second in side])
-            cosines.append(np.array([value if isinstance(value, float) else np.nan for value in given]))
-        found["encoder"] = cosines
-    return found
+        cosines = encoder.score_all([Pair(Answer(first), Answer(second), "") for first, second in pairs])
+        by_measure["encoder"] = np.array([x if isinstance(x, float) else np.nan for x in cosines])
+    return by_measure
 
 
-def area(close: NDArray[np.float64], far: NDArray[np.float64]) -> float:
-    """Probability that a rerun scores above a change, ties counted half."""
-    left, right = close[~np.isnan(close)][:, None], far[~np.isnan(far)][None, :]
+def area(reruns: NDArray[np.float64], changes: NDArray[np.float64]) -> float:
+    """Return the probability that a rerun scores above a change; ties count half."""
+    left = reruns[~np.isnan(reruns)][:, None]
+    right = changes[~np.isnan(changes)][None, :]
     return float(((left > right) + (left == right) / 2).mean())
 
 
-def _resampled(
-    close: NDArray[np.float64], far: NDArray[np.float64], rng: np.random.Generator
+def _resampled_areas(
+    reruns: NDArray[np.float64], changes: NDArray[np.float64], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    return np.array(
-        [area(rng.choice(close, len(close)), rng.choice(far, len(far))) for _ in range(_RESAMPLES)]
-    )
+    areas = np.empty(_RESAMPLES)
+    for number in range(_RESAMPLES):
+        areas[number] = area(rng.choice(reruns, len(reruns)), rng.choice(changes, len(changes)))
+    return areas
 
 
-def _cell(value: float, drawn: NDArray[np.float64]) -> str:
-    low, high = np.quantile(drawn, (0.025, 0.975))
+def _cell(value: float, resampled: NDArray[np.float64]) -> str:
+    low, high = np.quantile(resampled, (0.025, 0.975))
     return f"{value:.3f} [{low:.2f}, {high:.2f}]"
 
 
-def _show(rows: Sequence[Sequence[str]]) -> None:
+def _print_table(rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
-        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |")
+        print("| " + " | ".join(map(str.ljust, row, widths)) + " |")
         if number == 0:
             print("|" + "|".join("-" * (width + 2) for width in widths) + "|")
 
 
 def main() -> None:
-    """Print the tables."""
+    """Print the table."""
     parser = argparse.ArgumentParser(prog="benchmarks.similarity", description=__doc__.split("\n")[0])
-    parser.add_argument("--most", type=int, default=400, help="pairs of a kind")
+    parser.add_argument("--most", type=int, default=400, help="most reruns and most changes of a set")
     parser.add_argument(
         "--no-encoder", action="store_true", help="leave out the encoder, which takes minutes"
     )
@@ -213,17 +226,18 @@ def main() -> None:
     encoder = load_embeddings() if available() and not options.no_encoder else None
     rng = np.random.default_rng(1)
     areas: dict[str, list[float]] = defaultdict(list)
-    drawn: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
+    resampled: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
     rows: list[list[str]] = []
-    for question in questions(options.most):
-        found = scores(question, encoder)
-        for name, (close, far) in found.items():
-            areas[name].append(area(close, far))
-            drawn[name].append(_resampled(close, far, rng))
-        cells = [_cell(areas[name][-1], drawn[name][-1]) for name in found]
-        rows.append([question.name, f"{len(question.close)}/{len(question.far)}", *cells])
-    means = [_cell(float(np.mean(areas[name])), np.mean(drawn[name], axis=0)) for name in areas]
-    _show([["rerun against", "pairs", *areas], *rows, ["mean of the rows", "", *means]])
+    for pairs in pair_sets(options.most):
+        cells = []
+        changes = scores(pairs.changes, encoder)
+        for name, reruns in scores(pairs.reruns, encoder).items():
+            areas[name].append(area(reruns, changes[name]))
+            resampled[name].append(_resampled_areas(reruns, changes[name], rng))
+            cells.append(_cell(areas[name][-1], resampled[name][-1]))
+        rows.append([pairs.name, f"{len(pairs.reruns)}/{len(pairs.changes)}", *cells])
+    means = [_cell(float(np.mean(areas[name])), np.mean(resampled[name], axis=0)) for name in areas]
+    _print_table([["rerun against", "pairs", *areas], *rows, ["mean of the rows", "", *means]])
 
 
 if __name__ == "__main__":
