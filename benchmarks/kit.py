@@ -1,4 +1,4 @@
-"""Tables as data and as Markdown."""
+"""Tables of benchmarks, as data and as Markdown."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ Cell = float | int | str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ResultTable:
     """Rows under named columns; the first cell of a row names it."""
 
     name: str
-    """What the program prints above it: lower-case words with hyphens."""
+    """Name in lower-case words with hyphens."""
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     digits: int = 2
-    """Behind the point."""
+    """Digits after the point of floating-point numbers."""
     notes: tuple[str, ...] = ()
-    """What one must know to read it: how many pairs, how certain."""
+    """Notes that readers need, such as the number of runs."""
 
     def markdown(self) -> str:
-        """The table, and a line for its notes."""
-        lines = table(self.columns, [[self._shown(cell) for cell in row] for row in self.rows])
+        """Return the table, and a line with its notes."""
+        lines = table(self.columns, [list(map(self._format, row)) for row in self.rows])
         if self.notes:
-            lines += ["", " ".join(note for note in self.notes if note)]
+            lines += ["", " ".join(self.notes)]
         return "\n".join(lines) + "\n"
 
-    def _shown(self, cell: Cell) -> str:
+    def _format(self, cell: Cell) -> str:
         match cell:
             case None:
                 return "–"
@@ -47,7 +47,7 @@ class Table:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a Markdown table whose first column is text and whose others are numbers."""
+    """Return the lines of a Markdown table with a text column and number columns."""
     rule = ["---", *["---:"] * (len(head) - 1)]
     return [f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)]
 

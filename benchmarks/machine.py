@@ -1,14 +1,14 @@
-"""Processes on chosen cores, and what the kernel knows of them.
+"""Programs on chosen cores, with their processor time and memory as the kernel counts them.
 
     python -m benchmarks.machine DATABASE
 
-empties evenkeel's queue in place of workers: at the rates of a benchmark no number of workers could replay
-the samples, the queue would be full after seconds, and only the counting of drops would be measured.
-Prints how many exchanges there have been.
+Empties evenkeel's queue in place of workers and prints the number of exchanges. At the rates of a benchmark
+no number of workers could replay the samples: the queue would be full after seconds, and the benchmark would
+only measure how drops are counted.
 
     python -m benchmarks.machine PORT UPSTREAM SAMPLING_RATE
 
-relays with a queue that forgets: the difference is what storing samples costs.
+Relays with a queue that stores nothing. The difference to evenkeel is the cost of storing samples.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import contextlib
 import gc
 import os
 import platform
+import re
 import resource
 import signal
 import socket
@@ -42,28 +43,28 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+# Longest time until a program listens: large Python programs import for half a minute.
 _START_S = 90.0
-"""How long a program may take until it listens: large Python programs import for half a minute."""
 _STOP_S = 5.0
 _PAIR = 2
 
 
 class NotMeasured(Exception):  # noqa: N818 - an outcome that is reported, not an error
-    """Something cannot be measured here; the message is the reason that the report gives."""
+    """Reason for which something cannot be measured here, as the report gives it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """Who runs where."""
+    """Cores of the machine, by their use."""
 
     rest: tuple[int, ...]
-    """Of the load generator and the upstream."""
+    """Cores of the load generator and the upstream."""
     free: tuple[int, ...]
-    """Left for the proxies."""
+    """Cores left for the proxies."""
 
     @classmethod
     def choose(cls) -> Cores:
-        """Up to two of the allowed cores for the rest, the others for the proxies.
+        """Choose up to two of the allowed cores for the rest, and the others for the proxies.
 
         Raises: NotMeasured on a machine with one core.
         """
@@ -74,50 +75,48 @@ class Cores:
         return cls(tuple(rest), tuple(allowed[len(rest) :]))
 
     def of_proxy(self, processes: int) -> tuple[int, ...]:
-        """A core for each process of a proxy, or as many as there are."""
+        """Return a core for each process of a proxy, or as many as are free."""
         return self.free[-processes:]
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """A program that was started here."""
+class Program:
+    """Running program that was started here."""
 
     pid: int
     popen: subprocess.Popen[bytes]
 
     def tree(self) -> list[int]:
-        """Its processes: itself and all descendants that live."""
-        found = [self.pid]
-        for pid in found:
-            with contextlib.suppress(OSError):
-                for task in Path(f"/proc/{pid}/task").iterdir():
-                    found += map(int, (task / "children").read_text().split())
-        return found
+        """Return the process ids of the program and all of its living descendants."""
+        pids = [self.pid]
+        for pid in pids:
+            pids += child_pids(pid)
+        return pids
 
     def cpu_s(self) -> float:
-        """Processor time of the whole tree so far, user and kernel, in seconds."""
+        """Return the processor time of the whole tree so far, user and kernel, in seconds."""
         return sum(self.cpu_by_process().values())
 
     def cpu_by_process(self) -> dict[int, float]:
-        """The same for each process."""
+        """Return the processor time of each process so far, in seconds."""
         return {pid: _cpu_s(pid) for pid in self.tree()}
 
     def rss_mb(self) -> float:
-        """Resident memory of the whole tree now, in MB. Pages that processes share count for each."""
+        """Return the resident memory of the whole tree in MB; shared pages count for each process."""
         return sum(_status_mb(pid, "VmRSS") for pid in self.tree())
 
     def peak_mb(self) -> float:
-        """As `rss_mb`, the highest since `forget_peak` of each process."""
+        """Return the sum of each process's highest resident memory since `forget_peak`, in MB."""
         return sum(_status_mb(pid, "VmHWM") for pid in self.tree())
 
     def forget_peak(self) -> None:
-        """Let the peak begin anew."""
+        """Reset the highest resident memory of each process."""
         for pid in self.tree():
             with contextlib.suppress(OSError):
                 Path(f"/proc/{pid}/clear_refs").write_text("5")
 
     def stop(self) -> None:
-        """End the program and its descendants, which are a process group: politely, then not."""
+        """End the program; then kill its process group, which holds all descendants."""
         self.popen.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.popen.wait(_STOP_S)
@@ -126,11 +125,20 @@ class Running:
         self.popen.wait()
 
 
-def _cpu_s(pid: int) -> float:
-    """Processor time of a process's living threads, in seconds.
+def child_pids(pid: int) -> list[int]:
+    """Return the process ids of a process's children; none if it has ended."""
+    children: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            children += map(int, (task / "children").read_text().split())
+    return children
 
-    From the scheduler's nanoseconds: the ticks of `/proc/PID/stat` are 10 ms, and a few seconds
-    at a tenth of a core are too few of them to compare two programs by.
+
+def _cpu_s(pid: int) -> float:
+    """Return the processor time of a process's living threads, in seconds.
+
+    The scheduler counts nanoseconds. The ticks of `/proc/PID/stat` are 10 ms, which is too coarse to compare
+    two programs over a few seconds at a tenth of a core.
     """
     spent_ns = 0
     with contextlib.suppress(OSError):
@@ -144,8 +152,8 @@ def _status_mb(pid: int, field: str) -> float:
         text = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return 0.0
-    line = next((line for line in text.splitlines() if line.startswith(field)), "0 0 kB")
-    return int(line.split()[1]) / 1024
+    found = re.search(rf"^{field}:\s+(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) / 1024 if found else 0.0
 
 
 @contextlib.contextmanager
@@ -158,19 +166,19 @@ def running(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     stdin: int | None = None,
-) -> Iterator[Running]:
-    """A program pinned to cores while the context lasts, from when it listens.
+) -> Iterator[Program]:
+    """Run a program on some cores while the context lasts, which begins when it listens.
 
     Args:
-        command: What to run.
-        cores: Where.
-        log: File for what it prints.
-        port: Where it will listen; None does not wait.
+        command: Command to run.
+        cores: Cores to run on.
+        log: File for its output.
+        port: Port on which it will listen; None does not wait.
         cwd: Folder to run in.
-        env: Variables beside those of this process.
+        env: Variables in addition to those of this process.
         stdin: As for `subprocess.Popen`.
 
-    Raises: NotMeasured if it does not come to listen.
+    Raises: NotMeasured if it does not listen in time.
     """
     allowed = ",".join(map(str, cores))
     with log.open("wb") as file:
@@ -181,10 +189,10 @@ def running(
             stderr=subprocess.STDOUT,
             cwd=cwd,
             env={**os.environ, **(env or {})},
-            # A group of its own: Ctrl-C reaches this benchmark only, which then stops it by id.
+            # With a group of its own, Ctrl-C reaches only this benchmark, which then stops it by id.
             process_group=0,
         )
-    program = Running(popen.pid, popen)
+    program = Program(popen.pid, popen)
     try:
         if port is not None:
             _wait_for(program, port, log)
@@ -193,7 +201,7 @@ def running(
         program.stop()
 
 
-def _wait_for(program: Running, port: int, log: Path) -> None:
+def _wait_for(program: Program, port: int, log: Path) -> None:
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline:
         code = program.popen.poll()
@@ -214,37 +222,38 @@ def _last_line(log: Path) -> str:
 
 
 @contextlib.contextmanager
-def undisturbed(programs: Sequence[Running]) -> Iterator[None]:
+def undisturbed(programs: Sequence[Program]) -> Iterator[None]:
     """Run this process and the programs, if any, at real-time priority while the context lasts.
 
-    For times of less than a millisecond on a machine that others use: the kernel then lets nobody else go on
-    before them. Only for a load that leaves both cores idle for most of the time.
+    This makes times below a millisecond reliable on a machine that others use, because the kernel then runs
+    these processes first. The load must leave both cores idle for most of the time.
 
-    Raises: NotMeasured where that is not allowed.
+    Raises: NotMeasured if that is not allowed.
     """
-
-    def all_at(policy: int, lowest: int) -> None:
-        # This process takes the times: it goes first.
-        for pid in (pid for program in programs for pid in program.tree()):
-            with contextlib.suppress(OSError):
-                for task in Path(f"/proc/{pid}/task").iterdir():
-                    os.sched_setscheduler(int(task.name), policy, os.sched_param(lowest))
-        os.sched_setscheduler(0, policy, os.sched_param(2 * lowest))
-
     if not programs:
         yield
         return
     try:
-        all_at(os.SCHED_RR, 1)
+        _schedule(programs, os.SCHED_RR, 1)
         yield
     except PermissionError as error:
         raise NotMeasured("real-time priority needs root") from error
     finally:
-        all_at(os.SCHED_OTHER, 0)
+        _schedule(programs, os.SCHED_OTHER, 0)
+
+
+def _schedule(programs: Sequence[Program], policy: int, priority: int) -> None:
+    for program in programs:
+        for pid in program.tree():
+            with contextlib.suppress(OSError):
+                for task in Path(f"/proc/{pid}/task").iterdir():
+                    os.sched_setscheduler(int(task.name), policy, os.sched_param(priority))
+    # This process takes the times, so it has a higher priority.
+    os.sched_setscheduler(0, policy, os.sched_param(2 * priority))
 
 
 def free_port() -> int:
-    """A port that is free now."""
+    """Return a port that is free now."""
     with socket.socket() as sock:
         sock.bind((HOST, 0))
         port: int = sock.getsockname()[1]
@@ -256,43 +265,27 @@ def stop_when_told() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
-def raise_file_limit() -> int:
-    """Allow this process and all it starts as many open files as it may have; returns how many."""
+def raise_file_limit() -> None:
+    """Raise the limit of open files as far as allowed, for this process and all that it starts."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    return most
 
 
-@dataclass(frozen=True, slots=True)
-class CoreTime:
-    """How long a core has been busy since the machine started, in seconds."""
+def busy_s(core: int) -> float:
+    """Return the seconds that a core has been busy since the machine started.
 
-    busy_s: float
-    stolen_s: float
-    """Taken by the machine's host."""
-
-    @classmethod
-    def of(cls, core: int) -> CoreTime:
-        """Read it now."""
-        line = next(
-            line for line in Path("/proc/stat").read_text().splitlines() if line.startswith(f"cpu{core} ")
-        )
-        user, nice, system, _, _, irq, softirq, steal = (
-            int(field) / _TICKS_PER_S for field in line.split()[1:9]
-        )
-        return cls(user + nice + system + irq + softirq + steal, steal)
+    They include time stolen by the machine's host.
+    """
+    found = re.search(rf"^cpu{core} (.*)$", Path("/proc/stat").read_text(), re.MULTILINE)
+    assert found is not None
+    user, nice, system, _, _, irq, softirq, steal = map(int, found[1].split()[:8])
+    return (user + nice + system + irq + softirq + steal) / _TICKS_PER_S
 
 
 def machine_line() -> str:
-    """One line that says what this was measured on."""
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        platform.machine(),
-    )
+    """Describe in one line the machine on which this was measured."""
+    found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    model = found[1].strip() if found else platform.machine()
     memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
     return (
         f"{len(os.sched_getaffinity(0))} cores ({model}), {memory_gb:.0f} GB, "
@@ -306,7 +299,7 @@ _PATIENCE_S = 5.0
 
 
 def drain(path: Path) -> None:
-    """Go on until killed."""
+    """Empty the queue in a database again and again, until killed."""
     while not path.exists():
         time.sleep(_EVERY_S)
     connection = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)
@@ -314,27 +307,27 @@ def drain(path: Path) -> None:
     while True:
         time.sleep(_EVERY_S)
         try:
-            gone = connection.execute("DELETE FROM exchanges").rowcount
+            deleted = connection.execute("DELETE FROM exchanges").rowcount
         except sqlite3.OperationalError:
-            # Locked for longer than the patience, or the table is not there yet.
+            # The database is locked for longer than the patience, or has no table yet.
             continue
-        if gone:
-            total += gone
+        if deleted:
+            total += deleted
             print(total, flush=True)
 
 
-class _Forget:
-    """A queue that takes everything at once."""
+class _ForgetfulQueue:
+    """Queue that accepts everything and stores nothing."""
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
-        """Forget the exchanges."""
+        """Accept the exchanges."""
         return len(exchanges)
 
 
 async def relay(port: int, upstream: str, sampling_rate: float) -> None:
-    """Relay until killed."""
+    """Relay requests until killed."""
     routes = RouteTable([ProxyRoute("default", Upstream.parse(upstream), sampling_rate=sampling_rate)])
-    handoff = HandOff(_Forget(), Counters(), max_bytes=64 << 20)
+    handoff = HandOff(_ForgetfulQueue(), Counters(), max_bytes=64 << 20)
     handoff.start()
     plane = DataPlane(routes, handoff)
     await plane.serve([socket.create_server((HOST, port), backlog=4096)])

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from benchmarks.agents.models import PlantedModel, RecordedModel, StepFinder
 from benchmarks.agents.plane import AgentPlane
 from benchmarks.agents.runs import made_up_runs, read_runs, tools_of
-from benchmarks.kit import Table
+from benchmarks.kit import ResultTable
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.notify.notices import headline
 
@@ -56,7 +56,7 @@ def main() -> None:
     else:
         rows = _planted(options.steps, judge=judge)
     columns = ("model", "steps", "tool choice, control", "arguments, control", "alerts", "said")
-    print(Table("agents", columns, tuple(rows)).markdown())
+    print(ResultTable("agents", columns, tuple(rows)).markdown())
 
 
 def _planted(steps: int, *, judge: bool) -> list[Row]:

@@ -1,6 +1,7 @@
-"""Faults on purpose, and the account afterwards: what became of every request and every exchange.
+"""Chaos tests: faults on purpose, and an account of every request and every exchange afterwards.
 
-`upstream` is the simulated model with a log of its own, `traffic` the clients, `stage` the processes;
-`faults` draws what goes wrong, the scenarios (`on_redis`, `on_sentinel`, `on_sqlite`) do it; `witness` reads
-what the stores accepted without evenkeel's own code, `account` balances all of it.
+`upstream` is the simulated model with a log of its own, `traffic` has the clients and `stage` the processes.
+`faults` draws the faults, and the scenarios (`on_redis`, `on_sentinel`, `on_sqlite`) make them happen. After
+the run, `witness` reads the contents of the stores without evenkeel's own code, and `account` balances them
+against the requests.
 """

@@ -1,4 +1,4 @@
-"""What goes wrong, of the kinds in `faults.toml`, and when: drawn from a seed."""
+"""Faults of the kinds in `faults.toml`, drawn from a seed with their times."""
 
 from __future__ import annotations
 
@@ -17,90 +17,83 @@ class Kind(NamedTuple):
 
     name: str
     target: str
-    """The process or connection that it happens to. Faults of one target follow one another."""
+    """The process or connection that it affects. Faults of one target follow one another."""
     shortest_s: float
     longest_s: float
     weight: float = 1.0
     least: float = 0.0
     most: float = 0.0
-    """Bounds of its amount, where it has one: seconds of delay, of a clock's jump, or a share."""
+    """Bounds of its amount, if it has one: seconds of delay, seconds of a clock's jump, or a share."""
 
     @property
     def lane(self) -> str:
-        """What two faults may not touch at once: of two alike, one always works."""
+        """Lane of the target. Faults of a lane never overlap, so that one proxy of two always works."""
         return self.target.rstrip("0123456789-") if self.target.startswith("proxy") else self.target
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """One fault."""
+class PlannedFault:
+    """A fault that was drawn."""
 
     at_s: float
-    """Since the start of the load."""
+    """Seconds since the start of the load."""
     kind: Kind
     for_s: float
     amount: float
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class FaultRecord:
     """A fault as it happened, in Unix time."""
 
     name: str
     target: str
     began: float
     ended: float
-    """When what it touched worked again."""
+    """Time at which the target worked again."""
 
-    def during(self, began: float, ended: float, margin_s: float) -> bool:
-        """Whether it overlaps a time, with a margin on both sides."""
+    def kills(self, *targets: str) -> bool:
+        """Return True if it ends one of these processes."""
+        return self.name == "kill" and self.target in targets
+
+    def overlaps(self, began: float, ended: float, margin_s: float) -> bool:
+        """Return True if it overlaps an interval, with a margin on both sides."""
         return self.began - margin_s <= ended and began <= self.ended + margin_s
 
 
-def draw(kinds: Sequence[Kind], seed: int, count: int, seconds: float) -> list[Fault]:
-    """So many faults in so many seconds, in order of time; the same for the same arguments."""
+def draw(kinds: Sequence[Kind], seed: int, count: int, seconds: float) -> list[PlannedFault]:
+    """Draw faults within some seconds, in order of time; the same for the same arguments."""
     rng = random.Random(seed)
     weights = [kind.weight for kind in kinds]
     faults = []
     for at_s in sorted(rng.uniform(0.0, seconds) for _ in range(count)):
         (kind,) = rng.choices(kinds, weights)
         length_s = rng.uniform(kind.shortest_s, kind.longest_s)
-        faults.append(Fault(at_s, kind, length_s, rng.uniform(kind.least, kind.most)))
+        faults.append(PlannedFault(at_s, kind, length_s, rng.uniform(kind.least, kind.most)))
     return faults
 
 
 _KINDS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-def _kinds(group: str, *targets: str) -> list[Kind]:
-    """The kinds of a group, once for each target where they have none of their own."""
-    return [Kind(name, own or one, *rest) for one in targets or ("",) for name, own, *rest in _KINDS[group]]
+def kinds_of(group: str, *targets: str) -> list[Kind]:
+    """Return the kinds of a group, for each target if they do not name one themselves."""
+    kinds = []
+    for target in targets or ("",):
+        for name, own, *rest in _KINDS[group]:
+            kinds.append(Kind(name, own or target, *rest))
+    return kinds
 
 
 def of_roles(proxies: Sequence[str], workers: Sequence[str], monitors: Sequence[str]) -> list[Kind]:
-    """Roles that are killed, stand still, or see their clock jump."""
+    """Return the faults of roles: being killed, standing still, and jumps of their clock."""
     return [
-        *_kinds("killed", *workers, *monitors, *proxies),
-        *_kinds("frozen", *workers, *monitors),
-        *_kinds("clocks", *proxies, *workers, *monitors),
+        *kinds_of("killed", *workers, *monitors, *proxies),
+        *kinds_of("frozen", *workers, *monitors),
+        *kinds_of("clocks", *proxies, *workers, *monitors),
     ]
 
 
 def of_models() -> list[Kind]:
-    """The simulated model and judge: gone, standing still, failing, slow."""
-    return _kinds("models", "upstream", "judge")
-
-
-def of_redis(*, cable: bool) -> list[Kind]:
-    """One Redis: killed, standing still, full, slow, cut off; `cable`: a second host is cut off."""
-    return [*_kinds("redis"), *(_kinds("cable") if cable else ())]
-
-
-def of_failover() -> list[Kind]:
-    """A Redis with a replica, watched by Sentinels."""
-    return _kinds("failover")
-
-
-def of_one_machine() -> list[Kind]:
-    """`evenkeel up` on SQLite."""
-    return _kinds("one_machine")
+    """Return the faults of the simulated model and judge: gone, standing still, failing, slow."""
+    return kinds_of("models", "upstream", "judge")

@@ -1,10 +1,10 @@
-"""Two proxies, two workers and two monitors on a Redis; with a second host where that is permitted.
+"""Two proxies, two workers and two monitors on a Redis, with a second host if that is permitted.
 
-They meet faults, or a rolling restart: every role restarted under load, one after another, as an upgrade does
-it. Workers and monitors are stopped with SIGTERM and started again. Of the proxies, every other round starts
-the new one first, on another port, and lets clients go there. Clients have no special treatment: they keep
-their connections, and open new ones where the last answer said "close", or the proxy closed, or a new one
-refuses.
+They meet faults or a rolling restart, which restarts every role under load, one after another, as an upgrade
+does. Workers and monitors are stopped with SIGTERM and started again. Every other round replaces proxies: it
+starts the new one first, on another port, to which clients then go. Clients get no special treatment: they
+keep their connections, and open a new one only if the last answer said "close", if the proxy closed it, or if
+a new one was refused.
 """
 
 from __future__ import annotations
@@ -19,21 +19,20 @@ from typing import TYPE_CHECKING, Final
 
 import redis
 
-from benchmarks.chaos import faults
-from benchmarks.chaos.account import Evidence, Line
-from benchmarks.chaos.faults import Happened
-from benchmarks.chaos.scene import KEYS, PREFIX, PUBLISHED_S, Scene, acting, skipped_by_workers, until
+from benchmarks.chaos.account import Line, RunEvidence
+from benchmarks.chaos.faults import Kind, kinds_of, of_models, of_roles
+from benchmarks.chaos.scene import KEYS, PREFIX, PUBLISHED_S, Scene, closing_scene, skipped_by_workers, until
 from benchmarks.chaos.stage import (
     OtherHost,
     Process,
-    Relay,
+    RedisRelay,
     evenkeel,
     redis_answers,
     redis_server,
     trials_counted,
 )
-from benchmarks.chaos.traffic import Door, Mix, Traffic
-from benchmarks.chaos.witness import append_only_files, seen_by_redis
+from benchmarks.chaos.traffic import ProxyAddress, SimulatedClients
+from benchmarks.chaos.witness import append_only_files, contents_of_redis
 from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from evenkeel.stores.redis.counters import RedisCounterStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
@@ -42,62 +41,67 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from benchmarks.chaos.faults import Fault
+    from benchmarks.chaos.faults import PlannedFault
     from benchmarks.chaos.scene import Options
     from benchmarks.chaos.traffic import Request
+    from benchmarks.chaos.witness import StoreContents
 
 
 PROXIES: Final = ("proxy-1", "proxy-2")
 WORKERS: Final = ("worker-1", "worker-2")
 MONITORS: Final = ("monitor-1", "monitor-2")
+# `maxmemory` in bytes with which Redis refuses every command that needs memory.
 _FULL: Final = "1"
-"""`maxmemory` in bytes: every command that needs memory is refused."""
 
 
 class OnRedis(Scene):
-    """The roles on one Redis behind a relay; `worker-2` and `monitor-2` on a host of their own."""
+    """Roles on one Redis behind a relay; `worker-2` and `monitor-2` are on another host."""
 
     def __init__(self, folder: Path, other: OtherHost | None, fsync: str) -> None:
-        """Args: folder: for everything. other: the second host. fsync: how Redis writes its log."""
+        """Prepare the processes.
+
+        Args:
+            folder: Folder for logs, settings and data.
+            other: The second host; None runs everything on this one.
+            fsync: Setting `appendfsync` of Redis.
+        """
         super().__init__(folder, other.here if other else "127.0.0.1")
         self.other = other
-        self.redis_port, relay_port = next(self.ports), next(self.ports)
-        self.relay = Relay("127.0.0.1", self.redis_port)
-        self._relay_port = relay_port
+        self.redis_port = next(self.ports)
+        self.relay = RedisRelay("127.0.0.1", self.redis_port)
+        self._relay_port = next(self.ports)
         self.redis_folder = folder / "redis"
         command = redis_server(self.host, self.redis_port, self.redis_folder, fsync=fsync)
         self.roles["redis"] = Process("redis", command, folder)
-        self.near = self._config("near", f"redis://{self.host}:{relay_port}/0")
-        far = self._config("far", f"redis://{self.host}:{self.redis_port}/0")
-        self.doors: list[Door] = []
+        # The roles on this host use the relay, those on the other one do not.
+        self.near = self._config("near", f"redis://{self.host}:{self._relay_port}/0")
+        self._far = self._config("far", f"redis://{self.host}:{self.redis_port}/0")
+        self.proxies: list[ProxyAddress] = []
         for name in PROXIES:
-            port = next(self.ports)
-            self.doors.append(Door(name, "127.0.0.1", port))
-            admin = next(self.ports)
-            self.scraped.urls[name] = f"http://127.0.0.1:{admin}"
-            command = evenkeel("proxy", self.near, "--port", str(port), "--admin-port", str(admin))
-            self._role(name, command, "base URL")
+            port, admin = next(self.ports), next(self.ports)
+            self.proxies.append(ProxyAddress(name, "127.0.0.1", port))
+            self.drops.urls[name] = f"http://127.0.0.1:{admin}"
+            self._add_role(name, "proxy", "base URL", "--port", str(port), "--admin-port", str(admin))
         for name in WORKERS:
-            self._role(
-                name, self._there(name, evenkeel("worker", far if name[-1] == "2" else self.near)), "queue  "
-            )
+            self._add_role(name, "worker", "queue  ")
         for name in MONITORS:
-            command = evenkeel("monitor", far if name[-1] == "2" else self.near, "--name", name)
-            self._role(name, self._there(name, command), "console  ")
+            self._add_role(name, "monitor", "console  ", "--name", name)
 
-    def _there(self, name: str, command: list[str | Path]) -> list[str | Path]:
-        return self.other.on(command) if self.other and name.endswith("2") else command
+    def _add_role(self, name: str, role: str, ready: str, *arguments: str) -> None:
+        if name in {"worker-2", "monitor-2"}:
+            command = evenkeel(role, self._far, *arguments)
+            command = self.other.on(command) if self.other else command
+        else:
+            command = evenkeel(role, self.near, *arguments)
+        self.roles[name] = Process(name, command, self.folder, ready=ready, clock=True, environment=KEYS)
 
     def _config(self, name: str, url: str) -> Path:
-        return self.write(
-            name, self.settings(storage={"redis": {"url": url, "prefix": PREFIX, **self._more()}})
-        )
+        storage = {"redis": {"url": url, "prefix": PREFIX, **self._redis_settings()}}
+        return self.write(name, self.settings(storage=storage))
 
-    def _more(self) -> Mapping[str, object]:
+    def _redis_settings(self) -> Mapping[str, object]:
+        """Return further settings of `storage.redis`."""
         return {}
-
-    def _role(self, name: str, command: list[str | Path], ready: str) -> None:
-        self.roles[name] = Process(name, command, self.folder, ready=ready, clock=True, environment=KEYS)
 
     async def begin(self) -> None:
         """Start everything."""
@@ -106,8 +110,8 @@ class OnRedis(Scene):
         await self.relay.listen(self.host, self._relay_port)
         await self.start(*WORKERS, *MONITORS, *PROXIES)
 
-    async def act(self, fault: Fault) -> None:
-        """Let a fault happen."""
+    async def act(self, fault: PlannedFault) -> None:
+        """Make a fault happen."""
         kind = fault.kind
         if kind.target == "cable":
             assert self.other is not None
@@ -142,21 +146,23 @@ class OnRedis(Scene):
         with redis.Redis(port=self.redis_port, socket_timeout=30.0) as client:
             client.execute_command(*command)
 
-    def kinds(self) -> list[faults.Kind]:
-        """What can go wrong here."""
-        roles = faults.of_roles(PROXIES, WORKERS, MONITORS)
-        return [*roles, *faults.of_models(), *faults.of_redis(cable=self.other is not None)]
+    def kinds(self) -> list[Kind]:
+        """Return the faults that this scene can have."""
+        kinds = [*of_roles(PROXIES, WORKERS, MONITORS), *of_models(), *kinds_of("redis")]
+        if self.other is not None:
+            kinds += kinds_of("cable")
+        return kinds
 
     def store(self) -> RedisStore:
-        """Past the relay."""
+        """Connect to the store without the relay."""
         return RedisStore(RedisPlace(url=f"redis://127.0.0.1:{self.redis_port}/0", prefix=PREFIX))
 
-    def aof(self) -> list[Path]:
-        """What the witness reads."""
-        return append_only_files(self.redis_folder)
+    def contents(self) -> StoreContents:
+        """Read the contents that the store accepted."""
+        return contents_of_redis(append_only_files(self.redis_folder), PREFIX)
 
     async def settle(self) -> list[str]:
-        """Wait until the queue is empty and the monitors have seen all; returns what waits still."""
+        """Wait until the queue is empty and the monitors have seen all; return the ids that still wait."""
         store = self.store()
         with contextlib.closing(store):
             queue = RedisExchangeQueue(store, time.time)
@@ -171,93 +177,95 @@ class OnRedis(Scene):
             return [fields[b"id"].decode() for _, fields in rows]
 
     def folded(self) -> dict[str, int]:
-        """Rated trials that each monitor counts."""
-        found = {}
+        """Return the number of rated trials that each monitor counts."""
+        counts = {}
         for name in MONITORS:
-            match = re.search(r"console +(http://\S+?)/\n", self.roles[name].said())
+            match = re.search(r"console +(http://\S+?)/\n", self.roles[name].output())
             assert match is not None
-            host = self.other if self.other and name.endswith("2") else None
-            found[name] = trials_counted(match[1], host)
-        return found
+            host = self.other if name.endswith("2") else None
+            counts[name] = trials_counted(match[1], host)
+        return counts
 
     def _all_folded(self) -> bool:
-        return set(self.folded().values()) == {self._rated()}
+        return set(self.folded().values()) == {self.contents().rated}
 
-    def _rated(self) -> int:
-        seen = seen_by_redis(self.aof(), PREFIX)
-        return len({one.id for one in seen.verdicts if not one.failure})
-
-    def left_alone(self) -> Counter[str]:
-        """What workers left alone, by reason, as they published it."""
+    def skipped(self) -> Counter[str]:
+        """Return the number of exchanges that workers left alone, by reason, as they published it."""
         store = self.store()
         with contextlib.closing(store):
             return skipped_by_workers(RedisCounterStore(store, time.time).read())
 
 
-async def run(folder: Path, options: Options) -> Evidence:
-    """Play the scenario and collect what is known afterwards."""
+async def run(folder: Path, options: Options) -> RunEvidence:
+    """Play the scenario and collect the evidence."""
     with OtherHost.made() as other:
-        async with acting(OnRedis(folder, other, options.fsync)) as scene:
+        async with closing_scene(OnRedis(folder, other, options.fsync)) as scene:
             if other is None:
                 print("  no network namespaces here: nothing is cut between hosts", flush=True)
             await scene.begin()
-            traffic = await scene.perform(scene.doors, options, scene.kinds(), scene.act)
+            requests = await scene.perform(scene.proxies, options, scene.kinds(), scene.act)
             waiting = await scene.settle()
             folded = await asyncio.to_thread(scene.folded)
             await asyncio.sleep(PUBLISHED_S)
-            skipped = await asyncio.to_thread(scene.left_alone)
-            await scene.scraped.read()
-            return scene.evidence(traffic, seen_by_redis(scene.aof(), PREFIX), waiting, skipped, folded)
+            skipped = await asyncio.to_thread(scene.skipped)
+            await scene.drops.read()
+            return scene.evidence(requests, scene.contents(), waiting, skipped, folded)
 
 
-_ORDER: Final = tuple(name for pair in zip(WORKERS, MONITORS, PROXIES, strict=True) for name in pair)
+_ORDER: Final = ("worker-1", "monitor-1", "proxy-1", "worker-2", "monitor-2", "proxy-2")
 
 
 class Rolling(OnRedis):
-    """The roles, and their restarts."""
+    """Roles that are restarted one after another."""
 
     def __init__(self, folder: Path, fsync: str) -> None:
-        """Args: folder: for everything. fsync: how Redis writes its log."""
+        """Prepare the processes, all on this host; see `OnRedis`."""
         super().__init__(folder, None, fsync)
         self.codes: Counter[int] = Counter()
 
     async def restart(self, name: str) -> None:
-        """Stop one and start it again."""
+        """Stop a process and start it again."""
         process = self.roles[name]
         began = time.time()
         self.codes[await process.end()] += 1
         process.start()
         await process.serving()
-        self.happened.append(Happened("restart", name, began, time.time()))
+        self.record("restart", name, began)
 
-    async def replace(self, number: int, traffic: Traffic) -> None:
-        """Start a proxy in the place of another, let clients go there, and stop the former one."""
+    async def replace(self, number: int, clients: SimulatedClients) -> None:
+        """Start another proxy, send the clients there, and stop the former one."""
         name = PROXIES[number]
-        before, began = self.roles[name], time.time()
+        before = self.roles[name]
+        began = time.time()
         port, admin = next(self.ports), next(self.ports)
         command = evenkeel("proxy", self.near, "--port", str(port), "--admin-port", str(admin))
         after = Process(name, command, self.folder, ready="base URL", environment=KEYS)
         after.start()
         await after.serving()
-        traffic.doors[number] = Door(f"{name} at {port}", "127.0.0.1", port)
+        clients.proxies[number] = ProxyAddress(f"{name} at {port}", "127.0.0.1", port)
         self.roles[name] = after
         self.codes[await before.end()] += 1
-        self.scraped.urls[f"{name} at {port}"] = f"http://127.0.0.1:{admin}"
-        self.happened.append(Happened("replace", name, began, time.time()))
+        self.drops.urls[f"{name} at {port}"] = f"http://127.0.0.1:{admin}"
+        self.record("replace", name, began)
 
 
-def of_restarts(evidence: Evidence, codes: Counter[int]) -> tuple[list[Line], list[Request]]:
-    """What clients saw of it."""
-    cuts = Counter(
-        "closed with a request on its way" if cut.what == "before the answer" and cut.reused else cut.what
-        for one in evidence.requests
-        for cut in one.cuts
-    )
-    failed = [one for one in evidence.requests if one.outcome == "failed"]
+def of_restarts(evidence: RunEvidence, codes: Counter[int]) -> tuple[list[Line], list[Request]]:
+    """Return the account of the requests during restarts, and the requests that failed."""
+    cuts = Counter[str]()
+    # Connections that the proxy closed just when the client sent its next request.
+    raced = 0
+    failed = []
+    for request in evidence.requests:
+        if request.outcome == "failed":
+            failed.append(request)
+        for cut in request.cuts:
+            if cut.what == "before the answer" and cut.reused:
+                raced += 1
+            else:
+                cuts[cut.what] += 1
     within = cuts["within the answer"] + cuts["no answer in time"]
-    outcomes = Counter(one.outcome for one in evidence.requests)
-    wrong = sum(count for code, count in codes.items() if code)
-    raced = cuts["closed with a request on its way"]
+    outcomes = Counter(request.outcome for request in evidence.requests)
+    wrong = codes.total() - codes[0]
     return [
         Line("processes stopped with SIGTERM", codes.total()),
         Line("  that ended with another code than 0", wrong, bad=wrong > 0),
@@ -276,30 +284,32 @@ def of_restarts(evidence: Evidence, codes: Counter[int]) -> tuple[list[Line], li
     ], failed
 
 
-async def restart_all(folder: Path, options: Options) -> tuple[Evidence, Counter[int]]:
-    """Restart everything in turn for so many seconds, then settle."""
-    async with acting(Rolling(folder, options.fsync)) as scene:
+async def restart_all(folder: Path, options: Options) -> tuple[RunEvidence, Counter[int]]:
+    """Restart the roles in turn for some seconds, and collect the evidence and the exit codes."""
+    async with closing_scene(Rolling(folder, options.fsync)) as scene:
         await scene.begin()
-        mix = Mix(faults=0.0)
-        traffic = Traffic(scene.doors, random.Random(options.seed), rate=options.rate, mix=mix)
-        load = asyncio.create_task(traffic.run())
-        scraping = asyncio.create_task(scene.scraped.run())
+        rng = random.Random(options.seed)
+        clients = SimulatedClients(scene.proxies, rng, rate=options.rate, faults=0.0)
+        load = asyncio.create_task(clients.run())
+        reading = asyncio.create_task(scene.drops.run())
         await asyncio.sleep(2.0)
-        began, turn = time.monotonic(), 0
+        began = time.monotonic()
+        turn = 0
+        # The last round is always completed.
         while time.monotonic() - began < options.seconds or turn % len(_ORDER):
             name = _ORDER[turn % len(_ORDER)]
             if name in PROXIES and turn // len(_ORDER) % 2:
-                await scene.replace(PROXIES.index(name), traffic)
+                await scene.replace(PROXIES.index(name), clients)
             else:
                 await scene.restart(name)
             turn += 1
-        traffic.stop.set()
+        clients.stop.set()
         await load
-        scraping.cancel()
-        print(f"  {turn} restarts; {traffic.tally()}; settling", flush=True)
+        reading.cancel()
+        print(f"  {turn} restarts; {clients.tally()}; settling", flush=True)
         waiting = await scene.settle()
         await asyncio.sleep(PUBLISHED_S)
-        skipped = await asyncio.to_thread(scene.left_alone)
+        skipped = await asyncio.to_thread(scene.skipped)
         folded = await asyncio.to_thread(scene.folded)
-        evidence = scene.evidence(traffic, seen_by_redis(scene.aof(), PREFIX), waiting, skipped, folded)
+        evidence = scene.evidence(clients.requests, scene.contents(), waiting, skipped, folded)
         return evidence, scene.codes

@@ -1,7 +1,8 @@
-"""The roles on a Redis with a replica, watched by three Sentinels: primaries die and are replaced.
+"""Roles on a Redis with a replica, watched by three Sentinels: primaries die and are replaced.
 
-Every write that matters waits for the replica (`storage.redis.replicas: 1`). What only a primary had when
-it was lost no longer exists; the witness reads all that both servers ever wrote, and then what is there.
+Every write that matters waits for the replica (`storage.redis.replicas: 1`). An entry that only a primary had
+when it was lost no longer exists. So the witness reads everything that both servers ever wrote, and then
+counts only the entries that still exist.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 import redis
 
-from benchmarks.chaos import faults
+from benchmarks.chaos.faults import kinds_of, of_models, of_roles
 from benchmarks.chaos.on_redis import MONITORS, PROXIES, WORKERS, OnRedis
-from benchmarks.chaos.scene import PREFIX, acting, until
+from benchmarks.chaos.scene import PREFIX, closing_scene, until
 from benchmarks.chaos.stage import Process, redis_answers, redis_server
-from benchmarks.chaos.witness import Logged, Seen, seen_by_redis
+from benchmarks.chaos.witness import StoreContents, VerdictEntry, contents_of_redis
 from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
 from tests.kit.records import altered
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from benchmarks.chaos.account import Evidence
-    from benchmarks.chaos.faults import Fault
+    from benchmarks.chaos.account import RunEvidence
+    from benchmarks.chaos.faults import Kind, PlannedFault
     from benchmarks.chaos.scene import Options
 
 _GROUP: Final = "chaos"
@@ -37,25 +38,25 @@ _NODES: Final = ("redis-a", "redis-b")
 
 
 class OnSentinel(OnRedis):
-    """The roles, two servers and three Sentinels."""
+    """Roles with two servers and three Sentinels."""
 
     def __init__(self, folder: Path, fsync: str) -> None:
-        """Args: folder: for everything. fsync: how Redis writes its log."""
+        """Prepare the processes; see `OnRedis`."""
         self._sentinels: list[int] = []
         self.gone = 0
-        """Exchanges that a primary had written when it was lost with them."""
+        """Number of exchanges that were lost with a primary."""
         super().__init__(folder, None, fsync)
         del self.roles["redis"]
         self._nodes = {name: next(self.ports) for name in _NODES}
         first = self._nodes[_NODES[0]]
         for name, port in self._nodes.items():
-            more = ("--aof-use-rdb-preamble", "no")
+            command = redis_server(_HOST, port, folder / name, "--aof-use-rdb-preamble", "no", fsync=fsync)
             if port != first:
-                more += ("--replicaof", f"{_HOST} {first}")
-            command = redis_server(_HOST, port, folder / name, *more, fsync=fsync)
+                command += ["--replicaof", f"{_HOST} {first}"]
             self.roles[name] = Process(name, command, folder)
         for number, port in enumerate(self._sentinels):
-            own = folder / f"sentinel-{number}"
+            name = f"sentinel-{number}"
+            own = folder / name
             own.mkdir()
             config = own / "sentinel.conf"
             config.write_text(
@@ -64,11 +65,10 @@ class OnSentinel(OnRedis):
                 f"sentinel down-after-milliseconds {_GROUP} 1000\n"
                 f"sentinel failover-timeout {_GROUP} 6000\n"
             )
-            self.roles[f"sentinel-{number}"] = Process(
-                f"sentinel-{number}", ["redis-server", config, "--sentinel"], folder
-            )
+            self.roles[name] = Process(name, ["redis-server", config, "--sentinel"], folder)
 
-    def _more(self) -> Mapping[str, object]:
+    def _redis_settings(self) -> Mapping[str, object]:
+        # The base class asks before the servers are prepared: only then ports are known.
         if not self._sentinels:
             self._sentinels = [next(self.ports) for _ in range(_SENTINELS)]
         return {
@@ -99,20 +99,22 @@ class OnSentinel(OnRedis):
         raise redis.ConnectionError("no Sentinel answers")
 
     def primary(self) -> str:
-        """Which node the Sentinels name."""
+        """Return the node that the Sentinels call the primary."""
         _, port = self._sentinel("SENTINEL", "GET-MASTER-ADDR-BY-NAME", _GROUP)
-        return next(name for name, mine in self._nodes.items() if mine == int(str(port)))
+        first = _NODES[0]
+        return first if self._nodes[first] == int(str(port)) else _NODES[1]
 
-    async def act(self, fault: Fault) -> None:
-        """Let a fault happen."""
+    async def act(self, fault: PlannedFault) -> None:
+        """Make a fault happen."""
         target, name = fault.kind.target, fault.kind.name
         if target not in {"primary", "replica"}:
             await self.act_on_process(fault)
             return
         primary = await asyncio.to_thread(self.primary)
-        node = next(one for one in _NODES if (one == primary) == (target == "primary"))
+        replica = _NODES[1] if primary == _NODES[0] else _NODES[0]
+        node = primary if target == "primary" else replica
         if name == "switch":
-            with contextlib.suppress(redis.RedisError):  # refused where the replica is not ready for it
+            with contextlib.suppress(redis.RedisError):  # refused if the replica is not ready for it
                 await asyncio.to_thread(self._sentinel, "SENTINEL", "FAILOVER", _GROUP)
         elif name == "kill":
             self.roles[node].kill()
@@ -125,71 +127,68 @@ class OnSentinel(OnRedis):
 
     def _in_step(self) -> bool:
         with redis.Redis(port=self._nodes[self.primary()], socket_timeout=2.0) as client:
-            found = client.info("replication")
-        return found["role"] == "master" and found.get("slave0", {}).get("state") == "online"
+            replication = client.info("replication")
+        online = replication.get("slave0", {}).get("state") == "online"
+        return replication["role"] == "master" and online
 
-    def kinds(self) -> list[faults.Kind]:
-        """What can go wrong here; proxies live on, so that what they counted is known in full."""
-        roles = [kind for kind in faults.of_roles((), WORKERS, MONITORS) if not kind.name.startswith("clock")]
-        return [*roles, *faults.of_failover(), *faults.of_models()]
+    def kinds(self) -> list[Kind]:
+        """Return the faults that this scene can have."""
+        # Proxies are never killed, so that their counters are complete.
+        roles = [kind for kind in of_roles((), WORKERS, MONITORS) if not kind.name.startswith("clock")]
+        return [*roles, *kinds_of("failover"), *of_models()]
 
     def store(self) -> RedisStore:
-        """As the roles find it."""
-        guards = tuple(Host(_HOST, port) for port in self._sentinels)
-        place = RedisPlace(url="redis://x/0", sentinels=guards, sentinel_master=_GROUP, prefix=PREFIX)
+        """Connect to the store through the Sentinels, as the roles do."""
+        sentinels = tuple(Host(_HOST, port) for port in self._sentinels)
+        place = RedisPlace(url="redis://x/0", sentinels=sentinels, sentinel_master=_GROUP, prefix=PREFIX)
         return RedisStore(place)
 
-    def aof(self) -> list[Path]:
-        """All that both servers ever wrote."""
-        return sorted(self.folder.glob("written/*"), key=lambda path: path.stat().st_ctime)
-
     async def link(self) -> None:
-        """Keep what a server deletes when it takes over the other's data."""
-        kept = self.folder / "written"
-        kept.mkdir()
+        """Keep the files that a server deletes when it takes over the other's data."""
+        folder = self.folder / "written"
+        folder.mkdir()
         while True:
             for name in _NODES:
                 for path in (self.folder / name / "appendonlydir").glob("*.aof"):
                     with contextlib.suppress(OSError):
-                        place = kept / f"{name}-{path.stat().st_ino}-{path.name}"
-                        if not place.exists():
-                            os.link(path, place)
+                        link = folder / f"{name}-{path.stat().st_ino}-{path.name}"
+                        if not link.exists():
+                            os.link(path, link)
             await asyncio.sleep(_LINK_EVERY_S)
 
-    def seen(self) -> Seen:
-        """What is there at the end, of all that was ever put."""
-        written = seen_by_redis(self.aof(), PREFIX)
+    def contents(self) -> StoreContents:
+        """Read everything that was ever accepted, as far as it still exists."""
+        files = sorted(self.folder.glob("written/*"), key=lambda path: path.stat().st_ctime)
+        written = contents_of_redis(files, PREFIX)
+        contents = StoreContents()
         store = self.store()
         with contextlib.closing(store):
             client = store.client
-            log = client.xrange(store.key("main", "log"))
-            dead = client.xrange(store.key("main", "dead"))
-            waiting = client.hkeys(store.key("main", "exchange-ids"))
-        verdicts = [
-            Logged.read(fields[b"id"].decode(), fields[b"exchange"].decode(), fields[b"body"])
-            for _, fields in log
-        ]
-        letters = {fields[b"id"].decode(): fields[b"reason"].decode() for _, fields in dead}
-        there = {one.exchange for one in verdicts} | set(letters) | {one.decode() for one in waiting}
-        accepted = {one: request for one, request in written.accepted.items() if one in there}
-        self.gone = len(written.accepted) - len(accepted)
-        return Seen(accepted, verdicts, letters)
-
-    def _rated(self) -> int:
-        return len({one.id for one in self.seen().verdicts if not one.failure})
+            for _, fields in client.xrange(store.key("main", "log")):
+                contents.verdicts.append(VerdictEntry.from_stream(fields))
+            for _, fields in client.xrange(store.key("main", "dead")):
+                contents.dead[fields[b"id"].decode()] = fields[b"reason"].decode()
+            existing = {exchange.decode() for exchange in client.hkeys(store.key("main", "exchange-ids"))}
+        existing.update(contents.dead)
+        existing.update(verdict.exchange for verdict in contents.verdicts)
+        for exchange, request in written.accepted.items():
+            if exchange in existing:
+                contents.accepted[exchange] = request
+        self.gone = len(written.accepted) - len(contents.accepted)
+        return contents
 
 
-async def run(folder: Path, options: Options) -> Evidence:
-    """Play the scenario and collect what is known afterwards."""
-    async with acting(OnSentinel(folder, options.fsync)) as scene:
+async def run(folder: Path, options: Options) -> RunEvidence:
+    """Play the scenario and collect the evidence."""
+    async with closing_scene(OnSentinel(folder, options.fsync)) as scene:
         linking = asyncio.create_task(scene.link())
         await scene.begin()
-        traffic = await scene.perform(scene.doors, options, scene.kinds(), scene.act)
+        requests = await scene.perform(scene.proxies, options, scene.kinds(), scene.act)
         waiting = await scene.settle()
-        await scene.scraped.read()
+        await scene.drops.read()
         linking.cancel()
-        seen = await asyncio.to_thread(scene.seen)
+        stored = await asyncio.to_thread(scene.contents)
         print(f"  {scene.gone} exchanges were lost with a primary that had not confirmed them", flush=True)
-        skipped = await asyncio.to_thread(scene.left_alone)
+        skipped = await asyncio.to_thread(scene.skipped)
         folded = await asyncio.to_thread(scene.folded)
-        return scene.evidence(traffic, seen, waiting, skipped, folded)
+        return scene.evidence(requests, stored, waiting, skipped, folded)

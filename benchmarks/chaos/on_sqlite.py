@@ -15,19 +15,19 @@ import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.chaos import faults
-from benchmarks.chaos.scene import KEYS, PUBLISHED_S, Scene, acting, skipped_by_workers, until
+from benchmarks.chaos.faults import kinds_of, of_models
+from benchmarks.chaos.scene import KEYS, PUBLISHED_S, Scene, closing_scene, skipped_by_workers, until
 from benchmarks.chaos.stage import Process, evenkeel, series, trials_counted
-from benchmarks.chaos.traffic import Door
-from benchmarks.chaos.witness import seen_by_sqlite, watch_sqlite
-from benchmarks.machine import NotMeasured
+from benchmarks.chaos.traffic import ProxyAddress
+from benchmarks.chaos.witness import contents_of_sqlite, watch_sqlite
+from benchmarks.machine import NotMeasured, child_pids
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator
 
-    from benchmarks.chaos.account import Evidence
-    from benchmarks.chaos.faults import Fault
+    from benchmarks.chaos.account import RunEvidence
+    from benchmarks.chaos.faults import PlannedFault
     from benchmarks.chaos.scene import Options
 
 _DISK_MB: Final = 192
@@ -35,21 +35,16 @@ _PATIENCE_S: Final = 60.0
 _POLL_S: Final = 0.1
 
 
-def children_of(pid: int) -> dict[str, int]:
-    """Process ids of a supervisor's children, by the names they go by."""
-    children: dict[str, int] = {}
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            command = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
-            children[command[-2].decode()] = child
-    return children
-
-
 class OnSqlite(Scene):
     """A supervisor with its proxy and its worker."""
 
     def __init__(self, folder: Path, disk: Path) -> None:
-        """Args: folder: for logs. disk: for the store; all of it is used."""
+        """Prepare the processes.
+
+        Args:
+            folder: Folder for logs.
+            disk: Folder of a file system for the store, which faults fill.
+        """
         super().__init__(folder, "127.0.0.1")
         self.disk = disk
         self.data, self.admin = next(self.ports), next(self.ports)
@@ -60,23 +55,23 @@ class OnSqlite(Scene):
         )
         command = evenkeel("up", self.write("up", settings))
         self.roles["up"] = Process("up", command, folder, ready="console  ", clock=True, environment=KEYS)
-        self.scraped.urls["up"] = f"http://127.0.0.1:{self.admin}"
+        self.drops.urls["up"] = f"http://127.0.0.1:{self.admin}"
         self._one_at_a_time = asyncio.Lock()
 
     @property
     def database(self) -> Path:
-        """The store's file."""
+        """File of the store."""
         return self.disk / "data" / "evenkeel.db"
 
     async def begin(self) -> None:
-        """Start everything, and let the database take note of what its queue accepts."""
+        """Start everything, and make the database record the exchanges that its queue accepts."""
         await self.start("upstream", "judge", "up")
-        await self._answers()
-        await until(lambda: bool(series(self.scraped.urls["up"], "evenkeel_queue_waiting")), "the console")
+        await self._wait_for_proxy()
+        await until(lambda: bool(series(self.drops.urls["up"], "evenkeel_queue_waiting")), "the console")
         watch_sqlite(self.database)
 
-    async def act(self, fault: Fault) -> None:
-        """Let a fault happen."""
+    async def act(self, fault: PlannedFault) -> None:
+        """Make a fault happen."""
         target, name = fault.kind.target, fault.kind.name
         if target == "disk":
             await self._fill(fault.for_s)
@@ -85,14 +80,14 @@ class OnSqlite(Scene):
         elif target == "up":
             async with self._one_at_a_time:
                 await self.act_on_process(fault)
-                await self._answers()
+                await self._wait_for_proxy()
         else:
             async with self._one_at_a_time:
                 await self._act_on_child(fault)
 
-    async def _act_on_child(self, fault: Fault) -> None:
+    async def _act_on_child(self, fault: PlannedFault) -> None:
         target = fault.kind.target
-        pid = children_of(self.roles["up"].pid).get(target)
+        pid = self._child(target)
         if pid is None:
             return  # it is being started again
         if fault.kind.name == "freeze":
@@ -101,95 +96,93 @@ class OnSqlite(Scene):
             os.kill(pid, signal.SIGCONT)
             return
         os.kill(pid, signal.SIGKILL)
-        await until(
-            lambda: children_of(self.roles["up"].pid).get(target, pid) != pid, f"a new {target}", 30.0
-        )
+        await until(lambda: self._child(target) not in {None, pid}, f"a new {target}", 30.0)
         if target == "proxy":
-            await self._answers()
+            await self._wait_for_proxy()
+
+    def _child(self, role: str) -> int | None:
+        """Return the process id of the supervisor's child with this role; None if there is none."""
+        for pid in child_pids(self.roles["up"].pid):
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if command[-2].decode() == role:
+                return pid
+        return None
 
     async def _fill(self, for_s: float) -> None:
-        """Take all room on the disk, again and again: what is freed meanwhile too."""
+        """Fill the disk again and again, also with the space that is freed meanwhile."""
         filler = self.disk / "filler"
-        until_s = time.monotonic() + for_s
+        end = time.monotonic() + for_s
         with filler.open("wb", buffering=0) as file:
-            while time.monotonic() < until_s:
+            while time.monotonic() < end:
                 with contextlib.suppress(OSError):
                     while True:
                         file.write(bytes(4096))
                 await asyncio.sleep(_POLL_S)
         filler.unlink()
 
-    async def _answers(self) -> None:
-        """Wait until the proxy answers anything at all."""
+    async def _wait_for_proxy(self) -> None:
+        """Wait until the proxy answers, with whatever status."""
 
-        def asked() -> bool:
-            try:
+        def answers() -> bool:
+            with contextlib.suppress(urllib.error.HTTPError):
                 urllib.request.urlopen(f"http://127.0.0.1:{self.data}/v1/models", timeout=5).close()
-            except urllib.error.HTTPError:
-                return True
             return True
 
-        await until(asked, "the proxy answers", _PATIENCE_S)
+        await until(answers, "the proxy answers", _PATIENCE_S)
 
     async def settle(self) -> list[str]:
-        """Wait until the queue is empty and the monitor has seen all; returns what waits still."""
-
-        def waiting() -> list[str]:
-            connection = sqlite3.connect(self.database, timeout=10.0)
-            with contextlib.closing(connection):
-                return [one for (one,) in connection.execute("SELECT id FROM exchanges")]
-
-        await until(lambda: not waiting(), "the queue is empty")
+        """Wait until the queue is empty and the monitor has seen all; return the ids that still wait."""
+        await until(lambda: not self._waiting(), "the queue is empty")
         await until(self._all_folded, "the monitor has counted every verdict", _PATIENCE_S)
-        return waiting()
+        return self._waiting()
+
+    def _waiting(self) -> list[str]:
+        with contextlib.closing(sqlite3.connect(self.database, timeout=10.0)) as connection:
+            return [exchange for (exchange,) in connection.execute("SELECT id FROM exchanges")]
 
     def folded(self) -> int:
-        """Rated trials that the monitor counts."""
-        return trials_counted(self.scraped.urls["up"])
+        """Return the number of rated trials that the monitor counts."""
+        return trials_counted(self.drops.urls["up"])
 
     def _all_folded(self) -> bool:
-        rated = {one.id for one in seen_by_sqlite(self.database).verdicts if not one.failure}
-        return self.folded() == len(rated)
+        return self.folded() == contents_of_sqlite(self.database).rated
 
-    def left_alone(self) -> Counter[str]:
-        """What workers left alone, by reason, as they published it."""
+    def skipped(self) -> Counter[str]:
+        """Return the number of exchanges that workers left alone, by reason, as they published it."""
         with contextlib.closing(sqlite3.connect(self.database, timeout=10.0)) as connection:
             rows = connection.execute("SELECT body FROM counters").fetchall()
         return skipped_by_workers(json.loads(body) for (body,) in rows)
 
-    def kinds(self) -> list[faults.Kind]:
-        """What can go wrong here."""
-        return [*faults.of_one_machine(), *faults.of_models()]
-
 
 @contextlib.contextmanager
-def small_disk(place: Path) -> Iterator[Path]:
-    """A file system of its own while the context lasts.
+def small_disk(folder: Path) -> Iterator[Path]:
+    """Mount a small file system while the context lasts.
 
-    Raises: NotMeasured where that is not permitted.
+    Raises: NotMeasured if that is not permitted.
     """
-    place.mkdir(parents=True, exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={_DISK_MB}m", "evenkeel-chaos", str(place)]
+    folder.mkdir(parents=True, exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={_DISK_MB}m", "evenkeel-chaos", str(folder)]
     try:
         subprocess.run(mount, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise NotMeasured(f"no file system can be mounted here: {error}") from error
     try:
-        yield place
+        yield folder
     finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
+        subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-async def run(folder: Path, options: Options) -> Evidence:
-    """Play the scenario and collect what is known afterwards."""
+async def run(folder: Path, options: Options) -> RunEvidence:
+    """Play the scenario and collect the evidence."""
     with small_disk(folder / "disk") as disk:
-        async with acting(OnSqlite(folder, disk)) as scene:
+        async with closing_scene(OnSqlite(folder, disk)) as scene:
             await scene.begin()
-            doors = [Door("proxy", "127.0.0.1", scene.data)]
-            traffic = await scene.perform(doors, options, scene.kinds(), scene.act)
+            proxies = [ProxyAddress("proxy", "127.0.0.1", scene.data)]
+            kinds = [*kinds_of("one_machine"), *of_models()]
+            requests = await scene.perform(proxies, options, kinds, scene.act)
             waiting = await scene.settle()
-            await scene.scraped.read()
+            await scene.drops.read()
             folded = {"the monitor": scene.folded()}
             await asyncio.sleep(PUBLISHED_S)
-            skipped = scene.left_alone()
-            return scene.evidence(traffic, seen_by_sqlite(scene.database), waiting, skipped, folded)
+            skipped = scene.skipped()
+            return scene.evidence(requests, contents_of_sqlite(scene.database), waiting, skipped, folded)

@@ -1,6 +1,6 @@
-"""What every scenario has: options, a simulated model and judge, settings, and a log of the faults.
+"""Common base of the scenarios: options, a simulated model and judge, settings, and records of the faults.
 
-Counters of processes that may die are read twice a second, as Prometheus would.
+Counters of processes that may die are read twice a second, as Prometheus would read them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from benchmarks.chaos.account import Evidence
-from benchmarks.chaos.faults import Fault, Happened, draw
+from benchmarks.chaos.account import RunEvidence
+from benchmarks.chaos.faults import FaultRecord, PlannedFault, draw
 from benchmarks.chaos.stage import Process, free_ports, series
-from benchmarks.chaos.traffic import Traffic
+from benchmarks.chaos.traffic import SimulatedClients
 from benchmarks.chaos.upstream import read_log
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.chaos.faults import Kind
-    from benchmarks.chaos.traffic import Door
-    from benchmarks.chaos.witness import Seen
+    from benchmarks.chaos.traffic import ProxyAddress, Request
+    from benchmarks.chaos.witness import StoreContents
     from evenkeel.stores.counters import Snapshot
 
 
@@ -38,71 +38,82 @@ _EVERY_S: Final = 0.5
 _NAME: Final = "evenkeel_exchanges_skipped_total"
 
 
-class Scraped:
-    """What proxies counted as not queued, over all of their lives."""
+class DropCounter:
+    """Exchanges that proxies did not queue, counted over all lives of their processes."""
 
     def __init__(self) -> None:
         self.urls: dict[str, str] = {}
-        """Pages to read, by process."""
+        """Addresses of the processes' metrics, by process."""
         self._ended: Counter[str] = Counter()
         self._latest: dict[str, dict[str, float]] = {}
 
-    def note(self, process: str, found: Mapping[str, float]) -> None:
-        """Take a reading; one that is lower than the last is of a new process, and the last one is kept."""
-        before = self._latest.get(process, {})
-        if any(found.get(name, 0.0) < value for name, value in before.items()):
-            self._ended.update({name: round(value) for name, value in before.items()})
-        self._latest[process] = dict(found)
-
     async def read(self) -> None:
-        """Read every page once; one that cannot be read stays as it was."""
+        """Read the counters of every process that can be reached.
+
+        A counter that fell belongs to a new process; the last reading of the former one is then added up.
+        """
         for process, url in self.urls.items():
             try:
-                found = await asyncio.to_thread(series, url, _NAME, None, 2.0)
+                reading = await asyncio.to_thread(series, url, _NAME, None, 2.0)
             except OSError:
                 continue
-            self.note(process, found)
+            before = self._latest.get(process, {})
+            if any(reading.get(name, 0.0) < value for name, value in before.items()):
+                self._ended.update(_whole(before))
+            self._latest[process] = reading
 
     async def run(self) -> None:
-        """Go on until cancelled."""
+        """Read the counters until cancelled."""
         while True:
             await self.read()
             await asyncio.sleep(_EVERY_S)
 
     def by_reason(self) -> Counter[str]:
-        """The total of all processes, living and dead, by reason."""
-        whole = Counter(self._ended)
-        for found in self._latest.values():
-            whole.update({name: round(value) for name, value in found.items()})
+        """Return the total of all processes, living and dead, by reason."""
+        total = Counter(self._ended)
+        for reading in self._latest.values():
+            total.update(_whole(reading))
         reasons: Counter[str] = Counter()
-        for name, count in whole.items():
+        for name, count in total.items():
             match = re.search(r'reason="([^"]*)"', name)
             reasons[match[1] if match else "?"] += count
         return reasons
+
+
+def _whole(reading: Mapping[str, float]) -> Counter[str]:
+    """Return the counters of a reading as whole numbers."""
+    return Counter({name: round(value) for name, value in reading.items()})
 
 
 PREFIX: Final = "chaos"
 KEYS: Final = {"EVENKEEL_JUDGE_API_KEY": "k"}
 _LATENCY_S: Final = 0.05
 _CATCH_UP_S: Final = 300.0
+# Settings of a simulated model after a fault.
 _CALM: Final = {"error_rate": 0.0, "latency_s": _LATENCY_S}
+_PROGRESS_EVERY: Final = 25
 
 
-Played = TypeVar("Played", bound="Scene")
+SceneT = TypeVar("SceneT", bound="Scene")
 
 
 class Scene:
-    """Model and judge, and the faults that happen."""
+    """Model, judge and roles, and the faults that they meet."""
 
     def __init__(self, folder: Path, host: str) -> None:
-        """Args: folder: for everything. host: the address that all of it can reach."""
+        """Prepare the model and the judge.
+
+        Args:
+            folder: Folder for logs, settings and data.
+            host: Address that all processes can reach.
+        """
         self.folder = folder
         self.host = host
         self.ports = free_ports(host)
-        self.happened: list[Happened] = []
+        self.fault_records: list[FaultRecord] = []
         self.roles: dict[str, Process] = {}
         self.urls: dict[str, str] = {}
-        self.scraped = Scraped()
+        self.drops = DropCounter()
         self._lanes: dict[str, asyncio.Lock] = {}
         self._under_way: set[asyncio.Task[None]] = set()
         for name in ("upstream", "judge"):
@@ -113,7 +124,7 @@ class Scene:
             self.roles[name] = Process(name, command, folder, ready="listening")
 
     def settings(self, **more: Any) -> dict[str, Any]:
-        """Settings that sample everything and judge by the simulated judge."""
+        """Return settings that sample everything and use the simulated judge."""
         return {
             "routes": [
                 {
@@ -123,7 +134,7 @@ class Scene:
                         "perturbations": ["general.casing", "general.whitespace", "general.spelling"],
                         "per_exchange": 1,
                     },
-                    # Longer than any fault of the model: a model that stands still is waited for.
+                    # Longer than any fault of the model, so that proxies wait for a model that stands still.
                     "timeouts": {"silence_s": 30},
                 }
             ],
@@ -137,79 +148,81 @@ class Scene:
         }
 
     def write(self, name: str, settings: Mapping[str, Any]) -> Path:
-        """A settings file."""
+        """Write a settings file."""
         path = self.folder / f"{name}.yaml"
         path.write_text(json.dumps(settings))
         return path
 
     async def start(self, *names: str) -> None:
-        """Start processes and wait until they serve."""
+        """Start processes and wait until all of them serve."""
         for name in names:
             self.roles[name].start()
         for name in names:
             await self.roles[name].serving()
 
     async def end(self) -> None:
-        """Stop all that runs."""
+        """Stop all processes, the last one first."""
         for process in reversed(self.roles.values()):
             process.send(signal.SIGCONT)
             process.kill()
 
     # Faults
 
-    async def play(self, faults: list[Fault], act: Callable[[Fault], Awaitable[None]]) -> None:
-        """Let the faults happen at their times, those of one target one after another; then all is well."""
+    async def play(self, faults: list[PlannedFault], act: Callable[[PlannedFault], Awaitable[None]]) -> None:
+        """Make the faults happen at their times, those of one lane one after another; then revive all."""
         began = time.monotonic()
-        beside = [asyncio.create_task(self._watch()), asyncio.create_task(self.scraped.run())]
+        helpers = [asyncio.create_task(self._watch()), asyncio.create_task(self.drops.run())]
         for number, fault in enumerate(faults, 1):
             await asyncio.sleep(max(0.0, began + fault.at_s - time.monotonic()))
             task = asyncio.create_task(self._happen(fault, act))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
-            if number % 25 == 0:
+            if number % _PROGRESS_EVERY == 0:
                 print(f"  {number} faults begun, {time.monotonic() - began:.0f} s", flush=True)
         await asyncio.gather(*self._under_way)
-        for task in beside:
+        for task in helpers:
             task.cancel()
         await self._revive()
 
     async def perform(
         self,
-        doors: list[Door],
+        proxies: list[ProxyAddress],
         options: Options,
         kinds: Sequence[Kind],
-        act: Callable[[Fault], Awaitable[None]],
-    ) -> Traffic:
-        """Faults of these kinds under load; ends when every request has ended."""
-        traffic = Traffic(doors, random.Random(options.seed), rate=options.rate)
-        load = asyncio.create_task(traffic.run())
+        act: Callable[[PlannedFault], Awaitable[None]],
+    ) -> list[Request]:
+        """Play faults of these kinds under load; return the requests when all have ended."""
+        clients = SimulatedClients(proxies, random.Random(options.seed), rate=options.rate)
+        load = asyncio.create_task(clients.run())
         await asyncio.sleep(2.0)
         await self.play(draw(kinds, options.seed, options.faults, options.seconds), act)
         await asyncio.sleep(2.0)
-        traffic.stop.set()
+        clients.stop.set()
         await load
-        print(f"  {traffic.tally()}; settling", flush=True)
-        return traffic
+        print(f"  {clients.tally()}; settling", flush=True)
+        return clients.requests
 
     def evidence(
         self,
-        traffic: Traffic,
-        seen: Seen,
+        requests: list[Request],
+        stored: StoreContents,
         waiting: Sequence[str],
         skipped: Mapping[str, int],
         folded: Mapping[str, int],
-    ) -> Evidence:
-        """All that is known after a run."""
-        answers = read_log(self.folder / "upstream.calls")
-        dropped = self.scraped.by_reason()
-        return Evidence(
-            traffic.requests, answers, self.happened, seen, waiting, dropped, skipped, folded, self.deaths
+    ) -> RunEvidence:
+        """Return all evidence about a run."""
+        deaths = {name: process.deaths for name, process in self.roles.items() if process.deaths}
+        return RunEvidence(
+            requests=requests,
+            model_log=read_log(self.folder / "upstream.calls"),
+            faults=sorted(self.fault_records, key=lambda fault: fault.began),
+            stored=stored,
+            waiting=waiting,
+            dropped=self.drops.by_reason(),
+            skipped=skipped,
+            folded=folded,
+            deaths=deaths,
         )
-
-    @property
-    def deaths(self) -> dict[str, int]:
-        """Processes that ended by themselves, and how often."""
-        return {name: process.deaths for name, process in self.roles.items() if process.deaths}
 
     async def _watch(self) -> None:
         while True:
@@ -220,17 +233,18 @@ class Scene:
         for process in self.roles.values():
             await process.revive()
 
-    async def _happen(self, fault: Fault, act: Callable[[Fault], Awaitable[None]]) -> None:
+    async def _happen(self, fault: PlannedFault, act: Callable[[PlannedFault], Awaitable[None]]) -> None:
         async with self._lanes.setdefault(fault.kind.lane, asyncio.Lock()):
             began = time.time()
-            note = Happened(fault.kind.name, fault.kind.target, began, began + 3600.0)
-            self.happened.append(note)
             await act(fault)
-            place = self.happened.index(note)
-            self.happened[place] = Happened(note.name, note.target, began, time.time())
+            self.record(fault.kind.name, fault.kind.target, began)
 
-    async def act_on_process(self, fault: Fault) -> None:
-        """What can happen to any process."""
+    def record(self, name: str, target: str, began: float) -> None:
+        """Record a fault or a restart that has just ended."""
+        self.fault_records.append(FaultRecord(name, target, began, time.time()))
+
+    async def act_on_process(self, fault: PlannedFault) -> None:
+        """Make a fault happen that any process can have."""
         process = self.roles[fault.kind.target]
         name = fault.kind.name
         if name == "kill":
@@ -249,43 +263,43 @@ class Scene:
         elif name in {"errors", "slow"}:
             model = "simulated-judge" if fault.kind.target == "judge" else "simulated-1"
             changed = {"error_rate": fault.amount} if name == "errors" else {"latency_s": fault.amount}
-            await asyncio.to_thread(self._change, fault.kind.target, model, changed)
+            await asyncio.to_thread(self._set_model, fault.kind.target, model, changed)
             await asyncio.sleep(fault.for_s)
-            await asyncio.to_thread(self._change, fault.kind.target, model, _CALM)
+            await asyncio.to_thread(self._set_model, fault.kind.target, model, _CALM)
         else:
-            raise ValueError(f"nobody knows how to {name} {process.name}")
+            raise ValueError(f"no process has a fault {name}, which {process.name} was to have")
 
-    def _change(self, target: str, model: str, changed: Mapping[str, float]) -> None:
+    def _set_model(self, target: str, model: str, settings: Mapping[str, float]) -> None:
+        """Change the settings of a simulated model or judge."""
         request = urllib.request.Request(  # noqa: S310 - our own address
-            f"{self.urls[target]}/simulate/models/{model}", json.dumps(changed).encode(), method="PUT"
+            f"{self.urls[target]}/simulate/models/{model}", json.dumps(settings).encode(), method="PUT"
         )
         urllib.request.urlopen(request, timeout=30).close()  # noqa: S310 - as above
 
 
 @contextlib.asynccontextmanager
-async def acting(scene: Played) -> AsyncIterator[Played]:
-    """A scene whose processes end with the context."""
+async def closing_scene(scene: SceneT) -> AsyncIterator[SceneT]:
+    """Yield a scene whose processes end with the context."""
     try:
         yield scene
     finally:
         await scene.end()
 
 
-async def until(true: Callable[[], bool], what: str, timeout_s: float = _CATCH_UP_S) -> bool:
-    """Wait until a condition holds; says so if it does not come to that."""
+async def until(condition: Callable[[], bool], what: str, timeout_s: float = _CATCH_UP_S) -> None:
+    """Wait until a condition holds; print a line if it does not come to hold."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
-        with contextlib.suppress(Exception):  # what is asked may be away still
-            if await asyncio.to_thread(true):
-                return True
+        with contextlib.suppress(Exception):  # the process that is asked may still be away
+            if await asyncio.to_thread(condition):
+                return
         await asyncio.sleep(0.5)
     print(f"  not in {timeout_s:.0f} s: {what}", flush=True)
-    return False
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How long, how much, and from which seed."""
+    """Options of a run."""
 
     seed: int = 1
     faults: int = 100
@@ -297,15 +311,15 @@ class Options:
 
 
 PUBLISHED_S: Final = 3.0
-"""Seconds after which every process has published its counters, which it does once a second."""
-# Reasons for which workers leave an exchange alone; proxies skip for others.
+"""Seconds after which every process has published its counters; it does so once a second."""
+# Reasons for which workers leave an exchange alone; proxies have others.
 _OF_WORKERS: Final = frozenset(
     {"settled", "unpriced", "budget", "budget_reserve", "budget_pace", "budget_share"}
 )
 
 
 def skipped_by_workers(snapshots: Iterable[Snapshot]) -> Counter[str]:
-    """Exchanges that workers left alone, by reason, from the counters of all processes."""
+    """Return the number of exchanges that workers left alone, by reason, from all processes' counters."""
     skipped: Counter[str] = Counter()
     for snapshot in snapshots:
         for name, labels, number in snapshot["counters"]:

@@ -1,4 +1,4 @@
-"""The processes of a chaos run: started, waited for, killed, started again, behind a TCP relay."""
+"""Processes that can be killed and restarted, a second host, and a TCP relay in front of Redis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import redis
 
-from benchmarks.machine import NotMeasured
+from benchmarks.machine import NotMeasured, child_pids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,19 +44,18 @@ class Process:
         clock: bool = False,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Prepare; `start` begins.
+        """Prepare a process, which `start` starts.
 
         Args:
-            name: for people, and for the log.
-            command: what to run.
-            folder: where its log goes.
-            ready: a line of its log that says that it serves, as a regular expression.
-            clock: whether its clock can be set, see `clock`.
-            environment: beside that of this process.
+            name: Name in messages and of the log.
+            command: Command to run.
+            folder: Folder of its log.
+            ready: Regular expression for the line of its log which says that it serves.
+            clock: True to make its clock adjustable by `set_clock`.
+            environment: Variables in addition to those of this process.
         """
         self.name = name
         self.log = folder / f"{name}.log"
-        self.starts = 0
         self._command = [str(part) for part in command]
         self._ready = ready
         self._popen: subprocess.Popen[bytes] | None = None
@@ -68,7 +67,7 @@ class Process:
             **(environment or {}),
         }
         self.deaths = 0
-        """How often it ended after it had served, without being told to."""
+        """Number of times that it ended after it had served, without being told to."""
         self._served = False
         self._clock = folder / f"{name}.clock" if clock else None
         if self._clock is not None:
@@ -77,18 +76,17 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Id of the running process."""
         assert self._popen is not None
         return self._popen.pid
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """True if it runs."""
         return self._popen is not None and self._popen.poll() is None
 
     def start(self) -> None:
-        """Start it; returns at once."""
-        self.starts += 1
+        """Start it without waiting."""
         self._mark = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as output:
             self._popen = subprocess.Popen(
@@ -101,14 +99,14 @@ class Process:
             )
 
     async def serving(self) -> None:
-        """Wait until it says that it serves; one that gives up is started again, as a service manager does.
+        """Wait until it says that it serves; if it gives up, start it again, as a service manager does.
 
-        Raises: NotMeasured if it does not say so in some minutes.
+        Raises: NotMeasured if it does not say so within some minutes.
         """
         deadline = time.monotonic() + _START_S
-        while self._ready is not None and not re.search(self._ready, self.said()):
+        while self._ready is not None and not re.search(self._ready, self.output()):
             if time.monotonic() > deadline:
-                raise NotMeasured(f"{self.name} does not serve:\n{self.said()[-2000:]}")
+                raise NotMeasured(f"{self.name} does not serve:\n{self.output()[-2000:]}")
             if not self.alive:
                 await asyncio.sleep(_RESTART_S)
                 self.start()
@@ -123,31 +121,32 @@ class Process:
             self.start()
             await self.serving()
 
-    def said(self) -> str:
-        """What it has printed since its last start."""
+    def output(self) -> str:
+        """Return the text that it has printed since its last start."""
         with self.log.open("rb") as file:
             file.seek(self._mark)
             return file.read().decode(errors="replace")
 
     def send(self, number: int) -> None:
-        """Send a signal, if it runs; to a worker below its supervisor, too, which else goes on by itself."""
+        """Send a signal if it runs, also to the worker below a supervisor, which would go on otherwise."""
         if not self.alive:
             return
-        task = Path(f"/proc/{self.pid}/task/{self.pid}/children")
-        below = map(int, task.read_text().split()) if "worker" in self._command else ()
-        for pid in (self.pid, *below):
+        pids = [self.pid]
+        if "worker" in self._command:
+            pids += child_pids(self.pid)
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
     def kill(self) -> None:
-        """End it as a crash would."""
+        """End it abruptly, as a crash would."""
         self._served = False
         self.send(signal.SIGKILL)
         if self._popen is not None:
             self._popen.wait()
 
     async def end(self) -> int:
-        """Ask it to stop and wait for that; returns its exit code."""
+        """Ask it to stop and wait until it has ended; return its exit code."""
         assert self._popen is not None
         self._served = False
         self.send(signal.SIGCONT)
@@ -159,7 +158,7 @@ class Process:
         return self._popen.wait()
 
     def set_clock(self, seconds: float) -> None:
-        """Let it see a time that is so much later than it is."""
+        """Set its clock ahead by some seconds, or back if they are negative."""
         if self._clock is not None:
             fresh = self._clock.with_suffix(".new")
             fresh.write_text(f"{seconds:.0f}\n", encoding="ascii")
@@ -167,23 +166,21 @@ class Process:
 
 
 def evenkeel(role: str, config: Path, *arguments: str) -> list[str | Path]:
-    """The command of a role."""
+    """Return the command of a role."""
     return [sys.executable, "-m", "evenkeel", role, "--config", config, *arguments]
 
 
 def redis_server(
     host: str, port: int, folder: Path, *arguments: str, fsync: str = "always"
 ) -> list[str | Path]:
-    """The command of a Redis that loses nothing it has answered for when it is killed."""
+    """Return the command of a Redis that, when killed, loses nothing that it has acknowledged."""
     folder.mkdir(parents=True, exist_ok=True)
-    return [
-        "redis-server",
-        *("--port", str(port), "--bind", *dict.fromkeys(("127.0.0.1", host)), "--protected-mode", "no"),
-        *("--dir", folder, "--save", "", "--appendonly", "yes", "--appendfsync", fsync),
-        # The log of commands is the witness of this run: nothing is taken out of it.
-        *("--auto-aof-rewrite-percentage", "0", "--logfile", folder / "redis.log"),
-        *arguments,
-    ]
+    command: list[str | Path] = ["redis-server", "--port", str(port), "--protected-mode", "no"]
+    command += ["--bind", "127.0.0.1"] if host == "127.0.0.1" else ["--bind", "127.0.0.1", host]
+    command += ["--dir", folder, "--save", "", "--appendonly", "yes", "--appendfsync", fsync]
+    # The log of commands is the witness of the run, so nothing may be removed from it.
+    command += ["--auto-aof-rewrite-percentage", "0", "--logfile", folder / "redis.log"]
+    return [*command, *arguments]
 
 
 async def redis_answers(port: int, timeout_s: float = 60.0) -> None:
@@ -202,30 +199,30 @@ async def redis_answers(port: int, timeout_s: float = 60.0) -> None:
 
 
 def series(url: str, name: str, host: OtherHost | None = None, timeout_s: float = 30.0) -> dict[str, float]:
-    """What a process exports under a name: name with labels → value."""
-    text = host.fetch(f"{url}/metrics") if host else _fetch(f"{url}/metrics", timeout_s)
-    found = {}
-    for line in text.splitlines():
+    """Return the values that a process exports under a name, by name with labels."""
+    values = {}
+    for line in _fetch(f"{url}/metrics", host, timeout_s).splitlines():
         if line.startswith(name):
             key, _, value = line.rpartition(" ")
-            found[key] = float(value)
-    return found
+            values[key] = float(value)
+    return values
 
 
-def trials_counted(url: str, host: OtherHost | None = None, timeout_s: float = 30.0) -> int:
-    """Rated trials that a monitor counts, those that are no observations of their own included."""
-    text = host.fetch(f"{url}/api/cells") if host else _fetch(f"{url}/api/cells", timeout_s)
-    return sum(cell["trials"] for cell in json.loads(text)["cells"])
+def trials_counted(url: str, host: OtherHost | None = None) -> int:
+    """Return the number of rated trials that a monitor counts, including dependent ones."""
+    return sum(cell["trials"] for cell in json.loads(_fetch(f"{url}/api/cells", host, 30.0))["cells"])
 
 
-def _fetch(url: str, timeout_s: float) -> str:
+def _fetch(url: str, host: OtherHost | None, timeout_s: float) -> str:
+    if host is not None:
+        return host.fetch(url)
     with urllib.request.urlopen(url, timeout=timeout_s) as answer:  # noqa: S310 - our own address
         text: str = answer.read().decode()
         return text
 
 
 class OtherHost:
-    """A second host: a network namespace with a cable to this one that can be pulled."""
+    """A second host: a network namespace with a cable to this one that can be pulled out."""
 
     here: Final = "10.213.77.1"
     there: Final = "10.213.77.2"
@@ -237,7 +234,7 @@ class OtherHost:
     @classmethod
     @contextlib.contextmanager
     def made(cls) -> Iterator[OtherHost | None]:
-        """A host while the context lasts; None where that is not permitted."""
+        """Yield a host while the context lasts; None if that is not permitted."""
         host = cls(f"evk{os.getpid()}")
         try:
             host._make()
@@ -251,17 +248,17 @@ class OtherHost:
             host._remove()
 
     def on(self, command: Sequence[str | Path]) -> list[str | Path]:
-        """A command as it runs there."""
+        """Return a command that runs another one there."""
         return ["ip", "netns", "exec", self._name, *command]
 
     def fetch(self, url: str) -> str:
-        """A page that is served there."""
+        """Return a page that is served there."""
         program = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=30).read().decode())"
         command = self.on([sys.executable, "-c", program, url])
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     def cut(self) -> None:
-        """Pull the cable: packets vanish without an answer."""
+        """Pull out the cable: packets vanish without an answer."""
         _ip("-n", self._name, "link", "set", self._cable[1], "down")
 
     def join(self) -> None:
@@ -289,7 +286,7 @@ def _ip(*arguments: str) -> None:
 
 
 def free_ports(host: str = "127.0.0.1") -> Iterator[int]:
-    """Ports that are free now, below those that clients are given: nobody takes one while it is closed."""
+    """Yield free ports below those that the kernel gives to clients, so that none is taken by chance."""
     for port in range(20_000 + os.getpid() * 97 % 11_000, 32_000):
         try:
             socket.create_server((host, port)).close()
@@ -298,13 +295,13 @@ def free_ports(host: str = "127.0.0.1") -> Iterator[int]:
         yield port
 
 
-class Relay:
-    """Between clients and a Redis, in this process."""
+class RedisRelay:
+    """Relay between clients and a Redis, in this process."""
 
     def __init__(self, host: str, port: int) -> None:
-        """Args: host, port: where the connections go."""
+        """Prepare a relay to an address."""
         self.delay_s = 0.0
-        """Added to what is sent and to what is answered."""
+        """Seconds by which requests and answers are delayed, each."""
         self._target = (host, port)
         self._server: asyncio.Server | None = None
         self._address = ("", 0)
@@ -330,16 +327,16 @@ class Relay:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            onward = await asyncio.open_connection(*self._target)
+            server_reader, server_writer = await asyncio.open_connection(*self._target)
         except OSError:
             writer.transport.abort()
             return
-        self._writers |= {writer, onward[1]}
+        self._writers |= {writer, server_writer}
         try:
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.gather(self._copy(reader, onward[1]), self._copy(onward[0], writer))
+                await asyncio.gather(self._copy(reader, server_writer), self._copy(server_reader, writer))
         finally:
-            self._writers -= {writer, onward[1]}
+            self._writers -= {writer, server_writer}
 
     async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
@@ -348,5 +345,5 @@ class Relay:
                     await asyncio.sleep(self.delay_s)
                 writer.write(data)
                 await writer.drain()
-        # Either end takes the other one with it, as a lost connection does.
+        # The end of one connection ends the other one, as a lost connection does.
         writer.transport.abort()

@@ -1,7 +1,7 @@
-"""Clients in OpenAI's shape: keep-alive connections to several proxies, each answer looked at in full.
+"""Clients that behave like OpenAI's library, with keep-alive connections to several proxies.
 
-A client keeps to one proxy and turns to the next one when that refuses it or cuts its connection, and
-then sends the request once more, as OpenAI's library does. What was cut is noted with the request.
+Every answer is checked in full. A client stays with one proxy. If that refuses it or cuts its connection, it
+turns to the next one and sends the request once more. All cuts are recorded with the request.
 """
 
 from __future__ import annotations
@@ -22,16 +22,20 @@ if TYPE_CHECKING:
 
 Outcome = Literal["answered", "fault passed on", "left on purpose", "failed"]
 
+_CLIENTS: Final = 64
 _PATIENCE_S: Final = 60.0
 _PAUSE_S: Final = 0.05
 _SENDINGS: Final = 3
+# Shares of the requests that ask for a stream, and whose client leaves within the answer.
+_STREAMS: Final = 0.4
+_LEAVERS: Final = 0.03
 _OK: Final = 200
 _EVENT: Final = b"data: "
 _LAST_EVENT: Final = b"data: [DONE]"
 
 
-class Door(NamedTuple):
-    """Where a proxy listens."""
+class ProxyAddress(NamedTuple):
+    """Address of a proxy."""
 
     name: str
     host: str
@@ -39,45 +43,35 @@ class Door(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A connection that ended before the answer on it was complete, or that was refused."""
+    """A connection that was refused, or that ended before the answer on it was complete."""
 
-    door: str
+    proxy: str
     at: float
     """Unix time in seconds."""
     what: str
     """`refused`, `before the answer` or `within the answer`."""
     reused: bool
-    """Whether the connection had served a request before."""
+    """True if the connection had served a request before."""
 
 
 @dataclass(slots=True)
 class Request:
-    """One request, and what became of it."""
+    """A request with its outcome."""
 
     id: str
     fault: str | None
-    """The fault it asks the simulated model for."""
+    """Fault that it asks the simulated model for."""
     stream: bool
     leaves: bool
-    """Whether the client leaves within the answer."""
+    """True if the client leaves within the answer."""
     began: float = 0.0
     ended: float = 0.0
-    door: str = ""
-    """That answered."""
+    proxy: str = ""
+    """Proxy that answered."""
     status: int = 0
     outcome: Outcome = "failed"
     detail: str = ""
     cuts: list[Cut] = field(default_factory=list)
-
-
-class Mix(NamedTuple):
-    """Shares of all requests."""
-
-    streams: float = 0.4
-    faults: float = 0.04
-    leavers: float = 0.03
-    large: float = 0.0
-    large_bytes: int = 128 << 10
 
 
 class _CutError(Exception):
@@ -85,57 +79,51 @@ class _CutError(Exception):
 
 
 class _LeftError(Exception):
-    """The client left, as it meant to."""
+    """The client left on purpose."""
 
 
-class Traffic:
-    """Clients at a bounded rate until they are told to stop."""
+class SimulatedClients:
+    """Clients that send requests at a bounded rate until they are stopped."""
 
     def __init__(
-        self,
-        doors: Sequence[Door],
-        rng: random.Random,
-        *,
-        clients: int = 64,
-        rate: float = 20.0,
-        mix: Mix | None = None,
+        self, proxies: Sequence[ProxyAddress], rng: random.Random, *, rate: float, faults: float = 0.04
     ) -> None:
-        """Prepare.
+        """Prepare the clients.
 
         Args:
-            doors: The proxies; changing the list changes where clients go.
-            rng: Decides on everything random.
-            clients: Connections at most.
-            rate: Requests per second, of all clients together.
-            mix: Shares of kinds of requests.
+            proxies: The proxies that clients may use; the list can be changed while they run.
+            rng: Source of all random choices.
+            rate: Requests per second of all clients together.
+            faults: Share of the requests that ask the model for a fault.
         """
-        self.doors = list(doors)
+        self.proxies = list(proxies)
         self.requests: list[Request] = []
         self.stop = asyncio.Event()
         self._rng = rng
-        self._clients = clients
         self._rate = rate
-        self._mix = mix or Mix()
-        self._padding = "x" * self._mix.large_bytes
+        self._faults = faults
 
     async def run(self) -> None:
-        """Go on until `stop` is set; then every client finishes its request."""
+        """Send requests until `stop` is set; then every client finishes its request."""
         async with asyncio.TaskGroup() as group:
-            for number in range(self._clients):
+            for number in range(_CLIENTS):
                 group.create_task(self._client(number))
 
     def tally(self) -> str:
-        """One line for people."""
-        failed = sum(one.outcome == "failed" for one in self.requests if one.ended)
-        cuts = sum(len(one.cuts) for one in self.requests)
+        """Summarize the requests in one line."""
+        failed = cuts = 0
+        for request in self.requests:
+            failed += request.outcome == "failed" and request.ended > 0
+            cuts += len(request.cuts)
         return f"{len(self.requests)} requests, {cuts} connections cut, {failed} failed"
 
     async def _client(self, number: int) -> None:
-        connection = _Connection()
+        connection = _KeepAliveConnection()
+        # The place of the current proxy in the list, modulo the length of the list.
         turn = number
         try:
             while not self.stop.is_set():
-                pause_s = self._rng.expovariate(self._rate / self._clients)
+                pause_s = self._rng.expovariate(self._rate / _CLIENTS)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self.stop.wait(), pause_s)
                     return
@@ -146,28 +134,29 @@ class Traffic:
             connection.close()
 
     def _next(self) -> tuple[Request, bytes]:
-        rng, mix = self._rng, self._mix
-        name = f"{len(self.requests):07d}"
-        fault = rng.choice(("500", "429", "503", "reset", "cut")) if rng.random() < mix.faults else None
-        request = Request(name, fault, rng.random() < mix.streams, rng.random() < mix.leavers)
+        rng = self._rng
+        fault = None
+        if rng.random() < self._faults:
+            fault = rng.choice(("500", "429", "503", "reset", "cut"))
+        number = f"{len(self.requests):07d}"
+        request = Request(number, fault, rng.random() < _STREAMS, rng.random() < _LEAVERS)
         text = summary_prompt(make_case(rng.getrandbits(48)))
-        whole = {
+        body = {
             "model": "simulated-1",
             "stream": request.stream,
             "messages": [{"role": "user", "content": text}],
         }
-        if rng.random() < mix.large:
-            whole["metadata"] = {"attachment": self._padding[: rng.randrange(len(self._padding))]}
-        return request, json.dumps(whole).encode()
+        return request, json.dumps(body).encode()
 
-    async def _send(self, connection: _Connection, request: Request, body: bytes, turn: int) -> int:
+    async def _send(self, connection: _KeepAliveConnection, request: Request, body: bytes, turn: int) -> int:
+        """Send a request until it is answered; return the turn of the proxy to use next."""
         request.began = time.time()
-        for _ in range(_SENDINGS * len(self.doors)):
-            door = self.doors[turn % len(self.doors)]
-            reused = connection.serves(door)
+        for _ in range(_SENDINGS * len(self.proxies)):
+            proxy = self.proxies[turn % len(self.proxies)]
+            reused = connection.serves(proxy)
             try:
                 async with asyncio.timeout(_PATIENCE_S):
-                    await connection.exchange(door, request, body)
+                    await connection.exchange(proxy, request, body)
             except _LeftError:
                 request.outcome = "left on purpose"
                 break
@@ -175,65 +164,67 @@ class Traffic:
                 what = "no answer in time" if isinstance(error, TimeoutError) else connection.progress
                 connection.close()
                 if request.fault in {"reset", "cut"} and what != "refused":
-                    request.outcome, request.detail = "fault passed on", what
+                    request.outcome = "fault passed on"
+                    request.detail = what
                     break
-                request.cuts.append(Cut(door.name, time.time(), what, reused))
+                request.cuts.append(Cut(proxy.name, time.time(), what, reused))
                 turn += 1
                 if what in {"within the answer", "no answer in time"}:
-                    request.detail = f"{what} of {door.name}"
+                    request.detail = f"{what} of {proxy.name}"
                     break
                 await asyncio.sleep(_PAUSE_S if what == "refused" else 0)
-                if len([cut for cut in request.cuts if cut.what != "refused"]) >= _SENDINGS:
+                if sum(cut.what != "refused" for cut in request.cuts) >= _SENDINGS:
                     break
             else:
-                request.door = door.name
+                request.proxy = proxy.name
                 break
         request.ended = time.time()
         return turn
 
 
-class _Connection:
-    """One connection of one client."""
+class _KeepAliveConnection:
+    """Connection of a client, which it opens again when needed."""
 
     def __init__(self) -> None:
-        self.reader: asyncio.StreamReader | None = None
+        self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
-        self.door = ""
+        self._proxy = ""
         self.progress = "refused"
+        """Stage of the current request that a cut would name."""
 
-    def serves(self, door: Door) -> bool:
-        """Whether it is open, to this proxy, as far as is known."""
-        reader = self.reader
+    def serves(self, proxy: ProxyAddress) -> bool:
+        """Return True if it is still open to this proxy, as far as the client can know."""
+        reader = self._reader
         return (
             reader is not None
-            and self.door == door.name
+            and self._proxy == proxy.name
             and not reader.at_eof()
             and reader.exception() is None
         )
 
     def close(self) -> None:
-        """Close it, if it is open."""
+        """Close it if it is open."""
         if self._writer is not None:
             self._writer.close()
-        self.reader = self._writer = None
+        self._reader = self._writer = None
 
-    async def exchange(self, door: Door, request: Request, body: bytes) -> None:
-        """Send a request and read its answer; says in `request` what came.
+    async def exchange(self, proxy: ProxyAddress, request: Request, body: bytes) -> None:
+        """Send a request, read its answer, and note the outcome in the request.
 
-        Raises: OSError or _CutError if the connection ends before, _LeftError if the client leaves.
+        Raises: OSError or _CutError if the connection ends too soon, _LeftError if the client leaves.
         """
-        if not self.serves(door):
+        if not self.serves(proxy):
             self.close()  # the proxy closed it while it was idle: no request was on it
         self.progress = "refused"
-        if self.reader is None:
-            self.reader, self._writer = await asyncio.open_connection(door.host, door.port, limit=1 << 22)
-            self.door = door.name
-        reader, writer = self.reader, self._writer
+        if self._reader is None:
+            self._reader, self._writer = await asyncio.open_connection(proxy.host, proxy.port, limit=1 << 22)
+            self._proxy = proxy.name
+        reader, writer = self._reader, self._writer
         assert writer is not None
         self.progress = "before the answer"
         fault = f"x-chaos-fault: {request.fault}\r\n" if request.fault else ""
         head = (
-            f"POST /v1/chat/completions HTTP/1.1\r\nHost: {door.host}\r\nContent-Type: application/json\r\n"
+            f"POST /v1/chat/completions HTTP/1.1\r\nHost: {proxy.host}\r\nContent-Type: application/json\r\n"
             f"Authorization: Bearer sk-chaos\r\n{ID_HEADER}: {request.id}\r\n"
             f"x-evenkeel-session: {request.id}\r\n{fault}"
             f"Content-Length: {len(body)}\r\n\r\n"
@@ -243,9 +234,10 @@ class _Connection:
         try:
             lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             self.progress = "within the answer"
-            headers = {
-                name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])
-            }
+            headers = {}
+            for line in lines[1:]:
+                name, _, value = line.partition(":")
+                headers[name.lower()] = value.strip()
             status = int(lines[0].split()[1])
             if request.leaves and request.stream and status == _OK:
                 await reader.readuntil(_EVENT)
@@ -256,7 +248,7 @@ class _Connection:
             raise _CutError from error
         if headers.get("connection", "").lower() == "close":
             self.close()
-        _look(request, status, answer)
+        _check(request, status, answer)
 
 
 async def _body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
@@ -270,8 +262,8 @@ async def _body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
             return b"".join(pieces)
 
 
-def _look(request: Request, status: int, answer: bytes) -> None:
-    """Say what an answer that arrived in full is worth."""
+def _check(request: Request, status: int, answer: bytes) -> None:
+    """Check an answer that arrived in full, and note the outcome in its request."""
     request.status = status
     if request.fault is not None and request.fault.isdecimal() and status == int(request.fault):
         request.outcome = "fault passed on"

@@ -2,10 +2,10 @@
 
     python -m benchmarks.chaos.upstream --host 127.0.0.1 --port 9000 --log calls.log [--latency 0.05]
 
-A line for each event of a request that carries `x-chaos-id`: `S id` when it came, `E id status` when its
-last byte was handed to the connection, `L id` when it ended before that. Replays and calls of the judge
-carry no such header; a line `R` counts them. A line is written in one piece, so killing the process
-loses none.
+The log has a line for each event of a request that carries `x-chaos-id`: `S id` for its arrival, `E id
+status` for its last byte, handed to the connection, and `L id` for an earlier end. Replays and calls of the
+judge carry no such header and are not logged. A line is written in one piece, so killing the process loses
+none.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import json
 import os
 import socket
 import struct
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -30,12 +31,12 @@ ID_HEADER: Final = "x-chaos-id"
 FAULT_HEADER: Final = "x-chaos-fault"
 """Request header that asks for a fault: a status, or "reset" or "cut" of the connection."""
 _KEEP_ALIVE_S: Final = 75
+# Option SO_LINGER on, for 0 seconds: closing a connection sends a reset instead of an orderly end.
 _LINGER_NOT: Final = struct.pack("ii", 1, 0)
-"""Option SO_LINGER on, for 0 seconds: closing sends a reset instead of an orderly end."""
 
 
 class BreakableProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, which lets the application break its connection."""
+    """Protocol of uvicorn that lets the application break its connection."""
 
     def on_message_begin(self) -> None:
         """Offer the transport to the application."""
@@ -43,14 +44,14 @@ class BreakableProtocol(HttpToolsProtocol):
         self.scope["extensions"] = {"transport": {"transport": self.transport}}
 
 
-class Faulty:
-    """The application, and faults that requests ask for."""
+class FaultInjector:
+    """Application that fails as requests ask it to."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or fail as asked."""
+        """Answer, or fail as the request asks."""
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
         fault = headers.get(FAULT_HEADER)
         if fault is None:
@@ -68,11 +69,11 @@ class Faulty:
             raw = transport.get_extra_info("socket")
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)
             transport.abort()
-            # The server learns of the loss a moment later, and takes an earlier return for a bug.
+            # The server learns of the loss a moment later; it would report an earlier return as a bug.
             await receive()
             return
 
-        async def cutting(message: Message) -> None:
+        async def send_half(message: Message) -> None:
             if message["type"] != "http.response.body":
                 await send(message)
             elif not transport.is_closing():
@@ -80,75 +81,65 @@ class Faulty:
                 await send({"type": "http.response.body", "body": half, "more_body": True})
                 transport.abort()
 
-        await self._app(scope, receive, cutting)
+        await self._app(scope, receive, send_half)
         await receive()
 
 
-class Recorded:
-    """The application, and a log of what it answers."""
+class CallLogger:
+    """Application that logs its answers."""
 
     def __init__(self, app: ASGIApp, log: int) -> None:
         self._app = app
         self._log = log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, and write it down."""
-        marked = next(
-            (value.decode() for name, value in scope["headers"] if name == ID_HEADER.encode()), None
-        )
-        if marked is None:
-            if scope["path"].startswith("/v1/"):
-                self._write("R")
+        """Answer and log the answer."""
+        request = dict(scope["headers"]).get(ID_HEADER.encode(), b"").decode()
+        if not request:
             await self._app(scope, receive, send)
             return
-        self._write(f"S {marked}")
-        status, complete = 0, False
+        self._write(f"S {request}")
+        status = 0
+        complete = False
 
-        async def watched(message: Message) -> None:
+        async def send_and_log(message: Message) -> None:
             nonlocal status, complete
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
             if message["type"] == "http.response.body" and not message.get("more_body"):
                 complete = True
-                self._write(f"E {marked} {status}")
+                self._write(f"E {request} {status}")
 
         try:
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, send_and_log)
         finally:
             if not complete:
-                self._write(f"L {marked}")
+                self._write(f"L {request}")
 
     def _write(self, line: str) -> None:
         os.write(self._log, f"{line}\n".encode())
 
 
-class Answers(NamedTuple):
-    """What the control log says."""
+class ControlLog(NamedTuple):
+    """Contents of the control log."""
 
-    came: dict[str, int]
-    """How often each request arrived."""
+    arrivals: Counter[str]
+    """Number of arrivals of each request."""
     answered: dict[str, int]
-    """Status of its last complete answer."""
-    unmarked: int
-    """Replays, and calls of the judge."""
+    """Status of each request's last complete answer."""
 
 
-def read_log(path: Path) -> Answers:
+def read_log(path: Path) -> ControlLog:
     """Read a control log."""
-    came: dict[str, int] = {}
-    answered: dict[str, int] = {}
-    unmarked = 0
+    log = ControlLog(Counter(), {})
     for line in path.read_text().splitlines() if path.exists() else ():
-        what, _, rest = line.partition(" ")
-        name, _, status = rest.partition(" ")
-        if what == "S":
-            came[name] = came.get(name, 0) + 1
-        elif what == "E":
-            answered[name] = int(status)
-        elif what == "R":
-            unmarked += 1
-    return Answers(came, answered, unmarked)
+        event, request, *status = line.split()
+        if event == "S":
+            log.arrivals[request] += 1
+        elif event == "E":
+            log.answered[request] = int(status[0])
+    return log
 
 
 def main() -> None:
@@ -165,7 +156,7 @@ def main() -> None:
     print("SIMULATED, listening", flush=True)
     server = uvicorn.Server(
         uvicorn.Config(
-            Recorded(Faulty(create_app(Simulation([model]))), log),
+            CallLogger(FaultInjector(create_app(Simulation([model]))), log),
             http=BreakableProtocol,
             ws="none",
             lifespan="off",

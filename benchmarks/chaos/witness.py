@@ -1,7 +1,7 @@
-"""What the stores had accepted, read past evenkeel's own code.
+"""Contents that the stores accepted, read without evenkeel's own code.
 
-Redis: its log of commands (append-only file), which nothing is ever taken out of here. SQLite: a table that a
-trigger fills in the same transaction as the queue's.
+Redis has its log of commands (append-only file), from which nothing is ever removed here. SQLite has a table
+that a trigger fills in the same transaction as the queue's.
 """
 
 from __future__ import annotations
@@ -24,35 +24,45 @@ CREATE TRIGGER IF NOT EXISTS chaos_accepts AFTER INSERT ON exchanges
 """
 
 
-class Logged(NamedTuple):
+class VerdictEntry(NamedTuple):
     """A verdict as it was appended to the log."""
 
     id: str
     exchange: str
     failure: str = ""
-    """Why it has no rating, "" if it has one."""
+    """Reason for the missing rating; "" if there is a rating."""
 
     @classmethod
-    def read(cls, one: str, exchange: str, body: str | bytes) -> Logged:
-        """From the fields of its entry."""
+    def read(cls, verdict: str, exchange: str, body: str | bytes) -> VerdictEntry:
+        """Make an entry from its fields: two ids and the body."""
         fields = json.loads(body)
-        return cls(one, exchange, fields["failure"]["reason"] if fields["rating"] is None else "")
+        return cls(verdict, exchange, fields["failure"]["reason"] if fields["rating"] is None else "")
+
+    @classmethod
+    def from_stream(cls, fields: dict[bytes, bytes]) -> VerdictEntry:
+        """Make an entry from the fields of a Redis stream."""
+        return cls.read(fields[b"id"].decode(), fields[b"exchange"].decode(), fields[b"body"])
 
 
 @dataclass(slots=True)
-class Seen:
-    """What a store was told to keep."""
+class StoreContents:
+    """Contents that a store accepted."""
 
     accepted: dict[str, str] = field(default_factory=dict)
-    """Exchange id → id of its request."""
-    verdicts: list[Logged] = field(default_factory=list)
-    """Each entry of the log, one for each time it was appended."""
+    """Request of each exchange in the queue, by the id of the exchange."""
+    verdicts: list[VerdictEntry] = field(default_factory=list)
+    """Entries of the log; a verdict that was appended twice has two."""
     dead: dict[str, str] = field(default_factory=dict)
-    """Exchange id → why it was given up."""
+    """Reason of each dead letter, by the id of its exchange."""
+
+    @property
+    def rated(self) -> int:
+        """Number of different verdicts with a rating."""
+        return len({verdict.id for verdict in self.verdicts if not verdict.failure})
 
 
 def commands(path: Path) -> Iterator[list[bytes]]:
-    """The commands of one append-only file, up to where it was cut off."""
+    """Yield the commands of an append-only file, up to the place at which it was cut off."""
     with path.open("rb") as file:
         while True:
             head = file.readline()
@@ -73,60 +83,59 @@ def commands(path: Path) -> Iterator[list[bytes]]:
 
 
 def append_only_files(folder: Path) -> list[Path]:
-    """The files of a Redis's folder, oldest first."""
-    found = (folder / "appendonlydir").glob("*.incr.aof")
-    return sorted(found, key=lambda path: int(path.name.split(".")[-3]))
+    """Return the append-only files in a Redis's folder, oldest first."""
+    files = (folder / "appendonlydir").glob("*.incr.aof")
+    return sorted(files, key=lambda path: int(path.name.split(".")[-3]))
 
 
-def seen_by_redis(files: Iterable[Path], prefix: str) -> Seen:
+def contents_of_redis(files: Iterable[Path], prefix: str) -> StoreContents:
     """Read append-only files, in order.
 
     Args:
-        files: written by one server.
-        prefix: of evenkeel's keys.
+        files: Files written by one server.
+        prefix: Prefix of evenkeel's keys.
     """
-    seen = Seen()
+    contents = StoreContents()
     main = f"{prefix}:{{main}}:".encode()
     payloads: dict[bytes, str] = {}
     for path in files:
         for command in commands(path):
-            verb, key = command[0].upper(), command[1] if len(command) > 1 else b""
+            verb = command[0].upper()
+            key = command[1] if len(command) > 1 else b""
             if not key.startswith(main):
                 continue
             name = key.removeprefix(main)
             if verb == b"SET" and name.startswith(b"payload:"):
                 payloads[name.removeprefix(b"payload:")] = unpack(command[2]).session or ""
             elif verb == b"XADD" and name in {b"exchanges", b"dead", b"log"}:
-                start = next(place for place, word in enumerate(command) if word == b"id")
+                # The fields begin after the options of the command, whose number varies.
+                start = command.index(b"id")
                 fields = dict(zip(command[start::2], command[start + 1 :: 2], strict=True))
-                one = fields[b"id"]
+                entry = fields[b"id"]
                 if name == b"exchanges":
-                    seen.accepted[one.decode()] = payloads.get(one, "")
+                    contents.accepted[entry.decode()] = payloads.get(entry, "")
                 elif name == b"dead":
-                    seen.dead[one.decode()] = fields[b"reason"].decode()
+                    contents.dead[entry.decode()] = fields[b"reason"].decode()
                 else:
-                    seen.verdicts.append(
-                        Logged.read(one.decode(), fields[b"exchange"].decode(), fields[b"body"])
-                    )
-    return seen
+                    contents.verdicts.append(VerdictEntry.from_stream(fields))
+    return contents
 
 
 def watch_sqlite(path: Path) -> None:
-    """Let the database note what its queue accepts; its tables must be there."""
+    """Make a database record the exchanges that its queue accepts; its tables must exist."""
     connection = sqlite3.connect(path, timeout=10.0)
     connection.executescript(_TRIGGERS)
     connection.close()
 
 
-def seen_by_sqlite(path: Path) -> Seen:
-    """Read what it noted, its verdicts and its dead letters."""
+def contents_of_sqlite(path: Path) -> StoreContents:
+    """Read the accepted exchanges, the verdicts and the dead letters of a watched database."""
     connection = sqlite3.connect(path, timeout=10.0)
-    accepted = connection.execute("SELECT id, payload FROM chaos_accepted")
-    verdicts = connection.execute("SELECT id, exchange_id, body FROM verdicts ORDER BY offset")
-    seen = Seen(
-        {one: unpack(payload).session or "" for one, payload in accepted},
-        [Logged.read(*row) for row in verdicts],
-        dict(connection.execute("SELECT id, reason FROM dead_exchanges").fetchall()),
-    )
+    contents = StoreContents()
+    for exchange, payload in connection.execute("SELECT id, payload FROM chaos_accepted"):
+        contents.accepted[exchange] = unpack(payload).session or ""
+    for row in connection.execute("SELECT id, exchange_id, body FROM verdicts ORDER BY offset"):
+        contents.verdicts.append(VerdictEntry.read(*row))
+    contents.dead = dict(connection.execute("SELECT id, reason FROM dead_exchanges").fetchall())
     connection.close()
-    return seen
+    return contents

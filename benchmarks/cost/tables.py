@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from benchmarks.cost.bill import Bill
 from benchmarks.cost.world import QUIET, REGRESSIONS
-from benchmarks.kit import Table
+from benchmarks.kit import ResultTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,7 +73,7 @@ def ratios(
     return found
 
 
-def changes(plans: Sequence[Sequence[ChangeOutcome]], tariff: Tariff) -> Table:
+def changes(plans: Sequence[Sequence[ChangeOutcome]], tariff: Tariff) -> ResultTable:
     """Return each plan's mean spending from the change until the alert."""
     rows = []
     every = [list(totals(outcomes)) for outcomes in plans]
@@ -89,10 +89,10 @@ def changes(plans: Sequence[Sequence[ChangeOutcome]], tariff: Tariff) -> Table:
             )  # fmt: skip
     heads = ("change: plan", "found", "requests", "replays", "judge calls", "million tokens", "dollars",
              "pairs judged together", "and tiers, caches")  # fmt: skip
-    return Table("cost-changes", heads, tuple(rows), notes=(f"Means; {tariff.name}.",))
+    return ResultTable("cost-changes", heads, tuple(rows), notes=(f"Means; {tariff.name}.",))
 
 
-def shares(plans: Sequence[Sequence[ChangeOutcome]], tariffs: Sequence[Tariff]) -> Table:
+def shares(plans: Sequence[Sequence[ChangeOutcome]], tariffs: Sequence[Tariff]) -> ResultTable:
     """Return dollars and delays of the last plan as shares of the first plan's."""
     heads = []
     by_tariff = []
@@ -117,10 +117,10 @@ def shares(plans: Sequence[Sequence[ChangeOutcome]], tariffs: Sequence[Tariff]) 
             rows.append((first.regression, *cells, f"{first.requests:.2f} ×"))
             delays.append(first.requests)
     rows.append(("**mean**", *averages, f"{mean(delays):.2f} ×"))
-    return Table("cost-shares", ("change", *heads, "requests"), tuple(rows))
+    return ResultTable("cost-shares", ("change", *heads, "requests"), tuple(rows))
 
 
-def quiet(plans: Sequence[Sequence[ChangeOutcome]], tariff: Tariff) -> Table:
+def quiet(plans: Sequence[Sequence[ChangeOutcome]], tariff: Tariff) -> ResultTable:
     """Return the cost of the quiet phase, and the false alarms of each plan."""
     rows = []
     for outcomes in plans:
@@ -139,4 +139,4 @@ def quiet(plans: Sequence[Sequence[ChangeOutcome]], tariff: Tariff) -> Table:
         )  # fmt: skip
     heads = ("plan", "exchanges of the quiet phase", "replays", "dollars", "exchanges without a change",
              "false alarms", "in 100,000 exchanges")  # fmt: skip
-    return Table("cost-quiet", heads, tuple(rows), digits=0)
+    return ResultTable("cost-quiet", heads, tuple(rows), digits=0)

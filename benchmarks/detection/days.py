@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from benchmarks.detection.references import PLANTED, Upgrade, altered, upgrades
-from benchmarks.kit import Table
+from benchmarks.kit import ResultTable
 from evenkeel.core.exchange import Exchange
 from evenkeel.monitor.incidents import IncidentBoard
 from evenkeel.runtime.instruments import Instruments
@@ -270,7 +270,7 @@ def main() -> None:
         rows.append((f"none, {options.quiet} days", "1 a minute", *result))
     heads = ("change", "requests", "found after h", "false incidents", "calls", "usd a day", "requests until")
     notes = ("Default settings, 10 % sampled, no judge.",)
-    print(Table("silent-days", heads, tuple(rows), notes=notes).markdown())
+    print(ResultTable("silent-days", heads, tuple(rows), notes=notes).markdown())
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.stats import chi2
 
-from benchmarks.kit import DOCS, Table
+from benchmarks.kit import DOCS, ResultTable
 from evenkeel.core.pair import Answer
 from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.lab.recorded.answers import RecordedAnswers
@@ -246,7 +246,7 @@ def hours_until_found(upgrade: Upgrade, share: float, rng: random.Random) -> tup
     return None, route.calls
 
 
-def hours_table(runs: int, seed: int, shares: Sequence[float]) -> Table:
+def hours_table(runs: int, seed: int, shares: Sequence[float]) -> ResultTable:
     """Return how soon each recorded change is found at default settings, by share of the answers."""
     rows: list[tuple[str | float | None, ...]] = []
     for upgrade in islice(upgrades(), _PLAIN):
@@ -270,7 +270,7 @@ def hours_table(runs: int, seed: int, shares: Sequence[float]) -> Table:
                     statistics.median(calls_in_a_day) if calls_in_a_day else None,
                 )
             )
-    return Table(
+    return ResultTable(
         "references-hours",
         ("change", "share", "found in 2 h", "found in 24 h", "hours of those in 2 h", "calls, median"),
         tuple(rows),
@@ -335,7 +335,7 @@ def _short_name(version: str) -> str:
     return version.partition("_")[0].removesuffix("ai")
 
 
-def found_table(runs: int, seed: int) -> Table:
+def found_table(runs: int, seed: int) -> ResultTable:
     """Return the calls until each change is found, with two first answers and with four."""
     rows = []
     for upgrade in upgrades():
@@ -349,7 +349,7 @@ def found_table(runs: int, seed: int) -> Table:
             cells += [statistics.median(calls), slowest if slowest <= MOST else None]
             cells.append(sum(number <= MOST for number in calls) / runs)
         rows.append(tuple(cells))
-    return Table(
+    return ResultTable(
         "references-found",
         (
             "change", "1 − likeness of reruns", "calls, two answers", "in 9 of 10", "found",
@@ -418,7 +418,7 @@ class Years:
         self._wealth[:, alarmed] = 0.0
 
 
-def alarms_table(years: int, days: int, seed: int) -> Table:
+def alarms_table(years: int, days: int, seed: int) -> ResultTable:
     """Return the false alarms a year and a test of uniform ranks, for each share of noise."""
     calls = days * USUAL.calls_per_day
     rows = []
@@ -433,7 +433,7 @@ def alarms_table(years: int, days: int, seed: int) -> Table:
         expected = len(first) / 20
         uniform = float(chi2.sf(((counts - expected) ** 2 / expected).sum(), 19))
         rows.append((noise, simulated.alarms, 365 * simulated.alarms / (years * days), uniform))
-    return Table(
+    return ResultTable(
         "references-alarms",
         ("resends worded otherwise", f"alarms in {years} routes", "a year", "p of uniform ranks"),
         tuple(rows),
@@ -470,7 +470,7 @@ def main() -> None:
         _print(found_table(options.runs, options.seed))
 
 
-def _print(table: Table) -> None:
+def _print(table: ResultTable) -> None:
     print(f"## {table.name}\n\n{table.markdown()}", flush=True)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from benchmarks.kit import Table
+from benchmarks.kit import ResultTable
 from evenkeel.lab.backtest.log import read_lines
 from evenkeel.monitor.detect import Alert, Measure
 from evenkeel.monitor.estimate import Counts
@@ -208,7 +208,7 @@ def coverage_of(log: list[Line], truth: float) -> LogCoverage:
     return LogCoverage(content, above_noise)
 
 
-def coverage_table(runs: int, exchanges: int, seed: int, kinds: Sequence[str] = tuple(KINDS)) -> Table:
+def coverage_table(runs: int, exchanges: int, seed: int, kinds: Sequence[str] = tuple(KINDS)) -> ResultTable:
     """Return the share of logs whose intervals hold the traffic's rate at every look."""
     rows = []
     for name in kinds:
@@ -221,10 +221,12 @@ def coverage_table(runs: int, exchanges: int, seed: int, kinds: Sequence[str] = 
                 above_noise += coverage.above_noise
             rows.append((name, level, f"{content / runs:.3f}", f"{above_noise / runs:.3f}"))
     notes = (f"{runs} logs of {exchanges:,} exchanges each, a look every {_LOOK_EVERY}.",)
-    return Table("traffic-coverage", ("traffic", "rate", "content", "above noise"), tuple(rows), notes=notes)
+    return ResultTable(
+        "traffic-coverage", ("traffic", "rate", "content", "above noise"), tuple(rows), notes=notes
+    )
 
 
-def quiet_table(runs: int, exchanges: int, seed: int, kinds: Sequence[str] = tuple(KINDS)) -> Table:
+def quiet_table(runs: int, exchanges: int, seed: int, kinds: Sequence[str] = tuple(KINDS)) -> ResultTable:
     """Return the verdicts between alerts on quiet traffic and on traffic at its limit."""
     rows = []
     for name in kinds:
@@ -238,7 +240,7 @@ def quiet_table(runs: int, exchanges: int, seed: int, kinds: Sequence[str] = tup
             rows.append((name, level, between))
     heads = ("traffic", "rate", "trials between alerts")
     notes = (f"{runs} logs of {exchanges:,} exchanges each.",)
-    return Table("traffic-quiet", heads, tuple(rows), notes=notes)
+    return ResultTable("traffic-quiet", heads, tuple(rows), notes=notes)
 
 
 def _log_within_limit(name: str, rates: list[float], seed: str) -> tuple[list[Line], float]:
@@ -255,7 +257,7 @@ def _log_within_limit(name: str, rates: list[float], seed: str) -> tuple[list[Li
     raise AssertionError("unreachable")
 
 
-def delays_table(runs: int, seed: int) -> Table:
+def delays_table(runs: int, seed: int) -> ResultTable:
     """Return the exchanges from a change to the first alert of any detector."""
     # Name of each change, the exchanges before it, and its log.
     changes: list[tuple[str, int, MakeLog]] = []
@@ -276,7 +278,7 @@ def delays_table(runs: int, seed: int) -> Table:
             after = [alert for alert in alerts if alert > 2 * before]
             delays.append((after[0] - 2 * before) / 2 if after else inf)
         rows.append((name, sum(delays) / runs, sorted(delays)[runs // 2], max(delays)))
-    return Table("traffic-delays", ("change", "mean", "median", "most"), tuple(rows), digits=0)
+    return ResultTable("traffic-delays", ("change", "mean", "median", "most"), tuple(rows), digits=0)
 
 
 def job(share: float, before: int, after: int, rng: Random) -> list[Line]:

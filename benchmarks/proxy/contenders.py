@@ -1,14 +1,14 @@
-"""The contenders: programs to be measured, each with the doors at which it takes requests.
+"""Contenders: programs to be measured, each with the addresses at which it takes requests.
 
-- no proxy at all: what the load and the model do by themselves, which all others are held against
+- no proxy: the load and the model by themselves, with which all others are compared
 - evenkeel as users start it: the data plane alone, one request in ten sampled, telemetry on
 - LiteLLM's proxy from PyPI: its OpenAI-compatible route, and its pass-through of the same requests; once
   more with its Rust core switched on
 - nginx with one worker, a pool of kept connections, and no buffering in either direction; once with Debian's
-  buffer sizes, and once with a buffer in which a large request body is read with few calls
+  buffer sizes, and once with a buffer that reads a large request body with few calls
 - Portkey's gateway from npm, on Node
 
-Adding one is a class here and a line in `BUILTIN`.
+A new contender is a class here and a line in `BUILTIN`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from benchmarks.machine import Running
+    from benchmarks.machine import Program
 
 
 CHAT = "/v1/chat/completions"
@@ -37,38 +37,38 @@ CHAT = "/v1/chat/completions"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a contender is set up."""
+    """Folders, ports and cores for a contender."""
 
     folder: Path
-    """For its settings, its data and what it prints; empty before, gone afterwards."""
+    """Folder for its settings, data and output; it is deleted afterwards."""
     cache: Path
-    """For what takes long to install; kept."""
+    """Folder for programs that take long to install; it is kept."""
     upstream: int
     """Port of the model."""
     cores: tuple[int, ...]
-    """Where it may run."""
+    """Cores of the contender."""
     rest: tuple[int, ...]
-    """Where everything else runs."""
+    """Cores of everything else."""
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
-    """An address at which requests are taken."""
+class Address:
+    """An address at which a contender takes requests."""
 
     name: str
     port: int
     path: str = CHAT
     headers: Mapping[str, str] = field(default_factory=dict)
-    """That requests need besides the usual ones."""
+    """Headers that requests need in addition to the usual ones."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunningContender:
     """A contender that runs."""
 
-    program: Running | None
-    """None if there is nothing between the load and the model."""
-    doors: tuple[Door, ...]
+    program: Program | None
+    """None if nothing is between the load and the model."""
+    addresses: tuple[Address, ...]
     version: str
 
 
@@ -77,38 +77,38 @@ class Contender(Protocol):
 
     name: str
     processes: int
-    """How many share its port; so many cores it is given where the machine has them."""
+    """Number of processes that share its port. It gets as many cores if the machine has them."""
 
-    def start(self, site: Site) -> AbstractContextManager[Place]:
-        """Run it on the site's core while the context lasts.
+    def start(self, site: Site) -> AbstractContextManager[RunningContender]:
+        """Run it on the site's cores while the context lasts.
 
-        Raises: NotMeasured, with the reason, if it cannot be had or does not start.
+        Raises: NotMeasured, with the reason, if it cannot be installed or does not start.
         """
         ...
 
 
 class Direct:
-    """The model itself."""
+    """The model without a proxy."""
 
     name = "direct"
     processes = 1
 
     @contextlib.contextmanager
-    def start(self, site: Site) -> Iterator[Place]:
-        """Nothing to start."""
-        yield Place(None, (Door(self.name, site.upstream),), "")
+    def start(self, site: Site) -> Iterator[RunningContender]:
+        """Return the address of the model, which runs already."""
+        yield RunningContender(None, (Address(self.name, site.upstream),), "")
 
 
 SAMPLING_RATE = 0.1
 DATABASE = Path("evenkeel-data", "evenkeel.db")
+# Log whose last line is the number of stored exchanges.
 DRAINED = Path("drained.log")
-"""Its last line: how many exchanges have been stored."""
 
 _ROOT = Path(__file__).parents[2]
 
 
 class Evenkeel:
-    """This checkout's `evenkeel proxy`, in one process or several."""
+    """Command `evenkeel proxy` of this checkout, in one process or several."""
 
     def __init__(self, processes: int = 1, sampling_rate: float = SAMPLING_RATE) -> None:
         self.processes = processes
@@ -118,7 +118,7 @@ class Evenkeel:
         self._sampling_rate = sampling_rate
 
     @contextlib.contextmanager
-    def start(self, site: Site) -> Iterator[Place]:
+    def start(self, site: Site) -> Iterator[RunningContender]:
         """Start it with its data in the site's folder."""
         port = free_port()
         command = [sys.executable, "-m", "evenkeel", "proxy", "--upstream", f"http://{HOST}:{site.upstream}"]
@@ -130,28 +130,28 @@ class Evenkeel:
             _started(command, site, port) as program,
             running(drain, cores=site.rest, log=site.folder / DRAINED, port=None, cwd=_ROOT),
         ):
-            yield Place(program, (Door(self.name, port),), __version__)
+            yield RunningContender(program, (Address(self.name, port),), __version__)
 
 
-class Relay:
-    """The same forwarding and sampling with a queue that forgets: the rest is what storing costs."""
+class DiscardingRelay:
+    """Forwarding and sampling of evenkeel without storage; the difference is the cost of storing."""
 
     name = "relay"
     processes = 1
 
     @contextlib.contextmanager
-    def start(self, site: Site) -> Iterator[Place]:
-        """Start it."""
+    def start(self, site: Site) -> Iterator[RunningContender]:
+        """Start it in a process of its own."""
         port = free_port()
         upstream = f"http://{HOST}:{site.upstream}"
         command = [sys.executable, "-m", "benchmarks.machine", str(port), upstream, str(SAMPLING_RATE)]
         with _started(command, site, port) as program:
-            yield Place(program, (Door("evenkeel, nothing stored", port),), __version__)
+            yield RunningContender(program, (Address("evenkeel, nothing stored", port),), __version__)
 
 
-def _started(command: list[str], site: Site, port: int) -> AbstractContextManager[Running]:
+def _started(command: list[str], site: Site, port: int) -> AbstractContextManager[Program]:
     log = site.folder / "evenkeel.log"
-    # Before what is installed, which may be another checkout's.
+    # These folders come before the installed package, which may be another checkout's.
     environment = {"PYTHONPATH": f"{_ROOT / 'links'}:{_ROOT}"}
     return running(command, cores=site.cores, log=log, port=port, cwd=site.folder, env=environment)
 
@@ -164,7 +164,7 @@ _ENVIRONMENT = {
     "LITELLM_TELEMETRY": "False",
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_LOG": "ERROR",
-    # No keys to look up: the other contenders do not check any either.
+    # LiteLLM checks no keys, because the other contenders do not check any either.
     "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",
 }
 
@@ -175,20 +175,20 @@ class LiteLLM:
     processes = 1
 
     def __init__(self, name: str, *, title: str = "LiteLLM", rust: bool = False) -> None:
-        """Prepare.
+        """Prepare the contender.
 
         Args:
-            name: Of the contender.
-            title: Begins the names of its doors.
-            rust: Whether what its wheel has in Rust takes the place of the same in Python.
+            name: Name of the contender.
+            title: Beginning of the names of its addresses.
+            rust: True to use the Rust parts of its wheel instead of their Python equivalents.
         """
         self.name = name
         self._title = title
         self._environment = {**_ENVIRONMENT, "LITELLM_RUST": str(rust).lower()}
 
     @contextlib.contextmanager
-    def start(self, site: Site) -> Iterator[Place]:
-        """Install it if that has not been done, and start it."""
+    def start(self, site: Site) -> Iterator[RunningContender]:
+        """Install it if necessary, and start it."""
         folder = site.cache / "litellm"
         _install_litellm(folder)
         port = free_port()
@@ -207,19 +207,21 @@ class LiteLLM:
             },
         }
         config = site.folder / "litellm.yaml"
-        # JSON is YAML.
-        config.write_text(json.dumps(settings))
+        config.write_text(json.dumps(settings))  # JSON is YAML
         command = (folder / "bin" / "litellm", "--config", config, "--host", HOST, "--port", str(port))
         log = site.folder / "litellm.log"
         with running(
             command, cores=site.cores, log=log, port=port, cwd=site.folder, env=self._environment
         ) as program:
-            doors = (Door(self._title, port), Door(f"{self._title} pass-through", port, _THROUGH))
-            yield Place(program, doors, _version(folder))
+            addresses = (Address(self._title, port), Address(f"{self._title} pass-through", port, _THROUGH))
+            yield RunningContender(program, addresses, _version(folder))
 
 
 def _install(command: list[str], folder: Path | None = None) -> None:
-    """Run an installer; raises `NotMeasured` with its last words if that fails."""
+    """Run an installer.
+
+    Raises: NotMeasured with the last line of its errors if that fails.
+    """
     try:
         subprocess.run(command, check=True, capture_output=True, cwd=folder, timeout=_INSTALL_S)
     except subprocess.CalledProcessError as error:
@@ -259,18 +261,13 @@ class Nginx:
     processes = 1
 
     def __init__(self, name: str, tuning: str = "") -> None:
-        """Prepare.
-
-        Args:
-            name: Of the contender.
-            tuning: More settings.
-        """
+        """Prepare the contender, with further settings if any."""
         self.name = name
         self._tuning = tuning
 
     @contextlib.contextmanager
-    def start(self, site: Site) -> Iterator[Place]:
-        """Start it in the foreground with a configuration of its own."""
+    def start(self, site: Site) -> Iterator[RunningContender]:
+        """Start it in the foreground with its own configuration."""
         program = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
         if program is None:
             raise NotMeasured("not installed (apt-get install nginx-light)")
@@ -284,7 +281,7 @@ class Nginx:
         printed = subprocess.run([program, "-v"], capture_output=True, text=True, check=True).stderr
         command = (program, "-p", site.folder, "-c", config)
         with running(command, cores=site.cores, log=site.folder / "nginx.log", port=port) as nginx:
-            yield Place(nginx, (Door(self.name, port),), printed.strip().rpartition("/")[2])
+            yield RunningContender(nginx, (Address(self.name, port),), printed.strip().rpartition("/")[2])
 
 
 _PACKAGE = "@portkey-ai/gateway"
@@ -295,14 +292,14 @@ _MANIFEST = json.dumps({"private": True, "overrides": {"@hono/node-server": "1.1
 
 
 class Portkey:
-    """The gateway with one Node process."""
+    """Gateway of Portkey with one Node process."""
 
     name = "portkey"
     processes = 1
 
     @contextlib.contextmanager
-    def start(self, site: Site) -> Iterator[Place]:
-        """Install it if that has not been done, and start it."""
+    def start(self, site: Site) -> Iterator[RunningContender]:
+        """Install it if necessary, and start it."""
         node = shutil.which("node")
         if node is None:
             raise NotMeasured("it needs Node, which is not installed (apt-get install nodejs npm)")
@@ -320,7 +317,7 @@ class Portkey:
             command, cores=site.cores, log=log, port=port, env={"NODE_ENV": "production"}
         ) as program:
             version = json.loads((package / "package.json").read_text())["version"]
-            yield Place(program, (Door("Portkey", port, headers=headers),), version)
+            yield RunningContender(program, (Address("Portkey", port, headers=headers),), version)
 
 
 def _install_portkey(folder: Path) -> None:
@@ -339,14 +336,14 @@ def _install_portkey(folder: Path) -> None:
     done.write_text(_MANIFEST)
 
 
+# In the order of the tables.
 BUILTIN: tuple[Contender, ...] = (
     Direct(),
     Nginx("nginx"),
     Nginx("nginx-tuned", LARGE_BODIES),
     Evenkeel(),
-    Relay(),
+    DiscardingRelay(),
     LiteLLM("litellm"),
     LiteLLM("litellm-rust", title="LiteLLM (Rust on)", rust=True),
     Portkey(),
 )
-"""In the order of the table."""

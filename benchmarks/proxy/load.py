@@ -1,13 +1,15 @@
-"""What is sent: bodies of three sizes, load by `wrk`, and a generator for the times of single events.
+"""Load: request bodies of three sizes, `wrk`, and a generator that times single events.
 
-`wrk` is written in C and never slower than what it measures. It cannot time each answer and each event of a
-stream: the generator does, in the caller's process, with raw protocols so that it is not what is measured.
+`wrk` is written in C and never slower than the program it measures, but it cannot time each answer and each
+event of a stream. The generator can. It runs in the caller's process with raw protocols, so that it adds
+little to the times.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import gc
 import json
 import random
@@ -37,7 +39,7 @@ HEADERS = {
     "X-Stainless-Lang": "python",
     "X-Stainless-OS": "Linux",
 }
-"""Besides `Host` and `Content-Length`."""
+"""Headers of each request in addition to `Host` and `Content-Length`."""
 
 _SENTENCE = "The customer reports that the device restarts whenever the charger is connected. "
 
@@ -50,41 +52,43 @@ def _body(content: object, *, stream: bool) -> bytes:
 
 
 def text_body(size: int, *, stream: bool = False) -> bytes:
-    """A chat request with about so many bytes of text."""
+    """Return a chat request of about this size, with a text."""
     text = (_SENTENCE * (size // len(_SENTENCE) + 1))[: max(1, size - 70)]
     return _body(text, stream=stream)
 
 
 def image_body(size: int) -> bytes:
-    """A chat request with an image of about so many bytes, in base64 as the API wants it."""
+    """Return a chat request of about this size, with an image in base64 as the API takes it."""
     image = base64.b64encode(random.Random(1).randbytes(size * 3 // 4)).decode()
     url = {"url": f"data:image/png;base64,{image}"}
     return _body([{"type": "text", "text": _SENTENCE}, {"type": "image_url", "image_url": url}], stream=False)
 
 
 def request_bytes(path: str, headers: Mapping[str, str], body: bytes) -> bytes:
-    """A whole POST request."""
+    """Return a whole POST request."""
     lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1"]
-    lines += [f"{name}: {value}" for name, value in {**HEADERS, **headers}.items()]
+    for name, value in {**HEADERS, **headers}.items():
+        lines.append(f"{name}: {value}")
     lines.append(f"Content-Length: {len(body)}")
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
 VARIANTS = 61
-"""Heads of each kind where they differ: hardly a connection of 64 sees the same one twice in a row."""
+"""Number of different heads; few of 64 connections then see the same head twice in a row."""
 
 
 def wrk_script(path: str, headers: Mapping[str, str], body_file: str, *, heads_differ: bool = False) -> str:
-    """The same request for `wrk`, which then prints what it counted as one line of numbers.
+    """Return a script that makes `wrk` send a request and print its counts as a line of numbers.
 
     Args:
-        path: Of the request.
-        headers: Besides the usual ones.
-        body_file: Holds the body.
-        heads_differ: Whether each request has another `traceparent` than the one before it.
+        path: Path of the request.
+        headers: Headers in addition to the usual ones.
+        body_file: File with the body.
+        heads_differ: True to give each request another `traceparent` than the one before it.
     """
     lines = ['wrk.method = "POST"', f'wrk.path = "{path}"']
-    lines += [f'wrk.headers["{name}"] = "{value}"' for name, value in {**HEADERS, **headers}.items()]
+    for name, value in {**HEADERS, **headers}.items():
+        lines.append(f'wrk.headers["{name}"] = "{value}"')
     if heads_differ:
         lines += [
             "local made, turn = {}, 0",
@@ -112,18 +116,18 @@ _PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What `wrk` counted."""
+class WrkCounts:
+    """Counts of a run of `wrk`."""
 
     requests: int
     seconds: float
     size_bytes: int
-    """Received, heads included."""
+    """Bytes received, including heads."""
     errors: int
 
 
 class Wrk:
-    """One request, to be sent again and again."""
+    """Load that sends a request again and again by `wrk`."""
 
     def __init__(
         self, path: str, headers: Mapping[str, str], body: bytes, folder: Path, *, heads_differ: bool = False
@@ -131,23 +135,23 @@ class Wrk:
         """Write the script.
 
         Args:
-            path: Of the request.
-            headers: Besides the usual ones.
-            body: Of the request.
-            folder: For the script and the body.
-            heads_differ: As `wrk_script`.
+            path: Path of the request.
+            headers: Headers in addition to the usual ones.
+            body: Body of the request.
+            folder: Folder for the script and the body.
+            heads_differ: See `wrk_script`.
         """
         body_file = folder / "body"
         body_file.write_bytes(body)
         self._script = folder / "post.lua"
         self._script.write_text(wrk_script(path, headers, str(body_file), heads_differ=heads_differ))
 
-    def run(self, port: int, connections: int, seconds: float) -> Counted:
-        """Send it for a while.
+    def run(self, port: int, connections: int, seconds: float) -> WrkCounts:
+        """Send the request for some seconds.
 
-        Raises: NotMeasured with what `wrk` printed if it does not count.
+        Raises: NotMeasured with the output of `wrk` if that has no counts.
         """
-        # Its unit is whole seconds.
+        # wrk takes whole seconds.
         for_s = max(1, round(seconds))
         command = ["wrk", "-t1", f"-c{connections}", f"-d{for_s}s", "--timeout", f"{_PATIENCE_S:g}s"]
         try:
@@ -164,7 +168,7 @@ class Wrk:
         if found is None:
             raise NotMeasured(f"wrk: {(done.stderr or done.stdout).strip()[:200]}")
         requests, micros, size, errors = map(int, found.groups())
-        return Counted(requests, micros / 1e6, size, errors)
+        return WrkCounts(requests, micros / 1e6, size, errors)
 
 
 _SERVICE = re.compile(rb"S=(\d{12})")
@@ -174,25 +178,25 @@ _NS_PER_MS = 1e6
 
 
 @dataclass(slots=True)
-class Heard:
-    """What came back, times in milliseconds."""
+class LoadResult:
+    """Result of a load, with times in milliseconds."""
 
     answers_ms: list[float] = field(default_factory=list)
-    """Plain answers: from the request to the end of its answer, less what the upstream took."""
+    """Times from a request to the end of its plain answer, without the time that the upstream took."""
     first_ms: list[float] = field(default_factory=list)
-    """Streams: from the request to the first event."""
+    """Times from a request to the first event of its stream."""
     events_ms: list[float] = field(default_factory=list)
-    """Events of streams: from being written to being read."""
+    """Times from writing an event of a stream to reading it."""
     completed: int = 0
-    """Streams with all their events and a clean end, or plain answers with status 200."""
+    """Number of streams with all their events and a clean end, or of plain answers with status 200."""
     failed: int = 0
     at_once: int = 0
-    """Most streams that were open together."""
+    """Highest number of streams that were open at the same time."""
     elapsed_s: float = 0.0
 
 
 class _Caller(asyncio.Protocol):
-    """One connection that sends a request again and again."""
+    """Connection that sends a request again and again."""
 
     def __init__(self, load: _Load) -> None:
         self._load = load
@@ -230,13 +234,13 @@ class _Caller(asyncio.Protocol):
             self._body += body
             return
         now = time.monotonic_ns()
-        whole, _, self._tail = (self._tail + body).rpartition(b"\n")
-        for found in _TIME.finditer(whole):
-            if not self._events and load.recording(self._started_ns):
-                load.heard.first_ms.append((now - self._started_ns) / _NS_PER_MS)
+        lines, _, self._tail = (self._tail + body).rpartition(b"\n")
+        for written in _TIME.finditer(lines):
+            if load.counts(self._started_ns):
+                if not self._events:
+                    load.result.first_ms.append((now - self._started_ns) / _NS_PER_MS)
+                load.result.events_ms.append((now - int(written[1])) / _NS_PER_MS)
             self._events += 1
-            if load.recording(self._started_ns):
-                load.heard.events_ms.append((now - int(found[1])) / _NS_PER_MS)
 
     def on_message_complete(self) -> None:
         load = self._load
@@ -245,8 +249,8 @@ class _Caller(asyncio.Protocol):
         if good and not load.events:
             service = _SERVICE.search(self._body)
             good = service is not None
-            if service is not None and load.recording(self._started_ns):
-                load.heard.answers_ms.append((took_ns - int(service[1])) / _NS_PER_MS)
+            if service is not None and load.counts(self._started_ns):
+                load.result.answers_ms.append((took_ns - int(service[1])) / _NS_PER_MS)
         self._busy = False
         load.ended(good=good)
         if load.repeating and good:
@@ -266,45 +270,45 @@ class _Caller(asyncio.Protocol):
             self.closed.set_result(None)
 
     def stop(self) -> None:
-        """Leave, whatever is under way."""
+        """Close the connection, even within an answer."""
         self._busy = False
         self._transport.abort()
 
 
 class _Load:
-    """What the connections of one load share."""
+    """State that the connections of a load share."""
 
-    def __init__(self, request: bytes, events: int, warm_up_s: float, *, repeating: bool) -> None:
+    def __init__(self, request: bytes, events: int, warm_up_s: float = 0.0, *, repeating: bool) -> None:
         self.request = request
         self.events = events
         self.repeating = repeating
-        self.heard = Heard()
+        self.result = LoadResult()
         self._open = 0
-        self._record_from_ns = time.monotonic_ns() + int(warm_up_s * 1e9)
+        self._count_from_ns = time.monotonic_ns() + int(warm_up_s * 1e9)
 
-    def recording(self, started_ns: int) -> bool:
-        """Whether what began then counts."""
-        return started_ns >= self._record_from_ns
+    def counts(self, started_ns: int) -> bool:
+        """Return True if times of a request that began at this moment count."""
+        return started_ns >= self._count_from_ns
 
     def opened(self) -> None:
-        """A request was sent."""
+        """Count a request that was sent."""
         self._open += 1
-        self.heard.at_once = max(self.heard.at_once, self._open)
+        self.result.at_once = max(self.result.at_once, self._open)
 
     def ended(self, *, good: bool) -> None:
-        """Its answer ended, or will not come."""
+        """Count a request that was answered or has failed."""
         self._open -= 1
         if good:
-            self.heard.completed += 1
+            self.result.completed += 1
         else:
-            self.heard.failed += 1
+            self.result.failed += 1
 
 
-async def _repeat(port: int, load: _Load, connections: int, seconds: float) -> Heard:
+async def _repeat(port: int, load: _Load, connections: int, seconds: float) -> LoadResult:
     loop = asyncio.get_running_loop()
     callers = []
     for number in range(connections):
-        # Spread over 50 ms: requests that arrive all together would queue behind each other forever.
+        # The connections begin within 50 ms: requests that arrive together would queue behind each other.
         await asyncio.sleep(0.05 / connections if number else 0)
         _, caller = await loop.create_connection(lambda: _Caller(load), HOST, port)
         callers.append(caller)
@@ -312,25 +316,22 @@ async def _repeat(port: int, load: _Load, connections: int, seconds: float) -> H
     load.repeating = False
     for caller in callers:
         caller.stop()
-    return load.heard
+    return load.result
 
 
-async def _once(port: int, load: _Load, streams: int, ramp_s: float, limit_s: float) -> Heard:
+async def _once(port: int, load: _Load, streams: int, ramp_s: float, limit_s: float) -> LoadResult:
     loop = asyncio.get_running_loop()
     started = loop.time()
     callers: list[_Caller] = []
 
-    async def one(number: int) -> None:
+    async def stream(number: int) -> None:
         await asyncio.sleep(number * ramp_s / streams)
-        try:
+        with contextlib.suppress(OSError):
             _, caller = await loop.create_connection(lambda: _Caller(load), HOST, port)
-        except OSError:
-            load.heard.failed += 1
-            return
-        callers.append(caller)
-        await caller.closed
+            callers.append(caller)
+            await caller.closed
 
-    tasks = [loop.create_task(one(number)) for number in range(streams)]
+    tasks = [loop.create_task(stream(number)) for number in range(streams)]
     await asyncio.wait(tasks, timeout=limit_s)
     for task in tasks:
         task.cancel()
@@ -338,13 +339,13 @@ async def _once(port: int, load: _Load, streams: int, ramp_s: float, limit_s: fl
     for caller in callers:
         if not caller.closed.done():
             caller.stop()
-    load.heard.elapsed_s = loop.time() - started
-    load.heard.failed = streams - load.heard.completed
-    return load.heard
+    load.result.elapsed_s = loop.time() - started
+    load.result.failed = streams - load.result.completed
+    return load.result
 
 
-def _run(load: Coroutine[Any, Any, Heard]) -> Heard:
-    gc.collect()
+def _run(load: Coroutine[Any, Any, LoadResult]) -> LoadResult:
+    # A collection of garbage would delay the events that it times.
     gc.disable()
     try:
         return uvloop.run(load)
@@ -352,28 +353,20 @@ def _run(load: Coroutine[Any, Any, Heard]) -> Heard:
         gc.enable()
 
 
-def answers(port: int, request: bytes, connections: int, seconds: float) -> Heard:
-    """Plain requests for a while, each connection sending the next when the last is answered."""
-
-    async def load() -> Heard:
-        return await _repeat(port, _Load(request, 0, seconds / 5, repeating=True), connections, seconds)
-
-    return _run(load())
+def answers(port: int, request: bytes, connections: int, seconds: float) -> LoadResult:
+    """Send plain requests for some seconds; each connection sends the next one after an answer."""
+    gc.collect()
+    load = _Load(request, events=0, warm_up_s=seconds / 5, repeating=True)
+    return _run(_repeat(port, load, connections, seconds))
 
 
-def streams(port: int, request: bytes, connections: int, seconds: float, events: int) -> Heard:
-    """The same with streams of so many events."""
-
-    async def load() -> Heard:
-        return await _repeat(port, _Load(request, events, 0, repeating=True), connections, seconds)
-
-    return _run(load())
+def streams(port: int, request: bytes, connections: int, seconds: float, events: int) -> LoadResult:
+    """Request streams of some events for some seconds; each connection requests them one after another."""
+    gc.collect()
+    return _run(_repeat(port, _Load(request, events, repeating=True), connections, seconds))
 
 
-def crowd(port: int, request: bytes, count: int, ramp_s: float, limit_s: float, events: int) -> Heard:
-    """So many streams once, begun over a time; one that has not ended by the limit has failed."""
-
-    async def load() -> Heard:
-        return await _once(port, _Load(request, events, 0, repeating=False), count, ramp_s, limit_s)
-
-    return _run(load())
+def crowd(port: int, request: bytes, count: int, ramp_s: float, limit_s: float, events: int) -> LoadResult:
+    """Request streams once, begun over `ramp_s`; those that have not ended after `limit_s` have failed."""
+    gc.collect()
+    return _run(_once(port, _Load(request, events, repeating=False), count, ramp_s, limit_s))

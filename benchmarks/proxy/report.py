@@ -1,15 +1,16 @@
-"""What was found, as Markdown tables and as JSON."""
+"""Report of the figures, as Markdown tables and as JSON."""
 
 from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.kit import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from benchmarks.proxy.measures import Figures
 
@@ -26,16 +27,16 @@ class Results:
     versions: dict[str, str] = field(default_factory=dict)
     idle_mb: dict[str, float] = field(default_factory=dict)
     rounds: dict[str, dict[str, list[Figures]]] = field(default_factory=dict)
-    """By measure, then by door, one of each round."""
+    """Figures of each round, by load test and by address."""
     missing: dict[str, str] = field(default_factory=dict)
-    """What was not measured, and why."""
+    """Reason for each figure that was not measured, by contender or by address and load test."""
 
-    def add(self, measure: str, door: str, figures: Figures) -> None:
-        """Take in what one round found."""
-        self.rounds.setdefault(measure, {}).setdefault(door, []).append(figures)
+    def add(self, test: str, address: str, figures: Figures) -> None:
+        """Add the figures of a round."""
+        self.rounds.setdefault(test, {}).setdefault(address, []).append(figures)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON-able data."""
+        """Return everything as data for JSON."""
         return {
             "machine": self.machine,
             "command": self.command,
@@ -45,31 +46,29 @@ class Results:
             "not_measured": self.missing,
         }
 
-    def median(self, measure: str, door: str, figure: str) -> float | None:
-        """The median over the rounds; None if there is none."""
-        found = [figures[figure] for figures in self._of(measure, door) if figure in figures]
-        return statistics.median(found) if found else None
+    def median(self, test: str, address: str, figure: str) -> float | None:
+        """Return the median of a figure over the rounds; None if there is no such figure."""
+        values = [figures[figure] for figures in self._of(test, address) if figure in figures]
+        return statistics.median(values) if values else None
 
-    def added(self, measure: str, door: str, figure: str) -> float | None:
-        """The median over the rounds of what a figure exceeds the direct one of the same round by."""
-        found = [
-            here[figure] - there[figure]
-            for here, there in zip(self._of(measure, door), self._of(measure, DIRECT), strict=False)
-            if figure in here and figure in there
-        ]
-        return statistics.median(found) if found else None
+    def added(self, test: str, address: str, figure: str) -> float | None:
+        """Return the median difference between a figure and the direct one of the same round."""
+        differences = [here - there for here, there in self._pairs(test, address, figure, DIRECT)]
+        return statistics.median(differences) if differences else None
 
-    def ratio(self, measure: str, door: str, figure: str, to: str = NGINX) -> float | None:
-        """The median over the rounds of a figure divided by another door's of the same round."""
-        found = [
-            here[figure] / there[figure]
-            for here, there in zip(self._of(measure, door), self._of(measure, to), strict=False)
-            if figure in here and there.get(figure)
-        ]
-        return statistics.median(found) if found else None
+    def ratio(self, test: str, address: str, figure: str, to: str = NGINX) -> float | None:
+        """Return the median ratio of a figure to that of another address in the same round."""
+        ratios = [here / there for here, there in self._pairs(test, address, figure, to) if there]
+        return statistics.median(ratios) if ratios else None
 
-    def _of(self, measure: str, door: str) -> list[Figures]:
-        return self.rounds.get(measure, {}).get(door, [])
+    def _pairs(self, test: str, address: str, figure: str, other: str) -> Iterator[tuple[float, float]]:
+        """Yield a figure of two addresses for each round that has both."""
+        for here, there in zip(self._of(test, address), self._of(test, other), strict=False):
+            if figure in here and figure in there:
+                yield here[figure], there[figure]
+
+    def _of(self, test: str, address: str) -> list[Figures]:
+        return self.rounds.get(test, {}).get(address, [])
 
 
 def _cell(value: float | None, digits: int = 0) -> str:
@@ -77,101 +76,88 @@ def _cell(value: float | None, digits: int = 0) -> str:
     return "–" if value is None else f"{round(value, digits) + 0.0:,.{digits}f}"
 
 
-def _table(head: Sequence[str], rows: Mapping[str, Sequence[str]]) -> list[str]:
-    return [*table(head, [[name, *cells] for name, cells in rows.items()]), ""]
-
-
-def _throughput(results: Results, measure: str, what: str) -> list[str]:
-    rate, cost = f"{what}s/s", f"us processor time/{what}"
-
-    def per_core(door: str) -> str:
-        spent = results.median(measure, door, cost)
-        return _cell(1e6 / spent if spent else None)
-
-    def economy(door: str, to: str) -> str:
-        spent = results.ratio(measure, door, cost, to)
-        return _cell(1 / spent if spent else None, 3)
-
-    def row(door: str) -> list[str]:
-        return [
-            _cell(results.median(measure, door, rate)),
-            _cell(results.ratio(measure, door, rate), 3),
-            _cell(results.median(measure, door, cost), 1),
-            per_core(door),
-            economy(door, NGINX),
-            economy(door, TUNED),
-            _cell(results.median(measure, door, "errors")),
+def _throughput(results: Results, test: str, unit: str) -> list[str]:
+    rate = f"{unit}s/s"
+    cost = f"us processor time/{unit}"
+    rows = []
+    for address in results.rounds[test]:
+        spent = results.median(test, address, cost)
+        cells = [
+            _cell(results.median(test, address, rate)),
+            _cell(results.ratio(test, address, rate), 3),
+            _cell(spent, 1),
+            _cell(1e6 / spent if spent else None),
         ]
+        for other in (NGINX, TUNED):
+            ratio = results.ratio(test, address, cost, other)
+            cells.append(_cell(1 / ratio if ratio else None, 3))
+        rows.append([address, *cells, _cell(results.median(test, address, "errors"))])
+    head = [test, rate, "× nginx", f"µs of processor / {unit}", f"{rate} per core"]
+    return table([*head, "× nginx", "× nginx-tuned", "errors"], rows)
 
-    head = [measure, f"{what}s/s", "× nginx", f"µs of processor / {what}", f"{what}s/s per core"]
-    return _table(
-        [*head, "× nginx", "× nginx-tuned", "errors"], {door: row(door) for door in results.rounds[measure]}
-    )
 
-
-def _added(results: Results, measure: str, figures: Sequence[str]) -> list[str]:
+def _added(results: Results, test: str, figures: Sequence[str]) -> list[str]:
     last = figures[-1]
-    least = results.added(measure, NGINX, last)
+    least = results.added(test, NGINX, last)
+    rows = []
+    for address in results.rounds[test]:
+        if address != DIRECT:
+            cells = [_cell(results.added(test, address, figure), 2) for figure in figures]
+            most = results.added(test, address, last)
+            ratio = most / least if most is not None and least is not None and least > 0 else None
+            rows.append([address, *cells, _cell(ratio, 2), _cell(results.median(test, address, "errors"))])
+    head = [f"{test}, added", *figures, f"{last.removesuffix(' ms')} × nginx", "errors"]
+    return table(head, rows)
 
-    def row(door: str) -> list[str]:
-        cells = [_cell(results.added(measure, door, figure), 2) for figure in figures]
-        most = results.added(measure, door, last)
-        ratio = most / least if most is not None and least is not None and least > 0 else None
-        return [*cells, _cell(ratio, 2), _cell(results.median(measure, door, "errors"))]
 
-    head = [f"{measure}, added", *figures, f"{last.removesuffix(' ms')} × nginx", "errors"]
-    return _table(head, {door: row(door) for door in results.rounds[measure] if door != DIRECT})
+def _many_streams(results: Results, test: str) -> list[str]:
+    rows = []
+    for address in results.rounds[test]:
+        cells = []
+        for figure in ("completed", "failed", "at once", "first p50 ms"):
+            cells.append(_cell(results.median(test, address, figure)))
+        cost = results.median(test, address, "us processor time/stream")
+        rows.append([address, *cells, _cell(cost / 1000 if cost else None, 2)])
+    head = [test, "completed", "failed", "most at once", "first event, p50 ms"]
+    return table([*head, "ms of processor / stream"], rows)
 
 
-def _crowd(results: Results, measure: str) -> list[str]:
-    def row(door: str) -> list[str]:
-        figures = ("completed", "failed", "at once", "first p50 ms")
-        cells = [_cell(results.median(measure, door, figure)) for figure in figures]
-        cost = results.median(measure, door, "us processor time/stream")
-        return [*cells, _cell(cost / 1000 if cost else None, 2)]
-
-    head = [measure, "completed", "failed", "most at once", "first event, p50 ms"]
-    return _table([*head, "ms of processor / stream"], {d: row(d) for d in results.rounds[measure]})
+def _test_table(results: Results, test: str) -> list[str]:
+    """Return the table of a load test."""
+    if test == "20 ms answers":
+        return _added(results, test, ["p50 ms", "p99 ms"])
+    if test == "SSE at 640 events/s":
+        return _added(results, test, ["first p50 ms", "first p99 ms", "event p50 ms", "event p99 ms"])
+    if test.startswith("SSE"):
+        return _throughput(results, test, "event")
+    if test.endswith("streams"):
+        return _many_streams(results, test)
+    return _throughput(results, test, "request")
 
 
 def _memory(results: Results) -> list[str]:
-    measures = list(results.rounds)
-
-    def row(door: str) -> list[str]:
-        peaks = [results.median(measure, door, "peak MB") for measure in measures]
-        return [_cell(results.idle_mb.get(door)), *(_cell(peak) for peak in peaks)]
-
-    return _table(["MB resident", "idle", *measures], {door: row(door) for door in results.idle_mb})
+    rows = []
+    for address, idle_mb in results.idle_mb.items():
+        peaks = [_cell(results.median(test, address, "peak MB")) for test in results.rounds]
+        rows.append([address, _cell(idle_mb), *peaks])
+    return table(["MB resident", "idle", *results.rounds], rows)
 
 
 def markdown(results: Results) -> str:
-    """Tables of medians over the rounds, and what stands in the way of trusting them."""
-    form: dict[str, Callable[[str], list[str]]] = {
-        "20 ms answers": lambda m: _added(results, m, ["p50 ms", "p99 ms"]),
-        "SSE at full speed": lambda m: _throughput(results, m, "event"),
-        "SSE at 12,800 events/s": lambda m: _throughput(results, m, "event"),
-        "SSE at 640 events/s": lambda m: _added(
-            results, m, ["first p50 ms", "first p99 ms", "event p50 ms", "event p99 ms"]
-        ),
-    }
-    lines = [f"`{results.command}`", "", f"Machine: {results.machine}.", ""]
-    lines += ["Versions: " + ", ".join(f"{n} {v}" for n, v in results.versions.items() if v) + ".", ""]
-    for measure in results.rounds:
-        if measure in form:
-            lines += form[measure](measure)
-        elif measure.endswith("streams"):
-            lines += _crowd(results, measure)
-        else:
-            lines += _throughput(results, measure, "request")
-    lines += _memory(results)
-    lines += [f"Not measured: {what}: {why}" for what, why in results.missing.items()]
-    shares = [
-        figures[_OTHERS]
-        for doors in results.rounds.values()
-        for rounds in doors.values()
-        for figures in rounds
-        if _OTHERS in figures
-    ]
+    """Return tables of medians over the rounds, and the reasons to doubt them."""
+    versions = ", ".join(f"{name} {version}" for name, version in results.versions.items() if version)
+    lines = [f"`{results.command}`", "", f"Machine: {results.machine}.", "", f"Versions: {versions}.", ""]
+    for test in results.rounds:
+        lines += [*_test_table(results, test), ""]
+    lines += [*_memory(results), ""]
+    for contender, reason in results.missing.items():
+        lines.append(f"Not measured: {contender}: {reason}")
+    # Shares of the proxy's core that other programs took, in each round of each load test.
+    shares = []
+    for by_address in results.rounds.values():
+        for figures in chain.from_iterable(by_address.values()):
+            if _OTHERS in figures:
+                shares.append(figures[_OTHERS])
     if shares:
         lines.append(
             f"Other programs took a median of {statistics.median(shares):.0%} of the proxy's core, "

@@ -1,10 +1,10 @@
-"""The model behind the proxies: a raw server whose answers are cheap to make, in a process of its own.
+"""Model behind the proxies: a raw server whose answers are cheap to make, in a process of its own.
 
     python -m benchmarks.proxy.upstream PORT
 
-It behaves as the last line on its standard input says (`Manner.to_line`) and prints `ok` when it does.
-Bodies carry the time at which they were written, so that a reader on the same machine can tell how
-long each has been under way. `Model` starts it and tells it how to behave.
+Each line on its standard input sets its behaviour (`Behaviour.to_line`); it then prints `ok`. Bodies carry
+the time at which they were written, so that a reader on the same machine can compute their delay.
+`UpstreamModel` starts the process and sets its behaviour.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from benchmarks.machine import HOST, Running, running
+from benchmarks.machine import HOST, Program, running
 from benchmarks.proxy.load import VARIANTS
 
 if TYPE_CHECKING:
@@ -40,26 +40,26 @@ _HEAD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How requests are answered."""
+class Behaviour:
+    """Behaviour of the model."""
 
     answer_bytes: int = 1024
     delay_s: float = 0.0
-    """Before a plain answer."""
+    """Delay before a plain answer."""
     events: int = 0
-    """Above 0: answers are streams of so many events."""
+    """Number of events of a stream; 0 gives plain answers."""
     pause_s: float = 0.0
-    """Between two events of a stream; 0 writes as fast as it is read."""
+    """Pause between two events of a stream; 0 writes as fast as the client reads."""
     heads_differ: bool = False
-    """Whether each plain answer without a delay has another id in its head than the one before it."""
+    """True to put another id into the head of each plain answer without a delay."""
 
     def to_line(self) -> bytes:
-        """One line of JSON."""
+        """Return a line of JSON."""
         return json.dumps(asdict(self)).encode() + b"\n"
 
 
 def plain_answer(size: int, service_ns: int = 0) -> bytes:
-    """A chat completion of about `size` bytes that says how long its making took."""
+    """Return a chat completion of about `size` bytes that contains the time its making took."""
     content = f"S={service_ns:012d} " + "b" * max(1, size - 260)
     body = json.dumps(
         {
@@ -102,42 +102,40 @@ STREAM_END = _chunk(_event("", "stop")) + _chunk(b"data: [DONE]\n\n") + b"0\r\n\
 
 
 def event(now_ns: int) -> bytes:
-    """One event that carries a time."""
+    """Return an event that carries a time."""
     return b"%b%019d%b" % (_BEFORE, now_ns, _AFTER)
 
 
-class Answering:
-    """What all connections share."""
+class ModelServer:
+    """State that all connections share."""
 
     def __init__(self) -> None:
-        self.manner = Manner()
-        self._answers = self._made()
+        self.behave(Behaviour())
         self._flowing: set[Connection] = set()
         self._pumping = False
 
-    def follow(self, line: bytes) -> None:
-        """Take on a manner."""
-        self.manner = Manner(**json.loads(line))
-        self._answers = self._made()
-
-    def _made(self) -> Iterator[bytes]:
-        answer = plain_answer(self.manner.answer_bytes)
-        ids = range(VARIANTS if self.manner.heads_differ else 1)
-        return cycle([answer.replace(_ID, b"%016x" % one) for one in ids])
+    def behave(self, behaviour: Behaviour) -> None:
+        """Change the behaviour."""
+        self.behaviour = behaviour
+        answer = plain_answer(behaviour.answer_bytes)
+        answers = []
+        for number in range(VARIANTS if behaviour.heads_differ else 1):
+            answers.append(answer.replace(_ID, b"%016x" % number))
+        self._answers = cycle(answers)
 
     def answer(self) -> bytes:
-        """The next plain answer without a delay."""
+        """Return the next plain answer without a delay."""
         return next(self._answers)
 
     def flow(self, connection: Connection) -> None:
-        """Write events to a connection as fast as it takes them, in turn with the others."""
+        """Begin to write events to a connection as fast as it takes them, in turn with the others."""
         self._flowing.add(connection)
         if not self._pumping:
             self._pumping = True
             self._pump()
 
-    def ebb(self, connection: Connection) -> None:
-        """Stop writing to a connection."""
+    def stop_flow(self, connection: Connection) -> None:
+        """Stop writing events to a connection."""
         self._flowing.discard(connection)
 
     def _pump(self) -> None:
@@ -151,11 +149,11 @@ class Answering:
 
 
 class Connection(asyncio.Protocol):
-    """One connection; requests come one after the other."""
+    """Connection of a client, whose requests come one after another."""
 
     __slots__ = ("_buffer", "_flows", "_left", "_model", "_timer", "_transport", "_until_end", "_written")
 
-    def __init__(self, model: Answering) -> None:
+    def __init__(self, model: ModelServer) -> None:
         self._model = model
         self._buffer = b""
         self._left = 0
@@ -200,55 +198,57 @@ class Connection(asyncio.Protocol):
         self._complete()
 
     def _complete(self) -> None:
-        manner = self._model.manner
-        if manner.events:
+        behaviour = self._model.behaviour
+        if behaviour.events:
             self._written = 0
             self._transport.write(STREAM_HEAD)
-            if manner.pause_s:
-                self._paced()
+            if behaviour.pause_s:
+                self._write_paced_event()
             else:
                 self._flows = True
                 self._model.flow(self)
-        elif manner.delay_s:
-            asyncio.get_running_loop().call_later(manner.delay_s, self._late, time.monotonic_ns())
+        elif behaviour.delay_s:
+            loop = asyncio.get_running_loop()
+            loop.call_later(behaviour.delay_s, self._write_late_answer, time.monotonic_ns())
         else:
             self._transport.write(self._model.answer())
 
-    def _late(self, since_ns: int) -> None:
-        size = self._model.manner.answer_bytes
+    def _write_late_answer(self, since_ns: int) -> None:
+        size = self._model.behaviour.answer_bytes
         self._transport.write(plain_answer(size, time.monotonic_ns() - since_ns))
 
-    def _paced(self) -> None:
-        manner = self._model.manner
-        if self._written >= manner.events:
+    def _write_paced_event(self) -> None:
+        behaviour = self._model.behaviour
+        if self._written >= behaviour.events:
             self._transport.write(STREAM_END)
             return
         self._transport.write(event(time.monotonic_ns()))
         self._written += 1
-        self._timer = asyncio.get_running_loop().call_later(manner.pause_s, self._paced)
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(behaviour.pause_s, self._write_paced_event)
 
     def next_event(self, data: bytes) -> None:
-        """Write one event of a stream without pauses, or its end."""
-        if self._written >= self._model.manner.events:
+        """Write the next event of a stream without pauses, or its end."""
+        if self._written >= self._model.behaviour.events:
             self._flows = False
-            self._model.ebb(self)
+            self._model.stop_flow(self)
             self._transport.write(STREAM_END)
             return
         self._written += 1
         self._transport.write(data)
 
     def pause_writing(self) -> None:
-        """It is not read as fast."""
-        self._model.ebb(self)
+        """Wait for the client to read."""
+        self._model.stop_flow(self)
 
     def resume_writing(self) -> None:
-        """It is."""
+        """Continue the stream."""
         if self._flows:
             self._model.flow(self)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
-        """The reader has gone."""
-        self._model.ebb(self)
+        """Stop writing."""
+        self._model.stop_flow(self)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -256,55 +256,56 @@ class Connection(asyncio.Protocol):
 async def serve(port: int) -> None:
     """Answer until standard input ends."""
     loop = asyncio.get_running_loop()
-    model = Answering()
+    model = ModelServer()
     server = await loop.create_server(lambda: Connection(model), HOST, port, backlog=4096)
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
-        model.follow(line)
+        model.behave(Behaviour(**json.loads(line)))
         print("ok", flush=True)
     server.close()
 
 
 _ROOT = Path(__file__).parents[2]
-_OBEY_S = 10.0
+_CHANGE_S = 10.0
 
 
-class Model:
-    """A running upstream."""
+class UpstreamModel:
+    """Running process of the upstream."""
 
-    def __init__(self, program: Running, port: int, log: Path) -> None:
+    def __init__(self, program: Program, port: int, log: Path) -> None:
         self.program = program
         self.port = port
         self._log = log
-        self._manner: Manner | None = None
+        self._behaviour: Behaviour | None = None
 
     @classmethod
     @contextlib.contextmanager
-    def running(cls, port: int, cores: Sequence[int], folder: Path) -> Iterator[Model]:
-        """One on a port, while the context lasts."""
+    def running(cls, port: int, cores: Sequence[int], folder: Path) -> Iterator[UpstreamModel]:
+        """Run the process on a port while the context lasts."""
         log = folder / "upstream.log"
         command = [sys.executable, "-m", "benchmarks.proxy.upstream", str(port)]
         with running(command, cores=cores, log=log, port=port, cwd=_ROOT, stdin=subprocess.PIPE) as program:
             yield cls(program, port, log)
 
-    def behave(self, manner: Manner) -> None:
-        """Make it answer in a manner from the next request on."""
-        if manner == self._manner:
+    def behave(self, behaviour: Behaviour) -> None:
+        """Change its behaviour from the next request on."""
+        if behaviour == self._behaviour:
             return
         pipe = self.program.popen.stdin
         assert pipe is not None
-        before = self._obeyed()
-        pipe.write(manner.to_line())
+        before = self._changes()
+        pipe.write(behaviour.to_line())
         pipe.flush()
-        deadline = time.monotonic() + _OBEY_S
-        while self._obeyed() == before:
+        deadline = time.monotonic() + _CHANGE_S
+        while self._changes() == before:
             if time.monotonic() > deadline:
                 raise SystemExit(f"the upstream does not listen: {self._log.read_text()}")
             time.sleep(0.01)
-        self._manner = manner
+        self._behaviour = behaviour
 
-    def _obeyed(self) -> int:
+    def _changes(self) -> int:
+        """Return the number of changes that it has confirmed."""
         return self._log.read_bytes().count(b"ok\n")
 
 

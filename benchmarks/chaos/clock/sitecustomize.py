@@ -1,8 +1,8 @@
-"""Makes a Python process see another time: loaded by its interpreter, from `PYTHONPATH`.
+"""Shift the clock of a Python process, whose interpreter loads this module from `PYTHONPATH`.
 
-`time.time` adds the seconds that the file named by `CHAOS_CLOCK` holds, read at most ten times a second. What
-measures durations (`time.monotonic`, timers, waits) is left as it is, as when an administrator or a time
-server sets a machine's clock.
+`time.time` adds the seconds in the file named by `CHAOS_CLOCK`, which is read at most ten times a second.
+Durations (`time.monotonic`, timers, waits) stay right, as when an administrator or a time server sets a
+machine's clock.
 """
 
 import os
@@ -12,12 +12,12 @@ _FILE = os.environ.get("CHAOS_CLOCK")
 _EVERY_S = 0.1
 
 
-def _jumping(file: str) -> None:
+def _shift_clock(file: str) -> None:
     real, now = time.time, time.monotonic
     offset_s = 0.0
     read_at = -1.0
 
-    def jumped() -> float:
+    def shifted_time() -> float:
         nonlocal offset_s, read_at
         if now() - read_at > _EVERY_S:
             read_at = now()
@@ -25,8 +25,8 @@ def _jumping(file: str) -> None:
                 offset_s = float(text.read() or 0.0)
         return real() + offset_s
 
-    time.time = jumped
+    time.time = shifted_time
 
 
 if _FILE:
-    _jumping(_FILE)
+    _shift_clock(_FILE)
