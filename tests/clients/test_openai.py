@@ -1,10 +1,9 @@
-"""The official openai SDK for Python, synchronous and asynchronous, direct and through the proxy."""
+"""The official openai SDK for Python, direct and through the proxy."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import io
 
 import openai
@@ -93,19 +92,6 @@ def observe(client, call):
         return plain(error)
 
 
-async def observe_async(client, call):
-    """As `observe`, with an asynchronous client."""
-    try:
-        result = call(client)
-        if inspect.isawaitable(result) and not hasattr(result, "__aiter__"):
-            result = await result
-        if hasattr(result, "__aiter__"):
-            return [plain(item) async for item in result]
-        return plain(result)
-    except openai.APIStatusError as error:
-        return plain(error)
-
-
 @pytest.fixture
 def endpoint(upstream):
     upstream.handler = Scripted()
@@ -140,22 +126,6 @@ def same_request(upstream):
 def test_a_call_gives_and_sends_the_same(upstream, endpoint, clients, call):
     """Results, errors and headers are equal in the application, and requests are at the endpoint."""
     direct, proxied = [observe(client, call) for client in clients]
-    assert proxied == direct
-    assert same_request(upstream) >= 1
-
-
-ASYNCHRONOUS = ("chat stream", "headers", "file upload", "speech", "batches", "error 429")
-
-
-@pytest.mark.parametrize("name", ASYNCHRONOUS)
-def test_an_asynchronous_call_gives_and_sends_the_same(paths, upstream, endpoint, name):
-    """The same of the asynchronous client, which builds its requests as the other does."""
-
-    async def talk(port):
-        async with async_client(port) as client:
-            return await observe_async(client, CALLS[name])
-
-    direct, proxied = paths.both(lambda port: asyncio.run(talk(port)))
     assert proxied == direct
     assert same_request(upstream) >= 1
 

@@ -47,41 +47,22 @@ BROKEN_OFF = {
 }
 
 
-@pytest.mark.parametrize("client_kind", ["raw", "openai"])
 @pytest.mark.parametrize(("sent", "end"), BROKEN_OFF.values(), ids=BROKEN_OFF)
-def test_an_upstream_that_breaks_off_in_the_body(faulty, upstream, sent, end, client_kind):
-    """What came reaches the client, and then the same error that it gets without the proxy."""
-    writing = []
+def test_an_upstream_that_breaks_off_in_the_body(faulty, upstream, sent, end):
+    """What came reaches the client, and then the same error that it gets without the proxy.
 
-    async def handler(wire, request):
-        await wire.body()
-        writing.append(wire)
-        wire.write(sent)
-
-    def break_off():
-        upstream.call(getattr(writing.pop(), end))
-
-    upstream.handler = handler
-    if client_kind == "raw":
-        with raw(faulty.proxy.port) as client:
-            client.send(POST)
-            client.until(b"first")
-            break_off()
-            try:
-                rest = client.rest()
-            except ConnectionResetError:
-                return
-            assert not rest.endswith(b"0\r\n\r\n")
-    else:
-        base = f"{faulty.proxy.url}/v1"
-        with openai.OpenAI(base_url=base, api_key="k", max_retries=0) as client:
-            create = client.chat.completions.with_streaming_response.create
-            with create(model="m", messages=[], stream=True) as answer:
-                pieces = answer.iter_bytes()
-                assert next(pieces) == b"first"
-                break_off()
-                with pytest.raises((httpx2.RemoteProtocolError, httpx2.ReadError)):
-                    list(pieces)
+    That no cut answer looks whole is tested with a socket in `tests/clients/test_wire_cuts.py`.
+    """
+    upstream.handler = holding(sent)
+    base = f"{faulty.proxy.url}/v1"
+    with openai.OpenAI(base_url=base, api_key="k", max_retries=0) as client:
+        create = client.chat.completions.with_streaming_response.create
+        with create(model="m", messages=[], stream=True) as answer:
+            pieces = answer.iter_bytes()
+            assert next(pieces) == b"first"
+            upstream.call(getattr(upstream.wires[-1], end))
+            with pytest.raises((httpx2.RemoteProtocolError, httpx2.ReadError)):
+                list(pieces)
 
 
 def test_an_upstream_that_stalls_in_its_answer(faulty, upstream):

@@ -104,17 +104,6 @@ def test_apis_that_are_not_read_are_counted_by_name(path, api):
     assert unread(path) == api
 
 
-async def test_unread_requests_are_no_part_of_the_sample():
-    """They are counted by themselves, of what is sent only."""
-    async with relay(OK) as rig:
-        client = await rig.client()
-        for start in (b"POST /v1/embeddings", b"GET /v1/models"):
-            assert await client.ask(start + b" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n") == OK
-        assert rig.counter("requests_unread", route="main", api="embeddings") == 1
-        assert rig.counter("requests_unread") == 1
-        assert rig.counter("exchanges_eligible") == 1  # embeddings, see below
-
-
 async def test_trace_context_passes_and_is_kept():
     """The trace headers reach the upstream untouched, and the exchange."""
     trace = b"traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\nTraceState: a=1,b=2\r\n"
@@ -218,16 +207,18 @@ def test_a_capture_holds_its_own_bytes_and_no_others():
 
 
 async def test_a_request_for_embeddings_is_captured_now_and_then():
-    """The first, and no other for five minutes: a few become reference prompts."""
+    """The first, and no other for five minutes: a few become reference prompts, all are counted."""
     now = 1000.0
     async with relay(OK, rate=0.01, clock=lambda: now) as rig:
         client = await rig.client()
         for step in (0.0, 1.0, 300.0):
             now += step
             assert await client.ask(post(path=b"/v1/embeddings")) == OK
+        assert await client.ask(b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n") == OK
         await eventually(lambda: len(rig.queue.exchanges) == 2)
         assert {exchange.path for exchange in rig.queue.exchanges} == {"/v1/embeddings"}
-        assert rig.counter("requests_unread", api="embeddings") == 3
+        assert rig.counter("requests_unread") == rig.counter("requests_unread", api="embeddings") == 3
+        assert rig.counter("exchanges_eligible") == 2
     async with relay(OK, rate=0.0) as rig:
         assert await rig.ask(post(path=b"/v1/embeddings")) == OK
         assert rig.counter("exchanges_sampled") == 0

@@ -132,15 +132,6 @@ async def test_an_upstream_that_cannot_be_reached_is_not_named(url, fault):
             check(answer, fault or ForwardingFault(code))
 
 
-async def test_all_fallbacks_are_numbered(unused_port):
-    """Which upstream failed last is said by its place in the settings."""
-    fallbacks = ["http://255.255.255.255:8443", f"http://127.0.0.1:{unused_port}"]
-    async with relay(b"", url="http://127.0.0.1:1", fallbacks=fallbacks) as rig:
-        answer = await rig.ask(GET)
-        assert b"Fallback 2 of route 'main' refused the connection" in answer
-        check(answer, ForwardingFault.REFUSED)
-
-
 async def test_an_upstream_that_does_not_accept_is_not_named(deaf_port):
     url = f"http://127.0.0.1:{deaf_port}/v1"
     async with relay(b"", url=url, timeouts=Timeouts(connect_s=0.05)) as rig:

@@ -10,7 +10,6 @@ from evenkeel.proxy.framing import (
     ChunkError,
     ChunkReader,
     chunk,
-    parse_length,
 )
 
 
@@ -102,12 +101,3 @@ def test_chunk_of_nothing_is_nothing():
     assert chunk(b"") == b""
     assert chunk(b"a" * 26) == b"1a\r\n" + b"a" * 26 + b"\r\n"
     assert LAST_CHUNK == b"0\r\n\r\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [(b"0", 0), (b"12 ", 12), (b"007", 7), (b"-1", None), (b"1_0", None), (b"", None), (b"1 2", None)],
-)
-def test_length_is_digits_only(text, number):
-    """What int() would forgive is refused."""
-    assert parse_length(text) == number

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from evenkeel.proxy.request_head import parse_request
-from evenkeel.proxy.retry import TcpInfo, may_repeat, request_unread, tcp_info
+from evenkeel.proxy.retry import TcpInfo, may_repeat, request_unread
 from tests.proxy.conftest import relay
 from tests.proxy.plain import GET, OK, POST, error_of
 
@@ -54,22 +54,6 @@ def test_proof_that_a_request_was_not_read(info, tls, elapsed_s, unread):
 def test_repeating_follows_method_key_and_policy(raw, policy, unread, repeat):
     """Idempotent requests always, others as the policy and the proof allow."""
     assert may_repeat(parse_request(raw), policy, unread=unread) is repeat
-
-
-async def test_kernel_tells_the_state_of_a_connection():
-    """Established while both sides are open, not established once the peer has closed."""
-    if not hasattr(socket, "TCP_INFO"):
-        pytest.skip("this kernel does not tell")
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        loop = asyncio.get_running_loop()
-        transport, _ = await loop.create_connection(asyncio.Protocol, *listener.getsockname())
-        peer, _ = listener.accept()
-        assert tcp_info(transport).established
-        transport.pause_reading()
-        peer.close()
-        assert not tcp_info(transport).established
-        transport.abort()
-        await asyncio.sleep(0)
 
 
 async def test_request_is_not_repeated_on_a_fresh_connection():

@@ -152,18 +152,6 @@ def report(collector_url, monkeypatch, timeout_s=3.0):
     return {(name, labels.get("reason")): number for name, labels, number in spans.snapshot()["counters"]}
 
 
-def test_a_span_reaches_a_real_receiver(monkeypatch):
-    """By OTLP over HTTP: ids, times and attributes as protobuf, under evenkeel's name."""
-    with collecting() as collector:
-        counters = report(collector.url, monkeypatch)
-        (span,) = collector.spans()
-        (resource,) = collector.resources()
-    assert counters == {("spans_exported", None): 1}
-    assert (span.start_time_unix_nano, span.end_time_unix_nano) == (1_000_500_000_000, 1_000_750_000_000)
-    assert len(span.trace_id) == 16
-    assert resource["service.name"] == "evenkeel"
-
-
 @pytest.mark.parametrize("fault", ["no listener", "silent", "500"])
 def test_a_collector_in_trouble_costs_one_span(fault, monkeypatch):
     """The span is handed over, closing ends, and the loss is counted."""
