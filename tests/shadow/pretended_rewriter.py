@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenkeel.shadow.perturbations import Draft, NotApplicable, RewriteTask, protected_spans
 from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.prompt.template import TemplateLearner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,6 +35,11 @@ BY_LANGUAGE = {
 def view_of(*messages: tuple[str, str], classify: Any = None) -> PromptView:
     body = json.dumps({"messages": [{"role": role, "content": text} for role, text in messages]}).encode()
     return PromptView.parse(body, classify) if classify else PromptView.parse(body)
+
+
+def unclassified(*messages: tuple[str, str]) -> PromptView:
+    """The first chat of a route, of whose template nothing is known."""
+    return view_of(*messages, classify=TemplateLearner().classifier(""))
 
 
 def asked(text: str) -> PromptView:

@@ -122,9 +122,9 @@ def test_an_answer_may_be_twice_as_long_as_the_original_s(tmp_path, api, members
     """Under the API's own name, and never beyond what the client allows; the control likewise."""
     scene = Scene(tmp_path, api)
     verdicts = scene.play(members, answer_of(api))
-    found = [{name: most for name, most in one.items() if most is not None} for one in scene.limits()]
+    found = [{name: most for name, most in limits.items() if most is not None} for limits in scene.limits()]
     assert found == [sent] * 2
-    assert [one.rating for one in verdicts] == [3, 3]
+    assert [verdict.rating for verdict in verdicts] == [3, 3]
 
 
 @pytest.mark.parametrize("nothing", [None, 0, -1, True, "4000", [], {}])
@@ -185,22 +185,22 @@ def test_an_answer_that_our_limit_cut_is_asked_for_again(tmp_path, members, agai
     """As long as the client allows, or four times as long; the whole one is compared, both are paid for."""
     scene = Scene(tmp_path, full=1200)
     verdicts = scene.play(members, answer_of("chat"))
-    assert [one["max_tokens"] for one in scene.limits()] == [USUAL, again, USUAL, again]
+    assert [limits["max_tokens"] for limits in scene.limits()] == [USUAL, again, USUAL, again]
     assert scene.tally.value("replays_cut", route="default") == 2
-    assert [one.cost.tokens for one in verdicts] == [30 + USUAL + 30 + 1200] * 2
+    assert [verdict.cost.tokens for verdict in verdicts] == [30 + USUAL + 30 + 1200] * 2
 
 
 def test_an_answer_that_the_client_s_limit_cut_is_compared_as_it_is(tmp_path):
     """It is what the user would have got."""
     scene = Scene(tmp_path, full=600)
     verdicts = scene.play({"max_tokens": 100}, answer_of("chat", SAID[:400], 100, cut=True))
-    assert [one["max_tokens"] for one in scene.limits()] == [100, 100]
+    assert [limits["max_tokens"] for limits in scene.limits()] == [100, 100]
     assert scene.tally.value("replays_cut", route="default") == 0
-    assert all(one.failure is None for one in verdicts)
+    assert all(verdict.failure is None for verdict in verdicts)
 
 
 def test_an_answer_in_another_format_may_be_as_long_as_the_client_allows(tmp_path):
     """The same content takes more tokens as XML; the control has its limit."""
     scene = Scene(tmp_path, kinds=("format.xml",))
     scene.play({"max_tokens": 4000}, answer_of("chat"))
-    assert [one["max_tokens"] for one in scene.limits()] == [USUAL, 4000]
+    assert [limits["max_tokens"] for limits in scene.limits()] == [USUAL, 4000]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 
 import pytest
@@ -12,15 +11,9 @@ from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.perturbations.contrast import CONTRASTS, question_of
 from evenkeel.shadow.perturbations.gate import faults_of
 from evenkeel.shadow.perturbations.protocol import RewriteTask
-from evenkeel.shadow.planner import CONTRAST_SHARE, RoutePlan, contrasts_of
-from evenkeel.shadow.prompt import CHAT, PromptView
+from tests.shadow.pretended_rewriter import asked
 
 NUMBER, MEANING = CONTRASTS
-
-
-def asked(text):
-    """A chat prompt with one message of a user."""
-    return PromptView.parse(json.dumps(CHAT.ask(text)).encode(), api=CHAT)
 
 
 @pytest.mark.parametrize(
@@ -53,14 +46,6 @@ def test_the_gate_lets_another_number_through_but_no_chatter():
     assert faults_of(task, "Is 91 a prime number, and how do I prove it?") == ()
     said = faults_of(task, "Here is the changed text:\nIs 91 a prime number, and how do I prove it?")
     assert [fault.reason for fault in said] == ["chatter"]
-
-
-def test_few_exchanges_are_asked_another_question():
-    """About one in twenty, each time the same ones."""
-    route = RoutePlan((), 2, contrasts=CONTRASTS)
-    drawn = [bool(contrasts_of(f"exchange-{number}", route)) for number in range(2_000)]
-    assert CONTRAST_SHARE / 2 < sum(drawn) / len(drawn) < CONTRAST_SHARE * 2
-    assert drawn == [bool(contrasts_of(f"exchange-{number}", route)) for number in range(2_000)]
 
 
 def test_the_question_is_the_last_typed_text_of_some_words():

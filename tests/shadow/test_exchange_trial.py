@@ -15,7 +15,7 @@ from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.perturbations.together import Together
 from evenkeel.shadow.planner import CellNeed, Needs, RoutePlan
 
-KINDS = by_name([f"general.{one}" for one in ("casing", "spelling", "tone")])
+KINDS = by_name([f"general.{kind}" for kind in ("casing", "spelling", "tone")])
 NAMES = [kind.name for kind in KINDS]
 GROUP = "together.3_general"
 MASKING = {"general.casing", "general.spelling"}
@@ -100,7 +100,7 @@ def test_settled_exchanges_are_left_out_and_counted():
     """An eighth is tried: a resend, the group, and now and then what follows."""
     came = tried(400, ScriptedTrials())
     assert set(came) >= {None, 2}
-    assert 25 < sum(one is not None for one in came) < 80
+    assert 25 < sum(count is not None for count in came) < 80
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_group_that_moved_is_split():
             splits += sum(made[name].selection.split_of == group.id for name in NAMES)
         else:
             single = [made[name] for name in NAMES if name in made]
-            assert [(one.selection.path_weight, one.selection.split_of) for one in single] in (
+            assert [(verdict.selection.path_weight, verdict.selection.split_of) for verdict in single] in (
                 [],
                 [(1.0, "")],
             )

@@ -68,8 +68,9 @@ def test_many_exchanges_at_once_break_no_worker(plane) -> None:
     scored = plane.tally.value("exchanges_scored")
     assert min(scored, plane.tally.value("exchanges_skipped"), plane.tally.value("exchanges_dead")) > 8
     logged = plane.log.read_after(0, 10_000)
-    assert len({one.verdict.exchange_id for one in logged}) == scored
-    verdicts = [one.verdict for one in logged]
-    assert all((one.rating is None and not one.unsure) == (one.failure is not None) for one in verdicts)
-    for one in logged:
-        assert plane.log.evidence(one.verdict.id) is not None
+    assert len({entry.verdict.exchange_id for entry in logged}) == scored
+    verdicts = [entry.verdict for entry in logged]
+    for verdict in verdicts:
+        assert (verdict.rating is None and not verdict.unsure) == (verdict.failure is not None)
+    for entry in logged:
+        assert plane.log.evidence(entry.verdict.id) is not None

@@ -43,7 +43,7 @@ def known(trials=500, **changed):
 
 def shares(needs):
     """How often each root is tried whole, over many exchanges."""
-    plans = [plan_of(one, roots_of(KINDS), needs, 0.125) for one in EXCHANGES]
+    plans = [plan_of(exchange, roots_of(KINDS), needs, 0.125) for exchange in EXCHANGES]
     tried = Counter(looked.root.perturbation.name for plan in plans for looked in plan.roots if looked.whole)
     return {
         root.perturbation.name: tried[root.perturbation.name] / len(EXCHANGES) for root in roots_of(KINDS)
@@ -79,7 +79,7 @@ def test_a_model_is_learned_until_every_rewording_can_be_reported():
 
 def test_settled_roots_are_tried_at_their_rate_and_all_at_once():
     """An eighth of the exchanges, within two standard deviations; one that is tried gets all roots."""
-    plans = [plan_of(one, roots_of(KINDS), known(), 0.125) for one in EXCHANGES]
+    plans = [plan_of(exchange, roots_of(KINDS), known(), 0.125) for exchange in EXCHANGES]
     assert {len(plan.roots) for plan in plans} == {0, 3}
     assert shares(known())[GROUP] == pytest.approx(0.125, abs=0.015)
     assert all(looked.pace is WATCHING for plan in plans for looked in plan.roots)
@@ -98,7 +98,7 @@ def test_settled_roots_are_tried_at_their_rate_and_all_at_once():
 def test_rewordings_of_a_group_are_drawn_more_often_until_each_is_known(group, casing, pace):
     """150 trials by itself, of which a settled group brings one in eight; other groups keep their pace."""
     needs = known(**{GROUP.replace(".", "__"): CellNeed(group, 30), "general__casing": CellNeed(casing, 30)})
-    plans = [plan_of(one, roots_of(KINDS), needs, 1.0) for one in EXCHANGES[:10]]
+    plans = [plan_of(exchange, roots_of(KINDS), needs, 1.0) for exchange in EXCHANGES[:10]]
     paces = {(looked.root.perturbation.name, looked.pace) for plan in plans for looked in plan.roots}
     assert {name: found for name, found in paces if found is not WATCHING} == (
         {} if pace is WATCHING else {GROUP: pace}
@@ -130,7 +130,7 @@ def test_a_suspected_rewording_is_tried_by_itself():
     """In (e^s − 1)/128 of the exchanges, 1/8 · 1/16 being the chance of one that is not suspected."""
     for ratio, share in ((33, 0.25), (129, 1.0)):
         needs = known(general__casing=CellNeed(500, 30, 0.1, suspicion=log(ratio)))
-        plans = [plan_of(one, roots_of(KINDS), needs, 0.125) for one in EXCHANGES]
+        plans = [plan_of(exchange, roots_of(KINDS), needs, 0.125) for exchange in EXCHANGES]
         alone = [looked.alone for plan in plans for looked in plan.roots if looked.alone]
         assert {kind.name for kinds in alone for kind in kinds} == {"general.casing"}
         assert len(alone) / len(EXCHANGES) == pytest.approx(share, abs=0.02)
@@ -182,10 +182,10 @@ def test_a_change_brings_everything_at_once():
 def test_drawn_rewordings_are_among_the_split(pace):
     """Every rewording is drawn with chance v, at most one of a group; all drawn lie in the s that split."""
     root = roots_of(KINDS)[0]
-    drawn = Counter(kind.name for one in EXCHANGES if (kind := drawn_of(one, root, pace)))
-    split = sum(is_split(one, root, pace) for one in EXCHANGES) / len(EXCHANGES)
+    drawn = Counter(kind.name for exchange in EXCHANGES if (kind := drawn_of(exchange, root, pace)))
+    split = sum(is_split(exchange, root, pace) for exchange in EXCHANGES) / len(EXCHANGES)
     for kind in root.kinds:
         assert drawn[kind.name] / len(EXCHANGES) == pytest.approx(pace.drawn, abs=0.015)
     assert split == pytest.approx(pace.split, abs=0.02)
-    assert all(is_split(one, root, pace) for one in EXCHANGES if drawn_of(one, root, pace))
+    assert all(is_split(exchange, root, pace) for exchange in EXCHANGES if drawn_of(exchange, root, pace))
     assert pace.drawn / pace.split == MOVED_WEIGHT

@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "replays.md"
 
 
 def read(messages, answer="Yes."):
-    request = {"model": "m", "messages": [{"role": "user", "content": one} for one in messages]}
+    request = {"model": "m", "messages": [{"role": "user", "content": text} for text in messages]}
     response = {"model": "m", "choices": [{"index": 0, "message": {"role": "assistant", "content": answer}}]}
     exchange = captured(request, response, route="main")
     return Reader({"main": RoutePlan((), 0)}).read(exchange)
@@ -51,8 +51,8 @@ def test_a_prompt_in_too_many_parts_is_left_as_it_is():
     assert len(view.segments) == 2_001
     control, *others = (attempt(kind, view, 0.5, random.Random(1)) for kind in BUILTIN)
     assert control == view
-    assert {one.reason for one in others if isinstance(one, NotApplicable)} == {"too_many_parts"}
-    assert all(isinstance(one, NotApplicable) for one in others)
+    assert {outcome.reason for outcome in others if isinstance(outcome, NotApplicable)} == {"too_many_parts"}
+    assert all(isinstance(outcome, NotApplicable) for outcome in others)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,6 @@ def test_a_prompt_in_too_many_parts_is_left_as_it_is():
 )
 def test_the_page_about_replays_names_every_limit(reason, limit):
     """Each reason has its line, with the figure of the code."""
-    line = next(
-        one for one in PAGE.read_text(encoding="utf-8").splitlines() if one.startswith(f"| `{reason}` |")
-    )
-    assert f"{limit:,}" in line
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    (row,) = (line for line in lines if line.startswith(f"| `{reason}` |"))
+    assert f"{limit:,}" in row

@@ -34,10 +34,10 @@ def test_an_unknown_name_is_refused_with_what_was_probably_meant(name, message) 
 
 def test_builtin_names_are_unique_and_well_formed() -> None:
     """Names are `category.kind` and versions count from 1."""
-    names = [one.name for one in BUILTIN]
+    names = [kind.name for kind in BUILTIN]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[a-z]+\.[A-Za-z0-9_>\-]+", name) for name in names)
-    assert all(one.version >= 1 for one in BUILTIN)
+    assert all(kind.version >= 1 for kind in BUILTIN)
 
 
 def test_seeds_are_fixed_and_depend_on_every_part() -> None:
@@ -70,8 +70,8 @@ class Shout:
     wanted = AS_BEFORE
 
     def apply(self, view, severity, rng):
-        inputs = [one for one in view.segments if one.kind == "input"]
-        return view.with_texts({{one.index: one.text.upper() for one in inputs}})
+        inputs = [segment for segment in view.segments if segment.kind == "input"]
+        return view.with_texts({{segment.index: segment.text.upper() for segment in inputs}})
 
 OFFERED = {offered}
 """
@@ -99,7 +99,7 @@ def test_a_package_offers_a_perturbation(install) -> None:
     """It stands in the catalogue behind the built-in ones, is found by name, and brings its words."""
     install(SHOUT.format(name="acme.shout", offered="[Shout()]"))
     found = catalogue()
-    assert [one.name for one in found] == [*(one.name for one in (*BUILTIN, *CONTRASTS)), "acme.shout"]
+    assert [kind.name for kind in found] == [*(kind.name for kind in (*BUILTIN, *CONTRASTS)), "acme.shout"]
     assert by_name(["acme"], found) == found[-1:]
     assert rewordings.label("acme.shout") == "acme: loud"
     assert rewordings.phrase("acme.shout") == "loud, as Acme has it"
@@ -137,7 +137,7 @@ def test_a_new_perturbation_is_one_file_and_one_line() -> None:
     own = Path(package.__file__).parent
     files = {path.name for path in own.glob("*.py") if "punctuation import" in path.read_text("utf-8")}
     assert files == {"catalogue.py", "compound.py"}  # a part of two compounds
-    names = {one.name for one in BUILTIN[1:]} - {"general.spelling"}  # an example
+    names = {kind.name for kind in BUILTIN[1:]} - {"general.spelling"}  # an example
     shown = {
         f"{path.relative_to(ROOT)}: {name}"
         for room in ("core", "monitor", "console", "release", "lab", "reference", "runtime")

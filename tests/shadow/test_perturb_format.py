@@ -16,20 +16,13 @@ from evenkeel.shadow.perturbations.format.forms import SPEECHES
 from evenkeel.shadow.perturbations.format.instructions import NAME_OF, skeletons
 from evenkeel.shadow.perturbations.format.outline import Unreadable, outline_at
 from evenkeel.shadow.prompt import Block, PromptView
-from evenkeel.shadow.prompt.template import TemplateLearner
-from tests.shadow.pretended_rewriter import asked
+from tests.shadow.pretended_rewriter import asked, unclassified
 
 
 def cut(*blocks, **members):
     """A chat request of one message, cut into these blocks."""
     turn = {"role": "user", "content": "".join(block.text for block in blocks)}
     return PromptView.parse(json.dumps({"messages": [turn], **members}).encode(), lambda _: [blocks])
-
-
-def unknown(text):
-    """A chat request of one message, of whose template nothing is known."""
-    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
-    return PromptView.parse(body, TemplateLearner().classifier(""))
 
 
 def view_of(form="", *, said="Why is the fan loud?", **members):
@@ -50,7 +43,7 @@ def applied(kind, view):
 
 
 def texts(view):
-    return [one["content"] for one in json.loads(view.body())["messages"]]
+    return [message["content"] for message in json.loads(view.body())["messages"]]
 
 
 BY_NAME = {kind.format: kind for kind in FORMATS}
@@ -114,7 +107,7 @@ def test_what_is_asked_for_already(form, format_):
             assert outcome.body() != view_of(form).body()
 
 
-@pytest.mark.parametrize("kind", SYNTAXES, ids=lambda one: one.name)
+@pytest.mark.parametrize("kind", SYNTAXES, ids=lambda kind: kind.name)
 def test_a_sentence_is_added_where_nothing_is_said(kind):
     """It stands at the end of the last user message, as an output instruction of the template."""
     made = applied(kind, view_of())
@@ -122,7 +115,8 @@ def test_a_sentence_is_added_where_nothing_is_said(kind):
         f"Sum it up.\n\nWhy is the fan loud?\n\n{request(kind)}"
     )
     assert (made.segments[-1].kind, made.segments[-1].type) == ("template", "output_instructions")
-    assert [one.text for one in made.segments[:-1]] == [one.text for one in view_of().segments]
+    kept = [segment.text for segment in view_of().segments]
+    assert [segment.text for segment in made.segments[:-1]] == kept
     # What was added is found again by the next perturbation
     assert applied(kind, made) == NotApplicable(
         "already_wanted", f"the prompt asks for {NAME_OF[kind.format]} as it is"
@@ -166,8 +160,8 @@ UNSEEN = "You must output valid JSON. Do not include any text outside of the JSO
     (asked("What is JSON good for?"), "unclear_format"),
     (asked("整数のJSON配列として。"), "unclear_format"),
     # Tables of a database stand behind a colon like a form; another sentence still asks for the old format.
-    (unknown(TABLES), "unclear_format"),
-    (unknown(UNSEEN), "unclear_format"),
+    (unclassified(("user", TABLES)), "unclear_format"),
+    (unclassified(("user", UNSEEN)), "unclear_format"),
     (PromptView.parse(json.dumps({"messages": CSV}).encode()), "own_form"),
     (PromptView.parse(b'{"messages": [{"role": "system", "content": "Be kind."}]}'), "no_user_slot"),
 ])  # fmt: skip

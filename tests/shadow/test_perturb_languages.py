@@ -236,8 +236,8 @@ def test_kinds_of_languages_apply_before_and_after_a_template_is_learned(languag
         unknown = asked(f"{before}\n\n{BY_LANGUAGE[language]} {subject} {number}\n\n{after}")
         learner.observe("route", unknown.slots)
     known = unknown.classified(learner.classifier("route"))
-    assert {one.kind for one in unknown.segments} == {"input"}
-    assert {one.kind for one in known.segments} == {"template", "input"}
+    assert {segment.kind for segment in unknown.segments} == {"input"}
+    assert {segment.kind for segment in known.segments} == {"template", "input"}
     for kind in (CrossLingual("en", "fr"), CrossLingual("ja", "en"), Multilingual("sv")):
         made(kind, unknown)
         made(kind, known)

@@ -25,15 +25,15 @@ from evenkeel.shadow.perturbations.protocol import attempt
 from evenkeel.shadow.prompt import Block, PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 from tests.kit.references import broken_positions
+from tests.shadow.pretended_rewriter import view_of as chat_of
 
 SEEDS = range(30)
 
 
 def view_of(*messages, template=()):
     """A chat whose template is unknown, or known from its texts with placeholders."""
-    body = json.dumps({"messages": [{"role": role, "content": text} for role, text in messages]}).encode()
     classify = fixed_template(template) if template else TemplateLearner().classifier("")
-    return PromptView.parse(body, classify)
+    return chat_of(*messages, classify=classify)
 
 
 def texts_of(view):
@@ -44,8 +44,8 @@ def texts_of(view):
 def variants(kind, view):
     """The user's text in every variant that thirty seeds make."""
     made = [kind.apply(view, 1.0, random.Random(seed)) for seed in SEEDS]
-    assert all(isinstance(one, PromptView) for one in made), made[0]
-    return {texts_of(one)[-1] for one in made}
+    assert all(isinstance(variant, PromptView) for variant in made), made[0]
+    return {texts_of(variant)[-1] for variant in made}
 
 
 def reason(kind, view):
@@ -235,7 +235,9 @@ TEMPLATE = "You sort mail.\n\nRules:\n- Be brief.\n\nMail:\n{mail}\n\nName the t
 def reply_of(*blocks):
     """A model's list of blocks."""
     keys = ("first", "last", "part")
-    return json.dumps({"blocks": [dict(zip(keys, one[:3], strict=True)) | dict(one[3:]) for one in blocks]})
+    return json.dumps(
+        {"blocks": [dict(zip(keys, block[:3], strict=True)) | dict(block[3:]) for block in blocks]}
+    )
 
 
 # Lines: 1 role, 2 blank, 3 and 4 rules, 5 blank, 6 label, 7 value, 8 blank, 9 order, 10 form
@@ -296,7 +298,7 @@ def test_a_list_that_does_not_tile_the_text_is_refused(reply, fault) -> None:
     assert isinstance(outcome, (PromptView, NotApplicable))
 
 
-@pytest.mark.parametrize("kind", [*POSITIONAL, *LISTED], ids=lambda one: f"{one.name} {one.by}")
+@pytest.mark.parametrize("kind", [*POSITIONAL, *LISTED], ids=lambda kind: f"{kind.name} {kind.by}")
 def test_the_contract_of_each_kind(kind) -> None:
     """A name in the category, no grades, and an answer in the form of before; versions tell who chose."""
     assert kind.name.startswith("positional.")

@@ -47,7 +47,7 @@ def test_a_paraphrase_asks_for_the_input_alone() -> None:
     )
     changed, tasks = finished(Paraphrase().apply(view, 1.0, random.Random(1)))
     assert tasks == [RewriteTask("paraphrase", QUESTION)]
-    assert [one.text for one in changed.segments] == [
+    assert [segment.text for segment in changed.segments] == [
         SYSTEM, " First question, please.\n", "Yes?", f" [paraphrase ] {QUESTION}\n",
     ]  # fmt: skip
 

@@ -45,11 +45,11 @@ def test_a_tone_by_rule_keeps_what_is_protected(language, tone) -> None:
 def test_every_place_of_a_tone_by_hand() -> None:
     """At full strength: greeting, contraction, mark, close."""
     changed = made(Tone(tones=["formal"]), chat("Hi, I can't open INC-7. Don't ask me why."), seed=0)
-    greeting, close = MANNERS["en"]["formal"].openers, MANNERS["en"]["formal"].closers
+    text = "Hello, I cannot open INC-7. Do not ask me why."
     assert changed.input_text in {
-        f"{one}{' ' if one[-1] == '.' else chr(10) * 2}Hello, I cannot open INC-7. Do not ask me why. {other}"
-        for one in greeting
-        for other in close
+        f"{opening}{' ' if opening[-1] == '.' else chr(10) * 2}{text} {closing}"
+        for opening in MANNERS["en"]["formal"].openers
+        for closing in MANNERS["en"]["formal"].closers
     }
 
 
@@ -69,11 +69,12 @@ def test_only_the_first_and_the_last_text_are_greeted_and_closed() -> None:
     )
     view = view_of(("user", "".join(block.text for block in blocks)), classify=typed(*blocks))
     for seed in range(10):
-        first, letter, last = (one.text for one in made(Tone(tones=["casual"]), view, seed=seed).segments)
+        variant = made(Tone(tones=["casual"]), view, seed=seed)
+        first, letter, last = (segment.text for segment in variant.segments)
         assert letter == blocks[1].text
-        assert any(first.startswith(one) for one in MANNERS["en"]["casual"].openers)
-        assert any(last.endswith(one) for one in MANNERS["en"]["casual"].closers)
-        assert not any(one in last for one in MANNERS["en"]["casual"].openers)
+        assert any(first.startswith(opening) for opening in MANNERS["en"]["casual"].openers)
+        assert any(last.endswith(closing) for closing in MANNERS["en"]["casual"].closers)
+        assert not any(opening in last for opening in MANNERS["en"]["casual"].openers)
 
 
 _FRAGMENTS = st.sampled_from([
@@ -132,7 +133,7 @@ def test_phrases_are_in_their_language_and_hold_no_numerals() -> None:
     """Each language has all tones; openers and closers together are identified as that language."""
     for language, manners in MANNERS.items():
         assert tuple(manners) == TONES
-        said = " ".join(one for manner in manners.values() for one in (*manner.openers, *manner.closers))
+        said = " ".join(" ".join((*manner.openers, *manner.closers)) for manner in manners.values())
         assert language_of(said) == language
         assert not any(map(str.isdigit, said))
 

@@ -32,7 +32,7 @@ def request(api, result=RESULT, names=NAMES):
     if api is CHAT:
         call = {"id": "c1", "type": "function", "function": {"name": names[0], "arguments": "{}"}}
         return {
-            "tools": [{"type": "function", "function": {**one, "parameters": SCHEMA}} for one in functions],
+            "tools": [{"type": "function", "function": {**tool, "parameters": SCHEMA}} for tool in functions],
             "messages": [
                 user,
                 {"role": "assistant", "content": None, "tool_calls": [call]},
@@ -42,7 +42,7 @@ def request(api, result=RESULT, names=NAMES):
     if api is MESSAGES:
         return {
             "max_tokens": 100,
-            "tools": [{**one, "input_schema": SCHEMA} for one in functions],
+            "tools": [{**tool, "input_schema": SCHEMA} for tool in functions],
             "messages": [
                 user,
                 {
@@ -57,11 +57,11 @@ def request(api, result=RESULT, names=NAMES):
         }
     if api is GEMINI:
         return {
-            "tools": [{"functionDeclarations": [{**one, "parameters": SCHEMA} for one in functions]}],
+            "tools": [{"functionDeclarations": [{**tool, "parameters": SCHEMA} for tool in functions]}],
             "contents": [{"role": "user", "parts": [{"text": user["content"]}]}],
         }
     return {
-        "tools": [{"type": "function", **one, "parameters": SCHEMA} for one in functions],
+        "tools": [{"type": "function", **tool, "parameters": SCHEMA} for tool in functions],
         "input": [
             user,
             {"type": "function_call", "call_id": "c1", "name": names[0], "arguments": "{}"},

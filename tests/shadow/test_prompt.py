@@ -62,7 +62,8 @@ def test_unedited_body_is_identical_for_any_json(rng: Any, sent: Api, api: Api) 
     view = parsed_or_none(text, api)
     if view is not None:
         assert view.body() == text.encode()
-        assert view.with_texts({one.index: one.text for one in view.segments}).body() == text.encode()
+        texts = {segment.index: segment.text for segment in view.segments}
+        assert view.with_texts(texts).body() == text.encode()
 
 
 @given(st.binary(max_size=60), st.sampled_from(APIS))
@@ -84,11 +85,11 @@ def test_an_edit_replaces_one_literal_and_no_other_byte(rng: Any, api: Api, data
     new = data.draw(st.text(max_size=20))
     edited = view.with_texts({segment.index: new})
     again = PromptView.parse(edited.body(), api=api)
-    assert [one.text for one in again.segments] == [
-        new if one.index == segment.index else one.text for one in view.segments
-    ]
-    slot = view._body.messages[segment.message].slots
-    literal = next(one for one in slot if one.part == segment.part)
+    texts = [kept.text for kept in view.segments]
+    texts[segment.index] = new
+    assert [read.text for read in again.segments] == texts
+    slots = view._body.messages[segment.message].slots
+    literal = next(slot for slot in slots if slot.part == segment.part)
     if new != segment.text:
         written = edited.body().decode()
         assert written.startswith(text[: literal.start])
@@ -120,7 +121,8 @@ BODY = (
 def test_messages_and_segments_of_a_conversation() -> None:
     """Text parts become segments in order; what users say is input, results of tools are history."""
     view = PromptView.parse(BODY)
-    assert [(one.index, one.role, one.kind, one.text, one.message, one.part) for one in view.segments] == [
+    texts = [(cut.index, cut.role, cut.kind, cut.text, cut.message, cut.part) for cut in view.segments]
+    assert texts == [
         (0, "system", "template", "Be brief.", 0, None),
         (1, "user", "input", "Look:", 1, 0),
         (2, "user", "input", "What is it?", 1, 2),
@@ -227,7 +229,7 @@ def test_a_replay_differs_in_the_forced_keys_alone(rng: Any) -> None:
     expected = loaded(text)
     streams = expected["stream"] is True
     expected = {
-        key: one for key, one in expected.items() if key not in view.left_out or key == "stream_options"
+        key: member for key, member in expected.items() if key not in view.left_out or key == "stream_options"
     }
     expected |= {key: False for key in ("store", "background") if key in expected}
     if not streams:
@@ -249,7 +251,7 @@ def test_a_classifier_can_cut_a_text_into_segments() -> None:
     view = PromptView.parse(
         b'{"messages":[{"role":"user","content":"Summarise.\\nCase: it broke"}]}', classify
     )
-    assert [(one.kind, one.text) for one in view.segments] == [
+    assert [(segment.kind, segment.text) for segment in view.segments] == [
         ("template", "Summarise.\nCase: "),
         ("input", "it broke"),
     ]
@@ -281,7 +283,7 @@ def test_texts_are_slots_and_everything_else_is_a_note(case: dict[str, Any]) -> 
     body = json.dumps(case["body"])
     view = PromptView.parse(body.encode(), api=API[case["api"]])
     assert view.api.name == case["api"]
-    assert [[one.role, one.text, one.message, one.part] for one in view.slots] == case.get("slots", [])
+    assert [[slot.role, slot.text, slot.message, slot.part] for slot in view.slots] == case.get("slots", [])
     assert [segment.kind for segment in view.segments] == case.get("kinds", [])
     notes = [[message.role, *message.others] for message in view.messages if message.others]
     assert notes == case.get("notes", [])

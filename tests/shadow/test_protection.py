@@ -85,8 +85,8 @@ def replaced(value):
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, list):
-        return [replaced(one) for one in value]
-    return {name: replaced(one) for name, one in value.items()} if isinstance(value, dict) else value
+        return [replaced(item) for item in value]
+    return {name: replaced(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 @given(value=JSON, indent=st.sampled_from([None, 1]), ascii_only=st.booleans())
@@ -123,8 +123,8 @@ def test_words_of_the_api_and_signatures_stay():
 
 def chat_events(pieces, end="\n\n"):
     lines = [
-        "data: " + json.dumps({"id": "c", "choices": [{"index": 0, "delta": {"content": one}}]})
-        for one in pieces
+        "data: " + json.dumps({"id": "c", "choices": [{"index": 0, "delta": {"content": piece}}]})
+        for piece in pieces
     ]
     return end.join([*lines, "data: [DONE]", ""])
 
@@ -133,11 +133,11 @@ def chat_events(pieces, end="\n\n"):
 def test_a_value_is_found_however_a_stream_cuts_it(cuts, end):
     """The answer reads as if its whole text had been redacted, and every event is still there."""
     text = f"Write to {ADDRESS} and nobody else."
-    places = [0, *sorted(min(one, len(text)) for one in cuts), len(text)]
+    places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     body = chat_events([text[a:b] for a, b in itertools.pairwise(places)], end)
     redacted = redact_events(body, hide)
     events = [json.loads(line[6:]) for line in redacted.splitlines() if line.startswith("data: {")]
-    assert "".join(one["choices"][0]["delta"]["content"] for one in events) == hide(text)
+    assert "".join(event["choices"][0]["delta"]["content"] for event in events) == hide(text)
     assert redacted.count("data: ") == body.count("data: ")
     assert redact_events(redacted, hide) == redacted
 
@@ -156,7 +156,7 @@ def test_texts_of_one_stream_are_kept_apart():
     events = [
         json.loads(line[6:]) for line in redact_events(body, hide).splitlines() if line.startswith("data")
     ]
-    texts = [(one["index"], one["delta"]["text"]) for one in events]
+    texts = [(event["index"], event["delta"]["text"]) for event in events]
     assert texts == [(0, "[EMAIL_1]"), (1, "<6>"), (0, ""), (1, "<9>")]
 
 
@@ -320,7 +320,7 @@ def test_exchanges_are_redacted_in_a_process_of_their_own():
         assert sink.put([exchange(body), exchange(b'{"a": "endless"}'), exchange(body)]) == 3
     finally:
         process.close()
-    found = [one.request_body for one in kept.exchanges]
+    found = [exchange.request_body for exchange in kept.exchanges]
     assert found == [b'{"messages": ["[EMAIL_1]"]}', b"", b'{"messages": ["[EMAIL_1]"]}']
     assert tally.value("redaction_failures", reason="too_slow") == 1
     with pytest.raises(ProtectionError, match="no model"):
@@ -372,9 +372,10 @@ def test_the_same_value_has_the_same_placeholder():
 
 def test_perturbations_leave_placeholders_alone():
     """A replay asks about the same placeholders as the original."""
-    for one in BUILTIN:
-        text = f"Please write to [{one.kind.upper()}_12] soon"
-        assert f"[{one.kind.upper()}_12]" in {text[span.start : span.end] for span in protected_spans(text)}
+    for pattern in BUILTIN:
+        placeholder = f"[{pattern.kind.upper()}_12]"
+        text = f"Please write to {placeholder} soon"
+        assert placeholder in {text[span.start : span.end] for span in protected_spans(text)}
 
 
 @example(["a@b.cd.a@a.eyJ"])  # the second address begins where the first one ended
@@ -393,7 +394,7 @@ def test_redacting_again_changes_nothing(pieces):
 @pytest.mark.parametrize(("patterns", "text", "redacted"), CASES["own patterns"])
 def test_own_patterns_are_found_and_come_to_an_end(patterns, text, redacted):
     """Their first group is replaced, and no placeholder is."""
-    assert Placeholders([OwnPattern(*one) for one in patterns.items()]).redact(text) == redacted
+    assert Placeholders([OwnPattern(*pattern) for pattern in patterns.items()]).redact(text) == redacted
 
 
 @pytest.mark.parametrize(

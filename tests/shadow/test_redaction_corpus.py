@@ -16,7 +16,7 @@ SAMPLES = corpus()
 def test_the_corpus_is_large_and_always_the_same():
     """At least 400 values and 400 near misses, from a fixed seed."""
     assert corpus() == SAMPLES
-    values = sum(one.value is not None for one in SAMPLES)
+    values = sum(sample.value is not None for sample in SAMPLES)
     assert values >= 400
     assert len(SAMPLES) - values >= 400
 
@@ -28,7 +28,7 @@ def test_values_are_found_and_near_misses_left_alone(line):
     assert line.precision >= 0.95
 
 
-@pytest.mark.parametrize("sample", SAMPLES[:10], ids=lambda one: f"{one.kind}-{one.value is not None}")
+@pytest.mark.parametrize("sample", SAMPLES[:10], ids=lambda sample: sample.kind)
 def test_texts_written_by_hand_are_told_apart(sample):
     """Fields of tables, groups with a code behind them, credentials in addresses, and near misses."""
     assert is_replaced(sample) == (sample.value is not None)
@@ -50,4 +50,4 @@ def test_no_repetition_of_a_pattern_is_unbounded(pattern):
     bare = re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]", "x", pattern.look.pattern)
     assert not re.search(r"[x)][*+]", bare)
     for unit in HOSTILE:
-        assert all(one.start < one.end for one in pattern.find(unit * 2_000))
+        assert all(span.start < span.end for span in pattern.find(unit * 2_000))

@@ -12,9 +12,9 @@ import pytest
 from evenkeel.shadow.perturbations import NotApplicable, by_name
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.references import calls_unordered, points
-from evenkeel.shadow.prompt.template import TemplateLearner
 from tests.kit.public import DATA, shared_prompts
 from tests.kit.references import broken_format, broken_positions, unbound
+from tests.shadow.pretended_rewriter import unclassified
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +30,8 @@ SEEDS = 3
 
 def broken(messages: Sequence[dict[str, str]], bonds: Sequence[tuple[str, str, str]] = ()) -> list[str]:
     """What any positional or format variant of a prompt breaks."""
-    body = json.dumps({"messages": messages}).encode()
-    view = PromptView.parse(body, TemplateLearner().classifier(""))
-    before = [one.text for one in view.messages]
+    view = unclassified(*((message["role"], message["content"]) for message in messages))
+    before = [message.text for message in view.messages]
     found: list[str] = []
     for kind in KINDS:
         for seed in range(1 if kind.wanted.format else SEEDS):
@@ -40,7 +39,7 @@ def broken(messages: Sequence[dict[str, str]], bonds: Sequence[tuple[str, str, s
             if isinstance(variant, NotApplicable):
                 break
             assert isinstance(variant, PromptView)
-            after = [one.text for one in variant.messages]
+            after = [message.text for message in variant.messages]
             if kind.wanted.format is None:
                 found += broken_positions(before, after) + unbound(before, after, bonds)
             else:
@@ -48,11 +47,11 @@ def broken(messages: Sequence[dict[str, str]], bonds: Sequence[tuple[str, str, s
     return found
 
 
-@pytest.mark.parametrize("prompt", CORPUS, ids=[one["id"] for one in CORPUS])
+@pytest.mark.parametrize("prompt", CORPUS, ids=[prompt["id"] for prompt in CORPUS])
 def test_no_variant_of_the_corpus_breaks_a_reference(prompt) -> None:
     """Sixty prompts in nine languages whose blocks point at each other."""
     messages = prompt.get("messages") or [{"role": "user", "content": prompt["prompt"]}]
-    assert broken(messages, [tuple(one) for one in prompt["blocks_bound"]]) == []
+    assert broken(messages, [tuple(bond) for bond in prompt["blocks_bound"]]) == []
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the public data is not here")

@@ -247,6 +247,21 @@ async def whole(body):
     yield body
 
 
+def twice(answer, body, **more):
+    """What two replays in a row come to where an upstream answers each request with a status and a body."""
+
+    async def answered(request):
+        status, content = answer(json.loads(request.content))
+        return httpx2.Response(status, content=whole(content))
+
+    async def sent():
+        replayer = Replayer(concurrency=1, timeout_s=240)
+        replayer._wire = Wire(transport=httpx2.MockTransport(answered))
+        return [await replayer.send(Target("http://up/v1"), body, **more) for _ in range(2)]
+
+    return asyncio.run(sent())
+
+
 class Noted:
     """A budget without a limit."""
 
@@ -272,31 +287,19 @@ def test_an_answer_is_bounded_under_the_name_that_the_upstream_takes(taken, sent
     """A 400 that names the limit costs nothing, and what works is remembered."""
     seen = []
 
-    def answer(request):
-        asked = json.loads(request.content)
+    def answer(asked):
         limits = set(asked) & {"max_tokens", "max_completion_tokens"}
         seen.append(next(iter(limits), None))
         assert not limits or asked[seen[-1]] == 1042
         if limits - taken:
-            status, body = 400, {"error": {"message": f"Unsupported parameter: {seen[-1]}"}}
-        else:
-            choice = {"message": {"role": "assistant", "content": "Nine."}, "finish_reason": "stop"}
-            status, body = 200, {"choices": [choice], "usage": {"prompt_tokens": 9}}
-        return httpx2.Response(status, content=whole(json.dumps(body).encode()))
+            return 400, json.dumps({"error": {"message": f"Unsupported parameter: {seen[-1]}"}}).encode()
+        return 200, ANSWER
 
-    async def twice():
-        replayer = Replayer(concurrency=1, timeout_s=5)
-        replayer._wire = Wire(transport=httpx2.MockTransport(answer))
-        budget = Noted()
-        for _ in range(2):
-            quote = Quote(Prices({"m": ModelPrice(1.0, 2.0)}), ["m"], b'{"messages": []}', None, 6)
-            got = await replayer.send(Target("http://up/v1"), b'{"messages": []}', budget=budget, quote=quote)
-            assert got.answer.text == "Nine."
-        return budget, quote.estimate
-
-    budget, estimate = asyncio.run(twice())
+    body, budget = b'{"messages": []}', Noted()
+    quote = Quote(Prices({"m": ModelPrice(1.0, 2.0)}), ["m"], body, None, 6)
+    assert [got.answer.text for got in twice(answer, body, budget=budget, quote=quote)] == ["hi", "hi"]
     assert seen == sent
-    assert budget.spent == [Spend(0, 0.0)] * (len(sent) - 2) + [estimate] * 2
+    assert budget.spent == [Spend(0, 0.0)] * (len(sent) - 2) + [quote.estimate] * 2
 
 
 @pytest.mark.parametrize(("knows", "sent"), [(True, [True, True]), (False, [True, False, False])])
@@ -308,21 +311,18 @@ def test_a_stream_is_asked_for_its_token_counts_where_the_upstream_takes_it(know
         {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2}},
         "[DONE]",
     )
-    stream = "".join(f"data: {one if isinstance(one, str) else json.dumps(one)}\n\n" for one in events)
+    stream = "".join(
+        f"data: {event if isinstance(event, str) else json.dumps(event)}\n\n" for event in events
+    )
 
-    def answer(request):
-        options = json.loads(request.content).get("stream_options")
+    def answer(asked):
+        options = asked.get("stream_options")
         assert options in ({"include_usage": True}, None)
         seen.append(bool(options))
         if options and not knows:
-            return httpx2.Response(400, content=whole(b'{"error": "stream_options is not permitted"}'))
-        return httpx2.Response(200, content=whole(stream.encode()))
+            return 400, b'{"error": "stream_options is not permitted"}'
+        return 200, stream.encode()
 
-    async def twice():
-        replayer = Replayer(concurrency=1, timeout_s=5)
-        replayer._wire = Wire(transport=httpx2.MockTransport(answer))
-        body = b'{"messages": [], "stream": true}'
-        return [await replayer.send(Target("http://up/v1"), body) for _ in range(2)]
-
-    assert [got.answer.completion_tokens for got in asyncio.run(twice())] == [2, 2]
+    answers = twice(answer, b'{"messages": [], "stream": true}')
+    assert [got.answer.completion_tokens for got in answers] == [2, 2]
     assert seen == sent

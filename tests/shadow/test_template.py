@@ -11,7 +11,6 @@ import pytest
 
 from evenkeel.shadow.prompt.segments import SlotText, by_role
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
-from evenkeel.shadow.prompt.view import PromptView
 from tests.cases import cases
 
 if TYPE_CHECKING:
@@ -38,13 +37,6 @@ def test_fixed_template_from_settings() -> None:
         {"template"}, {"history"}, {"template"}, set()
     ]  # fmt: skip
     assert marked(found[2]) == "Help «Zoe» with «ivy».\nAnswer in one word."
-
-
-@pytest.mark.parametrize("text", ["", "{name}", "{{a}}{b}"])
-def test_fixed_template_needs_text(text: str) -> None:
-    """A template without any words of its own can't be recognised and is refused."""
-    with pytest.raises(ValueError, match="text besides its placeholders"):
-        fixed_template([text])
 
 
 def message_of(rng: random.Random) -> str:
@@ -103,10 +95,10 @@ def test_before_anything_is_known_the_role_decides() -> None:
         SlotText("user", "", 3),
     ]
     blocks = learner.classifier("mail")(slots)
-    kinds = [[block.kind for block in one] for one in blocks]
+    kinds = [[block.kind for block in cut] for cut in blocks]
     assert kinds == [["template", "template"], ["input"], ["history"], ["input"]]
     assert [block.type for block in blocks[0]] == ["instructions", "output_instructions"]
-    assert [one[0].kind for one in by_role(slots)] == [one[0].kind for one in blocks]
+    assert [cut[0].kind for cut in by_role(slots)] == [cut[0].kind for cut in blocks]
     assert learner.version("mail", slots) is None
 
 
@@ -123,15 +115,6 @@ def test_template_and_input_within_one_message() -> None:
         ("template", "instructions", "\n\nName the department that should read it and say why.\n"),
         ("template", "output_instructions", "Answer in one sentence."),
     ]
-
-
-def test_the_classifier_serves_a_prompt_view() -> None:
-    """A view of a body is cut by what was learned, and still gives the body's own bytes."""
-    text = PROMPT.format(sender="Zoe", message="The hedge is on fire.")
-    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
-    view = PromptView.parse(body, taught().classifier("mail"))
-    assert view.input_text == "Zoe\n\nThe hedge is on fire."
-    assert view.body() == body
 
 
 def test_pasted_template_is_input() -> None:
@@ -164,7 +147,7 @@ def test_earlier_turns_are_never_template() -> None:
         SlotText("assistant", "Good day! How can I help with your plants?", 2),
     ]
     observe(learner, ([*turns, SlotText("user", message_of(rng), 3)] for _ in range(40)))
-    kinds = [[kind for kind, _ in one] for one in kinds_of(learner, [*turns, SlotText("user", "Ivy?", 3)])]
+    kinds = [[kind for kind, _ in cut] for cut in kinds_of(learner, [*turns, SlotText("user", "Ivy?", 3)])]
     assert kinds == [["template"], ["input"], ["history"], ["input"]]
 
 
@@ -241,7 +224,7 @@ def test_odd_texts_are_survived(text: str) -> None:
         for slots in (user_slot(text), filled(rng, message=text), filled(rng, sender=text)):
             learner.observe("mail", slots)
             blocks = learner.classifier("mail")(slots)
-            assert ["".join(block.text for block in one) for one in blocks] == [slots[0].text]
+            assert ["".join(block.text for block in cut) for cut in blocks] == [slots[0].text]
     learner.observe("mail", [])
     assert learner.classifier("mail")([]) == []
     assert learner.version("mail", []) is None
@@ -351,15 +334,6 @@ def test_an_edit_and_its_return() -> None:
     new = observe(learner, (filled(rng, edited) for _ in range(5)))[-1]
     assert new not in {None, old}
     assert observe(learner, [filled(rng)]) == [old]
-
-
-def test_an_edit_rolled_out_slowly_is_noticed() -> None:
-    """While old and new wording alternate for a while, the new one becomes a version in the end."""
-    learner, rng = taught(), random.Random(14)
-    edited = PROMPT.replace("garden centre", "garden museum")
-    old = fingerprint_of(learner, filled(rng))
-    prompts = (edited if rng.random() < number / 12 else PROMPT for number in range(30))
-    assert observe(learner, (filled(rng, prompt) for prompt in prompts))[-1] not in {None, old}
 
 
 def test_a_long_constant_prompt_is_template() -> None:

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import random
 
 import pytest
 
 from evenkeel.shadow.perturbations import NotApplicable, attempt, by_name
 from evenkeel.shadow.prompt import PromptView
-from evenkeel.shadow.prompt.template import TemplateLearner
+from tests.shadow.pretended_rewriter import unclassified
 
 DOCUMENTS = "Doc 1: Lamps are in store A, and cables are in store B.\n\nDoc 2: Store C is closed on Sundays."
 QUESTION = "Where do I find a new lamp for my desk, and who has the key?"
 
 
-def view_of(*messages: tuple[str, str]) -> PromptView:
-    """A first request of a route."""
-    body = json.dumps({"messages": [{"role": role, "content": text} for role, text in messages]})
-    return PromptView.parse(body.encode(), TemplateLearner().classifier(""))
-
-
 def typed(view: PromptView) -> list[str]:
-    return [one.text.strip() for one in view.typed]
+    return [slot.text.strip() for slot in view.typed]
 
 
 @pytest.mark.parametrize(("text", "own"), [
@@ -41,7 +34,7 @@ def typed(view: PromptView) -> list[str]:
 ])  # fmt: skip
 def test_a_users_words_are_told_from_an_applications(text, own) -> None:
     """Before a template is known, labels, questions and lead-ins show what a user typed."""
-    assert typed(view_of(("user", text))) == own
+    assert typed(unclassified(("user", text))) == own
 
 
 @pytest.mark.parametrize(("text", "own"), [
@@ -55,7 +48,7 @@ def test_a_users_words_are_told_from_an_applications(text, own) -> None:
 ])  # fmt: skip
 def test_the_open_demonstration_is_typed(text, own) -> None:
     """Of few-shot prompts the last input is what a user typed, whatever its label is."""
-    assert typed(view_of(("user", text))) == [own]
+    assert typed(unclassified(("user", text))) == [own]
 
 
 def test_of_a_long_message_only_a_labelled_or_the_last_paragraph_is_typed() -> None:
@@ -63,15 +56,15 @@ def test_of_a_long_message_only_a_labelled_or_the_last_paragraph_is_typed() -> N
     rules = "You sort mail for a shop. " * 20
     data = "The lamp of the customer is dark, and a new one is on its way. " * 8
     for last in ("Please draft a short reply for her.", "What may I tell her?"):
-        assert typed(view_of(("user", f"{rules}\n\n{data}\n\n{last}"))) == [last]
+        assert typed(unclassified(("user", f"{rules}\n\n{data}\n\n{last}"))) == [last]
     labelled = f"{rules}\n\nQuestion: What may I tell her?\n\n{data}"
-    assert typed(view_of(("user", labelled))) == ["Question: What may I tell her?"]
-    assert typed(view_of(("user", f"{rules}\n\n{data}"))) == []
+    assert typed(unclassified(("user", labelled))) == ["Question: What may I tell her?"]
+    assert typed(unclassified(("user", f"{rules}\n\n{data}"))) == []
 
 
 def test_tool_results_and_instructions_are_not_typed() -> None:
     """They can be asked for, one by one; earlier answers and code cannot."""
-    view = view_of(
+    view = unclassified(
         ("system", "Be brief and friendly, please."),
         ("user", QUESTION),
         ("assistant", "One moment."),
@@ -86,18 +79,18 @@ def test_tool_results_and_instructions_are_not_typed() -> None:
 BY_RULE = by_name(f"general.{kind}" for kind in ("whitespace", "punctuation", "casing", "spelling", "tone"))
 
 
-@pytest.mark.parametrize("kind", BY_RULE, ids=lambda one: one.name)
+@pytest.mark.parametrize("kind", BY_RULE, ids=lambda kind: kind.name)
 def test_general_kinds_touch_only_what_a_user_typed(kind) -> None:
     """Documents stand in every variant as they were, unless `inputs` names them."""
     text = f"Answer from these documents.\n\n{DOCUMENTS}\n\n{QUESTION}\n\nAnswer in one sentence."
-    view = view_of(("user", text))
+    view = unclassified(("user", text))
     for seed in range(20):
         variant = kind.apply(view, 0.5, random.Random(seed))
         assert isinstance(variant, PromptView)
         assert DOCUMENTS in variant.text
         assert variant.text.endswith("Answer in one sentence.")
     asked = [kind.apply(view.changing(["documents"]), 0.9, random.Random(seed)) for seed in range(20)]
-    assert all(QUESTION in one.text and one.text != view.text for one in asked)
+    assert all(QUESTION in variant.text and variant.text != view.text for variant in asked)
 
 
 TURNS = (
@@ -113,10 +106,10 @@ TURNS = (
 EVERY = (*BY_RULE, *by_name(["format", "positional", "compound.typos", "compound.hurried"]))
 
 
-@pytest.mark.parametrize("kind", EVERY, ids=lambda one: one.name)
+@pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.name)
 def test_in_a_chat_the_last_message_of_the_user_changes(kind) -> None:
     """Whatever the seed; earlier turns stay to the letter, and only kinds of templates touch the system."""
-    view = view_of(*TURNS)
+    view = unclassified(*TURNS)
     for seed in range(30):
         variant = attempt(kind, view, 0.13 if kind.graded else 1.0, random.Random(seed))
         if isinstance(variant, PromptView):
@@ -130,7 +123,7 @@ def test_a_prompt_without_a_users_words_says_so() -> None:
     """The reason names the setting that helps."""
     (kind,) = by_name(["general.spelling"])
     outcome = kind.apply(
-        view_of(("user", f"You sum up.\n\n{DOCUMENTS}\n\nAnswer in one line.")), 0.5, random.Random(1)
+        unclassified(("user", f"You sum up.\n\n{DOCUMENTS}\n\nAnswer in one line.")), 0.5, random.Random(1)
     )
     assert isinstance(outcome, NotApplicable)
     assert outcome.reason == "no_input"

@@ -67,7 +67,7 @@ class WildDocuments:
             return self._junk()
         blank = self._one((" ", "", "\n  ", "\r\n\t")) if self._wildness else " "
         if isinstance(value, dict):
-            members = [f"{self._string(key)}:{blank}{self._json(one)}" for key, one in value.items()]
+            members = [f"{self._string(key)}:{blank}{self._json(member)}" for key, member in value.items()]
             if self._wildness and self._chance(0.1):
                 members.insert(
                     self._below(len(members) + 1), f"{self._string(self._one(_KEYS))}:{self._junk()}"

@@ -1,4 +1,4 @@
-"""Answers in every format and language: valid, and of one content."""
+"""Prompts of the simulated application, read back, and its answers in every format and language."""
 
 from __future__ import annotations
 
@@ -11,18 +11,12 @@ from evenkeel.metrics.structured.json import read_json
 from evenkeel.metrics.structured.tree import leaves
 from evenkeel.metrics.structured.xml import read_xml
 from evenkeel.metrics.structured.yaml import read_yaml
-from evenkeel.simulate import (
-    Condition,
-    PromptMessage,
-    TaskName,
-    make_prompt,
-)
+from evenkeel.simulate import Condition, PromptMessage, TaskName, make_case, make_prompt
 from evenkeel.simulate.model import read, render, tell, wanted_format
 from evenkeel.simulate.phrases import LANGUAGES
-from evenkeel.simulate.recognition import (
-    read_details,
-)
+from evenkeel.simulate.recognition import find_topic, read_details
 from evenkeel.simulate.tasks import TASKS
+from evenkeel.simulate.topics import TOPICS
 
 READERS = {"json": read_json, "yaml": read_yaml, "xml": read_xml}
 ASKED = {
@@ -69,6 +63,30 @@ def test_formats_hold_one_content(task, language):
             assert sentence in prose
             assert any(" ".join(sentence.split()) in leaf for leaf in expected)
         assert read_details(prose) == read_details("\n".join(expected))
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_prompts_are_read_back(task):
+    """A prompt is read as what it was made of: task, topic and every identifier."""
+    for seed in range(40):
+        case = make_case(seed)
+        reading = read(messages_for(task.name, seed))
+        assert (reading.task, reading.topic, reading.details) == (task, case.topic, case.details)
+        assert (reading.format, reading.language.tag) == ("json", "en")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Explain sequential testing to a newcomer, with one example from medicine and one from brewing.",
+        "My printer is broken.",
+        TOPICS[0].name + " " + TOPICS[1].name,
+    ],
+)
+def test_other_prompts_have_no_topic(text):
+    """A question on something else, or a mere mention of a subject, is not taken for a case."""
+    assert find_topic(text) is None
 
 
 @pytest.mark.parametrize("form", ASKED)

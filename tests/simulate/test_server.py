@@ -81,51 +81,41 @@ def test_model_swap():
         assert (answer.model, answer.choices[0].message.content) == ("m", SAID[Condition.GOOD])
 
 
+CHANGE = ("PUT", "/simulate/models/sound")
+ASK = ("POST", "/v1/chat/completions")
+
+
 @pytest.mark.parametrize(
-    ("body", "message"),
+    ("call", "body", "message"),
     [
-        (b'{"fragility": 1.5}', "fragility: Input should be less than or equal to 1"),
+        (CHANGE, b'{"fragility": 1.5}', "fragility: Input should be less than or equal to 1"),
         (
+            CHANGE,
             b'{"noise": -1, "latency_s": "x"}',
             "noise: Input should be greater than or equal to 0; latency_s: ",
         ),
-        (b'{"fragilty": 0.1}', "fragilty: is no field. Known fields: fragility, noise,"),
-        (b'{"name": "m"}', "name: is no field"),
-        (b'{"returned_name": ""}', "returned_name: String should have at least 1 character"),
-        (b"{", "not JSON"),
-        (b"[]", "must be a JSON object"),
+        (CHANGE, b'{"fragilty": 0.1}', "fragilty: is no field. Known fields: fragility, noise,"),
+        (CHANGE, b'{"returned_name": ""}', "returned_name: String should have at least 1 character"),
+        (CHANGE, b"{", "not JSON"),
+        (CHANGE, b"[]", "must be a JSON object"),
+        (ASK, b"\xff\xfe", "not JSON"),
+        (ASK, b"[" * 100_000, "not JSON"),
+        (ASK, b"[]", "must be a JSON object"),
+        (ASK, b'{"messages": []}', "must provide a model"),
+        (ASK, b'{"model": "m"}', "Missing required parameter: 'messages'"),
+        (ASK, b'{"model": "m", "messages": []}', "at least one message"),
+        (ASK, b'{"model": "m", "messages": [1]}', r"messages[0] must be an object with a role"),
+        (ASK, b'{"model": "m", "messages": [{"role": "user", "content": 1}]}', r"messages[0].content must"),
+        (ASK, b'{"model": "m", "messages": [{"role": "user"}], "stream_options": 1}', "stream_options must"),
     ],
+    ids=range(15),
 )
-def test_bad_admin_calls(simulated_http, body, message):
-    """A change that makes no sense changes nothing and says what is allowed."""
+def test_a_body_that_makes_no_sense_is_refused(simulated_http, call, body, message):
+    """The answer says what is wrong, in the form of the API, and no model has changed."""
     before = simulated_http.get("/simulate/models/sound").json()
-    reply = simulated_http.put("/simulate/models/sound", content=body)
-    assert reply.status_code == 400
-    assert message in reply.json()["error"]["message"]
-    assert simulated_http.get("/simulate/models/sound").json() == before
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (b"", "not JSON"),
-        (b"\xff\xfe", "not JSON"),
-        (b"[" * 100_000, "not JSON"),
-        (b"[]", "must be a JSON object"),
-        (b'{"messages": []}', "must provide a model"),
-        (b'{"model": "m"}', "Missing required parameter: 'messages'"),
-        (b'{"model": "m", "messages": []}', "at least one message"),
-        (b'{"model": "m", "messages": [1]}', r"messages[0] must be an object with a role"),
-        (b'{"model": "m", "messages": [{"role": "user", "content": 1}]}', r"messages[0].content must be"),
-        (b'{"model": "m", "messages": [{"role": "user"}], "stream_options": 1}', "stream_options must be"),
-    ],
-    ids=range(10),
-)
-def test_bad_requests(simulated_http, body, message):
-    """A request that can't be read gets a 400 that says what is wrong."""
-    reply = simulated_http.post("/v1/chat/completions", content=body)
+    reply = simulated_http.request(*call, content=body)
     assert reply.status_code == 400
     error = reply.json()["error"]
     assert message in error["message"]
-    assert error["type"] == "invalid_request_error"
-    assert set(error) == {"message", "type", "param", "code"}
+    assert (error["type"], set(error)) == ("invalid_request_error", {"message", "type", "param", "code"})
+    assert simulated_http.get("/simulate/models/sound").json() == before

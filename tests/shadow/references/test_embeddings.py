@@ -129,7 +129,7 @@ class Canary:
             self.now += 1000.0
             made += asyncio.run(self.asker.step())
         entries = self.log.entries_after(0, 10_000)
-        return [one.note for one in entries if isinstance(one, LoggedNote)]
+        return [entry.note for entry in entries if isinstance(entry, LoggedNote)]
 
 
 def _answer(vector):

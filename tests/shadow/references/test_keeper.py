@@ -51,7 +51,7 @@ class Keeping:
 
     @property
     def ids(self):
-        return [one.id for one in self.store.states()]
+        return [state.id for state in self.store.states()]
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_recent_one_takes_the_place_of_one_that_is_ripe(keeping):
     first, *others = keeping.ids
     assert len(others) == A_SET - 1
     more = tuple(KeptAnswer(Answer("x"), 1.0, "m-1", "asked") for _ in range(RIPE))
-    keeping.store.update(others[4], lambda one: altered(one, answers=more))
+    keeping.store.update(others[4], lambda reference: altered(reference, answers=more))
     keeping.now += 60
     keeping.keep(original(98))
     assert keeping.ids == [first, *others]

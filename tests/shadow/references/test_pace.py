@@ -129,7 +129,7 @@ def test_a_suspicion_asks_many_at_once():
     assert first == Round("suspicion", ("g", "f", "e", "d"))
     asked = with_round(asked, first, NOON)
     assert (asked.burst_left, asked.burst_calls, asked.calls) == (56, 4, 0)
-    states = [one._replace(asked_at=NOON) if one.id in "gfed" else one for one in states]
+    states = [kept._replace(asked_at=NOON) if kept.id in "gfed" else kept for kept in states]
     # Those with fewer than two answers have nothing to be ranked among.
     assert due(states, asked, now=NOON + 1) == Round("suspicion", ("c", "g", "f", "e"))
 
@@ -162,7 +162,7 @@ def test_which_suspicions_a_route_can_settle(suspicion, model):
     states = [state("a"), state("b", model="n")]
     seen = {"m": NOON, "n": NOON + 1, "x": NOON + 2}
     found = suspicions_about([Suspicion(*suspicion, NOON)], "shop", states, seen)
-    assert [one.requested_model for one in found] == ([] if model is None else [model])
+    assert [suspicion.requested_model for suspicion in found] == ([] if model is None else [model])
 
 
 def test_a_burst_ends_when_the_change_is_found():

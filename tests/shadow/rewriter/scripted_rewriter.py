@@ -32,32 +32,25 @@ def said(content: str | None, **message: Any) -> Canned:
 
 
 class CountedBudget:
-    """A budget with a limit that remembers the most that was ever spent and set aside."""
+    """A budget with a limit."""
 
     def __init__(self, limit: int = 10**9) -> None:
         self.limit = limit
         self.spent = 0
         self.reserved = 0
         self.open = 0
-        self.reservations = 0
-        self.largest = 0
-        self.overrun = 0
-        """Most tokens by which a call cost more than was set aside for it."""
 
     def reserve(self, estimate: Spend) -> bool:
         if self.spent + self.reserved + estimate.tokens > self.limit:
             return False
         self.reserved += estimate.tokens
         self.open += 1
-        self.reservations += 1
         return True
 
     def settle(self, estimate: Spend, spent: Spend) -> None:
         self.reserved -= estimate.tokens
         self.open -= 1
         self.spent += spent.tokens
-        self.largest = max(self.largest, spent.tokens)
-        self.overrun = max(self.overrun, spent.tokens - estimate.tokens)
 
 
 @dataclass

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import random
 from typing import Any
 
 import pytest
 
-from evenkeel.shadow.perturbations.paraphrase import Paraphrase
-from evenkeel.shadow.perturbations.protocol import Draft, RewriteTask
-from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import Rejection
 from tests.llm.scripted import Canned, error
 from tests.shadow.rewriter.scripted_rewriter import GOOD, TASK, TEXT, Scene, play, said, shown_tag
@@ -108,7 +104,7 @@ async def ask_in_turn(scene: Scene, times: int) -> list[Any]:
 def test_a_text_that_cannot_be_rewritten_is_not_tried_for_ever() -> None:
     """After the gate's last word a text rests for 50 uses, then for 100; troubles are tried again at once."""
     outcomes, scene = play([said(TEXT)], act=lambda scene: ask_in_turn(scene, 1 + 50))
-    assert {one.reason for one in outcomes} == {"unchanged"}
+    assert {rejection.reason for rejection in outcomes} == {"unchanged"}
     assert len(scene.model.asked) == 3
     assert scene.counts["rejected_unchanged"] == 51
     _, scene = play([said(TEXT)], act=lambda scene: ask_in_turn(scene, 1 + 50 + 1 + 100))
@@ -176,19 +172,3 @@ def test_closing_ends_what_is_under_way() -> None:
     outcome, scene = play([Canned(hang=True)], act=act)
     assert isinstance(outcome, asyncio.CancelledError)
     assert scene.budget.spent > 0
-
-
-def test_a_draft_becomes_a_variant() -> None:
-    """A kind asks, the model writes, the gate lets pass, and only the question differs in the body."""
-    body = json.dumps(
-        {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": TEXT}]}
-    )
-    view = PromptView.parse(body.encode())
-
-    async def act(scene: Scene) -> Any:
-        outcome = Paraphrase().apply(view, 1.0, random.Random(1))
-        assert isinstance(outcome, Draft)
-        return outcome.finish([await scene.rewriter.rewrite(task, scene.budget) for task in outcome.tasks])
-
-    variant, _ = play([said(GOOD)], act=act)
-    assert variant.body() == body.replace(TEXT, GOOD).encode()

@@ -67,15 +67,6 @@ def test_what_the_original_has_itself_is_no_chatter(text, other) -> None:
     assert "chatter" not in reasons(RewriteTask("paraphrase", text), other)
 
 
-def test_the_sentences_for_the_model_name_what_is_missing() -> None:
-    """Feedback quotes the lost passages and the invented numerals."""
-    faults = faults_of(PARAPHRASE, RETOLD.replace("3 hours", "4 hours"))
-    assert [fault.detail for fault in faults] == [
-        "These passages are missing or altered: «3 hours».",
-        "These numerals are not in the original, or not so often: «4».",
-    ]
-
-
 @pytest.mark.parametrize(
     ("target", "original", "text", "found"),
     [
@@ -114,10 +105,10 @@ def test_a_text_in_its_own_language_is_told_from_one_in_english(language) -> Non
     other = "it" if language != "it" else "es"
     original = "Please tell us about the weather in the mountains, and about the people who live there."
     taken = sum(
-        "wrong_language" in reasons(RewriteTask("translation", original, language), one) for one in turns
+        "wrong_language" in reasons(RewriteTask("translation", original, language), turn) for turn in turns
     )
     refused = sum(
-        "wrong_language" in reasons(RewriteTask("translation", original, other), one) for one in turns
+        "wrong_language" in reasons(RewriteTask("translation", original, other), turn) for turn in turns
     )
     assert taken <= 0.05 * len(turns)
     assert refused >= 0.9 * len(turns)
@@ -134,7 +125,8 @@ def test_real_paraphrases_pass() -> None:
     ]
     assert len(verdicts) == 700
     assert verdicts.count([]) >= 0.94 * len(verdicts)
-    assert {one[0] for one in verdicts if one} <= {"lost_protected", "invented_number", "length", "chatter"}
+    faults = {found[0] for found in verdicts if found}
+    assert faults <= {"lost_protected", "invented_number", "length", "chatter"}
 
 
 @pytest.mark.shared_data

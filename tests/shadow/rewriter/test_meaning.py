@@ -12,7 +12,7 @@ from evenkeel.metrics.judge.reply import Reply, Ruling
 from evenkeel.shadow.rewriter import JudgedMeaning
 
 if TYPE_CHECKING:
-    from evenkeel.core.budget import CallBudget, Spend
+    from evenkeel.core.budget import CallBudget
     from evenkeel.metrics.judge.prompts import Question
 
 ORIGINAL = "Please do not close the window before the rain stops."
@@ -33,16 +33,6 @@ class Fixed:
         return self.reply
 
 
-class Account:
-    """A budget."""
-
-    def reserve(self, estimate: Spend) -> bool:
-        raise NotImplementedError
-
-    def settle(self, estimate: Spend, spent: Spend) -> None:
-        raise NotImplementedError
-
-
 @pytest.mark.parametrize(
     ("outcome", "same"),
     [
@@ -54,7 +44,7 @@ class Account:
 )
 def test_only_the_highest_rating_is_the_same(outcome, same) -> None:
     """A judge that fails could not tell; its calls are booked to the budget."""
-    judge, budget = Fixed(Reply(outcome, 400, 20, 0.25)), Account()
+    judge, budget = Fixed(Reply(outcome, 400, 20, 0.25)), object()
     assert asyncio.run(JudgedMeaning(judge, budget)(ORIGINAL, REWRITTEN)) is same
     assert judge.budget is budget
     assert ORIGINAL in judge.asked[0].messages[-1].content
