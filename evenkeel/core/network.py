@@ -106,7 +106,7 @@ def proxy_for(host: str, port: int, *, tls: bool) -> ProxyServer | None:
     named = getproxies_environment()
     scheme = "https" if tls else "http"
     url = named.get(scheme) or named.get("all")
-    if not url or _is_exempt(host, port, named.get("no", "")) or (not tls and _is_loopback(host)):
+    if not url or _is_exempt(host, port, named.get("no", "")) or (not tls and is_loopback(host)):
         return None
     return _parsed(url, scheme)
 
@@ -162,7 +162,8 @@ def _is_exempt(host: str, port: int, exempt: str) -> bool:
     return False
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether a name or an address is this machine's loopback."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

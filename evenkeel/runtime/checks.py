@@ -335,7 +335,7 @@ def budget_check(settings: Settings, asked: Mapping[str, str]) -> Check:
     if budget.tokens_per_day is not None:
         limits.append(f"{budget.tokens_per_day:,} tokens")
     sentences = [f"At most {' and '.join(limits)} a day." if limits else "No limit is set."]
-    model, advice = asked.get("model", ""), "Set its price under prices, or 0 if it is free."
+    model, advice = asked.get("model", ""), "Set its price under budget.prices, or 0 if it is free."
     if model and prices.refuses(model):
         return Check("bad", f"{sentences[0]} {model} has no known price, so it is not replayed.", advice)
     notes = [f"{name}." for name in unpriced(settings)]
@@ -347,7 +347,7 @@ def budget_check(settings: Settings, asked: Mapping[str, str]) -> Check:
     if not limits:
         return Check("note", text, "Set budget.usd_per_day: replays and the judge are paid for.")
     if notes:
-        return Check("note", text, advice)
+        return Check("note", text, advice if model and not prices.knows(model) else "")
     return Check("good", text)
 
 

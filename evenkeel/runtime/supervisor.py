@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import io
 import json
 import logging
@@ -96,9 +97,10 @@ def listen(host: str, port: int, *, option: str, shared: bool = False) -> socket
         sock.listen(_BACKLOG)
     except OSError as error:
         sock.close()
-        raise ListenError(
-            f"cannot listen on {host}:{port}: {error.strerror}; choose another with {option}"
-        ) from error
+        advice = f"choose another with {option}"
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            advice = "write an address of this machine as the host"
+        raise ListenError(f"cannot listen on {host}:{port}: {error.strerror}; {advice}") from error
     sock.setblocking(False)
     sock.set_inheritable(True)
     return sock

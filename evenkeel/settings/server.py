@@ -12,6 +12,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from evenkeel.core import network
+from evenkeel.core.endpoint import Upstream
 from evenkeel.logs import Format, Level
 from evenkeel.settings.types import HttpUrl, Port, Section, Variable, check_extra
 from evenkeel.stores.audit_log import is_name
@@ -155,6 +157,17 @@ class Listen(Section):
     def address(self) -> str:
         """Host and port as they stand in a URL."""
         return _address(self.host, self.port)
+
+    def is_at(self, upstream: Upstream) -> bool:
+        """Return whether an upstream is this port; a port that is picked at the start is none yet."""
+        if upstream.unix_path is not None or upstream.port != self.port:
+            return False
+        if upstream.host == self.host:
+            return True
+        both = {upstream.host, self.host}
+        if self.host in _EVERYWHERE:
+            return network.is_loopback(upstream.host)
+        return "localhost" in both and all(map(network.is_loopback, both))
 
 
 class Tls(Section):

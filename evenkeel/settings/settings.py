@@ -63,6 +63,13 @@ class Settings(BaseSettings):
     def _routes_differ(self) -> Settings:
         # Keys are not required here: worker and monitor read the same file without the proxy's keys.
         route_table(self.routes, injecting=False)
+        for number, route in enumerate(self.routes):
+            for upstream in (route.upstream, *(fallback.url for fallback in route.fallbacks)):
+                if self.listen.is_at(Upstream.parse(upstream)):
+                    raise ValueError(
+                        f"routes[{number}]: {upstream} is where evenkeel itself listens, so requests would "
+                        "go round in circles; name the model endpoint, or listen on another port"
+                    )
         network.check(route.upstream for route in self.routes)
         return self
 
@@ -113,11 +120,13 @@ NOWHERE: Final = "http://127.0.0.1:9"
 _OPENAI: Final = "https://api.openai.com/v1"
 # An error repeats a wrong value up to this length; a longer one may be a key.
 _LONGEST_SHOWN = 40
+# Faults of a file that are named.
+_MOST_FAULTS: Final = 20
 _KEY_VARIABLES = ("api_key_env", "replay_key_env", "replays", "judge")
 
 
 class SettingsError(UserError):
-    """Settings that cannot be used. The message is one line: where, what is wrong, what to do."""
+    """Settings that cannot be used. The message has a line for each fault: where, what, what to do."""
 
 
 def load(
@@ -187,7 +196,7 @@ def load(
         # Earlier sources win: the command line, the environment, the file.
         return LoadedSettings(**overrides)
     except ValidationError as error:
-        raise SettingsError(f"{where}: {_describe(error)}") from error
+        raise SettingsError("\n".join(f"{where}: {fault}" for fault in _faults(error))) from error
 
 
 def _stand_in(raw: dict[str, Any]) -> None:
@@ -259,11 +268,35 @@ def _check_key_stays(section: str, own: Mapping[str, Any], values: Mapping[str, 
     )
 
 
+class _UniqueKeys(yaml.SafeLoader):
+    """Reads YAML, and refuses a mapping with a name that stands twice, of which YAML takes the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - as in the base class
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                line = key.start_mark.line + 1
+                if key.value in lines:
+                    raise SettingsError(
+                        f"{key.value!r} stands in lines {lines[key.value]} and {line}; write it once"
+                    )
+                lines[key.value] = line
+        return super().construct_mapping(node, deep)
+
+
+# Tag of `<<`, which takes over what another mapping holds.
+_MERGE: Final = "tag:yaml.org,2002:merge"
+
+
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)  # noqa: S506 - made of the safe loader
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path}: is not text in UTF-8, so no settings file") from error
     except RecursionError as error:
         raise SettingsError(f"{path}: is nested too deeply") from error
     # For some tags the YAML library lets Python's own conversion errors through.
@@ -284,24 +317,25 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     return raw
 
 
-def _describe(error: ValidationError) -> str:
-    """Return the first fault in one line, and the number of others.
+def _faults(error: ValidationError) -> Iterator[str]:
+    """Yield a line about each fault.
 
     Unknown names come first: a mistyped name is often the cause of a "missing" setting as well.
     """
     faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
-    fault = faults[0]
-    path = ""
-    for part in fault["loc"]:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}"
-    path = path.removeprefix(".")
-    if fault["type"] == "extra_forbidden":
-        text = f"{path}: {_unknown(fault['loc'])}"
-    else:
-        message = _in_words(fault)
+    for fault in faults[:_MOST_FAULTS]:
+        path = ""
+        for part in fault["loc"]:
+            path += f"[{part}]" if isinstance(part, int) else f".{part}"
+        path = path.removeprefix(".")
         # A check of a whole section, say of two settings that exclude each other, may have no path.
-        text = f"{path}: {message}{_wrong_value(fault)}" if path else message
-    return text + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
+        said = f"{path}: " if path else ""
+        if fault["type"] == "extra_forbidden":
+            yield f"{said}{_unknown(fault['loc'])}"
+        else:
+            yield f"{said}{_in_words(fault)}{_wrong_value(fault) if path else ''}"
+    if len(faults) > _MOST_FAULTS:
+        yield f"and {len(faults) - _MOST_FAULTS} more like these"
 
 
 # Messages by type of pydantic's fault; the fields in braces come from the fault's context.
@@ -312,8 +346,8 @@ _WORDS: Final = {
     "list_type": "must be a list",
     "tuple_type": "must be a list",
     "dict_type": "must be a mapping",
-    "model_type": "must be a mapping",
-    "model_attributes_type": "must be a mapping",
+    "model_type": "must be a mapping, with a blank behind each colon",
+    "model_attributes_type": "must be a mapping, with a blank behind each colon",
     "string_type": "must be text",
     "string_too_short": "is too short: at least {min_length} characters",
     "string_too_long": "is too long: at most {max_length} characters",

@@ -19,7 +19,7 @@ def _without_credentials(url: str) -> str:
     parts = urlsplit(url)
     # The URL is shown in banners and on pages, so it may hold nothing secret.
     if parts.scheme not in {"redis", "rediss", "unix"}:
-        raise ValueError(f"{parts.scheme}://… is not a redis://, rediss:// or unix:// URL")
+        raise ValueError("is not a redis://, rediss:// or unix:// URL")
     if parts.password is not None or "password=" in parts.query:
         raise ValueError(f"carries a password; put it into the variable {PASSWORD_VARIABLE}")
     return url

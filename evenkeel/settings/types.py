@@ -9,18 +9,29 @@ import textwrap
 from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
-from typing import Annotated, Final
+from typing import Annotated, Final, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from evenkeel.proxy.routing import Upstream
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+# An endpoint of one API: clients send this part of the path themselves.
+_ONE_API: Final = re.compile(
+    r"/chat/completions/?$|(?<=/v1)/(?:completions|responses|messages|embeddings)/?$"
+)
+
+
 def _upstream(url: str) -> str:
     Upstream.parse(url)
+    api = _ONE_API.search(url)
+    if api is not None:
+        raise ValueError(
+            f"is the address of one API; leave out {api[0]}, which clients send themselves, as in …/v1"
+        )
     return url
 
 
@@ -79,6 +90,29 @@ class Section(BaseModel):
     """A group of settings. It cannot be changed, and unknown names are an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_word_for_a_number(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse true for a number: YAML reads "yes" and "on" as true, and pydantic reads true as 1."""
+        field = cls.model_fields[str(info.field_name)]
+        if (
+            isinstance(value, bool)
+            and {int, float} & _kinds(field.annotation)
+            and bool not in _kinds(field.annotation)
+        ):
+            raise ValueError(
+                "must be a number; YAML reads yes, on and true as true, and no, off and false as false"
+            )
+        return value
+
+
+def _kinds(annotation: object) -> set[object]:
+    """Return the types that an annotation is made of."""
+    kinds: set[object] = {annotation}
+    for part in get_args(annotation):
+        kinds |= _kinds(part)
+    return kinds
 
 
 @cache

@@ -27,15 +27,19 @@ def settings(upstream="http://127.0.0.1:9", **more):
     return Settings(routes=[{"name": "shop", "upstream": upstream}], **more)
 
 
+def elsewhere(url):
+    """Another address of the same port: no upstream may be where the data plane listens."""
+    return url.replace("127.0.0.1", "127.0.0.2")
+
+
 @pytest.fixture
 def simulation(monkeypatch):
     """A simulation in the place of the data plane, which would only forward; its settings."""
     monkeypatch.setenv("EVENKEEL_SHADOW_API_KEY", KEY)
     with serving(Simulation([ModelState("m")])) as url:
         port = int(url.rpartition(":")[2])
-        yield settings(
-            url, listen={"port": port}, budget={"prices": {"m": {"input_usd": 1.0, "output_usd": 2.0}}}
-        )
+        prices = {"m": {"input_usd": 1.0, "output_usd": 2.0}}
+        yield settings(elsewhere(url), listen={"port": port}, budget={"prices": prices})
 
 
 def test_a_test_request_says_what_went_out_what_came_back_and_its_cost(simulation):
@@ -60,14 +64,15 @@ def test_an_error_of_the_endpoint_comes_with_advice(monkeypatch):
     """A model that always fails: status and body are shown, without a key that the endpoint repeats."""
     monkeypatch.setenv("EVENKEEL_SHADOW_API_KEY", "simulated")  # the word is part of the error's text
     with serving(Simulation([ModelState("m", error_rate=1.0)])) as url:
-        outcome = request_check(settings(url, listen={"port": int(url.rpartition(":")[2])}), {"model": "m"})
+        port = int(url.rpartition(":")[2])
+        outcome = request_check(settings(elsewhere(url), listen={"port": port}), {"model": "m"})
     assert (outcome.state, outcome.next_step) == ("bad", "Check routes.upstream and that the endpoint is up.")
     assert outcome.received.startswith("500 ")
     assert "simulated" not in outcome.received
 
 
 def test_no_data_plane_is_said_so():
-    outcome = request_check(settings(listen={"port": 9}), {"model": "m"})
+    outcome = request_check(settings("http://127.0.0.2:9", listen={"port": 9}), {"model": "m"})
     assert outcome.said == "No data plane answers at http://127.0.0.1:9/v1 (ConnectError)."
     assert "evenkeel up" in outcome.next_step
 
