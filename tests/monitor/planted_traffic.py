@@ -35,6 +35,7 @@ def traffic(exchanges: int, seed: int) -> list[LoggedVerdict]:
             exchange_id=f"e{number}",
             route=choice.choice(["chat", "chat", "billing"]),
             model=choice.choice(["n", "n", "n", "n", "m", "o", "p"]) if late else "m",
+            client=choice.choice("ab"),
             prompt_version="v2" if number > exchanges * 0.7 else choice.choice([None, "v1"]),
         )
         base = choice.choice([3, 3, 3, 3, 3, 2, None])

@@ -293,13 +293,6 @@ def test_no_family_is_exported_twice():
     assert sorted(family.name for family in parsed) == families
 
 
-def test_a_registry_refuses_a_second_collector_of_cells():
-    """The names are declared up front, so a mistake in wiring fails at start."""
-    registry = registry_of()
-    with pytest.raises(ValueError, match="Duplicated timeseries"):
-        registry.register(CellCollector(list, version="1"))
-
-
 def test_changes_are_counted_by_their_kind():
     """Each with the time of the latest."""
     registry = CollectorRegistry()

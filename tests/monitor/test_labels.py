@@ -7,13 +7,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel.cli.feedback import METRICS, judge_lines, rating_lines
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.core.records import from_json, to_json
 from evenkeel.core.verdict import Evidence, Failure, QualityScore
 from evenkeel.lab.judge_audit.judgements import read_recorded
 from evenkeel.lab.judge_audit.questions import rubrics
 from evenkeel.lab.judge_audit.ratings import read_ratings
 from evenkeel.monitor.labels import LabelCollector, drawn_labels, human_agreement, people_say
-from evenkeel.stores.labels import Label, LabelError, LabelStatement, LabelStore, label_of
+from evenkeel.stores.labels import LabelError, LabelStatement, LabelStore, label_of
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
@@ -64,13 +63,6 @@ def test_a_label_knows_who_decided_and_what_was_said_of_quality(changes, decided
     """A verdict of 3 is as good by definition; one that is mixed or was not looked at says nothing."""
     made = label(altered(VERDICT, **changes))
     assert (made.decided_by, made.judge_quality) == (decided_by, quality)
-
-
-def test_a_label_is_read_back_as_it_was_written():
-    """With what the verdict scored."""
-    made = label(altered(VERDICT, explanation="é", quality=(QualityScore("f", 1, 3, 1),)), rating=1, note="n")
-    text = to_json(made)
-    assert from_json(text, Label) == made
 
 
 def test_agreement_is_counted_by_verdict():

@@ -220,12 +220,12 @@ def folded_cleanly(seed: int) -> tuple[list[Logged], MemoryStore, Monitor]:
     return verdicts, clean, monitor
 
 
-@settings(max_examples=12)
+@settings(max_examples=10)
 @given(
     seed=st.integers(0, 2),
     restarts=st.lists(st.sampled_from(["step", "restart"]), max_size=12),
     faults=st.lists(st.sampled_from(["none", "lost", "stored, then failed"]), max_size=8),
-    batch=st.integers(1, 90),
+    batch=st.integers(5, 150),
 )
 def test_any_way_of_stepping_restarting_and_failing_ends_like_one_clean_fold(seed, restarts, faults, batch):
     """State, events and trend are those of a fold that was never interrupted."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from evenkeel.monitor.changes.values import (
     MOST,
     NEEDED,
@@ -21,9 +23,41 @@ def watched(values, **how):
     return [(place, found) for place, value in enumerate(values, 1) if (found := watch.observe(value, **how))]
 
 
+OTHERS = [f"v{number}" for number in range(REMEMBERED)]
+
+
+@pytest.mark.parametrize(
+    ("stretches", "changes"),
+    [
+        # The eighth b makes a fifth of the latest 40; after 50 × a it takes twelve.
+        (["a"] * 100 + ["b"] * 60, [(100 + NEEDED, "b")]),
+        (["a"] * 50 + ["b"] * 60, [(50 + RUN, "b")]),
+        # A stray value never holds a fifth, and what is there from the start is no change.
+        ((["a"] * 19 + ["stray"]) * 50, []),
+        (["a", "b", "c"] * 200, []),
+        # A canary with half of the traffic that stays, and a rollback, quick or after 5,000 exchanges.
+        (["a"] * 60 + ["b", "a"] * 500, [(81, "b")]),
+        (["a"] * 50 + ["b"] * 30 + ["a"] * 40 + ["b"] * 40, [(62, "b")]),
+        (["a"] * 50 + ["b"] * 5_000 + ["a"] * 40 + ["b"] * 40, [(62, "b")]),
+        # One b among the first twenty is not there from the start.
+        (["a"] * 10 + ["b"] + ["a"] * 200 + ["b"] * 60, [(211 + MOST, "b")]),
+    ],
+)
+def test_a_value_that_comes_to_stay_is_one_change(stretches, changes):
+    """Other values, and values that were there before, are none."""
+    assert [(place, switch.after) for place, switch in watched(stretches)] == changes
+
+
 def test_a_guessed_value_is_a_change_once_the_traffic_has_left_the_old_one():
     """100 × a, then b: after 24 exchanges without any a."""
     assert watched(["a"] * 100 + ["b"] * 60, guessed=True) == [(100 + MOST, Switch("a", "b"))]
+
+
+@pytest.mark.parametrize(("others", "changes"), [(OTHERS[:-1], OTHERS[:-1]), (OTHERS, [*OTHERS, "a"])])
+def test_a_value_is_new_again_after_many_others(others, changes):
+    """The values seen last are remembered: here 64."""
+    values = ["a"] * 50 + [value for value in others for _ in range(30)] + ["a"] * 30
+    assert [switch.after for _, switch in watched(values)] == changes
 
 
 def test_guesses_that_alternate_are_no_changes():
@@ -33,22 +67,6 @@ def test_guesses_that_alternate_are_no_changes():
         for _ in range(20):
             values = ["a"] * 200 + [rng.choice(versions) for _ in range(600)]
             assert watched(values, guessed=True) == []
-
-
-def test_a_swap_is_one_change_at_the_eighth_exchange():
-    """100 × a, then b: the eighth b makes a fifth of the latest 40; after 50 × a it takes twelve."""
-    assert watched(["a"] * 100 + ["b"] * 60) == [(100 + NEEDED, Switch("a", "b"))]
-    assert watched(["a"] * 50 + ["b"] * 60) == [(50 + RUN, Switch("a", "b"))]
-
-
-def test_a_stray_value_is_no_change():
-    """One in twenty never holds a fifth of the latest exchanges."""
-    assert watched((["a"] * 19 + ["stray"]) * 50) == []
-
-
-def test_what_is_there_from_the_start_is_given():
-    """Three values that take turns from the first exchange on are no changes of each other."""
-    assert watched(["a", "b", "c"] * 200) == []
 
 
 def test_a_rolling_deployment_is_one_change():
@@ -66,32 +84,6 @@ def test_one_template_of_four_that_is_edited_is_a_change():
     ((place, switch),) = watched(values)
     assert switch == Switch("a", "x")
     assert place < 400
-
-
-def test_two_values_that_take_turns_for_good_are_one_change():
-    """A canary deployment with half of the traffic that stays."""
-    assert [switch for _, switch in watched(["a"] * 60 + ["b", "a"] * 500)] == [Switch("a", "b")]
-
-
-def test_a_value_that_comes_back_is_no_change():
-    """A roll-back, quick or after 5,000 exchanges."""
-    for away in (30, 5_000):
-        values = ["a"] * 50 + ["b"] * away + ["a"] * 40 + ["b"] * 40
-        assert [switch for _, switch in watched(values)] == [Switch("a", "b")]
-
-
-def test_a_stray_among_the_first_exchanges_is_a_change_when_it_takes_over():
-    """One b among the first twenty is not there from the start: 24 of the latest 40 are a change."""
-    assert watched(["a"] * 10 + ["b"] + ["a"] * 200 + ["b"] * 60) == [(211 + MOST, Switch("a", "b"))]
-
-
-def test_the_values_seen_last_are_remembered():
-    """A value is new again once 64 others have come and stayed for a while."""
-    others = [f"v{number}" for number in range(REMEMBERED)]
-    values = ["a"] * 50 + [one for one in others[:-1] for _ in range(30)] + ["a"] * 30
-    assert [switch.after for _, switch in watched(values)] == others[:-1]
-    values = ["a"] * 50 + [one for one in others for _ in range(30)] + ["a"] * 30
-    assert [switch.after for _, switch in watched(values)] == [*others, "a"]
 
 
 def test_a_template_that_is_learned_late_is_no_edit():

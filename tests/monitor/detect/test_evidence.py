@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from itertools import product
 from math import isfinite, prod
 
 import pytest
@@ -85,48 +84,6 @@ def test_a_paired_difference_at_its_threshold_is_a_fair_game(threshold, spread):
     for at_zero, at_plus, at_minus in outcomes:
         assert min(at_zero, at_plus, at_minus) > 0
         assert (1 - plus - minus) * at_zero + plus * at_plus + minus * at_minus == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("side", ["above", "below"])
-@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5])
-def test_expected_evidence_is_the_number_of_trials_at_the_line(rate, side):
-    """Over all 2¹⁰ sequences: 10 after 10 trials at the line, less on the harmless side, more beyond it."""
-    trials = 10
-
-    def expected(true_rate: float) -> float:
-        total = 0.0
-        for outcomes in product((0, 1), repeat=trials):
-            detector = EDetector(bets_against(rate, side, 0, 1))
-            for outcome in outcomes:
-                detector.update(outcome)
-            hits = sum(outcomes)
-            total += true_rate**hits * (1 - true_rate) ** (trials - hits) * detector.evidence
-        return total
-
-    towards = 0.05 if side == "above" else -0.05
-    assert expected(rate) == pytest.approx(trials, rel=1e-9)
-    assert expected(rate - towards) < trials < expected(rate + towards)
-
-
-@pytest.mark.parametrize("stop", [1.2, 2.0, 5.0])
-def test_expected_evidence_is_at_most_the_expected_trials_at_any_alarm(stop):
-    """Stopped at an alarm or after 12 pairs, evidence has on average the value of the trials it took."""
-    chances = {1: 0.2, -1: 0.1, 0: 0.7}  # mean 0.1, the threshold
-    evidence = trials = 0.0
-
-    def follow(detector: EDetector, chance: float, taken: int) -> None:
-        nonlocal evidence, trials
-        if taken == 8 or detector.evidence >= stop:
-            evidence += chance * detector.evidence
-            trials += chance * taken
-            return
-        for difference, probability in chances.items():
-            branch = EDetector(detector.bets, list(detector.wealth))
-            branch.update(difference)
-            follow(branch, chance * probability, taken + 1)
-
-    follow(EDetector(bets_against(0.1)), 1.0, 0)
-    assert evidence == pytest.approx(trials, rel=1e-9)
 
 
 @pytest.mark.parametrize(

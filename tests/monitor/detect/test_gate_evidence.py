@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from math import exp, log, prod
-from random import Random
 
 import pytest
 from hypothesis import given
@@ -91,18 +90,3 @@ def test_needed_is_the_first_number_at_which_the_evidence_is_enough(seen):
 def test_needed_is_none_where_the_evidence_never_grows():
     """What is below the threshold never becomes evidence for more than it."""
     assert needed({0.0: 90, 1.0: 5, -1.0: 5}, 0.0, 0.05) is None
-
-
-def test_the_e_value_seldom_reaches_its_bound_if_nothing_is_there():
-    """Of 80 seeded runs of 200 goldens without any excess, looked at after each, at most 5 % reach 20."""
-    rng = Random(11)
-    reached = 0
-    for _ in range(80):
-        seen = Counter()
-        for _ in range(200):
-            draw = rng.random()
-            seen[1.0 if draw < 0.1 else -1.0 if draw < 0.2 else 0.0] += 1
-            if seen[1.0] > seen[-1.0] and log_evidence(seen, 0.0) >= log(20):
-                reached += 1
-                break
-    assert reached <= 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from random import Random
 
 from evenkeel.monitor.detect import Alert, AlertRules, Limit, Measure, SegmentName, Segments
@@ -60,13 +59,3 @@ def test_places_are_few_and_go_to_what_comes() -> None:
         segments.observe({"client": "c1"}, 0.0, 1.0, 1.0)
     assert segments.observe({"client": "late"}, 0.0, 1.0, 1.0) == [SegmentName("client", "late")]
     assert segments.find(SegmentName("client", "c0")) is None
-
-
-def test_an_alert_read_again_goes_on_equally() -> None:
-    """Segments, blocks and evidence included."""
-    whole, cut = Alert(RULES), Alert(RULES)
-    _traffic(whole, 700, 5, broken=True)
-    _traffic(cut, 700, 5, broken=True)
-    cut = Alert.from_json(json.loads(json.dumps(cut.to_json())), RULES)
-    assert _traffic(whole, 900, 6, broken=True) == _traffic(cut, 900, 6, broken=True)
-    assert whole.to_json() == cut.to_json()
