@@ -20,7 +20,6 @@ from tests.kit.cells import with_figures
 
 
 def test_a_process_that_only_forwards_says_that_it_does_not_know_whether_answers_are_measured():
-    """It is ready whatever holds measuring up, but must not read as if scoring were well."""
     with TestClient(create_probes(bytes, None, "")) as client:
         response = client.get("/readyz")
     assert (response.status_code, response.json()["status"]) == (200, "ready")

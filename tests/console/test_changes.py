@@ -13,50 +13,30 @@ from evenkeel.console.changes import effect_words
 from evenkeel.core import rewordings
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import ChangeRecord, change_id, kinds
 from evenkeel.monitor.changes.goldens import history_of
-from evenkeel.monitor.changes.record import ChangeTally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.silent_report import Names
 from evenkeel.monitor.changes.stay import End
-from evenkeel.monitor.estimate import outcome_of
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.references import KeptAnswer
 from tests.console.whole_scene import change_report, references, silent_change
 from tests.docs.documentation import ROOT
 from tests.kit.records import altered
+from tests.monitor.changes.tallies import tally
 from tests.monitor.notify.scene import SPELLING, incidents_of, over
 
 NOW = 1_786_544_400.0
+TRIED = ("general.spelling",)
 HOSTILE = '<script>alert("x")</script>{{ 7*7 }}\u202e | `'
 
 
-def tally(make_verdict, rating, language):
-    counted = ChangeTally()
-    verdict, _ = make_verdict(3)
-    for number in range(200):
-        for kind in (BASELINE, "general.spelling"):
-            one = altered(
-                verdict,
-                id=f"{number}{kind}",
-                perturbation=kind,
-                scorer="judge",
-                rating=rating if kind != BASELINE else 3,
-                control_rating=3,
-                failure=None,
-                quality=(),
-            )
-            counted.add(one, outcome_of(one))
-        counted.add_exchange({"language": language, "length": "512 to 1023 characters"})
-    return counted
-
-
-def record(make_verdict, kind, before, after, route="chat", at=NOW - 600):
-    mark = ChangeMark(kind, before, after, at, 7)
-    return ChangeRecord(
-        change_id(route, mark), route, (mark,), tally(make_verdict, 3, "en"), tally(make_verdict, 2, "de"), 90
-    )
+def record(kind, before, after, route="chat"):
+    """A change of ten minutes ago, since when every answer to a rewording has moved."""
+    mark = ChangeMark(kind, before, after, NOW - 600, 7)
+    before_it = tally(200, 0.0, quality=(), tried=TRIED)
+    since = tally(200, 1.0, quality=(), tried=TRIED, language="de")
+    return ChangeRecord(change_id(route, mark), route, (mark,), before_it, since, 90)
 
 
 def golden_run(change, breached, goldens=60):
@@ -68,7 +48,7 @@ def golden_run(change, breached, goldens=60):
 
 
 @pytest.fixture
-def client(make_scene, make_verdict):
+def client(make_scene):
     """The console over the reports of some records."""
     with ExitStack() as stack:
 
@@ -86,8 +66,8 @@ def sources(database, documents):
     return references(documents, NOW)
 
 
-def test_a_report_shows_both_sides_evidence_and_goldens(client, make_verdict):
-    one = record(make_verdict, kinds.PROMPT, "v1", "v2")
+def test_a_report_shows_both_sides_evidence_and_goldens(client):
+    one = record(kinds.PROMPT, "v1", "v2")
     served = client(one, runs=[golden_run(one.id, breached=True)])
     page = served.get(f"/changes/{one.id}").text
     spelling = rewordings.label("general.spelling")
@@ -100,10 +80,10 @@ def test_a_report_shows_both_sides_evidence_and_goldens(client, make_verdict):
     assert served.get("/api/changes").json()["changes"] == [body]
 
 
-def test_a_change_that_was_reversed_says_when_and_keeps_what_was_measured(client, make_verdict):
+def test_a_change_that_was_reversed_says_when_and_keeps_what_was_measured(client):
     """Ten minutes and ninety exchanges later; it is an alert no more."""
     end = End("reversed", NOW, 400, "v1", 90)
-    one = altered(record(make_verdict, kinds.PROMPT, "v1", "v2"), end=end)
+    one = altered(record(kinds.PROMPT, "v1", "v2"), end=end)
     served = client(one)
     said = "Reversed at 12 Aug 2026 14:20 UTC, after 10 min and 90 sampled exchanges."
     listed = served.get("/incidents").text
@@ -120,8 +100,8 @@ def test_a_change_that_was_reversed_says_when_and_keeps_what_was_measured(client
     assert listed["end"] == {"how": "reversed", "at": NOW, "offset": 400, "by": "v1", "exchanges": 90}
 
 
-def test_names_from_clients_stay_text(client, make_verdict):
-    one = record(make_verdict, kinds.MODEL, HOSTILE, "b", route=HOSTILE)
+def test_names_from_clients_stay_text(client):
+    one = record(kinds.MODEL, HOSTILE, "b", route=HOSTILE)
     served = client(one)
     for path in ("/incidents", f"/changes/{one.id}"):
         page = served.get(path)
@@ -132,7 +112,6 @@ def test_names_from_clients_stay_text(client, make_verdict):
 
 
 def test_an_unknown_change_is_not_found(client):
-    """As a page and as JSON; an empty list says what it is for."""
     served = client()
     assert "None yet. A new model" in served.get("/incidents").text
     assert served.get("/changes/0123456789ab").status_code == 404

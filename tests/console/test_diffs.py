@@ -85,7 +85,6 @@ def test_words_beyond_the_cap_are_shown_unmarked():
 
 @given(left=_TEXTS, right=_TEXTS)
 def test_side_by_side_loses_no_text(left, right):
-    """Whatever the texts, each side's runs are its text again."""
     found = diffs.side_by_side(left, right, max_chars=10_000)
     assert _text(found.left, "same", "removed") == left
     assert _text(found.right, "same", "added") == right

@@ -75,7 +75,6 @@ SEEN = {"eligible": 100, "sampled": 10, "queued": 10, "requests": {"2xx": 100}}
     ],
 )
 def test_what_holds_it_up_is_said_with_the_next_step(given, problem, step):
-    """One thing at a time, the earliest on the way of a request."""
     (found,) = read(**given)
     assert problem in found.problem
     assert step in found.next_step

@@ -129,7 +129,6 @@ def test_the_list_shows_who_approved_what_and_is_narrowed(desk):
 
 
 def test_the_list_is_paged(desk):
-    """Forty a page, with their number."""
     for number in range(45):
         desk.store.approve(golden(id=f"g{number:02}"), by="ann", at=1.0 + number)
     page = desk.page("/goldens")
@@ -162,7 +161,6 @@ def test_the_last_rating_of_a_golden_is_told(desk, make_scene, console_client):
 
 
 def test_a_golden_is_retired_and_used_again(desk):
-    """With a button that says so, under somebody's name."""
     desk.store.approve(golden(id="a/b c"), by="ann", at=1.0)
     assert desk.send(retire="a/b c").headers["location"] == "/goldens/a%2Fb%20c"
     page = desk.page("/goldens/a%2Fb%20c")

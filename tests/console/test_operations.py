@@ -84,7 +84,6 @@ def test_a_route_without_traffic_says_so_and_an_unknown_one_is_not_found(client)
 
 
 def test_no_credential_is_on_the_settings_page(client):
-    """Not in an address, not as a header's value, not in place of a variable's name."""
     page = client.get("/setup")
     assert SECRET not in page.text
     text = words(page)
@@ -167,7 +166,6 @@ def test_calls_saved_are_ratings_without_the_judge(shown, client):
 
 
 def test_a_console_without_a_judge_says_how_to_get_one(make_scene, console_client):
-    """And nothing about noise that nobody measured."""
     client = console_client(make_scene("quiet"))
     assert "No judge is set" in client.get("/judge").text
     assert client.get("/settings").status_code == 404

@@ -15,7 +15,6 @@ PAGE = ROOT / "docs" / "replays.md"
 
 
 def test_every_reason_of_the_page_about_replays_is_said_in_words():
-    """No request is left out for a reason that only its label names."""
     listed = PAGE.read_text(encoding="utf-8").partition("**WebSockets.**")[2].partition("## What is tried")[0]
     reasons = set(re.findall(r"^\| `(\w+)` \|", listed, re.MULTILINE)) - {"too_many_parts"}
     assert len(reasons) > 15

@@ -81,8 +81,6 @@ def test_a_head_that_does_not_arrive_in_time_ends_its_connection(begun, used, mo
 
 
 def test_a_head_without_end_is_cut_off():
-    """After 64 KiB, however fast it comes."""
-
     async def scene():
         async with serving_probes() as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)

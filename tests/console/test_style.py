@@ -70,7 +70,6 @@ def test_every_selector_is_complete():
 
 
 def test_static_files_ask_nobody_else():
-    """No address of another host, no import, no embedded font."""
     for entry in files("evenkeel.console").joinpath("static").iterdir():
         text = entry.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
         for forbidden in ("http:", "https:", "@import", "@font-face", "//cdn"):

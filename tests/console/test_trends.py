@@ -93,7 +93,6 @@ def test_marks_stay_inside_and_do_not_overlap():
 
 @given(st.floats(min_value=1, max_value=4e6), st.floats(min_value=0, max_value=2e9))
 def test_time_ticks_are_few_ordered_and_inside(span, start):
-    """Whatever the range, up to six labels lie in it in order."""
     ticks = time_ticks(start, start + span)
     times = [at for at, _ in ticks]
     assert len(times) <= 6

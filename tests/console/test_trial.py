@@ -102,7 +102,6 @@ def test_the_page_shows_the_question_and_all_three_answers(make_scene, console_c
     ],
 )
 def test_a_missing_control_is_explained(make_scene, console_client, change, said):
-    """Whether there never was one, or its answer is gone."""
     scene = make_scene("empty")
     scene.log.append(altered(VERDICT, **change), Evidence("user: a", "user: b", Answer("x"), Answer("y")))
     assert said in console_client(scene).get("/verdicts/v1").text

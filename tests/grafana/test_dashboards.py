@@ -157,7 +157,6 @@ def test_addresses_are_those_of_the_example_configuration(dashboard):
 
 
 def test_every_alert_is_linked_from_some_panel():
-    """Whoever gets an alert finds a panel that shows its subject."""
     linked = set(re.findall(r"Runbook: (\w+)", json.dumps(list(DASHBOARDS.values()))))
     assert set(NAMES) - linked == set()
 

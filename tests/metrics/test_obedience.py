@@ -32,7 +32,6 @@ def by_mark(text: str) -> str | None:
 def test_an_answer_owes_the_language_asked_for(
     candidate: str, wanted: str, expected: tuple[str, ...]
 ) -> None:
-    """Regions do not count."""
     pair = Pair(Answer("x"), Answer(candidate), "", wanted=AnswerForm(language=wanted))
     assert ignored(pair, by_mark) == expected
 

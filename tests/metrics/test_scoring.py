@@ -233,7 +233,6 @@ def test_what_needs_no_judge_does_not_count_while_the_judge_of_its_exchange_fail
 
 
 def test_a_degraded_answer_is_far_and_unsure() -> None:
-    """Without a judge only its similarity is known."""
     judgement = cheap(GOOD, VAGUE)
     assert judgement.scorer == "metrics"
     assert (judgement.rating, judgement.unsure) == (None, True)
@@ -243,7 +242,6 @@ def test_a_degraded_answer_is_far_and_unsure() -> None:
 
 
 def test_scoring_leaves_the_event_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No metric runs in the loop's own thread."""
     import evenkeel.metrics.heuristic as module  # noqa: PLC0415 - patched where it is used
 
     threads: list[threading.Thread] = []

@@ -84,7 +84,6 @@ def test_a_conversation_is_of_the_task_of_its_last_question() -> None:
 
 
 def test_two_tasks_in_one_prompt_are_none() -> None:
-    """Whatever is asked for twice is not plain."""
     both = f"Summarise the case.\n{CASE}\nAlso fill the slots:\n- page: number\n- cable: type\n- team: who"
     assert recognise(asked(both)) is None
 

@@ -294,7 +294,6 @@ def test_no_family_is_exported_twice():
 
 
 def test_changes_are_counted_by_their_kind():
-    """Each with the time of the latest."""
     registry = CollectorRegistry()
     reading = MonitorReading(list, tuple, lambda: CHANGES)
     registry.register(CellCollector(reading, version="1"))

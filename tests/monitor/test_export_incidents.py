@@ -221,14 +221,12 @@ def test_what_changed_is_one_word(marked, said):
 
 
 def test_values_of_prompts_are_no_labels():
-    """There may be any number of them; names of models are labels elsewhere, too."""
     found = exported(raised("c1", 1.0, marks=SWAP[:1]))
     (info,) = [dict(labels[1:]) for labels in found if labels[0] == "incident_info"]
     assert (info["before"], info["after"]) == ("", "")
 
 
 def test_routes_that_say_so_have_an_owner():
-    """And a runbook and a way back; others have no such series."""
     contacts = {
         "support": Contact("@support-ml", "https://wiki.example/s", "helm rollback s"),
         "chat": Contact(),

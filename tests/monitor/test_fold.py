@@ -36,7 +36,6 @@ def folded(verdicts: list[Logged], state: MonitorState | None = None) -> Monitor
 
 
 def test_too_few_trials_since_a_change_say_nothing():
-    """Below the minimum every estimate is None."""
     (early,) = folded(log_of(*[VERDICT] * 4)).reports()
     assert early.since_change == WindowEstimates(4, None, None, None)
 

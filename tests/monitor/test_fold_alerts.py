@@ -238,7 +238,6 @@ def test_an_approval_survives_as_text_and_is_named_after_what_it_says():
     ],
 )
 def test_what_is_no_approval_is_refused(making, said):
-    """Nobody, nothing, figures that cannot be."""
     with pytest.raises(ApprovalError, match=said):
         making()
 

@@ -49,7 +49,6 @@ def test_a_lost_resend_counts_as_the_worst():
 
 
 def test_whether_an_answer_is_invalid_is_seen_where_something_was_asked_of_its_form():
-    """Not of a variant that leaves the form alone."""
     asked = altered(ALIKE, wanted_format="json")
     assert observed(asked)[Measure.INVALID] == 0
     assert observed(altered(asked, rating=None, invalid=("format",)))[Measure.INVALID] == 1

@@ -67,7 +67,6 @@ def said(events):
 
 @pytest.mark.usefixtures("scripted")
 def test_a_finding_is_one_event():
-    """In words that say since when and how different."""
     fold = Fold()
     (event,) = fold.find(NOON + 20 * MINUTE_S)
     (record,) = fold.records()
@@ -155,7 +154,6 @@ def test_answers_compared_with_those_of_before_a_finding_say_nothing_more():
 
 @pytest.mark.usefixtures("scripted")
 def test_a_finding_begins_a_new_era():
-    """What cells show since the last change begins again."""
     fold = Fold()
     for number in range(10):
         verdict = altered(VERDICT, id=f"v{number}", exchange_id=f"x{number}", scored_at=NOON)

@@ -146,7 +146,6 @@ def test_changes_look_at_an_even_draw():
     "name", ["together.0_x", "together.²_x", "together." + "9" * 5000, "together._", "together."]
 )
 def test_names_of_groups_from_a_hostile_log_stop_nothing(name):
-    """What names no count is one rewording."""
     cell = report(folded(exchange(0, {"perturbation": name, **MOVED})), CellKey("chat", "m", name))
     assert (cell.counts.trials, cell.detection.threshold) == (1, 0.1)
 

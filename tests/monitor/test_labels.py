@@ -39,7 +39,6 @@ def label(verdict=VERDICT, by="ann", at=1.0, **what):
     ],
 )
 def test_what_cannot_be_said_is_refused(said, why):
-    """The error says what is missing or wrong."""
     with pytest.raises(LabelError, match=why):
         label_of(VERDICT, said, at=1.0)
 
@@ -167,7 +166,6 @@ def test_the_audit_reads_what_labels_write(tmp_path):
 
 
 def test_a_judge_can_be_asked_about_every_metric_of_labels():
-    """Each has a definition among the built-in ones."""
     assert set(METRICS) <= set(rubrics())
 
 

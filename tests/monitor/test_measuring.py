@@ -164,7 +164,6 @@ def test_a_judge_in_trouble_holds_everything_up(plant):
 
 
 def test_a_store_that_is_away_is_named(plant):
-    """And measuring resumes with it."""
     plant.broken = True
     found = plant.watch()
     assert "cannot be reached (ConnectionError)" in found.problems()["queue"]
@@ -184,14 +183,12 @@ def test_a_worker_that_takes_nothing_is_told_from_one_that_is_behind(plant):
 
 
 def test_a_monitor_that_stands_still_is_named(plant):
-    """Its figures are as old."""
     plant.later()
     plant.now += 200
     assert "has not read verdicts for 3 min" in plant.watch().problems()["monitor"]
 
 
 def test_it_looks_every_two_seconds_and_outlives_a_clock_set_back(plant):
-    """In between it says what it saw last."""
     plant.watch()
     plant.broken = True
     assert plant.later(1).state == "measuring"

@@ -104,7 +104,6 @@ def test_the_gauges_say_the_same(report: CellReport, excess: Estimate) -> None:
 
 
 def test_a_backtest_says_the_same(excess: Estimate) -> None:
-    """So does the same log in `evenkeel backtest`."""
     found = as_json([backtest(read_lines(_lines(), "log"))], "log")
     cell = next(cell for cell in found["cells"] if (cell["model"], cell["perturbation"]) == ("m2", KIND))
     assert cell["current"]["excess"] == {

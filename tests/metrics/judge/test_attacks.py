@@ -117,8 +117,6 @@ def test_a_judge_that_reads_the_markers_is_not_moved() -> None:
 
 
 def test_a_request_may_hold_an_attack_too() -> None:
-    """What a user wrote reaches the quality judge inside its own block."""
-
     async def scene(judge: Judge, scripted: Scripted) -> list[tuple[str, str]]:
         await JudgedQuality(judge, FAITHFULNESS).rate(Answer("Fine."), ATTACKS["old tag"])
         return read(*(message["content"] for message in scripted.asked[0]["messages"])).blocks

@@ -94,8 +94,6 @@ def test_judging_afresh_neither_reads_nor_writes() -> None:
 
 
 def test_a_remembered_ruling_needs_no_endpoint() -> None:
-    """While the breaker is open what is remembered is still known."""
-
     async def scene(judge: Judge, _: Scripted) -> list[Reply]:
         await judge.ask(QUESTION)
         other = SIMILARITY.fill({"REFERENCE ANSWER": "a", "CANDIDATE ANSWER": "b"})

@@ -72,13 +72,11 @@ def test_what_is_no_prose_is_unsure(text):
 
 
 def test_tool_calls_are_unsure():
-    """Their arguments are data."""
     call = Answer("", tool_calls=(ToolCall("refund", '{"amount": 5}'),))
     assert LocalJudge(Planted()).rate_now(pair_of(Answer(A), call)).outcome is None
 
 
 def test_pairs_are_rated_in_order():
-    """In a thread, at no cost."""
     pairs = [pair_of(Answer(A), Answer(A)), pair_of(Answer(A), Answer(D))]
     assert [one.outcome for one in asyncio.run(LocalJudge(Planted()).rate_all(pairs))] == [3, 1]
 
@@ -96,7 +94,6 @@ def test_sentences_of_other_scripts_end_at_their_marks():
     ],
 )
 def test_the_order_of_labels_is_the_model_s_own(labels, place):
-    """It is read from the model's configuration."""
     assert entailment_label(labels) == place
 
 
@@ -128,6 +125,5 @@ def test_a_cross_encoder_is_loaded_from_a_folder(tmp_path):
 
 
 def test_a_model_that_cannot_be_loaded_says_so(tmp_path):
-    """In one sentence, with the remedy or the library's words."""
     with pytest.raises(LocalJudgeUnavailableError, match=r"needs: pip install|cannot be loaded"):
         CrossEncoderModel(str(tmp_path))

@@ -90,7 +90,6 @@ def test_the_output_form_names_the_ratings_of_the_scale(steps: list[int], spoken
 def test_a_rubric_that_lacks_something_is_refused(
     name: str, description: str, scale_texts: dict[int, str], said: str
 ) -> None:
-    """The message names the rubric's flaw."""
     with pytest.raises(ValueError, match=said):
         rubric_prompt(name, description, scale_texts)
 

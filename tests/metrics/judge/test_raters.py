@@ -22,7 +22,6 @@ CASES = cases(__file__)
 
 
 def test_a_share_outside_0_to_1_is_refused() -> None:
-    """No pair is swapped more often than always."""
     judge: Any = object()
     with pytest.raises(ValueError, match="swap_share"):
         JudgeRater(judge, swap_share=1.5)
@@ -54,7 +53,6 @@ def test_swapped_sides_are_shown_and_told_back(share: float, shown: str, told: s
 
 
 def test_about_the_share_of_the_pairs_is_swapped() -> None:
-    """Of many pairs, about the share is swapped, always the same ones."""
     chosen = [swaps((f"answer {number}", "another"), 0.3) for number in range(2000)]
     assert chosen == [swaps((f"answer {number}", "another"), 0.3) for number in range(2000)]
     # 600 expected, standard deviation 20.5.

@@ -35,7 +35,6 @@ def test_an_explanation_may_hold_line_ends_and_formulas() -> None:
 
 @pytest.mark.parametrize("text", ['{"rating": 2}', '{"rating": 2, "explanation": null}'])
 def test_an_explanation_is_not_needed(text: str) -> None:
-    """A rating counts without its reason."""
     assert read_ruling(text) == Ruling(2, "")
 
 
@@ -64,7 +63,6 @@ def test_another_scale_is_read_by_its_own_steps() -> None:
 
 
 def test_an_absurd_rating_is_not_quoted_at_length() -> None:
-    """What is said about it stays a sentence."""
     for rating in ("9" * 4000, json.dumps(["x" * 4000])):
         read = read_ruling(f'{{"rating": {rating}}}')
         assert isinstance(read, Fault)
@@ -97,7 +95,6 @@ def test_hostile_replies_do_not_hang_or_raise() -> None:
 
 @given(st.text(max_size=200))
 def test_any_text_is_read_without_an_exception(text: str) -> None:
-    """Whatever a judge writes gives a ruling on the scale or a reason."""
     read = read_ruling(text)
     assert isinstance(read, Fault) or read.rating in {1, 2, 3}
 

@@ -60,7 +60,6 @@ def scripted(ratings: dict[tuple[str, str], int | str]) -> tuple[Scripted, parti
 
 
 def test_every_task_has_a_bundle() -> None:
-    """Each task is an entry of the table."""
     assert set(BUNDLES) == set(Task)
 
 
@@ -148,13 +147,11 @@ def test_the_version_of_a_described_quality_follows_from_its_words() -> None:
 
 @pytest.mark.parametrize(("name", "scale", "message"), CASES["a description that cannot be used says why"])
 def test_a_description_that_cannot_be_used_says_why(name: str, scale: dict[int, str], message: str) -> None:
-    """Each error names the quality and what is wrong."""
     with pytest.raises(ValueError, match=re.escape(message)):
         custom_prompt(name, "Is it polite?", scale)
 
 
 def test_every_built_in_judged_name_is_reserved() -> None:
-    """No application can put other words under a name of ours."""
     assert {prompt.name for _, prompt in JUDGED} <= RESERVED
 
 

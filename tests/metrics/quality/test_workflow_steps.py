@@ -89,8 +89,6 @@ def test_two_workflows_are_compared_whatever_the_task():
 
 
 def test_the_order_of_steps_and_a_lost_one_count_in_the_similarity():
-    """Without a judge neither is a rating."""
-
     def rated(candidate):
         return asyncio.run(HeuristicRater().rate(Pair(listed(STEPS), candidate, "", "workflow")))
 

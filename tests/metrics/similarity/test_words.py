@@ -55,7 +55,6 @@ def test_words_of_scripts_without_spaces_are_single_characters() -> None:
 
 
 def test_accented_words_stay_whole() -> None:
-    """Letters beyond ASCII belong to their word."""
     assert words("Größe, déjà_vu") == ["größe", "déjà", "vu"]
 
 
@@ -87,7 +86,6 @@ def test_words_are_the_runs_of_letters_and_digits_however_they_are_cut(text: str
 
 
 def test_the_list_of_words_is_the_callers_own() -> None:
-    """What is done to it does not change what the next caller gets."""
     text = "restart the pump " * 20
     words(text).clear()
     assert words(text)[:3] == ["restart", "the", "pump"]
@@ -127,6 +125,5 @@ def test_rouge_l_takes_answers_of_tool_calls_alone() -> None:
 
 
 def test_words_of_any_length_have_a_stem() -> None:
-    """Also those too long to be kept."""
     assert stem("connections") == "connection"
     assert stem("connection" * 10 + "s") == "connection" * 10

@@ -104,13 +104,11 @@ def test_json_cut_at_any_place_keeps_what_came_before() -> None:
 
 
 def test_numbers_have_no_limit_of_digits() -> None:
-    """What no machine can calculate with is still the same text."""
     digits = "9" * 6000
     assert read_json(f'{{"a": {digits}}}') == {"a": digits}
 
 
 def test_prose_holds_no_json() -> None:
-    """Brackets around nothing are none."""
     assert find_json("plain words") is None
     assert find_json("{} and []") is None
 
@@ -127,7 +125,6 @@ def test_yaml_with_the_slips_of_models_is_repaired(text: str) -> None:
 
 @pytest.mark.parametrize("text", CASES["slips in XML"])
 def test_broken_xml_is_repaired(text: str) -> None:
-    """The text is all there."""
     assert outcome(read_xml, text) != "read"
     assert flat(repair_xml(text)).replace("\n", " ").split() == ["Jam", "&", "more", "1", "<", "2"]
 

@@ -38,7 +38,6 @@ def test_what_is_wrong_is_named(text, reason, said) -> None:
 
 
 def test_a_text_has_its_limit() -> None:
-    """Endless text is not searched."""
     assert refused("x" * 500_001)[0] == "too_large"
 
 
@@ -144,6 +143,5 @@ _json = st.recursive(
 
 @given(_json)
 def test_any_json_is_read_or_refused(value) -> None:
-    """Whatever stands under the usual keys."""
     with contextlib.suppress(WorkflowError):
         assert isinstance(read_workflow(json.dumps(value)), Workflow)

@@ -55,7 +55,6 @@ def test_arranging_keeps_the_graph() -> None:
 
 @given(st.integers(0, 8), st.data())
 def test_every_edge_points_forward_in_the_canonical_order(size, data) -> None:
-    """Whatever forward edges a shuffled list has."""
     names = data.draw(st.permutations(range(size)))
     pairs = [(names[i], names[j]) for i in range(size) for j in range(i + 1, size)]
     edges = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []

@@ -63,7 +63,6 @@ def test_several_that_are_left_cannot_be_told_apart(noticed, experiments, among)
 
 
 def test_only_the_panel_and_another_judge_ever_say_judge():
-    """No combination of other marks names the judge as what changed."""
     others = [kind for kind in kinds.NAMES if kind not in {kinds.JUDGE, kinds.JUDGE_PANEL}]
     for noticed in combinations(others, 3):
         found = likely_cause(marks(*noticed), Experiments(judged=True), differs=True)

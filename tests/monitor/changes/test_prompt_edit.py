@@ -38,12 +38,10 @@ def asked(log, numbers, version, instruction):
     ],
 )
 def test_words_are_told_apart(before, after, said):
-    """Replaced, added, removed, or as they were."""
     assert [edit.said for edit in word_changes([before], [after])] == said
 
 
 def test_what_users_say_is_no_edit(log):
-    """Only lines that all prompts of a version share are compared."""
     asked(log, range(5), "v1", "Be kind.")
     asked(log, range(10, 15), "v2", "Be very kind.")
     assert edits_of(log, "shop", [EDIT]) == (WordChange("", "very"),)
@@ -51,7 +49,6 @@ def test_what_users_say_is_no_edit(log):
 
 
 def test_without_two_prompts_of_each_version_nothing_is_said(log):
-    """Nor where no version changed."""
     asked(log, range(5), "v1", "Be kind.")
     asked(log, [10], "v2", "Be very kind.")
     assert edits_of(log, "shop", [EDIT]) == ()

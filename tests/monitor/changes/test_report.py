@@ -2,55 +2,25 @@
 
 from __future__ import annotations
 
-from evenkeel.core.cells import ChangeMark
 from evenkeel.core.rewordings import label
-from evenkeel.core.verdict import BASELINE, QualityScore
-from evenkeel.monitor.changes import Cause, ChangeRecord, compare, kinds
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.changes import Cause, compare
 from evenkeel.monitor.changes.comparison import shifted_traits
 from evenkeel.monitor.changes.effects import measured
 from evenkeel.monitor.changes.goldens import GoldenHistory
-from evenkeel.monitor.changes.record import OTHER, ChangeTally
+from evenkeel.monitor.changes.record import OTHER
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.estimate import outcome_of
 from tests.kit.records import altered
+from tests.monitor.changes.tallies import KINDS, MODEL, record, tally
 from tests.monitor.planted_verdicts import VERDICT
 
 NOTHING = GoldenHistory({}, {})
-KINDS = ("general.casing", "general.spelling")
-
-
-def tally(exchanges, every, *, noise=1000, language="en", judge=None):
-    """So many exchanges of a resend and two trials; every n-th exchange shifts in both."""
-    counted = ChangeTally()
-    for number in range(exchanges):
-        base = 2 if number % noise == noise - 1 else 3
-        rating = 2 if number % every == every - 1 else 3
-        for kind in (BASELINE, *KINDS):
-            one = altered(
-                VERDICT,
-                scored_at=float(number),
-                perturbation=kind,
-                scorer="judge",
-                rating=base if kind == BASELINE else rating,
-                control_rating=None if kind == BASELINE else base,
-                quality=(QualityScore("faithfulness", 1, 3, 2),) if rating == 2 else (),
-                details=judge(number) if judge else {},
-            )
-            counted.add(one, outcome_of(one))
-        counted.add_exchange({"language": language if number % 4 else "fr"})
-    return counted
-
-
-def record(*marks, before, after, name="c1", route="chat"):
-    return ChangeRecord(name, route, marks, before, after, after.exchanges)
-
-
-MODEL = ChangeMark(kinds.MODEL, "a", "b", 100.0, 7)
 
 
 def test_a_rate_that_rose_is_told_with_both_sides():
     """5 % before and 40 % after, over 200 exchanges each: beyond both intervals, for each and over all."""
-    found = compare(tally(200, 20), tally(200, 2))
+    found = compare(tally(200, 0.05), tally(200, 0.5))
     assert [cell.perturbation for cell in found.rewordings if cell.content_delta.rose] == list(KINDS)
     assert found.pooled.rose
     assert (found.pooled.before.value, found.pooled.before.n) == (0.05, 200), "an exchange counts once"
@@ -62,25 +32,24 @@ def test_a_rate_that_rose_is_told_with_both_sides():
 
 
 def test_what_is_the_same_has_not_moved():
-    """Nor has anything below the minimum of trials."""
-    assert list(measured(compare(tally(300, 10), tally(300, 11)))) == []
-    few = compare(tally(300, 20), tally(10, 1))
+    assert list(measured(compare(tally(300, 0.1), tally(300, 0.09)))) == []
+    few = compare(tally(300, 0.05), tally(10, 1.0))
     assert few.pooled.after is None
     assert list(measured(few)) == []
 
 
 def test_traffic_is_compared_by_the_share_that_would_have_to_move():
     """Three quarters English, one quarter French; then German in place of English."""
-    english, german = tally(200, 20), tally(200, 20, language="de")
+    english, german = tally(200, 0.05), tally(200, 0.05, language="de")
     assert shifted_traits(english, german) == {"language": "language en in 75% → 0% of the exchanges"}
     assert shifted_traits(english, english) == {}
-    assert shifted_traits(english, tally(99, 20, language="de")) == {}
+    assert shifted_traits(english, tally(99, 0.05, language="de")) == {}
 
 
 def test_tallies_add_up_and_stay_small():
     """Two stretches are one long one; values and models beyond twelve are counted together."""
-    whole = tally(100, 10)
-    first, second = tally(60, 10), tally(40, 10)
+    whole = tally(100, 0.1)
+    first, second = tally(60, 0.1), tally(40, 0.1)
     first.merge(second)
     assert first.cells == whole.cells
     assert first.exchanges == 100
@@ -97,7 +66,7 @@ def test_tallies_add_up_and_stay_small():
 
 def test_a_report_says_cause_effect_and_evidence():
     """A swapped model of which half of the answers got worse."""
-    (report,) = reports_of([record(MODEL, before=tally(200, 20), after=tally(200, 2))], NOTHING)
+    (report,) = reports_of([record(MODEL, before=tally(200, 0.05), after=tally(200, 0.5))], NOTHING)
     assert (report.cause, report.effect) == (Cause.MODEL, "worse")
     casing = label("general.casing")
     assert report.finding_lines[:2] == [

@@ -212,7 +212,6 @@ def test_a_change_that_gives_way_to_a_known_value_was_replaced():
 
 
 def test_a_parameter_that_is_set_back_reverses_its_change():
-    """From a temperature of 0.2 to 0.9 and back."""
     watch = RouteWatch("chat")
     for first, last, asked in (
         (0, 100, "temperature=0.2"),

@@ -65,7 +65,6 @@ def test_a_name_that_changed_between_two_answers_explains_a_finding_hours_later(
 
 
 def test_another_finding_is_another_change():
-    """So is one of another requested model."""
     watch = watched()
     first = watch.mark_silent(found(400 * MINUTE_S), 900)
     second = watch.mark_silent(found(480 * MINUTE_S, since=460 * MINUTE_S), 910)

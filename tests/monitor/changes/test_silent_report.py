@@ -122,7 +122,6 @@ def test_a_judge_says_worse_or_better_only_beyond_chance(worse, better, effect):
 
 
 def test_heuristics_never_say_worse():
-    """They show which quality moved."""
     report = only(record(FOUND), scores=scores(12, 0, judged=False))
     assert report.effect == "different"
     assert report.finding_lines[1] == (
@@ -131,7 +130,6 @@ def test_heuristics_never_say_worse():
 
 
 def test_facts_and_json_hold_the_evidence():
-    """Since when, and which reference prompts; the JSON is plain data."""
     report = only(record(FOUND))
     assert ("Began", "between 12 Aug 2026 11:50 and 12:10 UTC") in report.silent.facts
     body = asdict(report)["silent"]

@@ -133,7 +133,6 @@ def test_the_run_of_a_change_starts_about_where_the_change_did():
 
 
 def test_another_limit_restarts_the_evidence_of_its_measure_only():
-    """What was gathered against one limit says nothing about another."""
     alert = Alert(AlertRules(ALL, 1000))
     alert.observe({CONTENT: 1, SIMILARITY: 0.5})
     other = Alert.from_json(alert.to_json(), AlertRules({**ALL, CONTENT: Limit(0.2)}, 1000))

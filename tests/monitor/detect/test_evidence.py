@@ -91,7 +91,6 @@ def test_a_paired_difference_at_its_threshold_is_a_fair_game(threshold, spread):
     [(-1.0, "above", -1, 1), (1.0, "above", -1, 1), (0.0, "below", 0, 1), (1.0, "above", 0, 1)],
 )
 def test_a_line_at_the_end_of_the_range_is_refused(line, side, low, high):
-    """No mean can be beyond it."""
     with pytest.raises(ValueError, match="must lie in"):
         bets_against(line, side, low, high)
 

@@ -217,13 +217,11 @@ def test_a_gate_that_is_cut_short_gives_no_verdict_unless_it_is_a_regression_alr
     ],
 )
 def test_rules_outside_their_range_are_refused(wrong):
-    """The message names the value."""
     with pytest.raises(ValueError, match=r"\d"):
         GateRules(**wrong)
 
 
 def test_a_gate_needs_a_measure_that_can_fail_it():
-    """A gate that cannot fail is a mistake."""
     with pytest.raises(ValueError, match="no measure"):
         gate(HARMLESS)
 

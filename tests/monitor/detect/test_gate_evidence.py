@@ -62,7 +62,6 @@ def test_a_bound_is_beyond_a_threshold_exactly_if_the_evidence_is_enough(seen, t
 
 @given(counts)
 def test_the_mean_seen_is_always_inside_its_bounds(seen):
-    """No amount of data rules out what was seen itself."""
     n = sum(seen.values())
     found = bounds(seen, 0.05, 0.05)
     mean = (seen[1.0] - seen[-1.0]) / n if n else 0.0
@@ -88,5 +87,4 @@ def test_needed_is_the_first_number_at_which_the_evidence_is_enough(seen):
 
 
 def test_needed_is_none_where_the_evidence_never_grows():
-    """What is below the threshold never becomes evidence for more than it."""
     assert needed({0.0: 90, 1.0: 5, -1.0: 5}, 0.0, 0.05) is None

@@ -89,7 +89,6 @@ def test_a_swap_that_is_reversed_ends_it(log):
 
 
 def test_a_stray_answer_of_the_new_model_keeps_it_open(log):
-    """While the new model answers now and then, the change is not reversed."""
     swapped(log)
     for _ in range(3):
         log.answers(30, "m1")
@@ -213,7 +212,6 @@ def test_of_two_decisions_at_once_the_last_one_counts(log):
 
 
 def test_an_acknowledgement_of_what_is_over_reopens_nothing(log):
-    """Somebody pressed the button of a page that was old."""
     swapped(log)
     log.answers(40, "m1")
     log.decide("acknowledged")

@@ -62,14 +62,12 @@ def test_a_graver_effect_is_one_further_message_and_the_end_the_last():
 
 
 def test_what_is_over_within_the_window_is_never_told():
-    """Nobody was alarmed, so nobody is calmed."""
     desk = Desk()
     assert desk.after(30, SPELLING, over(SPELLING)) == []
     assert desk.store.waiting == []
 
 
 def test_steadier_answers_page_nobody():
-    """Good news is on the page."""
     fallen = replace(SPELLING, what="drift", measure="drift", direction="fallen")
     assert Desk().after(30, fallen) == []
 

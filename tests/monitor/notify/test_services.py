@@ -126,7 +126,6 @@ def test_a_first_message_that_is_gone_holds_up_nothing(answers, methods, receipt
     ],
 )
 def test_what_slack_refuses_is_said(answer, problem):
-    """It answers with 200 and an error."""
     slack = Slack("xoxb-secret", "#llm", Service(answer).client)
     assert slack.send(notice(), "") is None
     assert slack.problem == problem
@@ -145,7 +144,6 @@ def test_what_a_client_wrote_is_no_link_and_no_mention():
 
 @with_apprise
 def test_apprise_sends_the_notice_with_its_kind(monkeypatch):
-    """What is over is good news."""
     sink, sent = AppriseSink("CHAT", "json://127.0.0.1:9/secret"), []
     sink.open()
     monkeypatch.setattr(sink._service, "notify", lambda **said: sent.append(said) or True)
