@@ -8,7 +8,7 @@ import importlib.util
 import inspect
 import os
 import shutil
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 from pathlib import Path
 
 import httpcore2
@@ -128,18 +128,24 @@ def _dealt(items, workers):
     """Each worker's run of the list (`--dist worksteal`) begins with its share of the system tests.
 
     They take from ten seconds to minutes: none may be what everybody waits for at the end. Those that share
-    a fixture of their module stay together.
+    a fixture of their module or folder stay together.
     """
 
     def rank(unit):
         return next((place for place, name in enumerate(_LONGEST) if name in unit[0].nodeid), len(_LONGEST))
 
     def whole(item):
-        shared = any(found[-1].scope == "module" for found in item._fixtureinfo.name2fixturedefs.values())
-        return item.path if shared else item.nodeid
+        fixtures = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
+        of_run = [fixture.baseid for fixture in fixtures if fixture.scope == "session"]
+        folders = [folder for folder in of_run if folder.startswith("tests/")]
+        shared = any(fixture.scope == "module" for fixture in fixtures)
+        return folders[0] if folders else item.path if shared else item.nodeid
 
-    slow = [item for item in items if item.get_closest_marker("system")]
-    units = sorted((list(unit) for _, unit in groupby(slow, whole)), key=rank)
+    together = {}
+    for item in items:
+        if item.get_closest_marker("system"):
+            together.setdefault(whole(item), []).append(item)
+    units = sorted(together.values(), key=rank)
     others = iter([item for item in items if not item.get_closest_marker("system")])
     dealt, left = [], len(items)
     for worker in range(workers):

@@ -18,9 +18,9 @@ PUBLIC_DATA = pytest.mark.shared_data
 
 # Left out: `proxy` needs wrk, `chaos` takes minutes whatever it is given.
 BENCHMARKS = (
-    "agents --steps 150",
+    "agents --steps 50",
     "cost --few --plays 1",
-    "detection --runs 1 --exchanges 300",
+    "detection --runs 1 --exchanges 100",
     "detection.references --runs 0 --years 20 --days 5",
     pytest.param("similarity --most 20 --no-encoder", marks=PUBLIC_DATA),
 )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
 
@@ -175,6 +177,52 @@ def ask(
 
         with ThreadPoolExecutor(4) as pool:
             return list(pool.map(answered, numbers))
+
+
+class Load:
+    """Requests of an application that goes on asking, plain and streamed, on connections that stay open."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        pause_s: float = 0.05,
+        clients: int = 2,
+        model: str = "simulated-1",
+        **headers: str,
+    ) -> None:
+        self.system = ""
+        """An instruction before the messages, from the next request on."""
+        self.answered = 0
+        self.failures: list[str] = []
+        self._url, self._pause_s, self._model, self._headers = url, pause_s, model, headers
+        self._numbers = itertools.count()
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._send) for _ in range(clients)]
+
+    def _send(self) -> None:
+        with httpx2.Client(base_url=self._url, headers=self._headers, timeout=PATIENCE_S) as client:
+            while not self._stop.wait(self._pause_s):
+                number = next(self._numbers)
+                first = [{"role": "system", "content": self.system}] if self.system else []
+                body = {"model": self._model, "messages": [*first, *make_prompt("case_summary", number)]}
+                try:
+                    answer = client.post("/v1/chat/completions", json={**body, "stream": number % 4 == 0})
+                    assert answer.status_code == 200, answer.text
+                    assert "[DONE]" in answer.text or answer.json()["choices"], answer.text
+                    self.answered += 1
+                except Exception as error:  # noqa: BLE001 - whatever it is, it is a failed request
+                    self.failures.append(repr(error))
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
 
 
 @contextlib.contextmanager

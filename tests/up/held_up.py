@@ -13,7 +13,6 @@ import os
 import re
 import signal
 import tempfile
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -22,8 +21,9 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_prompt, serving
+from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
 from evenkeel.simulate.judge import JUDGE_MODEL
+from tests.kit.relaying import Load
 from tests.redis_server import RedisServer
 from tests.role_processes import ADMIN, Role
 from tests.services import receiver
@@ -175,7 +175,8 @@ def play(name: str, *, as_roles: bool) -> list[str]:
         asked = roles[0].find(r"base URL +(http://\S+?)/v1 ")
         console = roles[-1].find(r"console +(http://\S+?)/\n")
         worker = roles[1].find(r"metrics +(http://\S+?)/metrics") if as_roles else ""
-        traffic = opened.enter_context(_traffic(asked, case.model))
+        asking = Load(asked, pause_s=PAUSE_S, clients=1, model=case.model, authorization="Bearer right")
+        load = opened.enter_context(asking)
         if case.fault is not None:
             _wait(lambda: _metric(console, "evenkeel_trials_total") > 30, 90)
             case.fault(started)
@@ -197,7 +198,8 @@ def play(name: str, *, as_roles: bool) -> list[str]:
         cells.append(
             f"{told_s:.0f} s: " + " / ".join(_words(message) for message in messages) if messages else "none"
         )
-        cells.append(f"{traffic['failed']} of {traffic['sent']} requests failed")
+        failed = len(load.failures)
+        cells.append(f"{failed} of {failed + load.answered} requests failed")
         if case.repair is not None:
             case.repair(started)
             began = time.monotonic()
@@ -216,31 +218,6 @@ def _killed(roles: list[Role]) -> Iterator[None]:
     finally:
         for role in roles:
             role.kill()
-
-
-@contextlib.contextmanager
-def _traffic(url: str, model: str) -> Iterator[dict[str, int]]:
-    """Ask as an application would, until the block ends."""
-    stop, counted = threading.Event(), {"sent": 0, "failed": 0}
-
-    def send() -> None:
-        with httpx2.Client(base_url=url, headers={"authorization": "Bearer right"}, timeout=30) as client:
-            while not stop.wait(PAUSE_S):
-                body = {"model": model, "messages": make_prompt("case_summary", counted["sent"])}
-                counted["sent"] += 1
-                try:
-                    ok = client.post("/v1/chat/completions", json=body).status_code == 200
-                except httpx2.HTTPError:
-                    ok = False
-                counted["failed"] += not ok
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    try:
-        yield counted
-    finally:
-        stop.set()
-        thread.join()
 
 
 def _wait(question: Callable[[], object], timeout_s: float) -> bool:

@@ -26,14 +26,16 @@ def test_a_worse_candidate_is_found_across_a_restart_and_told_once(start, tmp_pa
     """Started by command while evenkeel runs; decided on the page, in the API, by exit code and message."""
     models = [
         ModelState("simulated-1", fragility=0.0, noise=0.0),
-        ModelState("candidate", fragility=0.0, noise=0.6, worse_share=1.0),
+        ModelState("candidate", fragility=0.0, noise=1.0, worse_share=1.0),
         ModelState(JUDGE_MODEL),
     ]
     with receiver() as (inbox, messages), serving(Simulation(models)) as upstream:
         path, data = tmp_path / "evenkeel.yaml", tmp_path / "data"
         settings = {
             "data_dir": str(data),
-            "routes": [{"name": "desk", "upstream": upstream, "sampling_rate": 1.0}],
+            "routes": [
+                {"name": "desk", "upstream": upstream, "sampling_rate": 1.0, "trials": {"per_exchange": 0}}
+            ],
             "judge": {"base_url": f"{upstream}/v1", "model": JUDGE_MODEL},
             "budget": {"tokens_per_day": None, "usd_per_day": None},
             "alerts": {"webhook": f"{inbox}hook"},
@@ -44,13 +46,13 @@ def test_a_worse_candidate_is_found_across_a_restart_and_told_once(start, tmp_pa
             begun = challenge("--route", "desk", "--model", "candidate", "--share", "1", *config)
             assert begun.returncode == 0, begun.stderr
             # The worker may have looked before there was one, and looks again within ten seconds.
-            wait_for(lambda: running.ask(range(2)) and pairs(running) > 0, "the first pair")
-            running.settle()
-            before = pairs(running)
+            while not (before := pairs(running)):
+                running.ask(range(2))
+                running.settle()
         with start(*config) as running:
-            running.ask(range(100, 150))
+            running.ask(range(100, 124))
             running.settle()
-            wait_for(lambda: pairs(running) >= before + 50, "fifty more pairs")
+            wait_for(lambda: pairs(running) >= before + 24, "24 more pairs")
             (found,) = running.get("/api/challengers")["challengers"]
             assert found["decision"] == "must_not"
             assert found["worse"]["lower"] > 3

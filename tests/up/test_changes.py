@@ -133,7 +133,7 @@ def test_a_judge_that_drifts_is_named(start, tmp_path):
             *("--config", path, "--judge", JUDGE_MODEL, "--judge-url", f"{url}/v1"),
             environment={"EVENKEEL_JUDGE_API_KEY": "any"},
         ) as running:
-            ask(running, range(140))
+            ask(running, range(100))
             running.settle()
             panels = connect(settings_of_stores(None, tmp_path / "data")).panels
             judge = f"{JUDGE_MODEL} {SIMILARITY.prompt_version}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import time
 from dataclasses import dataclass, field
 
@@ -18,9 +17,10 @@ from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.alerting import alertmanager, watching
 from tests.kit.chromium import browser
 from tests.kit.records import altered
-from tests.kit.relaying import token_in
+from tests.kit.relaying import settings_file, token_in
 from tests.monitor.planted_verdicts import VERDICT
 from tests.services import receiver, wait_for
+from tests.up.starting import up
 
 pytestmark = [pytest.mark.system, pytest.mark.service("chromium", "prometheus", "prometheus-alertmanager")]
 
@@ -80,8 +80,8 @@ class Deployment:
                     )
                     self.log.append(verdict, None)
 
-    def incidents(self, state="", routes=ROUTES):
-        """What the API lists, of some routes."""
+    def incidents(self, *routes, state=""):
+        """Return what the API lists of some routes."""
         found = self.running.get(f"/api/incidents?state={state}")["incidents"]
         return [one for one in found if set(one["routes"]) & set(routes)]
 
@@ -148,9 +148,10 @@ class Deployment:
         )
 
 
-@pytest.fixture
-def deployment(start, tmp_path):
+@pytest.fixture(scope="module")
+def deployment(tmp_path_factory):
     """One route before a simulated model, and ten more; scraped, and watched over by our rules."""
+    folder = tmp_path_factory.mktemp("deployment")
     simulation = Simulation([ModelState("simulated-1")], SimulationSettings(deterministic=True))
     with receiver() as (url_of_receiver, posts), serving(simulation) as url:
         routes = [
@@ -175,13 +176,12 @@ def deployment(start, tmp_path):
             },
             "simulated": True,  # messages wait 8 s: longer than a busy machine stands still
         }
-        config = tmp_path / "evenkeel.yaml"
-        config.write_text(json.dumps(settings))
+        config = settings_file(folder, **settings)
         keys = {"EVENKEEL_JUDGE_API_KEY": "any", "EVENKEEL_WEBHOOK_SECRET": SECRET}
         with (
-            start("--config", str(config), environment=keys) as running,
-            alertmanager(tmp_path, url_of_receiver) as manager,
-            watching(tmp_path, running, manager) as scraped,
+            up(folder, "--config", str(config), environment=keys) as running,
+            alertmanager(folder, url_of_receiver) as manager,
+            watching(folder, running, manager) as scraped,
             contextlib.closing(Database(running.data / DATABASE_FILE)) as database,
         ):
             log = SqliteVerdictLog(database)
@@ -206,18 +206,18 @@ def acknowledge(running, incident):
 def test_from_a_swap_to_its_rollback_everything_says_the_same(deployment):
     """Swapped, told, held back while the judge is broken, acknowledged, rolled back, over by itself."""
     deployment.ask(24)
-    assert deployment.incidents() == []
+    assert deployment.incidents("support") == []
 
     deployment.swap("helpdesk-2", 0.5)
-    deployment.ask_until(lambda: deployment.incidents("open"))
+    deployment.ask_until(lambda: deployment.incidents("support", state="open"))
     [opened] = wait_for(lambda: deployment.posted("support"))
     assert opened["headline"].startswith("support: answers became fragile at ")
     assert "Roll back: helm rollback support" in opened["text"]
     name = opened["incident"]["id"]
     wait_for(lambda: deployment.notified("firing", "support"))
     assert deployment.firing("support") == {("support", "1")}
-    deployment.ask_until(lambda: deployment.incidents()[0]["marks"])
-    assert deployment.incidents()[0]["headline"].endswith(", after simulated-1 → helpdesk-2.")
+    deployment.ask_until(lambda: deployment.incidents("support")[0]["marks"])
+    assert deployment.incidents("support")[0]["headline"].endswith(", after simulated-1 → helpdesk-2.")
 
     deployment.simulation.change(JUDGE_MODEL, {"error_rate": 1.0})
     deployment.running.ask(itertools.islice(deployment.seeds, 12), route="/support")
@@ -231,9 +231,9 @@ def test_from_a_swap_to_its_rollback_everything_says_the_same(deployment):
     assert deployment.said("support") == ["opened"]
 
     deployment.swap("simulated-1", 0.0)
-    deployment.ask_until(lambda: deployment.incidents("resolved"), count=21)
+    deployment.ask_until(lambda: deployment.incidents("support", state="resolved"), count=21)
     wait_for(lambda: deployment.over("support"))
-    [incident] = deployment.incidents()
+    [incident] = deployment.incidents("support")
     assert (incident["id"], incident["ending"], incident["state"]) == (name, "reversed", "resolved")
     assert deployment.said("support") == ["opened", "resolved"]
     page = deployment.running.page(f"/incidents/{name}")
@@ -251,8 +251,10 @@ def test_eight_routes_two_changes_and_a_retired_model_at_once(deployment):
     deployment.score(24, "old-2", "legacy", broken=True)
     deployment.score(3, "post-2", "mail", broken=True)
     deployment.score(24, "post-2", "mail", broken=True, prompt="v2")
-    wait_for(lambda: len(deployment.incidents("open")) == len(OTHERS))
-    assert sorted(one["routes"] for one in deployment.incidents()) == sorted([route] for route in OTHERS)
+    wait_for(lambda: len(deployment.incidents(*OTHERS, state="open")) == len(OTHERS))
+    assert sorted(one["routes"] for one in deployment.incidents(*OTHERS)) == sorted(
+        [route] for route in OTHERS
+    )
     [mail] = wait_for(lambda: deployment.posted("mail"))
     assert mail["headline"].endswith(", after post-1 → post-2 and prompt version v1 → v2.")
     [legacy] = wait_for(lambda: deployment.posted("legacy"))
@@ -272,8 +274,8 @@ def test_eight_routes_two_changes_and_a_retired_model_at_once(deployment):
     deployment.score(42, "shared-1", *EIGHT, prompt="v1")
     deployment.score(42, "post-1", "mail", prompt="v1")
     deployment.score(205, "old-3", "legacy")
-    wait_for(lambda: not deployment.incidents("open"))
-    endings = {one["routes"][0]: one["ending"] for one in deployment.incidents("resolved")}
+    wait_for(lambda: not deployment.incidents(*OTHERS, state="open"))
+    endings = {one["routes"][0]: one["ending"] for one in deployment.incidents(*OTHERS, state="resolved")}
     assert endings == {**dict.fromkeys((*EIGHT, "mail"), "reversed"), "legacy": "retired"}
     wait_for(lambda: deployment.over(*OTHERS))
     assert [deployment.said(route) for route in ("mail", "legacy", EIGHT[0])] == [["opened", "resolved"]] * 3

@@ -8,53 +8,17 @@ import re
 import shutil
 import signal
 import sqlite3
-import threading
 
 import httpx2
 import pytest
 
-from evenkeel.simulate import make_prompt
 from evenkeel.stores.changes import ChangeStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from tests.kit.relaying import token_in
+from tests.kit.relaying import Load, token_in
 from tests.services import wait_for
 
 pytestmark = pytest.mark.system
-
-
-class Load:
-    """Steady requests on the first route, plain and streamed, on connections that stay open."""
-
-    def __init__(self, url, clients=2):
-        self._url = url
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._send, args=(one,)) for one in range(clients)]
-        self.answered = 0
-        self.failures = []
-
-    def _send(self, number):
-        with httpx2.Client(base_url=self._url, timeout=240) as client:
-            while not self._stop.wait(0.05):
-                number += 2
-                question = {"model": "simulated-1", "messages": make_prompt("case_summary", number % 40)}
-                try:
-                    answer = client.post("/v1/chat/completions", json={**question, "stream": number % 4 == 0})
-                    assert answer.status_code == 200, answer.text
-                    assert "[DONE]" in answer.text or answer.json()["choices"], answer.text
-                    self.answered += 1
-                except Exception as error:  # noqa: BLE001 - whatever it is, it is a failed request
-                    self.failures.append(repr(error))
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
 
 
 @pytest.fixture

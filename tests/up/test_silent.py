@@ -56,7 +56,7 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
         }
         path.write_text(json.dumps(settings))
         with start("--config", str(path)) as running:
-            running.ask(range(160), x_evenkeel_prompt_version="p1")
+            running.ask(range(100), x_evenkeel_prompt_version="p1")
             running.settle()
             assert running.get("/api/changes")["changes"] == []
             assert running.get("/api/references")["routes"][0]["references"] == 24

@@ -63,23 +63,23 @@ def test_a_worker_killed_with_minus_nine_loses_nothing_and_fails_nothing(start, 
     with start("--upstream", upstream, "--sampling-rate", "1") as running:
         killed = running.child("worker")
         with ThreadPoolExecutor(1) as pool:
-            sending = pool.submit(send, running.url, range(60))
+            sending = pool.submit(send, running.url, range(40))
             wait_for(lambda: running.metric("evenkeel_exchanges_scored_total") >= 5)
             os.kill(killed, signal.SIGKILL)
             assert sending.result() == 0
         wait_for(lambda: running.child("worker") != killed)
         # Counted by the data plane, which lives on; what the worker counted may be lost.
-        running.becomes(60, "evenkeel_exchanges_queued_total")
+        running.becomes(40, "evenkeel_exchanges_queued_total")
         wait_for(running.is_idle)
         with contextlib.closing(sqlite3.connect(running.data / "evenkeel.db")) as database:
             bodies = [json.loads(body) for (body,) in database.execute("SELECT body FROM verdicts")]
             dead = database.execute("SELECT count(*) FROM dead_exchanges").fetchone()
         trials = collections.Counter(body["exchange_id"] for body in bodies)
         assert dead == (0,)
-        assert len(trials) == 60
+        assert len(trials) == 40
         assert set(trials.values()) == {3}
-        assert len({body["id"] for body in bodies}) == len(bodies) == 180
-        wait_for(lambda: sum(cell["trials"] for cell in running.get("/api/cells")["cells"]) == 180)
+        assert len({body["id"] for body in bodies}) == len(bodies) == 120
+        wait_for(lambda: sum(cell["trials"] for cell in running.get("/api/cells")["cells"]) == 120)
 
 
 def test_the_data_plane_comes_back_on_the_same_port_and_no_child_outlives_the_supervisor(start, upstream):

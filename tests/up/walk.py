@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import itertools
 import json
 import signal
 import tempfile
-import threading
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from evenkeel.monitor.changes import kinds
-from evenkeel.simulate import JUDGE_MODEL, ModelState, Simulation, SimulationSettings, make_prompt, serving
+from evenkeel.simulate import JUDGE_MODEL, ModelState, Simulation, SimulationSettings, serving
 from tests.alerting import alertmanager, watching
-from tests.kit.relaying import Running, running
+from tests.kit.relaying import Load, Running, running
 from tests.services import receiver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 ROUTE = "desk"
 # Longer than Alertmanager's five minutes between two messages about one group.
@@ -48,7 +46,7 @@ class Walk:
     prometheus: str
     posts: list[dict[str, Any]]
     settings: Path
-    system: str = FIRST_PROMPT
+    load: Load
     began: float = field(default_factory=time.monotonic)
 
     def row(self, what: str, question: Callable[[], object]) -> None:
@@ -114,29 +112,6 @@ class TwoJudges(Simulation):
         return super().complete(state, request, id_prefix)
 
 
-@contextlib.contextmanager
-def traffic(walk: Walk, rate: float) -> Iterator[None]:
-    """Ask as an application would, until the block ends."""
-    stop = threading.Event()
-
-    def send() -> None:
-        with httpx2.Client(base_url=f"{walk.evenkeel.url}/{ROUTE}", timeout=60) as client:
-            for number in itertools.count():
-                if stop.wait(1 / rate):
-                    return
-                system = {"role": "system", "content": walk.system}
-                body = {"model": "simulated-1", "messages": [system, *make_prompt("case_summary", number)]}
-                client.post("/v1/chat/completions", json=body).raise_for_status()
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
 def swap(walk: Walk) -> None:
     """Swap the model under its name, and roll back."""
     walk.restart("The provider swaps the model under its name (fragile by 50 %)")
@@ -156,7 +131,7 @@ def swap(walk: Walk) -> None:
 def edit(walk: Walk) -> None:
     """Edit the prompt by a word."""
     walk.restart("A cosmetic edit of the prompt (one word more)")
-    walk.system = EDITED_PROMPT
+    walk.load.system = EDITED_PROMPT
     walk.row("the change is listed", lambda: walk.change(kinds.PROMPT))
 
 
@@ -205,10 +180,12 @@ def main() -> None:
         evenkeel = opened.enter_context(started)
         manager = opened.enter_context(alertmanager(folder, hook, hurry=False))
         prometheus = opened.enter_context(watching(folder, evenkeel, manager, hurry=False))
-        walk = Walk(simulation, evenkeel, prometheus, posts, path)
+        load = Load(f"{evenkeel.url}/{ROUTE}", pause_s=1 / rate, clients=1)
+        load.system = FIRST_PROMPT
+        walk = Walk(simulation, evenkeel, prometheus, posts, path, load)
         walk.restart(f"A newcomer starts it ({rate:g} requests a second, all sampled)")
         walk.began = began
-        opened.enter_context(traffic(walk, rate))
+        opened.enter_context(load)
         walk.row("first request counted", lambda: evenkeel.metric("evenkeel_proxy_requests_total") > 0)
         walk.row("first trial rated", lambda: evenkeel.metric("evenkeel_trials_total") > 0)
         walk.row("a cell has a figure", lambda: evenkeel.metric("evenkeel_trials_total") > 60)
