@@ -24,8 +24,6 @@ Ending: TypeAlias = Literal[
     "approved",
     "settled",
     "replaced",
-    "not_confirmed",
-    "undecided",
     "accepted",
     "rolled_back",
     "false_alarm",
