@@ -43,7 +43,7 @@ def folder(tmp_path):
 
 
 def run(*arguments):
-    result = CliRunner().invoke(main, [str(one) for one in arguments])
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output
     return result.stdout or result.stderr
 
@@ -57,7 +57,7 @@ def test_an_export_is_what_the_audit_reads(folder, tmp_path):
     said = run("feedback", "export", "--data-dir", folder, "-o", people, "--recorded", judge)
     assert "20 rows; verdicts: 10, people: 2" in said
     audit = json.loads(run("judge-audit", people, "--recorded", judge, "--json", "--resamples", "50"))
-    metrics = {one["metric"]: one for one in audit["ratings"]["metrics"]}
+    metrics = {metric["metric"]: metric for metric in audit["ratings"]["metrics"]}
     assert set(metrics) == {"similarity", "quality_change"}
     similarity = metrics["similarity"]
     assert (similarity["items"], similarity["raters"]) == (10, 2)

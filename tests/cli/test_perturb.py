@@ -127,13 +127,19 @@ def test_json_says_everything():
     """Segments, and an outcome of every kind."""
     found = as_json()
     assert found["api"] == "chat"
-    assert [one["text"] for one in found["segments"]] == [ASKED]
-    assert [one["name"] for one in found["perturbations"]] == [kind.name for kind in (*BUILTIN, *CONTRASTS)]
-    statuses = {one["name"]: one["status"] for one in found["perturbations"]}
+    assert [segment["text"] for segment in found["segments"]] == [ASKED]
+    assert [variant["name"] for variant in found["perturbations"]] == [
+        kind.name for kind in (*BUILTIN, *CONTRASTS)
+    ]
+    statuses = {variant["name"]: variant["status"] for variant in found["perturbations"]}
     assert statuses["baseline.identical"] == "unchanged"
-    assert all(one["reason"] for one in found["perturbations"] if one["status"] == "not_applicable")
-    assert all(one["tasks"] for one in found["perturbations"] if one["status"] == "needs_rewriter")
-    assert all("body" in one for one in found["perturbations"] if one["status"] == "changed")
+    assert all(
+        variant["reason"] for variant in found["perturbations"] if variant["status"] == "not_applicable"
+    )
+    assert all(
+        variant["tasks"] for variant in found["perturbations"] if variant["status"] == "needs_rewriter"
+    )
+    assert all("body" in variant for variant in found["perturbations"] if variant["status"] == "changed")
 
 
 @pytest.mark.parametrize(
@@ -153,7 +159,7 @@ def test_bodies_of_every_api_are_read(body, api):
     assert len(body) == 1 or '" ,' in found["perturbations"][0]["body"]
     assert found["api"] == api
     assert found["perturbations"][0]["status"] == "changed"
-    assert ASKED in [one["text"] for one in found["segments"]]
+    assert ASKED in [segment["text"] for segment in found["segments"]]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +189,7 @@ def test_a_template_file_cuts_the_prompt(tmp_path):
     template.write_text("Summarise this case in two sentences.\n\n{case}", encoding="utf-8")
     text = "Summarise this case in two sentences.\n\nThe scanner stopped after lunch."
     found = as_json("--template", str(template), "--only", "general.spelling", text=text)
-    kinds = {one["text"].strip(): one["kind"] for one in found["segments"]}
+    kinds = {segment["text"].strip(): segment["kind"] for segment in found["segments"]}
     assert kinds["The scanner stopped after lunch."] == "input"
     assert "template" in kinds.values()
     assert "Summarise this case in two sentences." in found["perturbations"][0]["body"]
@@ -212,12 +218,16 @@ routes:
     )
 
     def names(*arguments):
-        return [one["name"] for one in as_json("--config", str(settings), *arguments)["perturbations"]]
+        return [
+            variant["name"] for variant in as_json("--config", str(settings), *arguments)["perturbations"]
+        ]
 
     assert names() == ["general.casing"]
     assert names("--route", "cases") == ["general.whitespace", "general.spelling"]
     assert names("--only", "general.punctuation") == ["general.punctuation"]
-    kinds = {one["kind"] for one in as_json("--config", str(settings), "--route", "cases")["segments"]}
+    kinds = {
+        segment["kind"] for segment in as_json("--config", str(settings), "--route", "cases")["segments"]
+    }
     assert kinds == {"template", "input"}
     said = perturb("--config", str(settings), "--route", "triage").output
     assert "there are default and cases" in said

@@ -52,8 +52,8 @@ def test_an_answer_that_ignores_what_was_asked_is_invalid():
         {"reference": text, "candidate": text, "wanted": {"language": "de"}},
     ]
     found = [json.loads(line) for line in run(lines(*rows)).splitlines()]
-    assert [one["invalid"] for one in found] == [["format"], ["language"]]
-    assert {one["decided_by"] for one in found} == {"invalid"}
+    assert [row["invalid"] for row in found] == [["format"], ["language"]]
+    assert {row["decided_by"] for row in found} == {"invalid"}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_the_judge_of_the_settings_rates_what_is_not_identical(tmp_path, monkeyp
             json.loads(line) for line in run(lines(SAME_DATA, REWORDED), "--config", config).splitlines()
         ]
         assert chat.prompts.total() == 1
-    assert [(one["rating"], one["decided_by"]) for one in shown] == [(3, "equality"), (3, "judge")]
+    assert [(row["rating"], row["decided_by"]) for row in shown] == [(3, "equality"), (3, "judge")]
 
 
 def test_thoughts_at_the_head_of_an_answer_are_set_aside(tmp_path):

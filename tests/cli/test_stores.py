@@ -65,7 +65,7 @@ def test_exchanges_are_approved_where_the_settings_say(run, stores):
     stores.archive.put(ARCHIVED)
     assert ARCHIVED.id in run("goldens", "candidates", "--json")
     run("goldens", "approve", ARCHIVED.id, "--name", "first", "--by", "ann")
-    assert [one.id for one in stores.goldens.select()] == ["first"]
+    assert [golden.id for golden in stores.goldens.select()] == ["first"]
     assert json.loads(run("goldens", "export"))["id"] == "first"
 
 
@@ -91,10 +91,12 @@ def test_a_backtest_of_the_store_is_that_of_the_same_verdicts_in_a_file(run, sto
     path = tmp_path / "verdicts.jsonl"
     ratings = [3] * 60 + [1, 3] * 60
     for place, rating in enumerate(ratings):
-        one = altered(VERDICT, id=f"v{place}", exchange_id=f"e{place}", scored_at=1e9 + place, rating=rating)
-        stores.verdicts.append(one, None)
+        trial = altered(
+            VERDICT, id=f"v{place}", exchange_id=f"e{place}", scored_at=1e9 + place, rating=rating
+        )
+        stores.verdicts.append(trial, None)
         with path.open("a") as file:
-            file.write(to_json(one) + "\n")
+            file.write(to_json(trial) + "\n")
     stored = json.loads(run("backtest", "--json"))
     read = json.loads(run("backtest", path, "--json"))
     assert stored.pop("source") == stores.place
@@ -136,11 +138,11 @@ def test_reference_prompts_are_forgotten_by_command(stores, run):
         stores.references.add(altered(kept, id=name, route=route))
     said = run("changes", "forget-references", "--route", "shop", "--by", "ann")
     assert said.strip() == "2 reference prompts deleted"
-    assert [one.id for one in stores.references.states()] == ["c"]
+    assert [state.id for state in stores.references.states()] == ["c"]
     run("changes", "forget-references", "--by", "bob")
     assert stores.references.states() == []
     latest = stores.actions.latest(2)
-    assert [(one.by, one.what, one.subject) for one in latest] == [
+    assert [(action.by, action.what, action.subject) for action in latest] == [
         ("bob", "references_forgotten", "forms"),
         ("ann", "references_forgotten", "shop"),
     ]

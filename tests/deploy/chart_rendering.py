@@ -163,13 +163,13 @@ def _first_match(pattern, text):
 
 
 _FUNCTIONS = {
-    "and": lambda *given: next((one for one in given if not one), given[-1]),
+    "and": lambda *given: next((value for value in given if not value), given[-1]),
     "base": lambda path: PurePosixPath(path).name,
-    "concat": lambda *lists: [one for items in lists for one in items],
+    "concat": lambda *lists: [item for items in lists for item in items],
     "contains": lambda part, text: part in text,
     "default": lambda fallback, value=None: value or fallback,
     "dict": lambda *given: dict(zip(given[::2], given[1::2], strict=True)),
-    "eq": lambda one, other: one == other,
+    "eq": lambda left, right: left == right,
     "first": lambda items: items[0],
     "last": lambda items: items[-1],
     "hasPrefix": lambda part, text: text.startswith(part),
@@ -177,10 +177,10 @@ _FUNCTIONS = {
     "join": lambda between, items: between.join(map(_said, items)),
     "list": lambda *given: list(given),
     "merge": _merged,
-    "ne": lambda one, other: one != other,
+    "ne": lambda left, right: left != right,
     "nindent": _indented,
     "not": lambda value: not value,
-    "or": lambda *given: next((one for one in given if one), given[-1]),
+    "or": lambda *given: next((value for value in given if value), given[-1]),
     "printf": _printed,
     "quote": lambda value: json.dumps(_said(value), ensure_ascii=False),
     "regexFind": _first_match,
@@ -393,9 +393,9 @@ def render(chart: Path, given: dict, release: str = "evenkeel", namespace: str =
 def manifests(rendered: dict[str, str]) -> list[dict]:
     """The objects in what was rendered, notes aside."""
     return [
-        one
+        document
         for name, text in rendered.items()
         if name.endswith(".yaml")
-        for one in yaml.load_all(text, Loader=_LOADER)
-        if one is not None
+        for document in yaml.load_all(text, Loader=_LOADER)
+        if document is not None
     ]

@@ -57,14 +57,14 @@ def test_each_severity_reaches_its_people(labels, receivers):
 
 def test_secrets_stand_in_files():
     """Nothing in the example is a key, a token, or an address that is one."""
-    for one in CONFIG["receivers"]:
-        for pagerduty in one.get("pagerduty_configs", []):
+    for kept in CONFIG["receivers"]:
+        for pagerduty in kept.get("pagerduty_configs", []):
             assert pagerduty["routing_key_file"]
             assert "routing_key" not in pagerduty
-        for slack in one.get("slack_configs", []):
+        for slack in kept.get("slack_configs", []):
             assert slack["api_url_file"]
             assert "api_url" not in slack
-        for webhook in one.get("webhook_configs", []):
+        for webhook in kept.get("webhook_configs", []):
             assert webhook["http_config"]["authorization"]["credentials_file"]
 
 
@@ -152,8 +152,11 @@ def manager(tmp_path):
     config = yaml.safe_load((FOLDER / "alertmanager.yml").read_text(encoding="utf-8"))
     with receiver() as (url, messages):
         config["receivers"] = [
-            {"name": one["name"], "webhook_configs": [{"url": f"{url}{one['name']}"}] if len(one) > 1 else []}
-            for one in config["receivers"]
+            {
+                "name": given["name"],
+                "webhook_configs": [{"url": f"{url}{given['name']}"}] if len(given) > 1 else [],
+            }
+            for given in config["receivers"]
         ]
         config["templates"] = []
         for branch in branches(config["route"]):
@@ -197,15 +200,15 @@ def test_two_incidents_of_a_route_are_two_messages_and_an_acknowledged_one_ends_
 
     def sent(to, status):
         return sorted(
-            one["groupLabels"]["case"]
-            for one in list(messages)
-            if (one["receiver"], one["status"]) == (to, status)
+            message["groupLabels"]["case"]
+            for message in list(messages)
+            if (message["receiver"], message["status"]) == (to, status)
         )
 
     def held_back():
         query = {"filter": 'alertname="EvenkeelIncident"'}
         found = httpx2.get(f"{address}/api/v2/alerts", params=query).json()
-        return {one["labels"]["slot"] for one in found if one["status"]["inhibitedBy"]}
+        return {alert["labels"]["slot"] for alert in found if alert["status"]["inhibitedBy"]}
 
     post(incident("1"), incident("2", change="prompt"))
     both = ["support/1", "support/2"]
@@ -216,7 +219,7 @@ def test_two_incidents_of_a_route_are_two_messages_and_an_acknowledged_one_ends_
     post(incident("1", ends_s=1), incident("1", ends_s=1, **acknowledged))
     wait_for(lambda: sent("on-call", "resolved") == ["support/1"])
     assert sent("on-call", "firing") == both
-    assert {one["receiver"] for one in list(messages)} == {"on-call", "team-chat"}
+    assert {message["receiver"] for message in list(messages)} == {"on-call", "team-chat"}
 
 
 def test_one_swap_on_eight_routes_is_one_message_and_one_that_it_is_over(manager):
@@ -230,9 +233,10 @@ def test_one_swap_on_eight_routes_is_one_message_and_one_that_it_is_over(manager
 
     def sent(case, status):
         return [
-            sorted(alert["labels"]["route"] for alert in one["alerts"])
-            for one in list(messages)
-            if (one["receiver"], one["status"]) == ("on-call", status) and one["groupLabels"]["case"] == case
+            sorted(alert["labels"]["route"] for alert in message["alerts"])
+            for message in list(messages)
+            if (message["receiver"], message["status"]) == ("on-call", status)
+            and message["groupLabels"]["case"] == case
         ]
 
     post(eight)

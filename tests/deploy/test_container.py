@@ -202,8 +202,8 @@ def stack_redis(tmp_path_factory):
     )
 
     def answers():
-        with contextlib.suppress(redis.ConnectionError, redis.BusyLoadingError), client(port) as one:
-            return one.ping()
+        with contextlib.suppress(redis.ConnectionError, redis.BusyLoadingError), client(port) as connection:
+            return connection.ping()
         return False
 
     wait_for(answers, "for Redis")
@@ -220,9 +220,9 @@ def client(port, password="word"):
 def test_the_stack_s_redis_asks_for_the_password_and_forgets_nothing(stack_redis):
     """It takes its configuration, is closed to others, and the password is in no argument or open file."""
     port, folder = stack_redis
-    with client(port) as one:
-        assert one.config_get("maxmemory-policy")["maxmemory-policy"] == "noeviction"
-        assert one.config_get("appendonly")["appendonly"] == "yes"
+    with client(port) as connection:
+        assert connection.config_get("maxmemory-policy")["maxmemory-policy"] == "noeviction"
+        assert connection.config_get("appendonly")["appendonly"] == "yes"
     with client(port, None) as nobody, pytest.raises(redis.AuthenticationError):
         nobody.ping()
     assert (folder / "made.conf").stat().st_mode & 0o077 == 0

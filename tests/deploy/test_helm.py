@@ -63,27 +63,27 @@ def objects(given=LEAST):
 
 
 def of_kind(kind, given=LEAST):
-    return [one for one in objects(given) if one["kind"] == kind]
+    return [manifest for manifest in objects(given) if manifest["kind"] == kind]
 
 
 def workloads(given):
-    return [one for one in objects(given) if one["kind"] in {"Deployment", "StatefulSet"}]
+    return [manifest for manifest in objects(given) if manifest["kind"] in {"Deployment", "StatefulSet"}]
 
 
-def named(one):
-    return f"{one['kind']}/{one['metadata']['name']}"
+def named(manifest):
+    return f"{manifest['kind']}/{manifest['metadata']['name']}"
 
 
 @pytest.mark.parametrize("setup", SETUPS)
 def test_every_manifest_is_valid_kubernetes(setup):
     """Against the API's own schemas, in which unknown fields are errors; nothing is named twice."""
     found = objects(SETUPS[setup])
-    for one in found:
-        if one["kind"] not in CUSTOM:
-            kubernetes_validate.validate(one, "1.34", strict=True)
-    names = [named(one) for one in found]
+    for manifest in found:
+        if manifest["kind"] not in CUSTOM:
+            kubernetes_validate.validate(manifest, "1.34", strict=True)
+    names = [named(manifest) for manifest in found]
     assert len(names) == len(set(names))
-    assert all(len(one["metadata"]["name"]) <= 63 for one in found)
+    assert all(len(manifest["metadata"]["name"]) <= 63 for manifest in found)
 
 
 if shutil.which("helm"):  # comes from no package index, so it is not asked for
@@ -92,7 +92,9 @@ if shutil.which("helm"):  # comes from no package index, so it is not asked for
     def test_helm_renders_the_same(setup, tmp_path):
         """Helm's own output is what the other tests look at."""
         theirs = manifests(rendered_by_helm(SETUPS[setup], tmp_path))
-        assert {named(one): one for one in theirs} == {named(one): one for one in objects(SETUPS[setup])}
+        assert {named(manifest): manifest for manifest in theirs} == {
+            named(manifest): manifest for manifest in objects(SETUPS[setup])
+        }
 
 
 @pytest.mark.parametrize("setup", SETUPS)
@@ -141,8 +143,8 @@ def test_the_schema_knows_the_settings_of_the_ports():
 @pytest.mark.parametrize("setup", SETUPS)
 def test_pods_are_hardened(setup):
     """Not root, nothing to write but two empty folders, no capabilities, no token of the cluster."""
-    for one in workloads(SETUPS[setup]):
-        pod = one["spec"]["template"]["spec"]
+    for manifest in workloads(SETUPS[setup]):
+        pod = manifest["spec"]["template"]["spec"]
         assert pod["automountServiceAccountToken"] is False
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -165,12 +167,12 @@ def test_secrets_come_by_reference_and_only_where_they_are_needed(setup):
     """No Secret is made, no value stands in a variable, and a key reaches the one role that uses it."""
     assert not of_kind("Secret", SETUPS[setup])
     keys = {}
-    for one in workloads(SETUPS[setup]):
-        for variable in one["spec"]["template"]["spec"]["containers"][0]["env"]:
+    for manifest in workloads(SETUPS[setup]):
+        for variable in manifest["spec"]["template"]["spec"]["containers"][0]["env"]:
             if variable["name"] not in {"SSL_CERT_FILE", "HTTPS_PROXY"}:
                 assert set(variable) == {"name", "valueFrom"}
                 assert set(variable["valueFrom"]) == {"secretKeyRef"}
-            role = one["metadata"]["labels"]["app.kubernetes.io/component"]
+            role = manifest["metadata"]["labels"]["app.kubernetes.io/component"]
             keys.setdefault(variable["name"], set()).add(role)
     assert keys["EVENKEEL_ADMIN_TOKEN"] >= {"proxy", "worker"}
     if setup == "most":
@@ -180,10 +182,10 @@ def test_secrets_come_by_reference_and_only_where_they_are_needed(setup):
 
 def test_each_role_has_every_key_that_it_uses(tmp_path, monkeypatch):
     """With the variables of its pod alone, a role misses none of its credentials."""
-    [page] = [one for one in of_kind("ConfigMap", MOST) if "evenkeel.yaml" in one["data"]]
+    [page] = [manifest for manifest in of_kind("ConfigMap", MOST) if "evenkeel.yaml" in manifest["data"]]
     (tmp_path / "evenkeel.yaml").write_text(page["data"]["evenkeel.yaml"], encoding="utf-8")
-    for one in workloads(MOST):
-        [container] = one["spec"]["template"]["spec"]["containers"]
+    for manifest in workloads(MOST):
+        [container] = manifest["spec"]["template"]["spec"]["containers"]
         with monkeypatch.context() as pod:
             for name in ("CASES_KEY", *MOST["worker"]["secretEnv"]):
                 pod.delenv(name, raising=False)
@@ -199,8 +201,8 @@ def test_each_role_has_every_key_that_it_uses(tmp_path, monkeypatch):
 @pytest.mark.parametrize("setup", SETUPS)
 def test_the_arguments_are_those_of_the_program(setup):
     """Each role's command line is understood, and the admin port it opens is the one that is probed."""
-    for one in workloads(SETUPS[setup]):
-        [container] = one["spec"]["template"]["spec"]["containers"]
+    for manifest in workloads(SETUPS[setup]):
+        [container] = manifest["spec"]["template"]["spec"]["containers"]
         done = CliRunner().invoke(main, [*container["args"], "--help"])
         assert done.exit_code == 0, done.output
         ports = {port["name"]: port["containerPort"] for port in container["ports"]}
@@ -214,12 +216,16 @@ def test_the_arguments_are_those_of_the_program(setup):
 def test_the_settings_file_loads(setup, tmp_path, monkeypatch):
     """What the chart lays over the given settings wins, and large numbers stay numbers."""
     monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token-of-sixteen-characters")
-    [page] = [one for one in of_kind("ConfigMap", SETUPS[setup]) if "evenkeel.yaml" in one["data"]]
+    [page] = [
+        manifest for manifest in of_kind("ConfigMap", SETUPS[setup]) if "evenkeel.yaml" in manifest["data"]
+    ]
     (tmp_path / "evenkeel.yaml").write_text(page["data"]["evenkeel.yaml"], encoding="utf-8")
     settings = load(tmp_path / "evenkeel.yaml", {}, {})
     assert (settings.listen.host, settings.listen.port) == ("0.0.0.0", 8100)
     [service] = [
-        one for one in of_kind("Service", SETUPS[setup]) if one["metadata"]["name"].endswith("-proxy")
+        manifest
+        for manifest in of_kind("Service", SETUPS[setup])
+        if manifest["metadata"]["name"].endswith("-proxy")
     ]
     name = service["metadata"]["name"]
     inside = [name, f"{name}.watch", f"{name}.watch.svc", f"{name}.watch.svc.cluster.local"]
@@ -240,7 +246,10 @@ def test_pods_start_anew_when_the_settings_change():
     changed = copy.deepcopy(LEAST)
     changed["settings"]["alerts"] = {"threshold": 0.2}
     sums = [
-        {one["spec"]["template"]["metadata"]["annotations"]["checksum/settings"] for one in workloads(given)}
+        {
+            manifest["spec"]["template"]["metadata"]["annotations"]["checksum/settings"]
+            for manifest in workloads(given)
+        }
         for given in (LEAST, changed)
     ]
     assert [len(each) for each in sums] == [1, 1]
@@ -250,32 +259,34 @@ def test_pods_start_anew_when_the_settings_change():
 @pytest.mark.parametrize("setup", SETUPS)
 def test_selectors_find_their_pods(setup):
     """Each Service, budget and policy selects pods there are, and ports they have."""
-    pods = [one["spec"]["template"] for one in workloads(SETUPS[setup])]
+    pods = [manifest["spec"]["template"] for manifest in workloads(SETUPS[setup])]
 
     def selected(labels):
         return [pod for pod in pods if labels.items() <= pod["metadata"]["labels"].items()]
 
-    for one in objects(SETUPS[setup]):
-        if one["kind"] == "Service":
-            found = selected(one["spec"]["selector"])
-            wanted = {port["targetPort"] for port in one["spec"]["ports"]}
-        elif one["kind"] in {"PodDisruptionBudget", "NetworkPolicy"}:
-            where = one["spec"].get("selector") or one["spec"]["podSelector"]
+    for manifest in objects(SETUPS[setup]):
+        if manifest["kind"] == "Service":
+            found = selected(manifest["spec"]["selector"])
+            wanted = {port["targetPort"] for port in manifest["spec"]["ports"]}
+        elif manifest["kind"] in {"PodDisruptionBudget", "NetworkPolicy"}:
+            where = manifest["spec"].get("selector") or manifest["spec"]["podSelector"]
             found, wanted = selected(where["matchLabels"]), set()
         else:
             continue
-        assert found, named(one)
+        assert found, named(manifest)
         for pod in found:
             assert wanted <= {port["name"] for port in pod["spec"]["containers"][0]["ports"]}
-    for one in of_kind("HorizontalPodAutoscaler", SETUPS[setup]) + of_kind("ScaledObject", SETUPS[setup]):
-        target = one["spec"]["scaleTargetRef"]["name"]
+    for manifest in of_kind("HorizontalPodAutoscaler", SETUPS[setup]) + of_kind(
+        "ScaledObject", SETUPS[setup]
+    ):
+        target = manifest["spec"]["scaleTargetRef"]["name"]
         [scaled] = [each for each in workloads(SETUPS[setup]) if each["metadata"]["name"] == target]
         assert "replicas" not in scaled["spec"]  # or each upgrade would undo the scaling
 
 
 def test_the_proxy_has_time_to_drain():
     """Kubernetes waits longer than the pause for the endpoints, the drain, and the hand-off's emptying."""
-    [proxy] = [one for one in workloads(LEAST) if one["metadata"]["name"] == "evenkeel-proxy"]
+    [proxy] = [manifest for manifest in workloads(LEAST) if manifest["metadata"]["name"] == "evenkeel-proxy"]
     pod = proxy["spec"]["template"]["spec"]
     command = pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
     assert pod["terminationGracePeriodSeconds"] > int(command[1]) + 2 * _DRAIN_S
@@ -304,7 +315,8 @@ def test_keda_watches_the_queue_s_own_stream():
 def test_rules_and_dashboards_are_those_of_the_repository():
     """The chart brings what deploy/prometheus and grafana have, value for value, and all of it."""
     rules = {
-        one["metadata"]["name"].removeprefix("keel-"): one["spec"] for one in of_kind("PrometheusRule", MOST)
+        manifest["metadata"]["name"].removeprefix("keel-"): manifest["spec"]
+        for manifest in of_kind("PrometheusRule", MOST)
     }
     assert rules == {
         path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -312,8 +324,8 @@ def test_rules_and_dashboards_are_those_of_the_repository():
     }
     boards = {
         name: json.loads(text)
-        for one in of_kind("ConfigMap", MOST)
-        for name, text in one["data"].items()
+        for manifest in of_kind("ConfigMap", MOST)
+        for name, text in manifest["data"].items()
         if name != "evenkeel.yaml"
     }
     kept = {
@@ -337,7 +349,7 @@ def test_the_scrape_has_the_token_and_the_job_of_the_rules():
     [watch] = of_kind("ServiceMonitor", setup)
     own = watch["spec"]["endpoints"][0]["authorization"]["credentials"]
     assert own == {"name": "evenkeel", "key": "metrics-token"}
-    [page] = [one for one in of_kind("ConfigMap", setup) if "evenkeel.yaml" in one["data"]]
+    [page] = [manifest for manifest in of_kind("ConfigMap", setup) if "evenkeel.yaml" in manifest["data"]]
     access = json.loads(page["data"]["evenkeel.yaml"])["access"]
     [scraper] = access["people"]
     assert (scraper["token_env"], scraper["role"]) == ("EVENKEEL_METRICS_TOKEN", "scraper")

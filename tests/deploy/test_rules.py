@@ -147,7 +147,7 @@ def test_the_page_on_alerting_says_what_the_rules_say(name):
     (row,) = re.findall(rf"^\| \[{name}\]\(.*", text, re.MULTILINE)
     _, _, concern, said, _, wait, _ = (cell.strip() for cell in row.split("|"))
     assert {rule["labels"]["concern"] for rule in mine} == set(concern.split(", "))
-    assert {one for rule in mine for one in severities(rule)} == set(said.split(", "))
+    assert {severity for rule in mine for severity in severities(rule)} == set(said.split(", "))
     waits = {rule.get("for", "none").replace("m", " min").replace("h", " h") for rule in mine}
     assert waits == {wait}
 
