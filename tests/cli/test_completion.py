@@ -24,7 +24,7 @@ def environment(tmp_path):
 
 @pytest.fixture
 def in_bash(environment):
-    """What bash offers for the last word of each line, which is begun."""
+    """Asks bash what it offers for the last word of each line, which is begun."""
 
     def offered(*lines):
         script = 'eval "$(_EVENKEEL_COMPLETE=bash_source evenkeel)"\n'

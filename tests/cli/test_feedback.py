@@ -68,14 +68,14 @@ def test_an_export_is_what_the_audit_reads(folder, tmp_path):
 
 
 def test_an_export_to_the_console_is_only_rows(folder):
-    """So that it can be piped; by judge."""
+    """The rows of a judge can be piped."""
     lines = run("feedback", "export", "--data-dir", folder, "--judge", "j-1").splitlines()
     assert len(lines) == 20
     assert json.loads(lines[0])["ratings"] == {"ann": 3, "bob": 3}
 
 
 def test_what_cannot_be_exported_is_said(folder, tmp_path):
-    """No labels, no judge, several judges, a folder that is not there."""
+    """Refusals name missing labels, no judge, several judges, and a folder that is not there."""
     store = LabelStore(SqliteDocuments(Database(folder / "evenkeel.db")))
     cheap = altered(BASE, id="c", exchange_id="c", scorer="metrics", judge_model="")
     store.put(label_of(cheap, LabelStatement("ann", 3), at=1.0), None)

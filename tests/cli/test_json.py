@@ -37,7 +37,7 @@ WITH_RESULT = sorted(commands() - SERVING - LINES - SCRIPTS)
 
 @pytest.mark.parametrize("name", WITH_RESULT)
 def test_wrong_use_is_a_document_on_standard_error(name):
-    """One line with the message and the exit code; the option is a flag, so it takes no word behind it."""
+    """The document has the message and the exit code; the option is a flag and takes no word behind it."""
     done = CliRunner().invoke(main, [*name.split(), "--json", "--no-such-option"])
     assert (done.exit_code, done.stdout) == (2, "")
     assert json.loads(done.stderr) == {
@@ -80,7 +80,7 @@ def test_what_cannot_be_done_is_a_document(run, arguments, said):
 
 
 def test_what_a_no_leaves_undone_has_exit_code_1(run):
-    """No terminal is there to say yes at: nothing is approved."""
+    """Nothing is approved without a terminal to say yes at."""
     assert run("goldens", "approve", "--sample", "1", code=1)["error"] == {
         "message": "nothing approved; --yes approves a choice without asking",
         "exit_code": 1,
@@ -101,7 +101,7 @@ def test_lists_without_an_entry_are_empty_arrays(run, name):
 
 
 def test_settings_are_checked_with_a_document():
-    """Also where something is wrong: that is the result, with exit code 1."""
+    """Problems are the result, with exit code 1."""
     done = CliRunner().invoke(main, ["check-config", "--upstream", "http://127.0.0.1:9", "--json"])
     found = json.loads(done.stdout)
     assert (done.exit_code, found["ok"], done.stderr) == (1, False, "")

@@ -14,7 +14,7 @@ from evenkeel.core.version import VERSION
 
 @pytest.mark.parametrize("name", [name for name, summary in COMMANDS.items() if summary])
 def test_every_command_has_help_with_an_example(name):
-    """What it does, first as in the list of commands, and a line to copy."""
+    """The help says what it does, first as in the list of commands, and has a line to copy."""
     shown = CliRunner().invoke(main, [name, "--help"]).output
     assert f"evenkeel {name}" in shown.split("Options:")[0].split("\n", 1)[1]
 
@@ -40,7 +40,7 @@ def test_a_slip_gets_a_suggestion(arguments, meant):
 
 
 def test_the_help_of_the_program_loads_no_command():
-    """It lists what there is at once; the parts that only the supervisor starts are left out."""
+    """The help lists what there is at once, but the parts that only the supervisor starts."""
     script = (
         "import sys; from evenkeel.cli.main import COMMANDS, main\n"
         "try: main(['--help'])\n"

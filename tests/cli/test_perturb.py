@@ -40,7 +40,7 @@ def perturb(*arguments: str, text: str = ASKED):
 
 
 def as_json(*arguments: str, text: str = ASKED):
-    """What the command prints with --json."""
+    """Return what the command prints with --json."""
     done = perturb("--json", *arguments, text=text)
     assert done.exit_code == 0, done.output
     return json.loads(done.output)
@@ -78,7 +78,7 @@ class Plainer:
 
 
 def page_of(view, kinds, **console):
-    """What people see of some kinds."""
+    """Return what people see of some kinds."""
     out = io.StringIO()
     show(view, try_all(view, kinds, 0.3, "0"), Console(file=out, width=80, highlight=False, **console))
     return out.getvalue()
@@ -101,7 +101,7 @@ def test_a_plain_text_is_the_message_of_a_user():
 
 
 def test_colours_mark_the_changed_words_in_a_terminal_only(monkeypatch):
-    """In a terminal deletions are red, and NO_COLOR turns colours off."""
+    """Deletions are red in a terminal, and NO_COLOR turns colours off."""
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     (kind,) = by_name(["general.casing"])
@@ -111,7 +111,7 @@ def test_colours_mark_the_changed_words_in_a_terminal_only(monkeypatch):
 
 
 def test_the_variant_is_the_one_that_the_worker_makes():
-    """With an exchange's id as the seed the body is that of the exchange's trial, byte for byte."""
+    """The body is that of the exchange's trial, byte for byte, with its id as the seed."""
     (found,) = as_json("--only", "general.casing", "--seed", "00f1", "--severity", "0.3")["perturbations"]
     (kind,) = by_name(["general.casing"])
     body = json.dumps({"messages": [{"role": "user", "content": ASKED}]}).encode()
@@ -175,7 +175,7 @@ def test_bodies_of_every_api_are_read(body, api):
     ],
 )
 def test_errors_say_what_and_where(text, arguments, message):
-    """One line on what is wrong, where, and what to do; exit code 2."""
+    """The error is one line on what is wrong, where, and what to do; exit code 2."""
     data = text.encode("utf-8", "surrogateescape")
     done = CliRunner().invoke(main, ["perturb", "-", *arguments], input=data)
     assert done.exit_code == 2
@@ -184,7 +184,7 @@ def test_errors_say_what_and_where(text, arguments, message):
 
 
 def test_a_template_file_cuts_the_prompt(tmp_path):
-    """With the template named, its text is template and only what fills the fields is input."""
+    """The template's own text is template and only what fills the fields is input."""
     template = tmp_path / "prompt.txt"
     template.write_text("Summarise this case in two sentences.\n\n{case}", encoding="utf-8")
     text = "Summarise this case in two sentences.\n\nThe scanner stopped after lunch."
@@ -267,7 +267,7 @@ def test_changes_outside_the_text_are_shown():
 
 
 def test_documents_are_changed_where_inputs_names_them():
-    """What no end user typed stays by default."""
+    """Text that no end user typed stays by default."""
     text = "Doc 1: Lamps are in store A.\n\nQuestion: Where are the lamps?"
     (typed,) = as_json("--only", "general.casing", "--severity", "1", text=text)["perturbations"]
     (all_,) = as_json(

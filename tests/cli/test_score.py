@@ -25,7 +25,7 @@ def lines(*rows):
 
 
 def test_each_line_comes_out_again_with_what_was_found():
-    """In order, with its own fields; blank lines are passed over."""
+    """Lines come in order, with their own fields; blank ones are passed over."""
     first, second = map(json.loads, run(lines(SAME_DATA) + "\n" + lines(REWORDED)).splitlines())
     assert first == SAME_DATA | {
         "rating": 3,
@@ -80,7 +80,7 @@ def test_a_bad_line_is_named(line, message):
 
 
 def test_the_judge_of_the_settings_rates_what_is_not_identical(tmp_path, monkeypatch):
-    """One call for the reworded pair and none for the identical one."""
+    """The reworded pair costs a call, the identical one none."""
     monkeypatch.setenv("EVENKEEL_JUDGE_API_KEY", "any")
     reply = json.dumps({"explanation": "the same", "rating": 3})
     with ScriptedChat(lambda _: reply) as chat:
@@ -94,7 +94,7 @@ def test_the_judge_of_the_settings_rates_what_is_not_identical(tmp_path, monkeyp
 
 
 def test_thoughts_at_the_head_of_an_answer_are_set_aside(tmp_path):
-    """As they are of live answers: the format asked for is that of what follows them."""
+    """Live answers are read so too: the format asked for is that of what follows them."""
     file = tmp_path / "pairs.jsonl"
     said = {"text": '<think>\nAs JSON then.\n</think>\n\n{"a": 1}'}
     pair = {"reference": '{"a": 1}', "candidate": said, "wanted": {"format": "json"}}

@@ -70,7 +70,7 @@ def test_exchanges_are_approved_where_the_settings_say(run, stores):
 
 
 def test_the_gate_takes_the_goldens_that_the_settings_lead_to(run, stores, config, tmp_path):
-    """Without a file of goldens; a folder that is named wins over the settings."""
+    """No file of goldens is needed; a folder that is named wins over the settings."""
     run("goldens", "import", write_goldens(tmp_path / "goldens.jsonl", 3), "--by", "ann")
     given = gate.make_context("gate", ["--config", str(config), "--model", "m"]).params
     options = options_of((), given)
@@ -129,7 +129,7 @@ def test_a_redis_that_cannot_be_used_is_one_line(tmp_path, command, code):
 
 
 def test_reference_prompts_are_forgotten_by_command(stores, run):
-    """Of one route or all; who did it is on record, as of the page."""
+    """References of one route or all are deleted; who did it is on record, as of the page."""
     kept = Reference(
         id="x", route="shop", requested_model="m", prompt_version="", path="/v1/chat/completions",
         request="{}", taken_at=1.0, answers=(),

@@ -25,7 +25,7 @@ class Paths:
     proxy: Running
 
     def both(self, talk: Callable[[int], T]) -> tuple[T, T]:
-        """What a conversation with a port gives directly, and what it gives through the proxy."""
+        """Return the outcome of a conversation with the upstream's port, and with the proxy's."""
         return talk(self.upstream.port), talk(self.proxy.port)
 
 

@@ -35,7 +35,7 @@ class Raw:
         return self.sock.recv(1 << 16)
 
     def read(self, count: int) -> bytes:
-        """So many bytes, or fewer if the peer closes before."""
+        """Return so many bytes, or fewer if the peer closes before."""
         while len(self._buffer) < count:
             data = self._receive()
             if not data:

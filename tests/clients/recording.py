@@ -62,7 +62,7 @@ class Recorded:
 
 
 class Wire(asyncio.Protocol):
-    """One connection to the upstream."""
+    """A connection to the upstream."""
 
     transport: Any
 
@@ -222,7 +222,7 @@ class RecordingUpstream:
         self.wires: list[Wire] = []
         self.requests: list[Recorded] = []
         self.faults: list[Exception] = []
-        """What went wrong in handlers."""
+        """Exceptions of handlers."""
         self.port = 0
         self.loop: asyncio.AbstractEventLoop
         self._changes = threading.Condition()
@@ -233,7 +233,7 @@ class RecordingUpstream:
 
     @property
     def authority(self) -> bytes:
-        """What a client that knows the upstream sends as `Host`."""
+        """The `Host` that a client sends to the upstream itself."""
         return b"127.0.0.1:%d" % self.port
 
     def changed(self) -> None:

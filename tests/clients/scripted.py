@@ -208,7 +208,7 @@ _BINARY = {"POST /audio/speech": AUDIO, "GET /files/file-1/content": AUDIO}
 
 
 def sent(requests: Iterable[Recorded]) -> list[tuple[bytes, list[tuple[bytes, bytes]], bytes]]:
-    """What an endpoint was sent: request lines, end-to-end fields in order, and bodies.
+    """Return what an endpoint was sent: request lines, end-to-end fields in order, and bodies.
 
     Multipart boundaries are random; they are all named alike.
     """

@@ -139,7 +139,7 @@ def client(port):
 
 
 def observed(port, call):
-    """What an application sees of a call, as data that can be compared."""
+    """Make a call; return what an application sees, as data that can be compared."""
     import anthropic  # noqa: PLC0415 - see above
 
     with client(port) as sdk:
@@ -171,7 +171,7 @@ def test_a_call_gives_and_sends_the_same(paths, upstream, call):
 
 @pytest.mark.parametrize(("call", "reason"), CALLS.values(), ids=CALLS)
 def test_what_the_sdk_sends_is_read_by_the_replay_plane(paths, upstream, call, reason):
-    """Its requests are replayed, or refused for a true reason."""
+    """Requests of the SDK are replayed, or refused for a true reason."""
     assert TEXT in json.dumps(observed(paths.proxy.port, call), ensure_ascii=False)
     (request,) = upstream.requests
     refused = refusal(PromptView.parse(request.body, api=API["messages"]))

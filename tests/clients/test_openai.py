@@ -68,7 +68,7 @@ CALLS = {
 
 
 def plain(value):
-    """What an application sees of a result, as data that can be compared."""
+    """Return what an application sees of a result, as data that can be compared."""
     if isinstance(value, BaseModel):
         return value.model_dump()
     if isinstance(value, openai.APIStatusError):
@@ -115,7 +115,7 @@ def async_client(port):
 
 
 def same_request(upstream):
-    """Whether the second half of the requests the upstream got equals the first."""
+    """Check that the second half of the upstream's requests equals the first; return how many that are."""
     requests = sent(upstream.requests)
     half = len(requests) // 2
     assert requests[half:] == requests[:half]

@@ -105,7 +105,7 @@ def ancient():
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory):
-    """For each server: the address to reach it directly, and through one proxy, by prefix."""
+    """Addresses of each server: the direct one, and that of the proxy with its prefix."""
     folder = tmp_path_factory.mktemp("servers")
     with contextlib.ExitStack() as stack:
         ports = {
@@ -124,7 +124,7 @@ def servers(tmp_path_factory):
 
 @pytest.mark.parametrize("name", ["h11", "httptools", "http.server"])
 def test_a_server_sees_and_says_the_same(servers, name):
-    """What the server was sent, as it tells itself, and what it answered are those of a direct connection."""
+    """The server's own account of the requests, and its answers, are those of a direct connection."""
 
     def talk(url):
         with httpx2.Client() as client:
@@ -159,7 +159,7 @@ def chat_through(proxy):
 
 
 def test_an_https_upstream_is_verified(tmp_path, monkeypatch):
-    """With a certificate the system trusts the SDK streams through it; with any other it gets a 502."""
+    """The SDK streams through a certificate that the system trusts; with any other it gets a 502."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority = Authority(tmp_path)
     context.load_cert_chain(*authority.signed("server"))
@@ -210,7 +210,7 @@ def test_an_upstream_with_a_base_path(tmp_path):
 
 
 def test_several_processes_are_one_proxy(tmp_path):
-    """With `--processes 2` both serve the port, and both give and send what a direct connection does."""
+    """Both of `--processes 2` serve the port, and give and send what a direct connection does."""
     with recording() as upstream:
         upstream.handler = Scripted()
         with running("proxy", tmp_path, "--upstream", f"{upstream.url}/v1", "--processes", "2") as proxy:

@@ -1,4 +1,4 @@
-"""What a client is sent: byte for byte what it is sent without evenkeel."""
+"""Clients are sent, byte for byte, what they are sent without evenkeel."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_an_answer_ended_by_the_close_ends_cleanly(paths, upstream, version):
     ],
 )
 def test_a_cut_answer_is_seen_to_be_cut_by_an_http_1_0_client(paths, upstream, start, end):
-    """It can read no chunks, so where the close would be the end it sees a reset."""
+    """The client can read no chunks, so where the close would be the end it sees a reset."""
     upstream.handler = holding(start)
     with raw(paths.proxy.port) as client:
         client.send(b"GET / HTTP/1.0\r\nHost: x\r\n\r\n")

@@ -29,7 +29,7 @@ async def numbered(wire, request):
 
 
 def request(number):
-    """One of a row of different requests."""
+    """A request, another one for each number."""
     body = b"body-%d" % number
     return {
         0: b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number,
@@ -187,7 +187,7 @@ def test_a_websocket_passes_in_both_directions(paths, upstream):
 
 @pytest.mark.parametrize("ending", ["client", "upstream"])
 def test_any_upgrade_is_a_tunnel_until_one_side_ends_it(paths, upstream, ending):
-    """After 101 bytes are not looked at, and the end of one side reaches the other."""
+    """Bytes behind the 101 are not looked at, and the end of one side reaches the other."""
 
     async def handler(wire, recorded):
         wire.write(b"HTTP/1.1 101 Sure\r\nConnection: upgrade\r\nUpgrade: odd/2\r\n\r\n")

@@ -47,7 +47,7 @@ def changed(message, changes):
 
 
 def healthy(port):
-    """Whether a request that is as it should be is answered on a new connection."""
+    """Return whether a proper request is answered on a new connection."""
     with raw(port) as client:
         return client.ask(b"GET /healthy HTTP/1.1\r\nHost: x\r\n\r\n")[1] == b"ok"
 
@@ -55,7 +55,7 @@ def healthy(port):
 @many
 @given(message=st.sampled_from(REQUESTS), changes=CHANGES)
 def test_any_bytes_of_a_client_do_no_harm(paths, upstream, message, changes):
-    """It is answered or cut off, and what the upstream gets of it is a message that it reads in one way."""
+    """The client is answered or cut off, and the upstream gets messages that can be read in one way only."""
     with raw(paths.proxy.port) as client, contextlib.suppress(ConnectionError):
         client.send(changed(message, changes))
         client.sock.settimeout(0.02)  # what may be the start of a request is waited for

@@ -1,4 +1,4 @@
-"""What an upstream is sent: byte for byte what it is sent without evenkeel."""
+"""Upstreams are sent, byte for byte, what they are sent without evenkeel."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ BODIES = {
 
 
 def sent_both_ways(paths, request):
-    """What the upstream receives directly and through the proxy; both are answered with OK."""
+    """Send a request directly and through the proxy; return what the upstream receives of the second."""
 
     def talk(port):
         with raw(port) as client:
@@ -95,7 +95,7 @@ def test_every_method_passes_as_sent(paths, upstream, method):
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target[:24].decode("latin-1"))
 def test_the_request_target_is_not_read_but_copied(paths, upstream, target):
-    """No decoding, no quoting, no dot segments, no merging of slashes; any form of target."""
+    """Nothing is decoded, quoted or merged, in any form of target."""
     request = b"OPTIONS " + target + b" HTTP/1.1\r\nHost: " + upstream.authority + b"\r\n\r\n"
     assert sent_both_ways(paths, request) == request
 
@@ -182,7 +182,7 @@ def test_chunked_uploads_keep_their_payload_and_lose_their_trailers(paths, upstr
     ],
 )
 def test_http_1_0_requests_become_1_1_with_a_host(paths, upstream, request_line_and_fields):
-    """What the upstream is sent is valid HTTP/1.1 and holds the client's own fields."""
+    """The upstream is sent valid HTTP/1.1 with the client's own fields."""
     with raw(paths.proxy.port) as client:
         assert client.ask(request_line_and_fields + b"\r\n")[1] == b"ok"
     [request] = upstream.requests

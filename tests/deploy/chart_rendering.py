@@ -137,7 +137,7 @@ def _indented(spaces, text):
 
 
 def _merged(into, *others):
-    """What is in the first stays, unless it is empty."""
+    """Merge into the first, whose values stay unless they are empty."""
     for other in others:
         for key, value in other.items():
             if isinstance(into.get(key), dict) and isinstance(value, dict):
@@ -215,7 +215,7 @@ class Files:
 
 
 class _Run:
-    """One rendering: definitions, and what `$` is."""
+    """A rendering: definitions, and what `$` is."""
 
     def __init__(self, templates):
         self.templates = templates
@@ -266,7 +266,7 @@ class _Run:
             names.put(name, value)
 
     def value(self, code, dot, names):
-        """What a pipeline is worth."""
+        """Return the value of a pipeline."""
         stages, depth = [[]], 0
         for token in code:
             depth += (token == "(") - (token == ")")

@@ -23,6 +23,6 @@ def rules(kind):
 
 ALERTS = rules("alert")
 TOLD = [rule for rule in ALERTS if rule["labels"]["severity"] != "none"]
-"""Those that reach somebody; the others hold back alerts."""
+"""Rules that reach somebody; the others hold back alerts."""
 RECORDED = {rule["record"] for rule in rules("record")}
 NAMES = sorted({rule["alert"] for rule in TOLD})

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.service("prometheus-alertmanager")
 
 
 def amtool(*arguments):
-    """Its output; a failure shows all of it."""
+    """Run it; return its output, all of which a failure shows."""
     done = subprocess.run(["amtool", *arguments], capture_output=True, text=True, check=False, cwd=FOLDER)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -223,7 +223,7 @@ def test_two_incidents_of_a_route_are_two_messages_and_an_acknowledged_one_ends_
 
 
 def test_one_swap_on_eight_routes_is_one_message_and_one_that_it_is_over(manager):
-    """It names all eight; another cause is another message. Seven that are over end nothing."""
+    """The message names all eight; another cause is another one. Seven that are over end nothing."""
     address, messages = manager
     eight = [f"team-{number}" for number in range(8)]
 

@@ -54,7 +54,7 @@ def images():
 
 
 def test_the_final_stage_builds_and_installs_nothing():
-    """No package manager runs there, and it ends as a user without a name who is not root."""
+    """Package managers do not run there, and it ends as a user without a name who is not root."""
     for name, text in final_stage():
         assert name != "ADD"
         if name == "RUN":
@@ -83,7 +83,7 @@ def test_the_build_takes_only_what_is_pinned_by_hash():
 
 
 def test_the_image_starts_the_program():
-    """Without arguments it is `up` with the settings file, which the program understands."""
+    """The default is `up` with the settings file, which the program understands."""
     entry, arguments = the("ENTRYPOINT"), the("CMD")
     assert entry == ["evenkeel"]
     done = CliRunner().invoke(main, [*arguments, "--help"])
@@ -140,7 +140,7 @@ def the_healthcheck():
 
 
 def test_the_settings_of_the_stack_load(monkeypatch):
-    """They name the services of the stack and variables that the stack passes on."""
+    """The settings name the services of the stack and variables that the stack passes on."""
     monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token-of-sixteen-characters")
     monkeypatch.setenv("EVENKEEL_METRICS_TOKEN", "another-of-sixteen-characters")
     settings = load(COMPOSE / "evenkeel.yaml", {}, {})
@@ -167,7 +167,7 @@ def test_prometheus_scrapes_every_role_with_the_rules_of_the_example():
 
 @pytest.mark.service("promtool")
 def test_promtool_takes_the_configuration(tmp_path):
-    """With the rules beside it, as they are mounted."""
+    """The rules are beside it, as they are mounted."""
     (tmp_path / "token").write_text("token")
     text = (COMPOSE / "prometheus.yml").read_text().replace("/tmp/metrics-token", str(tmp_path / "token"))
     (tmp_path / "prometheus.yml").write_text(text)
@@ -218,7 +218,7 @@ def client(port, password="word"):
 
 @pytest.mark.service("redis-server")
 def test_the_stack_s_redis_asks_for_the_password_and_forgets_nothing(stack_redis):
-    """It takes its configuration, is closed to others, and the password is in no argument or open file."""
+    """Redis takes its configuration, is closed to others, and the password is in no argument or open file."""
     port, folder = stack_redis
     with client(port) as connection:
         assert connection.config_get("maxmemory-policy")["maxmemory-policy"] == "noeviction"

@@ -44,7 +44,7 @@ CUSTOM = {"HTTPRoute", "ServiceMonitor", "PrometheusRule", "ScaledObject", "Trig
 
 
 def rendered_by_helm(given, folder):
-    """What Helm itself makes of the chart."""
+    """Return what Helm itself makes of the chart."""
     (folder / "given.yaml").write_text(yaml.safe_dump(given), encoding="utf-8")
     shutil.copytree(CHART, folder / "chart", dirs_exist_ok=True)  # follows links, as packaging does
     command = ["helm", "template", "evenkeel", folder / "chart", "-n", "watch", "-f", folder / "given.yaml"]
@@ -58,7 +58,7 @@ def _rendered(given):
 
 
 def objects(given=LEAST):
-    """What the chart makes of values; rendered once for all tests, so nobody may change it."""
+    """Return what the chart makes of values; rendered once for all tests, so nobody may change it."""
     return _rendered(json.dumps(given))
 
 
@@ -142,7 +142,7 @@ def test_the_schema_knows_the_settings_of_the_ports():
 
 @pytest.mark.parametrize("setup", SETUPS)
 def test_pods_are_hardened(setup):
-    """Not root, nothing to write but two empty folders, no capabilities, no token of the cluster."""
+    """Pods are not root, write to two empty folders only, and have no capabilities and no cluster token."""
     for manifest in workloads(SETUPS[setup]):
         pod = manifest["spec"]["template"]["spec"]
         assert pod["automountServiceAccountToken"] is False
@@ -164,7 +164,7 @@ def test_pods_are_hardened(setup):
 
 @pytest.mark.parametrize("setup", SETUPS)
 def test_secrets_come_by_reference_and_only_where_they_are_needed(setup):
-    """No Secret is made, no value stands in a variable, and a key reaches the one role that uses it."""
+    """The chart makes no Secret, no value stands in a variable, and a key reaches the role that uses it."""
     assert not of_kind("Secret", SETUPS[setup])
     keys = {}
     for manifest in workloads(SETUPS[setup]):
@@ -181,7 +181,7 @@ def test_secrets_come_by_reference_and_only_where_they_are_needed(setup):
 
 
 def test_each_role_has_every_key_that_it_uses(tmp_path, monkeypatch):
-    """With the variables of its pod alone, a role misses none of its credentials."""
+    """A role misses none of its credentials with the variables of its pod alone."""
     [page] = [manifest for manifest in of_kind("ConfigMap", MOST) if "evenkeel.yaml" in manifest["data"]]
     (tmp_path / "evenkeel.yaml").write_text(page["data"]["evenkeel.yaml"], encoding="utf-8")
     for manifest in workloads(MOST):
@@ -214,7 +214,7 @@ def test_the_arguments_are_those_of_the_program(setup):
 
 @pytest.mark.parametrize("setup", SETUPS)
 def test_the_settings_file_loads(setup, tmp_path, monkeypatch):
-    """What the chart lays over the given settings wins, and large numbers stay numbers."""
+    """The chart's own settings win over those given, and large numbers stay numbers."""
     monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token-of-sixteen-characters")
     [page] = [
         manifest for manifest in of_kind("ConfigMap", SETUPS[setup]) if "evenkeel.yaml" in manifest["data"]
@@ -375,7 +375,7 @@ def test_the_network_lets_in_who_is_named_and_nobody_else():
 
 @pytest.mark.parametrize("setup", [name for name in SETUPS if name != "bare"])
 def test_the_network_lets_out_to_named_places_only(setup):
-    """To DNS, Redis and what the values say; else to the internet, and to no private network."""
+    """Places are DNS, Redis and what the values say; else the internet, and no private network."""
     everybody, *others = of_kind("NetworkPolicy", SETUPS[setup])
     assert "Egress" in everybody["spec"]["policyTypes"]
     assert all("egress" not in other["spec"] for other in others)

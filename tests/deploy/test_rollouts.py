@@ -84,7 +84,7 @@ def test_argo_takes_an_empty_result_for_neither(result: list[float], *, success:
 
 
 def test_argo_reads_the_number_of_open_incidents_from_the_api() -> None:
-    """By the address, the path in the answer and the condition of the template."""
+    """The template's address, path in the answer and condition are used."""
     metric = ARGO["evenkeel-api"]
     scene = SCENES["alert"]()
     with TestClient(create_app(altered(scene.sources()))) as client:

@@ -17,7 +17,7 @@ RUNBOOKS = ROOT / "docs" / "runbooks"
 METRICS_PAGE = ROOT / "docs" / "reference" / "metrics.md"
 TEST_FILES = sorted((PROMETHEUS / "tests").glob("*.yaml"))
 PAIRED = [file for file in TEST_FILES if file.stem != "proxy"]
-"""Without what no monitor exports."""
+"""Files of what monitors export."""
 SECTIONS = ("What to look at", "What to do", "It is over when")
 
 
@@ -31,7 +31,7 @@ def exposed():
 
 
 def severities(rule):
-    """Those that an alert can have: an incident's are its own."""
+    """Return the severities that an alert can have: an incident's are its own."""
     severity = rule["labels"]["severity"]
     return set(SEVERITY.values()) if severity == "{{ $labels.severity }}" else {severity}
 
@@ -169,7 +169,7 @@ def queries(page):
 
 @pytest.mark.service("promtool")
 def test_the_queries_of_the_pages_are_promql_on_series_that_exist(tmp_path):
-    """What stands in a runbook can be pasted at 3 a.m."""
+    """Queries of a runbook can be pasted at 3 a.m."""
     pages = [page.read_text(encoding="utf-8") for page in RUNBOOKS.glob("*.md")]
     every = [query for page in [*pages, METRICS_PAGE.read_text(encoding="utf-8")] for query in queries(page)]
     assert len(every) > 10

@@ -90,7 +90,7 @@ def test_only_one_name_is_installed(wheel):
 
 
 def test_every_link_of_the_readme_leads_to_a_page_that_is_shipped(wheel):
-    """Whoever reads it outside a checkout finds what it points to, but for files of the repository itself."""
+    """Readers outside a checkout find what it points to, but for files of the repository itself."""
     shipped = {name.partition("/share/evenkeel/")[2] for name in zipfile.ZipFile(wheel).namelist()}
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert links

@@ -41,7 +41,7 @@ MOMENTS = {
 @pytest.mark.parametrize("how", ["close", "reset"])
 @pytest.mark.parametrize(("handler", "request_bytes", "until"), MOMENTS.values(), ids=MOMENTS)
 def test_the_upstream_sees_that_the_client_left(faulty, upstream, handler, request_bytes, until, how):
-    """Its connection ends with the client's, whatever was going on; the call is counted as a disconnect."""
+    """The upstream's connection ends with the client's, whatever was going on; a disconnect is counted."""
     upstream.handler = handler
     before = faulty.proxy.metric("evenkeel_proxy_disconnects_total")
     for number in range(1, ROUNDS + 1):
@@ -62,7 +62,7 @@ def test_the_upstream_sees_that_the_client_left(faulty, upstream, handler, reque
 
 
 def test_a_client_that_stopped_reading_and_leaves_ends_the_call(faulty, upstream):
-    """It is noticed although the proxy, whose buffers are full, has nothing to write and nothing to read."""
+    """The proxy, whose buffers are full, notices it with nothing to write and nothing to read."""
 
     async def flooding(wire, request):
         await wire.body()

@@ -29,7 +29,7 @@ def queue(on_sqlite):
 
 
 def test_a_lease_given_while_the_clock_was_ahead_is_taken_again(queue, clock):
-    """Its worker may be dead; the exchange does not wait until the time that the lease names."""
+    """The worker may be dead; the exchange does not wait until the time that the lease names."""
     queue.put([exchange(1)])
     clock.now += 7200
     assert ids(queue.reserve(1, LEASE_S)) == [exchange(1).id]

@@ -46,7 +46,7 @@ def proxy(_proxy):
 
 @contextlib.contextmanager
 def connected(port, count):
-    """So many connections, each with a request on its way."""
+    """Open so many connections, each with a request on its way."""
     with contextlib.ExitStack() as stack:
         clients = [Raw(port) for _ in range(count)]
         for client in clients:
@@ -84,7 +84,7 @@ def test_connections_leave_files_for_everything_else(proxy):
 
 
 def test_no_file_left_at_accept_is_no_end(proxy):
-    """What cannot be accepted is closed, without turning round on the spot; who is connected is served."""
+    """Connections that cannot be accepted are closed, at no great cost; whoever is connected is served."""
     if not hasattr(resource, "prlimit"):
         pytest.skip("needs Linux, to limit another process")
     with connected(proxy.port, 3) as clients:

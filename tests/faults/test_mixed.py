@@ -59,7 +59,7 @@ KINDS = ["plain"] * 4 + ["stream"] * 4 + ["closes", "reset", "cut", "garbage", "
 
 
 def visit(port, seed, wrong):
-    """One client's requests; what is not as it must be is put into `wrong`."""
+    """Send one client's requests; put what is not as it must be into `wrong`."""
     choice = random.Random(seed)
     with contextlib.ExitStack() as stack:
         client = None
@@ -104,7 +104,7 @@ def visit(port, seed, wrong):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_many_clients_and_an_unreliable_upstream(faulty, upstream, seed):
-    """Whatever goes wrong on some connections, every other answer is whole, right and the client's own."""
+    """Answers are whole, right and the client's own, whatever goes wrong on other connections."""
     upstream.handler = unreliable
     wrong = []
     threads = [

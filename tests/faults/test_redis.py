@@ -25,7 +25,7 @@ def server(tmp_path):
 
 
 def test_a_full_redis_is_waited_for(server):
-    """What workers take makes room again: sampled exchanges wait for it, and are not dropped at once."""
+    """Workers make room again: sampled exchanges wait for it, and are not dropped at once."""
     store = a_store(server)
     store.client.config_set("maxmemory", 1)
     pauses = []
@@ -42,7 +42,7 @@ def test_a_full_redis_is_waited_for(server):
 
 
 def test_a_full_redis_that_forgot_its_scripts_lets_workers_make_room(server):
-    """What takes memory is refused before anything is spent; what frees some is done."""
+    """Calls that take memory are refused before anything is spent; those that free some are done."""
     store = a_store(server)
     queue = RedisExchangeQueue(store, lambda: 1000.0)
     assert queue.put([exchange(number) for number in range(3)]) == 3
@@ -62,7 +62,7 @@ def test_a_full_redis_that_forgot_its_scripts_lets_workers_make_room(server):
 
 
 def test_what_the_replica_does_not_have_is_not_kept(server, tmp_path):
-    """With `replicas`, exchanges and verdicts count as stored when the replica has them; else it is said."""
+    """Exchanges and verdicts count as stored when the replica has them; else it is said."""
     folder = tmp_path / "replica"
     folder.mkdir()
     replica = RedisServer(folder, "--replicaof", f"127.0.0.1 {server.port}")

@@ -66,7 +66,7 @@ async def model(wire, request):
 
 
 def conversation(port, rounds=10):
-    """What a client is answered, byte for byte, on one connection."""
+    """Ask on one connection; return the answers, byte for byte."""
     seen = []
     with raw(port) as client:
         for _ in range(rounds):
@@ -108,14 +108,14 @@ def capturing(upstream, folder, command="proxy", *, admin=True, environment=None
 
 
 def same_as_direct(proxy, upstream):
-    """One conversation through the proxy; it must not differ from a direct one. Returns its length."""
+    """Check that a conversation through the proxy is like a direct one; return its length."""
     answers = conversation(proxy.port)
     assert answers == conversation(upstream.port)
     return len(answers)
 
 
 class Tally:
-    """How many exchanges the proxy has queued and dropped since a moment."""
+    """Counts of exchanges that the proxy has queued and dropped since a moment."""
 
     def __init__(self, proxy):
         self._proxy = proxy
@@ -156,7 +156,7 @@ def test_a_full_disk(proxy, upstream):
 
 
 def test_a_store_that_another_process_holds(proxy, upstream):
-    """While the store is locked nobody waits; what was captured meanwhile is queued afterwards."""
+    """Nobody waits while the store is locked; what was captured meanwhile is queued afterwards."""
     tally = Tally(proxy)
     queued = same_as_direct(proxy, upstream)
     tally.becomes(queued=queued)
@@ -206,7 +206,7 @@ def test_a_store_that_is_lost(upstream, tmp_path, what):
 
 
 def test_a_hand_off_buffer_that_is_full(proxy, upstream):
-    """While the store is held and the memory set aside is used up, exchanges are dropped and counted."""
+    """Exchanges are dropped and counted while the store is held and the memory set aside is used up."""
     tally = Tally(proxy)
     tally.becomes(queued=same_as_direct(proxy, upstream))
     body = b"x" * (3 << 20)
@@ -236,7 +236,7 @@ def filler(number):
 
 
 def test_a_queue_that_is_full(fresh_proxy, upstream):
-    """With nobody to work the queue off, answers are as ever and the queue grows no further."""
+    """Answers are as ever with nobody to work the queue off, and it grows no further."""
     queued = same_as_direct(fresh_proxy, upstream)
     fresh_proxy.becomes(queued, "evenkeel_exchanges_queued_total")
     most = fill(fresh_proxy.data)

@@ -49,7 +49,7 @@ BROKEN_OFF = {
 
 @pytest.mark.parametrize(("sent", "end"), BROKEN_OFF.values(), ids=BROKEN_OFF)
 def test_an_upstream_that_breaks_off_in_the_body(faulty, upstream, sent, end):
-    """What came reaches the client, and then the same error that it gets without the proxy.
+    """The client gets what came, and then the same error that it gets without the proxy.
 
     That no cut answer looks whole is tested with a socket in `tests/clients/test_wire_cuts.py`.
     """
@@ -66,7 +66,7 @@ def test_an_upstream_that_breaks_off_in_the_body(faulty, upstream, sent, end):
 
 
 def test_an_upstream_that_stalls_in_its_answer(faulty, upstream):
-    """After the time set the answer is cut so that it is seen to be cut, and the upstream call is ended."""
+    """The answer is cut after the time set so that it is seen to be cut, and the upstream call is ended."""
     starts = (CHUNKED + EVENT, HEAD + b"Content-Length: 10\r\n\r\nfirst")
     with raw(faulty.proxy.port) as first, raw(faulty.proxy.port) as second:
         for client, start in zip((first, second), starts, strict=True):
@@ -78,7 +78,7 @@ def test_an_upstream_that_stalls_in_its_answer(faulty, upstream):
 
 
 def test_garbage_in_the_middle_of_a_stream_cuts_it(faulty, upstream):
-    """What was good is delivered; what was not is not, and the answer has no end."""
+    """The good part is delivered, the rest is not, and the answer has no end."""
     upstream.handler = holding(CHUNKED + EVENT)
     with raw(faulty.proxy.port) as client:
         client.send(POST)

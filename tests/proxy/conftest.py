@@ -29,7 +29,7 @@ PATIENCE_S = 240.0
 
 
 class Wire(asyncio.Protocol):
-    """One connection to the fake upstream. `answer` is called for each complete request."""
+    """A connection to the fake upstream. `answer` is called for each complete request."""
 
     def __init__(self, upstream):
         self.upstream = upstream

@@ -19,7 +19,7 @@ LAST = b"4\r\nlast\r\n0\r\n\r\n"
 
 
 async def ended(client):
-    """What came until the relay closed, or reset the connection."""
+    """Return all that came until the relay closed, or reset the connection."""
     received = b""
     with contextlib.suppress(ConnectionResetError):
         received = await client.rest()
@@ -80,7 +80,7 @@ async def test_a_stream_goes_on_while_others_are_turned_away():
 
 
 async def test_who_says_nothing_is_not_waited_for():
-    """One in eight, at least one, may wait to be told; the next is closed at once, the first in a while."""
+    """An eighth, at least one, may wait to be told; the next is closed at once, the first in a while."""
     async with relay(OK, limits=Limits(max_connections=1, linger_s=0.05)) as rig:
         served = await rig.client()
         silent = await rig.client()
@@ -97,7 +97,7 @@ def seen(rig):
 
 
 async def test_who_resets_the_connection_makes_room_again():
-    """Before anything is sent, in a head, in a request, or refused: none is counted forever, or twice."""
+    """A reset before anything is sent, in a head, in a request or after a refusal is counted once."""
     limits = Limits(max_connections=4)
     async with relay(lambda wire: None, limits=limits) as rig:
         for number, sent in enumerate((b"", b"POST / HT", POST, HEAD) * 3, start=1):
@@ -131,5 +131,5 @@ async def test_draining_waits_for_nobody_who_was_turned_away():
     ],
 )
 def test_peers_are_counted_by_address_or_network(peername, counted):
-    """In IPv6 by 64 bits, of which one host has all addresses; IPv4 written as IPv6 by the address."""
+    """IPv6 counts by 64 bits, of which one host has all addresses; IPv4 written as IPv6 by the address."""
     assert counted_as(peername) == counted

@@ -50,7 +50,7 @@ async def test_sampled_exchange_holds_both_bodies_and_no_credentials():
 
 
 async def test_streamed_and_compressed_bodies_are_kept_as_sent():
-    """Only the transfer coding is taken off: events stay events and gzip stays gzip."""
+    """Nothing but the transfer coding is taken off: events stay events and gzip stays gzip."""
     packed = gzip.compress(b"data: 1\n\ndata: [DONE]\n\n")
     answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
     answer += (
@@ -100,7 +100,7 @@ def test_only_text_endpoints_without_a_conversation_are_eligible(method, path, t
     ],
 )
 def test_apis_that_are_not_read_are_counted_by_name(path, api):
-    """Under a few names, since clients choose the paths."""
+    """There are few names, since clients choose the paths."""
     assert unread(path) == api
 
 
@@ -195,7 +195,7 @@ async def test_no_fault_of_the_queue_reaches_the_user(queue, kind):
 
 
 def test_a_capture_holds_its_own_bytes_and_no_others():
-    """Of what arrived with it, the next request is not kept; the size is that of both messages."""
+    """The next request, which arrived with it, is not kept; the size is that of both messages."""
     own = post()
     head = parse_request(own + post(body=b"{}"))
     capture = Capture(1, "main", head, 0.0, len(BODY) + len(ANSWER), stop=len(own))

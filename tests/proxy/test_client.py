@@ -14,7 +14,7 @@ from tests.proxy.plain import GET, OK, POST, error_of
 
 
 async def test_answer_ends_where_its_length_says():
-    """What an upstream sends beyond the length is dropped, and its connection with it."""
+    """Bytes of an upstream beyond the length are dropped, and its connection with them."""
     async with relay(lambda wire: wire.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab")) as rig:
         client = await rig.client()
         for number in (1, 2):
@@ -39,7 +39,7 @@ async def test_many_pipelined_requests_hold_little():
 
 
 async def test_http_1_0_client_keeps_a_connection_it_asked_to_keep():
-    """With a length, an HTTP/1.0 connection is kept, and the client is told so."""
+    """An HTTP/1.0 connection is kept after an answer with a length, and the client is told so."""
     async with relay(OK) as rig:
         client = await rig.client()
         for _ in range(2):
@@ -101,7 +101,7 @@ async def test_request_that_takes_too_long_in_all_is_ended(start):
 
 
 async def test_total_timeout_counts_connecting_and_spares_tunnels(deaf_port):
-    """It runs while nothing is connected, blames a slow upload on the client, and ends no WebSocket."""
+    """The time runs while nothing is connected, blames a slow upload on the client, and ends no WebSocket."""
     switching = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
     late = [0.0]
     timeouts = Timeouts(total_s=5)
@@ -163,7 +163,7 @@ async def test_silent_client_and_stalled_upload_are_let_go(half):
 
 
 async def test_client_that_goes_on_sending_after_its_refusal_is_not_cut_off():
-    """It is waited for until it has sent all and closes, but not forever."""
+    """The relay waits until the client has sent all and closes, but not forever."""
     late = [0.0]
     limits = Limits(linger_s=60.0)
     async with relay(OK, limits=limits, timer=lambda: time.perf_counter() + late[0]) as rig:
@@ -223,7 +223,7 @@ async def test_leaving_while_the_upload_is_stuck_is_noticed():
 
 
 async def test_an_upstreams_head_that_trickles_in_takes_little_time():
-    """It is read again for each line only, and has a thousand at most: else one answer would take minutes."""
+    """The head is read again for each line only, a thousand at most: else one answer would take minutes."""
     sending = []
 
     def trickle(wire):

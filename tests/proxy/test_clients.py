@@ -33,13 +33,13 @@ def test_a_name_is_a_keyed_hash_that_says_nothing_elsewhere():
 
 
 def test_a_key_that_nobody_looks_at_names_nobody():
-    """Where evenkeel replaces it, a client could send another one with each request: its address counts."""
+    """A client could send another key with each request where evenkeel replaces it: its address counts."""
     assert name("Authorization: Bearer 1", by_key=False) == name("Authorization: Bearer 2", by_key=False)
     assert name("Authorization: Bearer 1", by_key=False) == name()
 
 
 def test_without_a_key_the_address_counts_and_in_ipv6_the_network():
-    """Who has one IPv6 address has 2^64 of them."""
+    """Whoever has an IPv6 address has 2^64 of them."""
     assert name(address="10.0.0.1") != name(address="10.0.0.2")
     assert name(address="2001:db8::1") == name(address="2001:db8::2")
     assert name(address="2001:db8::1") != name(address="2001:db8:0:1::1")
@@ -48,7 +48,7 @@ def test_without_a_key_the_address_counts_and_in_ipv6_the_network():
 
 
 def test_a_forwarded_address_is_believed_from_listed_proxies_only():
-    """From the right, the first that is no proxy: what stands before it the client may have made up."""
+    """The first from the right that is no proxy counts: the client may have made up what stands before it."""
     forged = "X-Forwarded-For: 1.1.1.1, 8.8.8.8"
     assert name(forged) == name()
     behind = {"proxies": ["10.0.0.0/24"]}
@@ -74,7 +74,7 @@ def test_without_a_salt_clients_have_no_names_and_nothing_else_is_lost():
 
 
 async def test_an_exchange_names_its_client_and_holds_neither_key_nor_address():
-    """Of what tells it apart only the hash leaves the data plane."""
+    """Nothing but the hash leaves the data plane."""
     async with relay(OK, names=names()) as rig:
         client = await rig.client()
         await client.ask(head("Authorization: Bearer sk-secret"))
@@ -86,7 +86,7 @@ async def test_an_exchange_names_its_client_and_holds_neither_key_nor_address():
 
 
 async def test_a_header_that_clients_already_send_names_the_session():
-    """It is forwarded, and only its hash is kept; the header of evenkeel wins; a blank one names nothing."""
+    """The header is forwarded and its hash kept; that of evenkeel wins; a blank one names nothing."""
     by_header = ClientNames(lambda: b"s" * 64, session_header="x-session-id")
     sent = (["X-Session-Id: run-7"], ["x-session-id: run-7"], ["x-session-id: run-8"])
     sent += (["x-session-id: run-7", "x-evenkeel-session: own"], ["x-session-id:"], [])

@@ -51,7 +51,7 @@ async def turn(client, wire, asked, *events):
 
 
 async def test_each_request_with_its_answer_is_an_exchange():
-    """It is read, and would be asked again, like a stream over HTTP."""
+    """The exchange is read, and would be asked again, like a stream over HTTP."""
     async with websocket() as rig:
         client, wire = await opened(rig, more=b"Authorization: Bearer k\r\nX-Evenkeel-Task: qa\r\n")
         await turn(client, wire, create("One?"), DELTA, completed(1))
@@ -73,7 +73,7 @@ async def test_each_request_with_its_answer_is_an_exchange():
 
 
 async def test_what_only_the_connection_knows_is_put_into_the_request():
-    """With `store: false` nobody else knows the response before, so its items come first in the next one."""
+    """Items of the response before, which nobody else knows with `store: false`, come first."""
     reasoning = [{"type": "reasoning", "id": "rs_1"}, {"type": "reasoning", "encrypted_content": "e"}]
     call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "c", "output": "7"}
@@ -116,7 +116,7 @@ async def test_lanes_of_one_connection_do_not_mix():
 
 
 async def test_compressed_and_fragmented_messages_are_read():
-    """As the handshake agreed, with control frames in between."""
+    """The handshake agreed on compression; control frames come in between."""
     deflate, inflated = Deflater(), Deflater()
     more = b"Sec-WebSocket-Extensions: permessage-deflate\r\n"
     async with websocket(more) as rig:
@@ -205,7 +205,7 @@ async def test_only_so_many_websockets_are_sampled_at_once(monkeypatch):
 
 
 async def test_ten_thousand_frames_pass_unchanged_in_both_directions():
-    """Of all sizes, with the readers slow, however little room the hand-off has."""
+    """Frames of all sizes pass with slow readers, however little room the hand-off has."""
     frames = [bytes([number % 251]) * (number % 700) for number in range(10_000)]
     up = b"".join(frame(payload, 2, mask=MASK) for payload in frames)
     down = b"".join(frame(payload, 2) for payload in reversed(frames))
@@ -227,7 +227,7 @@ async def test_ten_thousand_frames_pass_unchanged_in_both_directions():
 
 @pytest.mark.parametrize("slow", ["client", "upstream"])
 async def test_a_slow_side_holds_the_other_back(slow):
-    """Whoever does not read is waited for: the sender is paused, nothing piles up, and all of it arrives."""
+    """The sender is paused while the other side does not read, nothing piles up, and all of it arrives."""
     payload = frame(b"x" * 60_000, 2, mask=MASK if slow == "upstream" else None) * 500  # 30 MB
     async with websocket(max_bytes=50_000) as rig:
         client, wire = await opened(rig)

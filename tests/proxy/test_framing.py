@@ -46,7 +46,7 @@ def test_any_cutting_forwards_the_same_body_in_whole_chunks(pieces, size, extens
 
 
 def test_whole_chunks_are_forwarded_without_a_copy():
-    """What needs no change is the very object that came."""
+    """A piece that needs no change is the very object that came."""
     data = b"5\r\nevent\r\n002\r\nab\r\n"
     assert ChunkReader().forward(data) is data
 

@@ -80,7 +80,7 @@ def test_failing_queue_loses_its_batch_and_nothing_else(queue):
 
 
 def test_exchanges_that_the_queue_has_no_room_for_are_skipped(queue):
-    """Of a batch of which the queue takes two, two are counted as queued and the rest as skipped."""
+    """A queue takes two of a batch: two are counted as queued and the rest as skipped."""
 
     class Bounded:
         def put(self, exchanges):
@@ -127,7 +127,7 @@ def test_a_client_gets_no_more_than_its_quota_an_hour(queue):
 
 @pytest.mark.parametrize("sizes", [(20, 30), (10,)], ids=["half of the room", "closed"])
 def test_a_batch_does_not_always_gather(queue, monkeypatch, sizes):
-    """With half of the room taken it goes at once, and at a close: however long one may gather."""
+    """A batch goes at once with half of the room taken, and at a close, however long one may gather."""
     monkeypatch.setattr("evenkeel.proxy.handoff._GATHER_S", 3600.0)
     handoff = HandOff(queue, Counters(), max_bytes=100)
     handoff.start()

@@ -24,7 +24,7 @@ DRAWN = st.integers(0, 2**64 - 1)
 
 @given(DRAWN, DRAWN)
 def test_no_two_requests_have_one_id(one, other):
-    """What is drawn and the id that is made of it determine each other."""
+    """The number that is drawn and the id made of it determine each other."""
     assert (request_id(one) == request_id(other)) is (one == other)
 
 
@@ -35,7 +35,7 @@ def test_rates_zero_and_one_are_exact(drawn):
 
 
 def test_ids_of_a_sample_are_like_any_others():
-    """Of 2,000 ids half are even and a tenth are in the lowest tenth, give or take five deviations."""
+    """Half of 2,000 ids are even and a tenth are in the lowest tenth, give or take five deviations."""
     ids = [request_id(number << 40) for number in range(2_000)]
     assert abs(sum(drawn % 2 == 0 for drawn in ids) - 1_000) < 112
     assert abs(sum(drawn < threshold(0.1) for drawn in ids) - 200) < 67
@@ -88,7 +88,7 @@ async def test_an_exchange_says_which_upstream_answered(unused_port):
 
 
 async def test_upload_that_arrives_during_the_failover_is_whole(deaf_port):
-    """What comes while the first upstream is being tried reaches the second, in order."""
+    """Pieces that come while the first upstream is being tried reach the second, in order."""
     async with failing_over(upstream_port=deaf_port, timeouts=Timeouts(connect_s=0.1)) as (rig, second):
         client = await rig.client()
         client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
@@ -187,7 +187,7 @@ async def test_stale_connection_is_no_reason_to_leave_an_upstream():
 
 
 async def test_answer_that_broke_off_is_not_asked_for_elsewhere():
-    """After the first byte the client knows the truth: truncated, or a 502."""
+    """The client knows the truth after the first byte: truncated, or a 502."""
 
     def answer(wire):
         wire.write(b"HTTP/1.1 200 OK\r\nConte")
@@ -199,7 +199,7 @@ async def test_answer_that_broke_off_is_not_asked_for_elsewhere():
 
 
 async def test_cookies_are_cut_only_where_the_upstream_is_of_another_origin(unused_port):
-    """One connection answers two routes with one head: the route that it is a fallback of gets no cookies."""
+    """A connection answers two routes with one head: the route that it is a fallback of gets no cookies."""
     with_cookie = OK.replace(b"\r\n", b"\r\nSet-Cookie: s=1\r\n", 1)
     async with fake_upstream(with_cookie) as shared:
         own = ProxyRoute("own", Upstream.parse(f"http://127.0.0.1:{shared.port}"), "/own")

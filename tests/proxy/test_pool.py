@@ -1,4 +1,4 @@
-"""How long idle connections are kept: as long as set, or less than the upstream was seen to wait."""
+"""Idle connections are kept as long as set, or less than the upstream was seen to wait."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def idle_connection(pool):
 
 
 def seconds_kept(pool):
-    """How long the pool keeps a connection that nobody uses."""
+    """Return for how long the pool keeps a connection that nobody uses."""
     connection = idle_connection(pool)
     for passed in range(1, 200):
         pool.tick(1)
@@ -69,7 +69,7 @@ def test_an_upstream_that_closes_idle_connections_is_forestalled(pool, closes_af
 
 
 def test_what_was_learned_is_forgotten_after_ten_minutes(pool):
-    """One close by chance does not shorten connections for good."""
+    """A close by chance does not shorten connections for good."""
     upstream_closes_after(pool, 5)
     for _ in range(599):
         pool.tick(1)

@@ -200,7 +200,7 @@ def test_ordinary_responses_are_read_in_one_pass_as_in_two(first, usual, lines, 
 
 @given(LINES, LINES, st.sampled_from([b"5", b"7", b"0", b"12", b"x", b"+5", b"5 ", b"\xb2"]), st.booleans())
 def test_a_head_is_read_alike_after_any_other_of_its_connection(lines, others, length, same):
-    """What is taken over from the head before is what would have been read."""
+    """Parts taken over from the head before are what would have been read."""
     usual, further = (
         b"".join(line + b"\r\n" for line in some) for some in (lines, lines if same else others)
     )
@@ -219,7 +219,7 @@ def test_a_head_is_read_alike_after_any_other_of_its_connection(lines, others, l
 
 @pytest.mark.parametrize(("length", "again"), [(b"9", True), (b"0", False), (b"12", False), (b"x", False)])
 def test_a_head_that_differs_in_its_length_is_the_same_object_again(length, again):
-    """Of other lengths only those with as many digits, and no zero; a GET is read anew each time."""
+    """Other lengths need as many digits, and are no zero; a GET is read anew each time."""
     last = parse_request(REQUEST + b"Content-Length: 5\r\nA: b\r\n\r\nbody!")
     raw = REQUEST + b"Content-Length: %b\r\nA: b\r\n\r\n" % length
     if length == b"x":
@@ -233,14 +233,14 @@ def test_a_head_that_differs_in_its_length_is_the_same_object_again(length, agai
 
 
 def test_a_large_head_is_not_kept_for_comparison():
-    """It would take its memory for as long as its connection lives."""
+    """The head would take its memory for as long as its connection lives."""
     raw = REQUEST + b"Content-Length: 5\r\nA: %b\r\n\r\n" % (b"a" * KNOWN_BYTES)
     assert parse_request(raw).known is None
 
 
 @given(st.binary(max_size=60), st.integers(0, 3))
 def test_requests_agree_with_llhttp(noise, place):
-    """Whatever is accepted, another strict parser reads as the same method, target and fields."""
+    """Another strict parser reads the same method, target and fields in whatever is accepted."""
     parts = [b"GET /p HTTP/1.1\r\n", b"Host: x\r\n", b"A: 1\r\n", b"\r\n"]
     parts.insert(place, noise)
     raw = b"".join(parts)
@@ -284,7 +284,7 @@ NAMED = st.tuples(
 
 @given(st.lists(NAMED, max_size=8))
 def test_rendering_twice_changes_nothing_more(fields):
-    """What was removed stays removed: a rendered head passes a second relay unchanged."""
+    """A rendered head passes a second relay unchanged."""
     raw = b"GET / HTTP/1.1\r\nHost: up:1\r\n" + b"".join(b"%b: %b\r\n" % field for field in fields) + b"\r\n"
     once = rendered(raw)
     if not parse_request(raw).upgrade:

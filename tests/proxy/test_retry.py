@@ -1,4 +1,4 @@
-"""What may be sent again: what the kernel tells, the rules, and requests that are repeated."""
+"""Requests that may be sent again: the proof, the rules, and the repetition."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _talk(url, turns, compression):
 
 @pytest.mark.parametrize("compression", ["deflate", None])
 async def test_an_agent_s_loop_over_a_websocket_is_sampled(compression):
-    """What the SDK hears is the same with the proxy between, and each request is an exchange."""
+    """The SDK hears the same with the proxy between, and each request is an exchange."""
     async with server.serve(_agent, "127.0.0.1", 0, compression="deflate") as upstream:
         port = upstream.sockets[0].getsockname()[1]
         direct = await asyncio.to_thread(_talk, f"http://127.0.0.1:{port}", 2, compression)

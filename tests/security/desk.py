@@ -32,7 +32,7 @@ def bearer(token):
 
 
 def console_over(database, **more):
-    """What a console shows of a database, at a fixed time."""
+    """The sources of a console over a database, at a fixed time."""
     documents = SqliteDocuments(database)
     archive = ExchangeArchive(documents, per_route=10)
     return ConsoleSources(

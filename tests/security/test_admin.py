@@ -61,7 +61,7 @@ def test_the_token_is_compared_in_constant_time(monkeypatch):
     ],
 )
 def test_only_the_token_opens(given, status):
-    """As bearer for scrapers, as a password for browsers, whose dialogue the answer asks for otherwise."""
+    """Scrapers show it as bearer, browsers as a password; the refusal opens their dialogue."""
     with client("s3cret") as guarded:
         response = guarded.get("/", headers={"authorization": given} if given else {})
         assert guarded.get("/healthz").status_code == 200
@@ -73,7 +73,7 @@ def test_only_the_token_opens(given, status):
     "path", ["//healthz", "/healthz/", "/healthz/x", "/healthz%2f..%2fmetrics", "/metrics", "/x"]
 )
 def test_only_the_probes_are_open(path):
-    """No spelling of another path passes for one of them."""
+    """Another path in any spelling is not taken for one of them."""
     with client("s3cret") as guarded:
         assert guarded.get(path).status_code in {401, 404}
         assert "content" not in guarded.get(path).text
@@ -225,7 +225,7 @@ PATHS = (
 
 
 def test_no_path_leads_to_a_file(desk):
-    """Only the static files that were read at the start are served, by their names."""
+    """Static files are served by their names, if they were read at the start."""
 
     async def answers():
         listening = socket.create_server(("127.0.0.1", 0))

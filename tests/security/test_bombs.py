@@ -139,7 +139,7 @@ async def replayed(url):
 
 
 def answered(ask, body, encoding="", *, status=200, endless=False, field=""):
-    """What a client makes of an answer, which may go on forever, and the heads of the requests it sent."""
+    """Give a client an answer, which may go on forever; return its outcome and the heads of its requests."""
     heads = []
 
     async def serve(reader, writer):
@@ -179,7 +179,7 @@ def test_a_replay_reads_no_bomb(encoding):
 
 @ENDPOINTS
 def test_a_compressed_bomb_is_no_answer(ask):
-    """What stands for a thousand times as much is given up at the limit, not tried again, and named."""
+    """A body that stands for a thousand times as much is given up at the limit, once, and named."""
     outcome, heads = answered(ask, BOMBS["gzip"][1](), "gzip")
     assert outcome.reason == "bad_schema"
     assert "larger than" in outcome.detail

@@ -120,7 +120,7 @@ def test_known_names_and_addresses_get_through_on_every_port(host):
     ],
 )
 def test_a_web_page_gets_no_key(fields, line):
-    """Also without a preflight (a form, `text/plain`), in a preflight, and where only the browser says so."""
+    """It is refused without a preflight (a form, `text/plain`), in one, and if only the browser says so."""
     fields = [*fields, "Content-Type: text/plain", "Access-Control-Request-Method: POST"]
     answer, received = sent(request(fields=fields, line=line))
     assert answer.startswith(b"HTTP/1.1 403 Forbidden\r\n")
@@ -169,7 +169,7 @@ def test_every_request_of_a_connection_is_looked_at():
 
 
 def test_the_key_of_a_fallback_counts_too():
-    """What the first upstream is not sent, the next one might be: such a route has a key."""
+    """A route whose fallback alone is sent a key is a route with a key."""
 
     async def main():
         async with fake_upstream(OK) as second:
@@ -183,13 +183,13 @@ def test_the_key_of_a_fallback_counts_too():
 
 
 def test_routes_without_a_key_pass_everything():
-    """There the client shows a key of its own; names and origins are the upstream's business."""
+    """Clients show keys of their own there; names and origins are the upstream's business."""
     for fields in PAGES.values():
         assert sent(request("evil.example", fields), inject=())[0].startswith(b"HTTP/1.1 200 ")
 
 
 def test_on_all_addresses_every_address_is_known_and_no_name():
-    """Nobody can point an address elsewhere; which ones lead here (pods, port mappings) is not known here."""
+    """An address cannot be pointed elsewhere, and which ones lead here (pods, port mappings) is not known."""
     callers = Callers("0.0.0.0")
     for host in ("10.9.9.9:8100", "[fd00::1]", "127.0.0.1"):
         assert callers.refused(parse_request(request(host))) is None

@@ -1,4 +1,4 @@
-"""Whatever an upstream, the network, the clock and the processes do, what is billed stays within the limit.
+"""Bills stay within the limit, whatever an upstream, the network, the clock and the processes do.
 
 A scripted upstream keeps its own books, by true time. Replays, reference prompts, judge and
 rewriter spend together. Out of scope is an upstream that reports less than it bills, or ignores the limit
@@ -125,7 +125,7 @@ class Upstream(httpx2.AsyncBaseTransport):
         return httpx2.Response(200, headers=dict(JSON), stream=body)
 
     def refusal(self, asked, limit, fault):
-        """What is answered without any work; None if it is done."""
+        """Return the answer to a request that costs no work; None if it has to be done."""
         if "input" not in asked and self.world.picky == "new" and "max_tokens" in asked:
             return self.error(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.")
         if "input" not in asked and self.world.picky == "short" and limit is not None:
@@ -319,7 +319,7 @@ class NoCache:
 
 @pytest.fixture(scope="module")
 def originals():
-    """One exchange for each script, with and without a limit of the answer."""
+    """Exchanges, one for each script, with and without a limit of the answer."""
     reader = Reader({"shop": RoutePlan(KINDS, 4, "short_qa")})
     read = []
     for number, text in enumerate(SCRIPTS * 2):
@@ -338,7 +338,7 @@ def originals():
 
 @pytest.fixture(autouse=True)
 def in_one_thread(monkeypatch):
-    """What goes to a thread is done at once, so that a seed is the same every time."""
+    """Do at once what goes to a thread, so that a seed is the same every time."""
 
     async def at_once(act, *given, **named):
         await asyncio.sleep(0)
@@ -412,7 +412,7 @@ class Life:
             self.chance.choice(tasks).cancel()
 
     async def later(self, _place):
-        """No call takes as long."""
+        """Let more time pass than a call takes."""
         await self.finished()
         self.world.now += self.chance.uniform(0, 3_600)
 

@@ -40,7 +40,7 @@ def write(name, content):
 
 
 def sent_by_gate(*arguments, route="default"):
-    """By side, the key that a golden of a route is asked with; "" for none."""
+    """Return by side the key that a golden of a route is asked with; "" for none."""
     context = gate_command.gate.make_context("gate", ["goldens.jsonl", *map(str, arguments)])
     given = {name: value for name, value in context.params.items() if name not in {"plan", "noise", "yes"}}
     sides = gate_command.options_of(given.pop("files"), given).sides
@@ -53,14 +53,14 @@ def sent_by_gate(*arguments, route="default"):
 
 
 def sent_by_bench(*arguments):
-    """By model, the key that it is asked with; "" for none."""
+    """Return by model the key that it is asked with; "" for none."""
     given = bench_command.bench.make_context("bench", ["--no-embeddings", *map(str, arguments)]).params
     settings = experiment_settings(given, services=("judge", "rewriter"))
     return {model.name: key_of(model.target) for model in bench_command._models(given, settings)}
 
 
 def key_of(target):
-    """What a target's headers carry."""
+    """Return the key in a target's headers."""
     return "".join(value.removeprefix("Bearer ") for _, value in target.headers if "key" in value)
 
 
@@ -99,7 +99,7 @@ def test_the_gate_sends_each_route_the_key_of_its_replays(monkeypatch):
 
 
 def test_the_usual_key_stays_at_the_origin_that_the_settings_give_it(monkeypatch):
-    """With `--config`, another endpoint needs its key named: that of replays is for the routes' origin."""
+    """Another endpoint than the settings' needs its key named: that of replays is for the routes' origin."""
     monkeypatch.setenv(SHADOW, "key-usual")
     file = write("s.yaml", {"routes": [{"upstream": "https://a.test/v1"}]})
     there = sent_by_gate("--config", file, "--base-url", "https://b.test/v1")

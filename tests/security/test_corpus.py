@@ -51,7 +51,7 @@ KEY = "sk-marker-77aa"
 
 
 def targets(data):
-    """What is stored of a request target is a path, and no parameter that is dropped stands in it."""
+    """A request target is stored as a path without any parameter that is dropped."""
     if not capturable(b"POST", data):
         return
     path = redacted(data)
@@ -101,7 +101,7 @@ def goldens(data):
 
 
 def payloads(data):
-    """What a queue keeps is an exchange, or it says why not."""
+    """A payload of the queue is an exchange, or says why not."""
     for seal in SEALS:
         lease = lease_of("id", data, seal, 0.0, 1)
         assert lease.exchange.id == "id" or lease.fault
@@ -116,7 +116,7 @@ def redactions(data):
 
 
 def excerpts(data):
-    """What is kept of an upstream's error is a short line without the credential it was asked with."""
+    """An excerpt of an upstream's error is a short line without the credential it was asked with."""
     body = data.replace(b"@", KEY.encode())
     for whole in (body, json.dumps({"error": {"message": body.decode("latin-1")}}).encode()):
         text = excerpt(RawResponse(400, httpx2.Headers(), whole), [f"Bearer {KEY}"])
@@ -139,7 +139,7 @@ def settings(data):
 
 
 def queries(data):
-    """What is chosen among trials can be read from any query string, and again from the link to it."""
+    """A choice of trials is read from any query string, and again from the link to it."""
     chosen = TrialFilter.of(dict(parse_qsl(data.decode("latin-1"), keep_blank_values=True)))
     assert TrialFilter.of({name: value or "" for name, value in chosen.parts().items()}) == chosen
     narrow = chosen.narrow()

@@ -111,7 +111,7 @@ def crawled(admin):
 
 
 def test_no_sink_holds_a_key(traffic):
-    """After traffic with keys in headers, cookies and queries, and with keys of evenkeel's own."""
+    """Traffic had keys in headers, cookies and queries, and evenkeel keys of its own."""
     admin, folder, log, collector = traffic
     pages = crawled(admin)
     assert "When does the ferry leave?" in "".join(pages.values())
@@ -137,7 +137,7 @@ pwd passphrase auth authorization jwt code session_id sid %61pi%2Dkey user[passw
 
 @pytest.mark.parametrize("name", CARRY_KEYS)
 def test_query_parameters_that_carry_keys_are_not_kept(name):
-    """By the words that APIs use for them, whatever stands around the word and parts the parameters."""
+    """They are known by the words that APIs use, whatever stands around the word and parts the parameters."""
     assert redacted(f"/v1/x?a=1&{name}=marker&b=2".encode()) == "/v1/x?a=1&b=2"
     assert redacted(f"/v1/x?a=1;{name}=marker;b=2".encode()) == "/v1/x?a=1;b=2"
 

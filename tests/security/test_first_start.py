@@ -79,7 +79,7 @@ def test_what_is_made_is_long_stays_and_is_the_owners_alone(folder):
 
 @pytest.mark.parametrize("spoil", ["read", "short", "empty", "link", "binary"])
 def test_a_token_that_others_could_know_is_replaced(folder, tmp_path, spoil):
-    """One that was readable, cut, or put there as a link is never used."""
+    """A token that was readable, cut, or put there as a link is never used."""
     old = kept(folder, ADMIN_TOKEN)
     file = folder / ADMIN_TOKEN
     if spoil == "read":
@@ -116,7 +116,7 @@ def test_the_link_signs_in_once(port, folder):
 
 
 def test_a_link_is_too_old_after_an_hour(folder):
-    """And is used up by the attempt; a wrong one uses nothing up."""
+    """The attempt uses it up; a wrong one uses nothing up."""
     code = fresh(folder, LOGIN_CODE)
     made = (folder / LOGIN_CODE).stat().st_mtime
     assert not redeemed(folder, "guessed", now=made)
@@ -137,14 +137,14 @@ def test_codes_are_throttled_as_tokens_are(port, folder, caplog):
 
 
 def test_a_page_of_another_site_locks_nobody_out(port, folder):
-    """Its pictures may point at the sign-in page as often as they like."""
+    """Pictures of it may point at the sign-in page as often as they like."""
     for number in range(20):
         port.get(f"/login?code=guess{number}", headers={"sec-fetch-site": "cross-site"})
     assert port.post("/login", data={"token": kept(folder, ADMIN_TOKEN)}).status_code == 303
 
 
 def test_the_page_takes_the_token_and_goes_on(port, folder):
-    """What was asked for is shown next; a wrong token is refused with the place where the right one is."""
+    """The page that was asked for comes next; a wrong token is refused with the place of the right one."""
     refused = port.get("/trials?route=a", headers=PAGE)
     assert refused.status_code == 401
     assert not refused.headers["www-authenticate"].startswith("Basic")
@@ -176,7 +176,7 @@ def test_the_way_on_stays_on_this_port():
 
 
 def test_a_page_of_another_site_signs_nobody_in_or_out(port, folder):
-    """Not even with the right token: actions would be recorded under a name of its choosing."""
+    """The right token does not help: actions would be recorded under a name of its choosing."""
     token = {"token": kept(folder, ADMIN_TOKEN)}
     for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "http://evil.test"}):
         for path in ("/login", "/logout"):

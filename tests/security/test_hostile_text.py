@@ -138,7 +138,7 @@ def everywhere(shape, value):
 
 
 def exchanges(value):
-    """One for each place of each request and answer, whole and streamed."""
+    """Exchanges with the value in each place of each request and answer, whole and streamed."""
     sent = []
     for path, shape in REQUESTS.items():
         for body in everywhere(shape, value):
@@ -166,7 +166,7 @@ def exchanges(value):
 
 @pytest.mark.parametrize("name", VALUES)
 def test_no_value_anywhere_in_an_exchange_breaks_the_worker(name, tmp_path):
-    """In each place of each API, asked and answered, whole and streamed, it comes to a counted end."""
+    """Each place of each API, asked and answered, whole and streamed, comes to a counted end."""
     sent = exchanges(VALUES[name])
     plane = WildPlane(tmp_path)
     try:
@@ -186,7 +186,7 @@ def test_no_value_anywhere_in_an_exchange_breaks_the_worker(name, tmp_path):
 
 @pytest.mark.parametrize("name", VALUES)
 def test_no_value_anywhere_in_a_judges_reply_is_more_than_a_failure(name):
-    """As the reply, its rating, explanation or further fields, in a fence or not."""
+    """It stands for the reply, its rating, explanation or further fields, in a fence or not."""
     value = VALUES[name]
     for reply in (
         value,
@@ -260,7 +260,7 @@ report --since 1970-01-01 --until 1970-01-02 --out {out}
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_stored_text_steers_the_terminal_of_a_command(command, folder):
-    """Whatever is stored, no control and no override of the writing direction is printed."""
+    """Commands print no control and no override of the writing direction."""
     words = [word.format(out=folder / "reports") for word in command.split()]
     done = CliRunner().invoke(main, [*words, "--data-dir", str(folder)])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception

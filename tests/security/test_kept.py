@@ -1,4 +1,4 @@
-"""What a data plane keeps of the traffic with redaction and a key: settings, and a request through it."""
+"""Redaction and a key in a data plane: their settings, and a request through it."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_a_record_is_one_line_that_steers_no_terminal(logged, forged):
 
 @pytest.mark.parametrize("forged", FORGED, ids=ascii)
 def test_an_event_as_json_is_one_line_with_its_traceback(logged, forged):
-    """What somebody says stays within its string."""
+    """A text stays within its string."""
     written = logged("exchange %s failed", forged, form="json", exc_info=ValueError(forged))
     assert len(written.splitlines()) == 1
     assert written.rstrip("\n").isprintable()
@@ -61,7 +61,7 @@ def test_an_event_as_json_is_one_line_with_its_traceback(logged, forged):
 
 @pytest.mark.parametrize("forged", FORGED, ids=ascii)
 def test_no_line_of_a_traceback_looks_like_a_record(logged, forged):
-    """What an exception says is set in, however many lines it says."""
+    """The message of an exception is set in, however many lines it has."""
     first, *lines = logged("exchange %s failed", "e1", exc_info=ValueError(forged)).splitlines()
     assert first.endswith("exchange e1 failed")
     assert lines

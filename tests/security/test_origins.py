@@ -92,7 +92,7 @@ class Configuration:
         return keys
 
     def check(self, sent, route, upstream):
-        """No key in what is sent is for another origin, unless the route shares those for its first."""
+        """Check that no key is sent to another origin, unless the route shares those for its first."""
         shared = self.settings.routes[int(route.name[1:])].share_credentials
         first = str(route.upstream)
         for word in sent.replace("\r\n", " ").split():
@@ -130,7 +130,7 @@ def test_no_credential_reaches_another_origin_whatever_the_settings_are(monkeypa
 
 
 async def _failed_over(*, share, own=()):
-    """What a fallback on another port received of two requests, and the answers."""
+    """Send two requests; return what a fallback on another port received, and the answers."""
     with socket.socket() as refusing:
         refusing.bind(("127.0.0.1", 0))
         port = refusing.getsockname()[1]
@@ -160,7 +160,7 @@ def test_a_failover_to_another_origin_takes_no_credential_along():
 
 
 def test_a_fallback_of_another_origin_gets_its_own_key():
-    """And nothing else that could be one."""
+    """It gets nothing else that could be one."""
     own = (((b"authorization", b"Bearer key-own"),),)
     received, _ = asyncio.run(_failed_over(share=False, own=own))
     assert received.count(b"\r\nauthorization: Bearer key-own\r\n") == 2
@@ -169,7 +169,7 @@ def test_a_fallback_of_another_origin_gets_its_own_key():
 
 
 def test_a_route_that_shares_its_credentials_takes_them_along():
-    """With `share_credentials: true` a request arrives at a fallback as it would have at the first."""
+    """A request arrives at a fallback as it would have at the first upstream."""
     received, answers = asyncio.run(_failed_over(share=True))
     assert received.count(b"client") == 2 * (len(CLIENTS) + 1)
     assert received.count(b"\r\nx-corp: key-first\r\n") == 2

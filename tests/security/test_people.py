@@ -45,7 +45,7 @@ def admin(tmp_path, monkeypatch):
 
 
 def asking(admin, headers=(), *, client="192.0.2.7", host="127.0.0.1"):
-    """Who the application is told is asking, or the status with which the guard refuses."""
+    """Return the visitor that the application is told of, or the status with which the guard refuses."""
     seen, sent = [], []
 
     async def app(scope, _receive, _send):
@@ -69,7 +69,7 @@ def user(name):
 
 
 def test_a_token_of_ones_own_says_who_is_asking(admin, monkeypatch):
-    """From a variable or a file; whoever has the shared one is nobody, and reads."""
+    """Tokens come from a variable or a file; whoever has the shared one is nobody, and reads."""
     monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", SHARED)
     section = admin(PEOPLE)
     assert asking(section, showing("token-of-our-ann")) == Visitor("ann", "approver", "token")
@@ -105,7 +105,7 @@ def test_a_token_of_ones_own_says_who_is_asking(admin, monkeypatch):
     ],
 )
 def test_only_the_login_proxy_is_believed_about_names(admin, client, headers, found):
-    """By its address, about one visible name; a token says more than it does."""
+    """It is known by its address and believed about one visible name; a token says more than it does."""
     assert asking(admin(PEOPLE + LOGIN), headers, client=client) == found
 
 
@@ -121,7 +121,7 @@ def test_a_page_whose_name_was_pointed_here_is_not_the_proxy(admin):
 
 
 def test_the_address_is_that_of_the_connection(admin):
-    """Not one that a header claims, not even from this machine."""
+    """An address that a header claims does not count, not even from this machine."""
 
     @get("/", sync_to_thread=False)
     def who(request: Request) -> str:

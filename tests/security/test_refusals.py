@@ -77,7 +77,7 @@ class Stage:
         return int(up)
 
     async def asked(self, *questions):
-        """What came of each, asked all at once."""
+        """Ask all at once; return the outcome of each."""
         replies = await asyncio.gather(*map(self.judge.ask, questions))
         return ["rated" if isinstance(reply.outcome, Ruling) else reply.outcome.reason for reply in replies]
 
@@ -114,7 +114,7 @@ def staged(script, scene, **settings):
     ids=lambda case: case if isinstance(case, str) else f"{case.status} {case.headers}",
 )  # fmt: skip
 def test_what_a_judge_refuses_of_one_client_fails_alone(canned, reason):
-    """Of eight long and eight short questions the short ones are rated; nobody waits; the judge is up."""
+    """The short ones of eight long and eight short questions are rated; nobody waits; the judge is up."""
 
     async def scene(stage, server):
         questions = [question(n, LONG if n % 2 else 0) for n in range(16)]
@@ -166,7 +166,7 @@ def test_the_judge_comes_back_by_the_known_question():
 
 
 def test_a_question_that_is_too_long_is_not_asked():
-    """It is not cut either: a failure "too_long", which says how long it is."""
+    """A failure "too_long" says how long it is; nothing is cut."""
 
     async def scene(stage, server):
         pair = Pair(Answer("x" * 6_000), Answer("y" * 6_000), "")
@@ -180,7 +180,7 @@ def test_a_question_that_is_too_long_is_not_asked():
 
 
 def test_long_questions_leave_places_for_short_ones():
-    """While long questions hang, half of the places answer short ones."""
+    """Half of the places answer short ones while long questions hang."""
 
     def script(request):
         chars = sum(len(message["content"]) for message in request["messages"])
@@ -214,7 +214,7 @@ def test_long_questions_leave_places_for_short_ones():
     )
 )  # fmt: skip
 def test_no_retry_after_silences_for_longer_than_a_minute(headers):
-    """Whatever a server writes, the pause is a number from 0 to 60 s, or none is asked for."""
+    """The pause is a number from 0 to 60 s, or none is asked for, whatever a server writes."""
     asked_s = asked_pause_s(headers)
     pauses = Pauses(clock=lambda: 0.0)
     if asked_s is not None:
@@ -224,7 +224,7 @@ def test_no_retry_after_silences_for_longer_than_a_minute(headers):
 
 
 def test_one_routes_throttle_pauses_that_route_alone():
-    """While route A wants a pause its replays fail, and those of route B go out."""
+    """Replays of route A fail while it wants a pause, and those of route B go out."""
     clock = Clock()
 
     def script(request):
@@ -252,7 +252,7 @@ def test_one_routes_throttle_pauses_that_route_alone():
 
 
 def test_a_429_about_the_size_of_a_replay_is_its_own():
-    """It is not sent again, nobody waits, and the reason quotes the upstream."""
+    """The replay is not sent again, nobody waits, and the reason quotes the upstream."""
     clock = Clock()
     canned = refusal(429, "retry-after: 60", message="Request too large for gpt-4o on tokens per min (TPM)")
 

@@ -68,7 +68,7 @@ def test_every_route_says_what_it_takes(app):
 
 
 def test_every_route_refuses_who_has_less(app):
-    """With 403 and the role that it takes; and nobody who has just enough."""
+    """The answer is 403 and the role that it takes; whoever has just enough gets in."""
     who = [Visitor("admin", "admin", "token")]
 
     async def visited(scope, receive, send):
@@ -102,7 +102,7 @@ ALL = """{people: [
 
 
 def test_tokens_open_what_their_role_says(tmp_path, monkeypatch):
-    """One that approves is on record by its name; none may do more than its role says."""
+    """A token that approves is on record by its name; none may do more than its role says."""
     for name, value in TOKENS.items():
         monkeypatch.setenv(name, value)
     database = Database(tmp_path / "evenkeel.db")

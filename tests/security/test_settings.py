@@ -51,7 +51,7 @@ def test_an_error_in_the_settings_repeats_no_credential(tmp_path, text):
 
 
 def test_a_file_that_is_nested_without_end_is_refused(tmp_path):
-    """As every file that cannot be read: in one line, with its name."""
+    """The error is one line with the file's name, as for every file that cannot be read."""
     path = tmp_path / "evenkeel.yaml"
     path.write_text("[" * 600)
     with pytest.raises(SettingsError, match=r"evenkeel\.yaml: is nested too deeply"):
@@ -89,7 +89,7 @@ TOKENS = {"T_ANN": "token-of-our-ann", "T_VIC": "token-of-our-vic", "SHORT": "x"
     ],
 )
 def test_access_that_lets_in_the_wrong_people_is_refused(tmp_path, monkeypatch, access, message):
-    """At the start, in a line that shows no token: beyond loopback, and wherever a token protects nothing."""
+    """The start fails, in a line that shows no token: beyond loopback, and where a token protects nothing."""
     for name, value in TOKENS.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError, match=re.escape(message)) as refused:
@@ -119,7 +119,7 @@ def test_a_short_token_is_one_line_also_without_a_section():
     ],
 )
 def test_a_variable_that_protects_nothing_is_refused(tmp_path, monkeypatch, variable, value, access, message):
-    """It may be guessed, be somebody's own, or stand beside a port that asks for none."""
+    """A token may be guessed, be somebody's own, or stand beside a port that asks for none."""
     for name, token in {**TOKENS, variable: value}.items():
         monkeypatch.setenv(name, token)
     with pytest.raises(SettingsError, match=re.escape(message)):

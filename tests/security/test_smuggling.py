@@ -31,7 +31,7 @@ START = b"POST /v1/x HTTP/1.1\r\nHost: h\r\n"
 
 
 def received(raw, answer=OK):
-    """What reaches the upstream, and what the client is answered."""
+    """Send bytes; return what reaches the upstream on each connection, and the answer."""
 
     async def main():
         async with relay(answer, **IMPATIENT) as rig:
@@ -185,7 +185,7 @@ def test_what_follows_a_refused_upgrade_is_a_request_with_a_route_of_its_own():
 
 
 def test_an_upgrade_with_a_body_is_offered_to_nobody():
-    """Where the body ends would depend on the answer (nghttp2, CVE-2026-58055)."""
+    """The end of the body would depend on the answer (nghttp2, CVE-2026-58055)."""
     lines = b"Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 4\r\n\r\nbody"
     (sent,), answer = received(START + lines)
     assert b"pgrade" not in sent
@@ -194,7 +194,7 @@ def test_an_upgrade_with_a_body_is_offered_to_nobody():
 
 @pytest.mark.parametrize("expect", [b"100-continue", b"x 100-continue", b"", b"100-continue, 100-continue"])
 def test_an_answer_instead_of_100_ends_both_connections(expect):
-    """What the client sends next may be the body or a request: nobody can know (lysine-dev/okhttp#3252)."""
+    """The next bytes may be the body or a request: nobody can know (lysine-dev/okhttp#3252)."""
 
     async def main():
         async with relay(OK, parse=False, **IMPATIENT) as rig:

@@ -70,7 +70,7 @@ def test_a_workflow_gets_the_least_permissions(path):
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=at)
 def test_a_workflow_runs_nobody_elses_code_with_its_rights(path):
-    """No trigger gives a fork's code the repository's secrets, no checkout leaves a token in the folder."""
+    """Triggers give a fork's code no secrets of the repository; checkouts leave no token in the folder."""
     workflow = yaml.safe_load(path.read_text("utf-8"))
     triggers = workflow[True]  # YAML takes `on` for true.
     assert not {"pull_request_target", "workflow_run", "issue_comment"} & set(triggers)
@@ -114,7 +114,7 @@ def commands(text):
 
 @pytest.mark.parametrize("path", [*WORKFLOWS, *DOCKERFILES, *SCRIPTS], ids=at)
 def test_pip_takes_only_what_has_a_hash(path):
-    """Also the tools of build and audit: a locked file, or one of the few exceptions above."""
+    """Tools of build and audit come from a locked file too, or are one of the few exceptions above."""
     text = path.read_text("utf-8").replace("$(BIN)/python", "@python").replace("$(BIN)/", "")
     for command in commands(text):
         plain = command.replace("@python", "$(BIN)/python")
@@ -126,7 +126,7 @@ def test_pip_takes_only_what_has_a_hash(path):
 
 @pytest.mark.parametrize("path", LOCKS, ids=at)
 def test_locks_have_a_hash_for_everything_and_name_no_place(path):
-    """One version and at least one SHA-256 each; where it comes from is for whoever installs to say."""
+    """Each package has one version and at least one SHA-256; whoever installs says where it comes from."""
     text = path.read_text("utf-8")
     assert not re.search(r"://|--index-url|--find-links|--trusted-host| @ ", text)
     entries = re.split(r"(?m)^(?=[A-Za-z0-9])", re.sub(r"(?m)^\s*#.*\n", "", text))

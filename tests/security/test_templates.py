@@ -32,7 +32,7 @@ def honest(rng):
 
 
 def crafted(rng, number):
-    """Near copies of the template, other templates, noise, repeated and very long texts."""
+    """Make a near copy of the template, another template, noise, or a repeated or very long text."""
     text = PROMPT.format(letter=letter(rng), day="day 1")
     match number % 6:
         case 0:
@@ -83,7 +83,7 @@ def test_a_flood_of_other_prompts_does_not_move_a_template():
 
 
 def test_near_copies_can_only_take_words_from_a_template():
-    """They look like values that vary, so less counts as template, but no input ever becomes template."""
+    """Words look like values that vary, so less counts as template, but no input ever becomes template."""
     rng = random.Random(5)
     learner = taught(rng)
     request = honest(rng)
@@ -94,7 +94,7 @@ def test_near_copies_can_only_take_words_from_a_template():
 
 
 def test_a_template_that_is_stated_cannot_be_moved():
-    """Where clients are not trusted the settings say the template, and nothing is learned."""
+    """The settings say the template where clients are not trusted, and nothing is learned."""
     rng = random.Random(9)
     stated = StatedTemplate.of([PROMPT])
     reader = Reader({"museum": RoutePlan((), 1, None)}, stated={"museum": stated})

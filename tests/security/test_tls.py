@@ -32,7 +32,7 @@ def _metrics() -> str:
 
 
 def asked(admin, *contexts):
-    """What clients get of the port: a status each, or "refused" if the connection was ended."""
+    """Ask the port as several clients; return a status each, or "refused" if the connection was ended."""
 
     async def ask(url, context):
         async with httpx2.AsyncClient(verify=context) as client:
@@ -125,7 +125,7 @@ async def probed(port, authority, path="/healthz"):
 
 
 def test_half_a_handshake_is_a_connection_that_waits(run, authority):
-    """Of 400 that never finish theirs, 256 at most stay open; the oldest make room for probes."""
+    """At most 256 of 400 that never finish theirs stay open; the oldest make room for probes."""
 
     async def scene():
         async with encrypted(authority) as port:
@@ -147,7 +147,7 @@ def test_half_a_handshake_is_a_connection_that_waits(run, authority):
 
 
 def test_a_handshake_has_to_end_in_time(run, authority, monkeypatch):
-    """One that says nothing is closed after the time that a head has, without a word."""
+    """A silent connection is closed after the time that a head has, without a word."""
     monkeypatch.setattr(server, "_HEAD_S", 0.1)
 
     async def scene():

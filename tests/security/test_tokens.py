@@ -22,7 +22,7 @@ def page() -> str:
 
 
 def status(client, path, token):
-    """What a request with a bearer token is answered."""
+    """Return the status of a request with a bearer token."""
     return client.get(path, headers=bearer(token)).status_code
 
 
@@ -37,7 +37,7 @@ def from_addresses(app):
 
 
 def test_wrong_tokens_are_throttled_and_logged_without_the_token(caplog):
-    """After ten in a minute the right one has to wait, too; probes, other addresses and scrapers do not."""
+    """The right one has to wait after ten in a minute, too; probes, other addresses and scrapers do not."""
     now = [1000.0]
     guard = TokenGuard(
         Litestar([page], logging_config=None), ADMIN, metrics_token=METRICS, failures=Failures(lambda: now[0])

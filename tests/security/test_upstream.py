@@ -56,7 +56,7 @@ def post(target, host, fields=()):
 
 
 def sent(request_of):
-    """What the upstream got, how many connected elsewhere, and the paths that were captured."""
+    """Send a request; return the line that came, the number of connections elsewhere, and captured paths."""
 
     async def main():
         async with fake_upstream(OK) as elsewhere, relay(OK, parse=False) as rig:
@@ -119,7 +119,7 @@ def test_an_absolute_target_is_routed_by_its_path_and_its_host(target, host, rou
 
 @pytest.mark.parametrize("target", REFUSED.values(), ids=REFUSED)
 def test_a_target_of_no_known_form_is_refused(target):
-    """What is neither a path nor an http URL passes no rule about paths, and reaches no upstream."""
+    """A target that is neither a path nor an http URL passes no rule about paths, and reaches no upstream."""
 
     async def main():
         async with relay(OK) as rig:

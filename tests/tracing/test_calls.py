@@ -114,7 +114,7 @@ def test_a_call_outside_of_an_exchange_has_no_span():
     [(ZeroDivisionError("secret"), "ZeroDivisionError"), (asyncio.CancelledError(), "cancelled")],
 )
 def test_an_exception_ends_every_span_above_it_with_its_kind(error, reason):
-    """Its message, which may quote a prompt, is in none of them; it goes on to the caller."""
+    """The message, which may quote a prompt, is in none of them; the exception goes on to the caller."""
 
     def scene(observer):
         with pytest.raises(type(error)), observer.exchange(EXCHANGE, 2), observer.call(CALL):
@@ -141,7 +141,7 @@ def test_an_exception_ends_every_span_above_it_with_its_kind(error, reason):
     ids=["good", "unreadable", "500", "429", "cut", "slow"],
 )
 def test_a_judges_trouble_is_the_type_of_its_spans_error(canned, error_type):
-    """By the reasons evenkeel counts; a reply that is no rating was a call that worked."""
+    """The types are the reasons evenkeel counts; a reply that is no rating was a call that worked."""
 
     def scene(observer):
         async def asking(judge, _scripted):
@@ -246,7 +246,7 @@ def test_names_are_the_conventions_own():
 
 
 def test_the_page_about_traces_knows_every_name():
-    """What it calls by a name is an attribute or an event that is really reported, or a part of one."""
+    """Names on the page are attributes or events that are really reported, or parts of one."""
     page = (Path(__file__).parents[2] / "docs" / "tracing.md").read_text(encoding="utf-8")
     ours = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str)}
     told = set(re.findall(r"`((?:gen_ai|evenkeel|server|error)\.[a-z_.]+)`", page))
@@ -259,7 +259,7 @@ texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 
 @given(st.lists(st.tuples(texts, texts), max_size=4), texts, st.none() | texts)
 def test_content_is_json_that_can_be_sent(said, answer, finish):
-    """Whatever the texts are, halves of characters included."""
+    """Texts may be anything, halves of characters included."""
     sent = input_messages([ObservedMessage(*message) for message in said])
     assert len(json.loads(sent.encode())) == len(said)
     result = CallResult(text=answer, finish_reason=finish, tool_calls=(ToolCall(answer, answer),))
@@ -293,5 +293,5 @@ def test_long_content_is_cut_and_says_so():
     "odd", [{}, {"choices": []}, {"choices": [None], "usage": "?"}, {"usage": {"prompt_tokens": -1}}]
 )
 def test_an_odd_completion_says_nothing(odd):
-    """What is missing or of another type counts as not said."""
+    """A member that is missing or of another type counts as not said."""
     assert result_of(odd) == CallResult()

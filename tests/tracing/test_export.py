@@ -92,7 +92,7 @@ def test_what_arrives_is_counted(queue):
 
 
 def test_a_full_queue_drops_what_comes_and_keeps_what_waits(queue):
-    """With room for four behind a collector that hangs, seven of eleven are lost at once, four at the end."""
+    """Seven of eleven spans are lost at once behind a collector that hangs, four at the end."""
     exporter = Scripted("hang")
     made, tracer, counted = queue(exporter, room=4)
     end_spans(tracer, 4)  # as many as make a batch
@@ -133,7 +133,7 @@ def test_the_end_does_not_wait_for_a_collector_that_hangs(queue):
 
 
 def test_the_end_hardly_waits_for_a_collector_that_just_failed(queue):
-    """After a lost batch, a close that may take longer than a test gives up early."""
+    """A close that may take longer than a test gives up early after a lost batch."""
     exporter = Scripted(SpanExportResult.FAILURE, "hang")
     made, tracer, counted = queue(exporter, room=2)
     end_spans(tracer, 2)
@@ -144,7 +144,7 @@ def test_the_end_hardly_waits_for_a_collector_that_just_failed(queue):
 
 
 def report(collector_url, monkeypatch, timeout_s=3.0):
-    """One exchange reported to a collector by the real exporter; the counters."""
+    """Report an exchange to a collector by the real exporter; return the counters."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector_url)
     spans = ExportedSpans(otlp_exporter(), delay_s=60)
     assert spans.sink(Sink()).put([exchange()]) == 1
@@ -193,7 +193,7 @@ exchange = partial(
 
 
 def reported(*exchanges):
-    """What one process makes of exchanges: its sink, and its spans."""
+    """Report exchanges as one process does; return its sink, and its spans."""
     exporter, sink = InMemorySpanExporter(), Sink()
     spans = ExportedSpans(exporter)
     assert spans.sink(sink).put(list(exchanges)) == len(exchanges)
@@ -202,7 +202,7 @@ def reported(*exchanges):
 
 
 def test_a_span_is_the_forwarded_request():
-    """Its times are the exchange's own, and it holds no content."""
+    """The times are the exchange's own, and the span holds no content."""
     sink, (span,) = reported(exchange(path="/v1/chat/completions?api-version=1"))
     assert len(sink.taken) == 1
     assert span.name == "POST /v1/chat/completions"
@@ -258,7 +258,7 @@ def test_a_trace_that_the_application_does_not_record_is_not_recorded_here():
 
 
 def test_ids_are_evenly_spread_although_sampled_exchanges_have_low_ids():
-    """Of 400 consecutive exchanges about half have traces whose low 64 bits are in the lower half."""
+    """About half of 400 consecutive exchanges have traces whose low 64 bits are in the lower half."""
     traces = [shadow_trace_id(f"{number:016x}") for number in range(400)]
     assert len(set(traces)) == 400
     assert 150 < sum(trace % 2**64 < 2**63 for trace in traces) < 250

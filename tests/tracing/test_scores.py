@@ -35,7 +35,7 @@ def counted(tally):
 
 
 def test_langfuse_gets_a_numeric_score_of_the_trace():
-    """By its public API, with both keys; a trial without a trace or without a rating is none."""
+    """The public API gets it, with both keys; a trial without a trace or without a rating is none."""
     tally = Tally()
     with service() as (url, taken):
         poster = ScorePoster("langfuse", url, "pk-1:sk-2", tally)
@@ -59,7 +59,7 @@ def test_langfuse_gets_a_numeric_score_of_the_trace():
 
 
 def test_phoenix_gets_an_annotation_of_the_trace():
-    """By its REST API, with a key as a bearer token."""
+    """The REST API gets it, with a key as a bearer token."""
     with service() as (url, taken):
         poster = ScorePoster("phoenix", url, "key", Tally())
         poster.post(TRACED, MOVED)

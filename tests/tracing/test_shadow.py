@@ -50,7 +50,7 @@ BY_RULE = ["general.whitespace", "general.casing"]
 
 @dataclasses.dataclass
 class Traced:
-    """What a worker did, and its spans."""
+    """The verdicts of a worker, and its spans."""
 
     upstream: str
     spans: tuple
@@ -168,7 +168,7 @@ def judged(work):
 
 
 def test_the_trace_stands_on_its_own_and_is_linked_to_the_forwarded_request(traced):
-    """One root, no parent, another trace than the application's; the link names the forwarded span."""
+    """The root has no parent and another trace than the application's; the link names the forwarded span."""
     root = traced.root
     assert root.parent is None
     assert root.kind is SpanKind.CONSUMER
@@ -283,7 +283,7 @@ def test_content_on_request_follows_the_convention(work):
 
 
 def test_a_failed_replay_is_an_error_with_its_reason(work):
-    """Nobody listens: call and trial say "connection", there is nothing to evaluate, the exchange is done."""
+    """Call and trial say "connection", there is nothing to evaluate, the exchange is done."""
     traced = work(BY_RULE[:1], target="http://127.0.0.1:9")
     replay = traced.named("chat simulated-1")[0]
     assert replay.attributes["error.type"] == "connection"
@@ -307,7 +307,7 @@ def test_a_trial_that_is_not_made_says_why(work):
 
 
 def test_an_exchange_that_cannot_be_read_is_an_error(work):
-    """It goes to the dead letters under a reason, which its span gives too."""
+    """The exchange goes to the dead letters under a reason, which its span gives too."""
     traced = work(request_body=b"no json")
     assert traced.root.attributes["evenkeel.outcome"] == "dead"
     assert traced.root.attributes["error.type"] == traced.root.attributes["evenkeel.reason"] == "not_json"
@@ -318,7 +318,7 @@ def test_an_exchange_that_cannot_be_read_is_an_error(work):
     ("variable", "value"), [("OTEL_TRACES_SAMPLER", "always_off"), ("OTEL_SDK_DISABLED", "true")]
 )
 def test_what_the_sampler_leaves_out_is_in_no_trace(work, monkeypatch, variable, value):
-    """With sampler or SDK off there are verdicts as ever, and they name no trace."""
+    """Verdicts are as ever with sampler or SDK off, and they name no trace."""
     monkeypatch.setenv(variable, value)
     traced = work()
     assert traced.spans == ()
