@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
     from evenkeel.metrics.tasks import Task
     from evenkeel.release.check.run import CheckOutcome
+    from evenkeel.runtime.stores import DocumentStores
     from evenkeel.shadow.prompt import PromptView
 
 # Estimates above this are confirmed first.
@@ -157,6 +158,9 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
     check_writable((options["html"], options["markdown"], _junit(options), options["journal"]))
     with contextlib.ExitStack() as stack:
         request = _request(prompt, options, stack)
+        # Before anything is paid for.
+        with _store(options):
+            pass
         _confirm(request, options["budget_usd"], confirmed=yes or options["ci"])
         outcome = _run(request, err)
     show(document(outcome), out)
@@ -221,16 +225,28 @@ def _junit(options: Mapping[str, Any]) -> Path | None:
 
 def _keep(outcome: CheckOutcome, options: Mapping[str, Any], err: Console) -> None:
     """Have the console list the check, if the options name a store."""
+    try:
+        with _store(options) as stores:
+            if stores is not None:
+                stores.changes.put_check(as_run(outcome, name=uuid4().hex, at=time.time()))
+    except UserError as error:
+        err.print(f"the console will not list this check: {error}", soft_wrap=True)
+
+
+@contextlib.contextmanager
+def _store(options: Mapping[str, Any]) -> Iterator[DocumentStores | None]:
+    """Open the store whose console lists the check; None if no option names one.
+
+    Raises: UserError if it cannot be opened.
+    """
     if options["config"] is None and options["data_dir"] is None:
+        yield None
         return
     # Loaded on demand: a check without a store starts in half the time.
     from evenkeel.runtime.stores import opened, settings_of_stores
 
-    try:
-        with opened(settings_of_stores(options["config"], options["data_dir"])) as stores:
-            stores.changes.put_check(as_run(outcome, name=uuid4().hex, at=time.time()))
-    except UserError as error:
-        err.print(f"the console will not list this check: {error}", soft_wrap=True)
+    with opened(settings_of_stores(options["config"], options["data_dir"])) as stores:
+        yield stores
 
 
 def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitStack) -> CheckRequest:

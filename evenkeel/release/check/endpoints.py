@@ -42,10 +42,7 @@ class ModelAt:
 
         Raises: InputError for a URL that is none.
         """
-        try:
-            upstream = Upstream.parse(self.base_url)
-        except ValueError as error:
-            raise InputError(f"--base-url: {error}") from error
+        upstream = _upstream(self.base_url)
         headers: list[tuple[str, str]] = [("content-type", "application/json"), *api.headers]
         # Anthropic has the key in a header of its own.
         if api.name == "messages":
@@ -53,6 +50,13 @@ class ModelAt:
         elif self.api_key:
             headers.append(("authorization", f"Bearer {self.api_key}"))
         return Target(upstream.url(f"/v1/{api.path}"), tuple(headers), upstream.unix_path)
+
+
+def _upstream(url: str) -> Upstream:
+    try:
+        return Upstream.parse(url)
+    except ValueError as error:
+        raise InputError(f"--base-url: {error}") from error
 
 
 def model_at(
@@ -67,10 +71,11 @@ def model_at(
             whose models have such names.
         key_variable: Variable with the key. Default: the one usual at the provider.
 
-    Raises: InputError if a provider that is known to want a key gets none.
+    Raises: InputError for a URL that is none, and if a provider that is known to want a key gets none.
     """
     # As the SDKs have it: the variable stands behind the option, and before the provider.
     url = base_url or environ.get("OPENAI_BASE_URL") or (ANTHROPIC if name.startswith("claude") else OPENAI)
+    _upstream(url)
     usual = small_model(url)
     variable = key_variable or (usual.key_variable if usual else KEY_VARIABLE)
     key = environ.get(variable, "")

@@ -19,7 +19,6 @@ from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
 from evenkeel.llm.client import Model, ModelClient
 from evenkeel.llm.price import Prices, estimate_tokens
-from evenkeel.metrics.identity import IDENTITY
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.release.check.endpoints import rewriter_beside
@@ -30,6 +29,7 @@ from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised, call_key
 from evenkeel.release.kit.cost import CostEstimate, Costs, PayeeBudget
 from evenkeel.release.kit.journal import KEPT, Answers, opened_journal
+from evenkeel.release.kit.judge_watch import JudgeWatch
 from evenkeel.shadow.perturbations import by_name, catalogue
 from evenkeel.shadow.perturbations.contrast import question_of
 from evenkeel.shadow.replay import Replayer
@@ -63,8 +63,6 @@ _UNSETTLED_SHARE: Final = 0.6
 _GROUP: Final = 8
 # Failures in a row of a model that has answered before, after which it is not asked again.
 _PATIENCE: Final = 20
-# Calls of a judge that has rated nothing, after which it is not asked again.
-_PATIENCE_WITH_JUDGE: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,11 +214,12 @@ class _Services:
         self._budget = PayeeBudget(costs)
         self._scorer = heuristic_scorer()
         self._rewriter: Rewriter | None = None
-        self._judge_failures: list[Failure] | None = []
-        """The judge's failures before its first rating; None after it."""
+        self._watch: JudgeWatch | None = None
         if request.judge is not None:
             judge = Judge(self._endpoint(request.judge), cache=rulings(database, kept=KEPT), repairs=1)
             stack.push_async_callback(judge.close)
+            name = f"the judge {request.judge.model}"
+            self._watch = JudgeWatch(name, "--judge", self._advice(request.judge))
             self._scorer = judge_scorer(judge, group=_GROUP, language_of=language_of)
             self._rewriter = Rewriter(
                 self._endpoint(rewriter_beside(request.judge)),
@@ -245,28 +244,9 @@ class _Services:
         """Rate pairs together; see `rounds.Score`."""
         self._costs.check()
         judgements = await self._scorer.score_all(pairs)
-        self._watch_judge(judgements)
+        if self._watch is not None:
+            self._watch.see(judgements)
         return judgements
-
-    def _watch_judge(self, judgements: Sequence[Judgement]) -> None:
-        """Raise UnusableError after some rounds if the judge has failed in each of them and rated nothing."""
-        failure = None
-        for judgement in judgements:
-            if judgement.rated_by:
-                self._judge_failures = None
-            # Where neither side answered, the judge was not asked.
-            for failed in judgement.failures:
-                if failed.metric != IDENTITY:
-                    failure = failure or failed
-        judge = self._request.judge
-        if judge is None or failure is None or self._judge_failures is None:
-            return
-        self._judge_failures.append(failure)
-        if len(self._judge_failures) >= _PATIENCE_WITH_JUDGE:
-            # Later ones only say that it is not asked any more.
-            first = self._judge_failures[0]
-            said = advised(first.reason, first.detail, **self._advice(judge))
-            raise UnusableError(f"the judge {judge.model} rated nothing: {said}; name another with --judge")
 
     async def rewrite(self, task: RewriteTask) -> str | Rejection:
         """Rewrite a text."""

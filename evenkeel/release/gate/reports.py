@@ -179,7 +179,7 @@ def lost(report: GateReport, details: Mapping[str, str]) -> list[str]:
         if reasons:
             most = next(iter(reasons))
             listed = ", ".join(f"{reason} {number(count)}" for reason, count in reasons.items())
-            detail = f"; {most}: {details[most]}" if details.get(most) else ""
+            detail = f"; {most}: {details[most].rstrip('.')}" if details.get(most) else ""
             lines.append(
                 f"{number(sum(reasons.values()))} of {number(of)} goldens {what} ({listed}){detail}."
             )

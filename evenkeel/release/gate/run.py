@@ -33,6 +33,7 @@ from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised
 from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError, CostEstimate, Costs
 from evenkeel.release.kit.journal import Answers, opened_journal
+from evenkeel.release.kit.judge_watch import JudgeWatch
 from evenkeel.release.kit.progress import progress
 from evenkeel.shadow.replay import Replayer
 
@@ -54,6 +55,13 @@ if TYPE_CHECKING:
 
 # Failures in a row of a side that has answered before, after which the run ends.
 _PATIENCE: Final = 10
+# Options of the judge's endpoint, for advice.
+_OF_JUDGE: Final = {
+    "variable": "its variable",
+    "key_option": "--judge-key-env",
+    "url_option": "--judge-url",
+    "members": "such requests",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -445,7 +453,7 @@ async def _decided(
         # This may take seconds in which nothing else can be shown.
         with err.status("loading metrics"):
             rating = await services.enter_async_context(options.rating(database))
-            scoring = GateScoring(rating)
+            scoring = GateScoring(rating, JudgeWatch("the judge", "--judge-model", _OF_JUDGE))
         try:
             gate = Gate(
                 options.rules,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, Pair
     from evenkeel.core.verdict import Judgement
     from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.release.kit.judge_watch import JudgeWatch
 
 
 CONTENT_SHIFT: Final = "content_shift"
@@ -77,8 +78,10 @@ class ScoredAnswer:
 class GateScoring:
     """Scores answers by their rating; without a judge by their similarity."""
 
-    def __init__(self, rating: TwoStageScorer) -> None:
+    def __init__(self, rating: TwoStageScorer, watch: JudgeWatch | None = None) -> None:
+        """Score by a rating; `watch` ends the run if the judge rates nothing."""
         self.rating = rating
+        self._watch = watch
 
     @property
     def title(self) -> str:
@@ -86,8 +89,13 @@ class GateScoring:
         return "rated by the judge" if self.rating.scorer == "judge" else NO_JUDGE
 
     async def score(self, pair: Pair) -> ScoredAnswer:
-        """Score a pair; what cannot be measured is among the breaches as a failure."""
+        """Score a pair; what cannot be measured is among the breaches as a failure.
+
+        Raises: UnusableError if the judge has rated nothing and failed several times.
+        """
         judgement = await self.rating.score(pair)
+        if self._watch is not None:
+            self._watch.see([judgement])
         return ScoredAnswer(pair.candidate, rated_breaches(judgement), judgement)
 
     def measures(self, deciding: Sequence[str] = ()) -> tuple[GateMeasure, ...]:

@@ -261,6 +261,14 @@ def test_the_newest_version_in_use_is_asked_as_often_as_wanted(planted, gate):
     assert (found["report"]["goldens"], found["ledger"]["calls"]) == (1, 6)
 
 
+def test_a_judge_that_rates_nothing_ends_the_gate(planted, gate, model):
+    """It is named as what failed, or the candidate would seem to be down."""
+    planted(60)
+    output, _ = gate("worse", "--judge-model", "nobody", "--judge-url", model[1], code=2)
+    assert "COULD NOT MEASURE: the judge rated nothing: The endpoint answered 404" in output
+    assert "name another with --judge-model" in output
+
+
 def test_the_judge_can_rate(planted, gate, model):
     """With a judge the report says so, and its tokens are counted."""
     planted(30)
