@@ -241,6 +241,8 @@ _SQL: Final = (
     r"|(?:INNER|LEFT|RIGHT)[ ]JOIN"
     r"|select[ ]+(?:\*|[\w.()*]+(?:[ ]*,[ ]*[\w.()*]+){0,20})[ ]+from[ ]+\w+"
 )
+# A line with a tab, or with several blanks that are not those behind a sentence or a label.
+_ROW: Final = r"[^\n]*(?:\S[ ]*\t[ \t]*|[^\s.!?:][ ]{2,})(?=\S)[^\n]*"
 # A list of one or two words each.
 _WORD: Final = r"[\w'’-]{1,40}"
 _OR: Final = r"(?:and|or|und|oder|y|o|et|ou|e|en|of)"
@@ -272,6 +274,8 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
     "form": re.compile(
         r"^[ \t]*(?:\d{1,3}[.)]|[-*+•])[ \t][^\n{}]{0,80}\{[A-Za-z_]{1,30}\}[^\n]*", re.MULTILINE
     ),
+    # Lines in columns, which tabs or several blanks part. One line alone may have been typed so by mistake.
+    "columns": re.compile(rf"^{_ROW}(?:\n{_ROW})+$", re.MULTILINE),
     "spaced": re.compile(
         # Figures in groups, with signs between them: accounts, telephone numbers, sums, cron's fields.
         rf"(?<!\S)(?:(?:[A-Z]{{1,4}}|{_SIGN})[ \t\u00a0]+){{0,3}}+(?:{_NUMERIC}|\*)"

@@ -30,6 +30,14 @@ _SPACED: Final = r"[ \u00a0\u202f]"
 _OPENING: Final = r"""["'“\u2018«(¿¡]"""
 _CLOSING: Final = r"""["'”’»)]"""
 _LINE_END: Final = r"(?= [ \t]*(?:\r?\n|\Z) )"
+# Letters of Arabic and Persian. Urdu and others write further ones, and have a full stop of their own.
+_ARABIC: Final = r"\u0621-\u064a\u067e\u0686\u0698\u06a9\u06af\u06cc"
+# Letters of the scripts that end a sentence with a point. Hindi, Armenian and Amharic have another full stop,
+# Thai has none; where it is not known, nothing is added.
+_POINTED: Final = rf"[A-Za-zÀ-ÖØ-öø-ɏͰ-ԯ\u05d0-\u05ea{_ARABIC}\u1e00-\u1fff\uac00-\ud7a3]"
+_FURTHER_ARABIC: Final = re.compile(rf"(?![{_ARABIC}])[\u0620-\u064a\u066e-\u06d3\u0750-\u077f]")
+# In Greek a semicolon asks a question.
+_GREEK: Final = r"[Ͱ-Ͽ\u1f00-\u1fff]"
 _NOT_BEHIND_NO: Final = r"(?<![Nn]o,)(?<![Nn]ein,)(?<![Nn]on,)(?<![Nn]ão,)(?<![Nn]ee,)"
 _CONJUNCTION: Final = rf"(?:{'|'.join(sorted(small_words('joins')))})\b"
 _PLACES: Final = re.compile(
@@ -51,14 +59,17 @@ _PLACES: Final = re.compile(
       | (?P<joining_comma> (?<={_L}{_L},) {_NOT_BEHIND_NO} (?= [ ]{_CONJUNCTION} ) )
       | (?P<comma>         (?<={_L}{_L},) (?= [ ]{_L} ) )
       | (?P<enumeration>   (?<={_L}[、\uff0c]) (?={_L}) )
-      | (?P<semicolon>     (?<={_L};) (?= [ ]{_L} ) )
+      | (?P<semicolon>     (?<={_L};) (?<!{_GREEK};) (?= [ ]{_L} ) )
       | (?P<tight_dash>    (?<={_L}{_L}—) (?={_L}) )
       | (?P<inverted>      (?<=[¿¡]) (?={_L}) )
     )
     """,
     re.VERBOSE,
 )
-_UNENDED: Final = re.compile(rf"(?P<wide_unended>(?<=[\u3040-\u30ff\u3400-\u9fff]))|(?P<unended>(?<={_L}))")
+_UNENDED: Final = re.compile(
+    rf"(?P<wide_unended>(?<=[\u3040-\u30ff\u3400-\u9fff]))|(?P<unended>(?<={_POINTED}))"
+)
+_BEFORE_A_POINT: Final = re.compile(rf"{_POINTED}[ \u00a0\u202f]?\Z")
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "last_stop": ("", "..", "...", "!"),
     "full_stop": ("..", "...", "!"),
@@ -97,12 +108,12 @@ class Punctuation:
     """Drops, doubles or replaces terminal marks, commas, semicolons and dashes, where that says the same.
 
     Line structure, list markers, headings, apostrophes, hyphens and every mark that touches a protected span
-    stay.
+    stay. No full stop is added where the script has another one, or none.
     """
 
     name: Final = "general.punctuation"
     rewording: Final = Rewording(GENERAL, phrase="different punctuation", order=30)
-    version: Final = 5
+    version: Final = 6
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
@@ -117,7 +128,15 @@ def _places(text: str) -> Iterator[re.Match[str]]:
     yield from _PLACES.finditer(text)
     end = len(text.rstrip())
     if not may_be_completed(text) and not _CHOICE.match(text, text.rfind("\n", 0, end) + 1):
-        yield from _UNENDED.finditer(text, end, end)
+        for match in _UNENDED.finditer(text, end, end):
+            if match.lastgroup == "wide_unended" or _ends_in_a_point(text, end):
+                yield match
+
+
+def _ends_in_a_point(text: str, end: int) -> bool:
+    """Return whether a point ends a sentence in the script of the words before `end`."""
+    before = text[max(0, end - _LONGEST_SENTENCE) : end]
+    return _BEFORE_A_POINT.search(before) is not None and _FURTHER_ARABIC.search(before) is None
 
 
 def _rewrite(match: re.Match[str], rng: random.Random) -> str | None:
@@ -125,7 +144,8 @@ def _rewrite(match: re.Match[str], rng: random.Random) -> str | None:
     assert kind is not None  # every alternative is named
     choices = []
     for choice in _CHOICES[kind]:
-        if choice != match[0]:
+        is_stop = choice == "." and "exclamation" in kind
+        if choice != match[0] and not (is_stop and not _ends_in_a_point(match.string, match.start())):
             choices.append(choice)
     ends_line = _AT_LINE_END.match(match.string, match.end()) is not None
     if "question" in kind and ends_line and _asks(match.string, match.start()):

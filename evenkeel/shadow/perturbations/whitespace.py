@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations.protocol import NotApplicable
     from evenkeel.shadow.prompt import PromptView
 
-# Indentation is never a place: `gap`, `double` and `tabs` stand between two visible characters of a
-# line. The first character is matched before its surroundings, so that the search can leap to it.
+# Indentation is never a place: `gap` and `double` stand between two visible characters of a line. Nor is a
+# tab, which may part the columns of a table, the last of which may be empty. The first character is matched
+# before its surroundings, so that the search can leap to it.
 _PLACES: Final = re.compile(
     r"""
-    [ \t\r\n] (?:
+    [ \r\n] (?:
         (?P<gap>      (?<=\S[ ]) (?=\S) )
       | (?P<double>   (?<=[.!?][ ]) [ ] (?=\S) )
-      | (?P<tab>      (?<=\S\t) (?=\S) )
-      | (?P<trailing> (?<=\S[ \t]) [ \t]* (?=\r?\n) )
+      | (?P<trailing> (?<=\S[ ]) [ ]* (?=\r?\n) )
       | (?P<line_end> (?: (?<=\S\n) | (?<=\S\r) \n ) )
       | (?P<blank>    (?: (?<=\n\n) | (?<=\n\r) \n ) )
     )
@@ -37,7 +37,6 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     # "{}" is what stood there
     "gap": ("{} ", "{} ", "{} ", "{}  "),
     "double": (" ",),
-    "tab": ("    ",),
     "trailing": ("",),
     "line_end": (" {}", "  {}", "   {}"),
     "blank": ("{0}{0}",),
@@ -46,15 +45,15 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
 
 
 class Whitespace:
-    """Doubles spaces, turns tabs into spaces, adds or strips trailing blanks, adds blank lines.
+    """Doubles spaces, adds or strips trailing blanks, adds blank lines.
 
-    Words are never joined or split, lines never joined, and blank lines only added to blank lines,
-    so paragraphs stay what they were.
+    Words are never joined or split, lines never joined, tabs never changed, and blank lines only added to
+    blank lines, so paragraphs stay what they were.
     """
 
     name: Final = "general.whitespace"
     rewording: Final = Rewording(GENERAL, phrase="different whitespace", order=10)
-    version: Final = 4
+    version: Final = 5
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
