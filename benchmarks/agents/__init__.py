@@ -1,1 +1,1 @@
-"""Agents as traffic: recorded or made-up runs, scripted models that play them, and what is found."""
+"""Agents as traffic: recorded or made-up runs, and scripted models that play them."""

@@ -1,13 +1,13 @@
-"""Play agents against the replay plane and the monitor, and print what is found.
+"""Play agents against the replay plane and the monitor, and print the alerts.
 
 Run from the root of the repository:
 python -m benchmarks.agents [--steps 10000]
 python -m benchmarks.agents --runs MODEL.json [--swap OTHER.json [--silent]] [--no-judge]
 
-Without files the runs are made up, and their tool-calling steps are played by a model that picks another tool
-in 15 % of reworded steps, by one that changes an argument in as many, and by one that is only noisy. Files
-hold recorded runs as tau-bench or tau2-bench publish them, one model each: every answer is that of one run of
-the task at that step, drawn by chance, so the noise floor is that between runs. `--swap` answers by another
+Without files the runs are made up, and three models play their tool-calling steps: one picks another tool in
+15 % of the reworded steps, one changes an argument in as many, and one is only noisy. Files hold the recorded
+runs of one model each, as tau-bench or tau2-bench publish them. Every answer then comes from a random run of
+the task at that step, so that the noise floor is the difference between runs. `--swap` continues with another
 model's runs from the middle on, under another name, or with `--silent` under the same. `--no-judge` leaves
 out the scripted judge.
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import tempfile
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from benchmarks.agents.models import Fault, StepModel
     from benchmarks.agents.runs import AgentRun, AgentStep
-    from evenkeel.core.cells import Estimate
+    from evenkeel.core.cells import CellReport, Estimate
 
 Row = tuple[str | int | None, ...]
 _STEPS_OF_A_RUN = 3
@@ -43,16 +44,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--steps", type=int, default=2_000, help="steps of each planted model")
     parser.add_argument("--runs", type=Path, help="recorded runs of one model")
-    parser.add_argument(
-        "--swap", type=Path, help="recorded runs of the model that answers from the middle on"
-    )
-    parser.add_argument("--silent", action="store_true", help="the model keeps its name")
-    parser.add_argument("--no-judge", action="store_true", help="no scripted judge")
+    parser.add_argument("--swap", type=Path, help="recorded runs of the model that answers the second half")
+    parser.add_argument("--silent", action="store_true", help="keep the model's name when it is swapped")
+    parser.add_argument("--no-judge", action="store_true", help="leave out the scripted judge")
     options = parser.parse_args()
     judge = not options.no_judge
-    swapped = f"agent-{1 if options.silent else 2}"
     if options.runs:
-        rows = [_recorded(options.runs, options.swap, swapped, judge=judge)]
+        second = "agent-1" if options.silent else "agent-2"
+        rows = [_recorded(options.runs, options.swap, second, judge=judge)]
     else:
         rows = _planted(options.steps, judge=judge)
     columns = ("model", "steps", "tool choice, control", "arguments, control", "alerts", "said")
@@ -60,63 +59,49 @@ def main() -> None:
 
 
 def _planted(steps: int, *, judge: bool) -> list[Row]:
-    plants: tuple[tuple[str, Fault], ...] = (
-        ("another tool", "tool"),
-        ("another argument", "argument"),
-        ("only noisy", "none"),
-    )
     runs = made_up_runs(steps // _STEPS_OF_A_RUN, 1)
     tools = [tool["function"]["name"] for tool in tools_of(runs)]
     finder = StepFinder(runs)
     called = [step for step in _steps(runs) if step.answer.get("tool_calls")]
-    return [
-        _row(name, runs, called, [("agent-1", PlantedModel(finder, tools, fault))], judge=judge)
-        for name, fault in plants
-    ]
+    faults: dict[str, Fault] = {"another tool": "tool", "another argument": "argument", "only noisy": "none"}
+    rows = []
+    for name, fault in faults.items():
+        model = PlantedModel(finder, tools, fault)
+        rows.append(_row(name, runs, [("agent-1", model, called)], judge=judge))
+    return rows
 
 
-def _recorded(path: Path, swap: Path | None, swapped: str, *, judge: bool) -> Row:
+def _recorded(path: Path, swap: Path | None, second: str, *, judge: bool) -> Row:
     runs = read_runs(path)
-    return _row(path.stem, runs, _steps(runs), _models(runs, swap, swapped), judge=judge)
-
-
-def _models(runs: Sequence[AgentRun], swap: Path | None, swapped: str) -> list[tuple[str, StepModel]]:
     finder = StepFinder(runs)
-    models: list[tuple[str, StepModel]] = [("agent-1", RecordedModel(finder, runs))]
-    if swap:
-        models.append((swapped, RecordedModel(finder, read_runs(swap))))
-    return models
-
-
-def _shares(
-    steps: Sequence[AgentStep], models: Sequence[tuple[str, StepModel]]
-) -> list[tuple[str, StepModel, Sequence[AgentStep]]]:
-    """Return an equal share of the steps for each model."""
-    share = -(-len(steps) // len(models))
-    parts = []
-    for number, (name, model) in enumerate(models):
-        parts.append((name, model, steps[number * share : (number + 1) * share]))
-    return parts
+    model = RecordedModel(finder, runs)
+    steps = _steps(runs)
+    if not swap:
+        return _row(path.stem, runs, [("agent-1", model, steps)], judge=judge)
+    half = (len(steps) + 1) // 2
+    other = RecordedModel(finder, read_runs(swap))
+    return _row(
+        path.stem, runs, [("agent-1", model, steps[:half]), (second, other, steps[half:])], judge=judge
+    )
 
 
 def _row(
     name: str,
     runs: Sequence[AgentRun],
-    steps: Sequence[AgentStep],
-    models: Sequence[tuple[str, StepModel]],
+    parts: Sequence[tuple[str, StepModel, Sequence[AgentStep]]],
     *,
     judge: bool,
 ) -> Row:
+    """Play parts, each a model's name, the model and its steps; return the row of the worst cell."""
     with tempfile.TemporaryDirectory() as folder:
         plane = AgentPlane(Path(folder), judge=judge)
-        asyncio.run(_play(plane, runs, steps, models))
-        control = next((cell for cell in plane.cells if cell.key.perturbation == BASELINE), None)
-        moved = [cell for cell in plane.cells if cell.key.perturbation != BASELINE]
-        worst = max(moved, key=lambda cell: _value(cell.estimates.tool_choice), default=control)
-        said = [
-            *(f"{mark.kind} {mark.before} → {mark.after}" for mark in plane.changes),
-            *(" ".join((headline(incident), *plane.facts(incident))) for incident in plane.incidents),
-        ]
+        for model_name, model, steps in parts:
+            asyncio.run(plane.play(steps, runs, model_name, model))
+        # The control counts only if there is no other cell.
+        worst = max(plane.cells, key=_badness, default=None)
+        messages = [f"{mark.kind} {mark.before} → {mark.after}" for mark in plane.changes]
+        for incident in plane.incidents:
+            messages.append(" ".join((headline(incident), *plane.facts(incident))))
         plane.close()
     if worst is None:
         return name, plane.steps, None, None, plane.raised, None
@@ -127,22 +112,16 @@ def _row(
         f"{_value(figures.tool_choice):.1%}, {_value(figures.tool_choice_noise):.1%}",
         f"{_value(figures.tool_arguments):.1%}, {_value(figures.tool_arguments_noise):.1%}",
         plane.raised,
-        "; ".join(said) or None,
+        "; ".join(messages) or None,
     )
 
 
-async def _play(
-    plane: AgentPlane,
-    runs: Sequence[AgentRun],
-    steps: Sequence[AgentStep],
-    models: Sequence[tuple[str, StepModel]],
-) -> None:
-    for name, model, part in _shares(steps, models):
-        await plane.play(part, runs, name, model)
+def _badness(cell: CellReport) -> tuple[bool, float]:
+    return cell.key.perturbation != BASELINE, _value(cell.estimates.tool_choice)
 
 
 def _steps(runs: Sequence[AgentRun]) -> list[AgentStep]:
-    return [step for run in runs for step in run.steps()]
+    return list(chain.from_iterable(run.steps() for run in runs))
 
 
 def _value(estimate: Estimate | None) -> float:

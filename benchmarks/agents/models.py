@@ -1,7 +1,7 @@
-"""Scripted models that play runs: faithful but for noise, planted faults, and other recorded runs of a task.
+"""Scripted models that play runs: with noise and planted faults, or with other recorded runs of a task.
 
-A model gets the body of a request and finds the step that it asks for by the answers in it, which no
-perturbation changes, and among steps behind the same answers by the user's words.
+A model gets the body of a request and finds its step by the answers in it, which no perturbation changes.
+Among steps after the same answers it finds the step by the user's words.
 """
 
 from __future__ import annotations
@@ -41,16 +41,19 @@ class StepFinder:
 
     def find(self, messages: Sequence[Message]) -> AgentStep:
         """Return the step of a request's messages, some words of which may be changed."""
-        steps, words = self._steps[_key(messages)], _words(messages)
+        steps = self._steps[_key(messages)]
+        words = _words(messages)
         if words in steps:
             return steps[words]
         return steps[process.extractOne(words, steps.keys(), scorer=fuzz.ratio)[0]]
 
 
 def _key(messages: Sequence[Message]) -> str:
-    said = [message for message in messages if message.get("role") == "assistant"]
-    shown = [[message.get("content"), message.get("tool_calls")] for message in said]
-    return json.dumps([len(messages), shown], sort_keys=True)
+    answers = []
+    for message in messages:
+        if message.get("role") == "assistant":
+            answers.append([message.get("content"), message.get("tool_calls")])
+    return json.dumps([len(messages), answers], sort_keys=True)
 
 
 def _words(messages: Sequence[Message]) -> str:
@@ -59,7 +62,7 @@ def _words(messages: Sequence[Message]) -> str:
 
 @dataclass(slots=True)
 class PlantedModel:
-    """Model that answers as its runs do, but for noise in every answer and a fault in reworded ones."""
+    """Model that answers as its runs do, with noise in all answers and a fault in reworded steps."""
 
     finder: StepFinder
     tools: Sequence[str]
@@ -95,7 +98,7 @@ class PlantedModel:
 
 @dataclass(slots=True)
 class RecordedModel:
-    """Model that answers as one of the recorded runs of the same task did at that step, drawn by chance."""
+    """Model that answers as a random recorded run of the same task did at that step."""
 
     finder: StepFinder
     runs: Sequence[AgentRun]
@@ -107,6 +110,6 @@ class RecordedModel:
                 self._answers.setdefault((run.task, step.number), []).append(step.answer)
 
     def answer(self, body: bytes, rng: Random) -> Message:
-        """Return the answer of one run of the task; where no other run got so far, that of the run itself."""
+        """Return the answer of a run of the task, or of the run itself if no other run got that far."""
         step = self.finder.find(json.loads(body)["messages"])
         return rng.choice(self._answers.get((step.run.task, step.number)) or [step.answer])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -42,17 +43,19 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
     from evenkeel.monitor.incidents import Incident
 
-KINDS: Final = ("general.spelling", "general.casing", "general.punctuation")
+PERTURBATIONS: Final = ("general.spelling", "general.casing", "general.punctuation")
 _JSON: Final = (("content-type", "application/json"),)
-_BEGUN: Final = 1_793_527_200.0
+_START: Final = 1_793_527_200.0
+# Seconds between two steps.
 _STEP_S: Final = 30.0
+# Steps that are put into the queue together.
 _BATCH: Final = 200
+# Lowest similarity at which the scripted judge rates two texts as the same.
 _SIMILAR: Final = 0.5
-"""Similarity from which on the scripted judge takes two texts for the same."""
 
 
 class StepJudge:
-    """Scripted judge: other tools are a different message, other arguments other details."""
+    """Scripted judge that rates other tools as 1, other arguments as 2, and the same calls as 3."""
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
         """Implement `Rater`."""
@@ -76,11 +79,10 @@ class ModelReplayer:
         self._asked = 0
 
     async def send(self, _target: Target, body: bytes, **_options: object) -> Replay:
-        """Return the model's answer to a variant; chance differs with every call."""
+        """Return the model's answer to a variant; every call has a seed of its own."""
         self._asked += 1
-        return Replay(
-            read_answer(dict(_JSON), self.respond(body, f"replay/{self._asked}"), CHAT.answer_reader()), 0.1
-        )
+        response = self.respond(body, f"replay/{self._asked}")
+        return Replay(read_answer(dict(_JSON), response, CHAT.answer_reader()), 0.1)
 
     def respond(self, body: bytes, seed: str) -> bytes:
         """Return the body of the model's answer to a request."""
@@ -90,7 +92,7 @@ class ModelReplayer:
 
 
 class AgentPlane:
-    """Plane that measures one route of agents."""
+    """Replay plane and monitor of a route of agents."""
 
     def __init__(self, folder: Path, *, judge: bool) -> None:
         """Open an empty store in a folder."""
@@ -98,12 +100,12 @@ class AgentPlane:
         self.state = MonitorState(MonitorSettings())
         self.steps = 0
         self.raised = 0
-        """Alerts that were raised."""
+        """Number of alerts."""
         self._database = Database(folder / "evenkeel.db")
-        self._now = _BEGUN
+        self._now = _START
         self._queue = SqliteExchangeQueue(self._database, self._clock)
         self._log = SqliteVerdictLog(self._database, evidence_kept=0)
-        self._reader = Reader({"agent": RoutePlan(by_name(KINDS), 2)})
+        self._reader = Reader({"agent": RoutePlan(by_name(PERTURBATIONS), 2)})
 
     def _clock(self) -> float:
         return self._now
@@ -111,16 +113,14 @@ class AgentPlane:
     async def play(
         self, steps: Iterable[AgentStep], runs: Sequence[AgentRun], name: str, model: StepModel
     ) -> None:
-        """Serve the steps by a model, try each, and fold the verdicts."""
+        """Serve the steps by a model, make their trials, and fold the verdicts."""
         replayer = ModelReplayer(name, model)
         tally = Tally()
-        scorer = self._scorer
+        target = Target("http://model/v1/chat/completions")
         trials = TrialMaker(
-            TrialLog(self._log, scorer.scorer, clock=self._clock),
-            scorer,
-            QuotedReplays(
-                replayer, Prices(), lambda _: Target("http://model/v1/chat/completions"), tally=tally
-            ),
+            TrialLog(self._log, self._scorer.scorer, clock=self._clock),
+            self._scorer,
+            QuotedReplays(replayer, Prices(), lambda _: target, tally=tally),
             SqliteCostTracker(self._database, Budget(), self._clock),
             tally=tally,
         )
@@ -170,13 +170,13 @@ class AgentPlane:
 
     @property
     def incidents(self) -> list[Incident]:
-        """Incidents that were opened."""
+        """Incidents of the route."""
         return list(self.state.incidents())
 
     @property
     def changes(self) -> list[ChangeMark]:
-        """Changes that were noticed on the route."""
-        return [mark for route in self.state.changes() for mark in route.latest]
+        """Changes of the route that the monitor noticed."""
+        return list(chain.from_iterable(route.latest for route in self.state.changes()))
 
     def facts(self, incident: Incident) -> tuple[str, ...]:
         """Return the sentences of the message about an incident."""

@@ -1,10 +1,10 @@
 """Runs of agents: recorded ones as tau-bench and tau2-bench publish them, and made-up ones of a shop.
 
-tau-bench keeps the runs of one model as a JSON list; each has `task_id`, `trial`, and in `traj` the messages
-of a chat completion with its tool calls. tau2-bench keeps them under `simulations`, in messages of another
-shape: arguments are an object, a result names its call in `id`, and users may have tools, which the agent
-never sees. The policy beside them is the system prompt. Definitions of the tools are in neither, so they are
-made from the calls.
+tau-bench keeps the runs of a model as a JSON list; each run has `task_id`, `trial`, and in `traj` the
+messages of a chat completion with its tool calls. tau2-bench keeps them under `simulations`, in messages of
+another shape: arguments are an object, a result names its call in `id`, and users may have tools, which the
+agent never sees. Its `policy` is the system prompt. Neither has definitions of the tools, so they are made
+from the calls.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """One run of an agent at a task."""
+    """Run of an agent at a task."""
 
     task: str
     trial: str
     messages: tuple[Message, ...]
 
     def steps(self) -> Iterator[AgentStep]:
-        """Yield each answer of the agent with everything before it. A greeting answers nobody."""
+        """Yield each answer of the agent with everything before it. A greeting is no answer."""
         asked = False
         for place, message in enumerate(self.messages):
             if message["role"] == "assistant" and asked:
@@ -40,7 +40,7 @@ class AgentRun:
 
 @dataclass(frozen=True, slots=True)
 class AgentStep:
-    """One answer of a run."""
+    """Answer of a run with the messages before it."""
 
     run: AgentRun
     before: tuple[Message, ...]
@@ -53,17 +53,17 @@ class AgentStep:
 
 
 def read_runs(path: Path) -> list[AgentRun]:
-    """Read the runs of one model, in tau-bench's or tau2-bench's shape; those that failed have no steps."""
-    recorded = json.loads(path.read_text("utf-8"))
+    """Read the runs of a model in tau-bench's or tau2-bench's shape; failed runs have no steps."""
+    document = json.loads(path.read_text("utf-8"))
     runs: list[AgentRun] = []
-    if isinstance(recorded, dict):
-        policy = recorded["info"]["environment_info"]["policy"]
-        for entry in recorded["simulations"]:
-            messages = [{"role": "system", "content": policy}, *_of_agent(entry["messages"])]
+    if isinstance(document, dict):
+        policy = document["info"]["environment_info"]["policy"]
+        for entry in document["simulations"]:
+            messages = [{"role": "system", "content": policy}, *_visible_messages(entry["messages"])]
             runs.append(_run(entry, messages))
     else:
-        for entry in recorded:
-            runs.append(_run(entry, [_plain(message) for message in entry["traj"]]))
+        for entry in document:
+            runs.append(_run(entry, list(map(_request_message, entry["traj"]))))
     return runs
 
 
@@ -71,25 +71,28 @@ def _run(entry: dict[str, Any], messages: list[Message]) -> AgentRun:
     return AgentRun(str(entry.get("task_id")), str(entry.get("trial", 0)), tuple(messages))
 
 
-def _plain(message: Message) -> Message:
-    """Return a message with the members that a request may have: recorded ones carry more."""
-    kept = ("role", "content", "tool_calls", "tool_call_id", "name")
-    return {name: message[name] for name in kept if message.get(name) is not None or name == "content"}
+def _request_message(message: Message) -> Message:
+    """Return a recorded message without the members that a request cannot have."""
+    request_message = {"role": message["role"], "content": message["content"]}
+    for name in ("tool_calls", "tool_call_id", "name"):
+        if message.get(name) is not None:
+            request_message[name] = message[name]
+    return request_message
 
 
-def _of_agent(messages: Iterable[Message]) -> Iterator[Message]:
+def _visible_messages(messages: Iterable[Message]) -> Iterator[Message]:
     """Yield the messages of a tau2-bench run that the agent sees, in the shape of a chat completion."""
     for message in messages:
-        role, calls = message["role"], message.get("tool_calls") or ()
+        role = message["role"]
+        calls = message.get("tool_calls") or ()
         if role == "tool":
-            # Results of several calls may stand in one message.
+            # One message may hold the results of several calls.
             for result in message.get("tool_messages") or (message,):
                 if result.get("requestor") != "user":
                     yield {"role": "tool", "tool_call_id": result["id"], "content": result["content"]}
         elif role == "assistant" and calls:
-            made = [tool_call(call["id"], call["name"], call["arguments"]) for call in calls]
-            together = [message["tool_calls"][0] for message in made]
-            yield {"role": "assistant", "content": message.get("content"), "tool_calls": together}
+            tool_calls = [tool_call(call["id"], call["name"], call["arguments"]) for call in calls]
+            yield {"role": "assistant", "content": message.get("content"), "tool_calls": tool_calls}
         elif not calls:
             yield {"role": role, "content": message.get("content")}
 
@@ -103,17 +106,16 @@ def tools_of(runs: Iterable[AgentRun]) -> list[Message]:
                 function = call["function"]
                 names = arguments.setdefault(function["name"], set())
                 names.update(_arguments(function["arguments"]))
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": name,
-                "description": name.replace("_", " ").capitalize(),
-                "parameters": {"type": "object", "properties": {key: {} for key in sorted(arguments[name])}},
-            },
+    definitions = []
+    for name, argument_names in sorted(arguments.items()):
+        properties: dict[str, Any] = {argument: {} for argument in sorted(argument_names)}
+        function = {
+            "name": name,
+            "description": name.replace("_", " ").capitalize(),
+            "parameters": {"type": "object", "properties": properties},
         }
-        for name in sorted(arguments)
-    ]
+        definitions.append({"type": "function", "function": function})
+    return definitions
 
 
 def _arguments(text: str) -> Iterable[str]:
@@ -134,16 +136,21 @@ _CITIES: Final = ("Leeds", "Porto", "Graz", "Lund", "Ghent")
 
 
 def made_up_runs(count: int, seed: int) -> list[AgentRun]:
-    """Return runs of a shop's agent: five steps each, every one with orders and people of its own."""
-    return [_made_up(number, Random(f"{seed}/{number}")) for number in range(count)]
+    """Return runs of a shop's agent with five steps each, and with orders and people of their own."""
+    return [_made_up_run(number, Random(f"{seed}/{number}")) for number in range(count)]
 
 
-def _made_up(number: int, rng: Random) -> AgentRun:
+def _made_up_run(number: int, rng: Random) -> AgentRun:
     wish, tool = rng.choice(_WISHES)
-    order, city, customer = f"#W{rng.randrange(10**7):07}", rng.choice(_CITIES), f"c-{rng.randrange(10**6)}"
+    order = f"#W{rng.randrange(10**7):07}"
+    city = rng.choice(_CITIES)
+    customer = f"c-{rng.randrange(10**6)}"
     named = {"order_id": order, "customer_id": customer}
-    arguments = {"refund": {"amount": rng.randrange(5, 300)}, "readdress": {"city": city}}.get(tool, {})
-    calls = (
+    # The amount is drawn for every tool, so that the draws after it do not depend on the tool.
+    amount = rng.randrange(5, 300)
+    arguments: dict[str, Any] = {"refund": {"amount": amount}, "readdress": {"city": city}}.get(tool, {})
+    # Name, arguments and result of each call.
+    calls: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
         ("find_customer", {"order_id": order}, {"customer_id": customer, "tier": rng.choice("ABC")}),
         ("get_order", named, {"order_id": order, "state": "sent", "items": rng.randrange(1, 5)}),
         (tool, {**named, **arguments}, {"done": True}),
@@ -152,10 +159,11 @@ def _made_up(number: int, rng: Random) -> AgentRun:
         {"role": "system", "content": "You are the agent of a shop. Call one tool at a time."},
         {"role": "user", "content": wish.format(order=order, city=city)},
     ]
-    for place, (name, given, result) in enumerate(calls):
-        identity = f"call_{number}_{place}"
-        messages.append(tool_call(identity, name, given))
-        messages.append({"role": "tool", "tool_call_id": identity, "content": json.dumps(result)})
+    for place, (name, call_arguments, result) in enumerate(calls):
+        call_id = f"call_{number}_{place}"
+        call = tool_call(call_id, name, call_arguments)
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": call_id, "content": json.dumps(result)})
     messages += [
         {"role": "assistant", "content": f"That is done for order {order}. Is there anything else?"},
         {"role": "user", "content": "No, thank you. Can you confirm it in one sentence?"},
@@ -164,11 +172,10 @@ def _made_up(number: int, rng: Random) -> AgentRun:
     return AgentRun(str(number), "0", tuple(messages))
 
 
-def tool_call(identity: str, name: str, arguments: dict[str, Any]) -> Message:
-    """Return an assistant's message that calls one tool."""
-    function = {"name": name, "arguments": json.dumps(arguments)}
+def tool_call(call_id: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool call of an assistant's message."""
     return {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [{"id": identity, "type": "function", "function": function}],
+        "id": call_id,
+        "type": "function",
+        "function": {"name": name, "arguments": json.dumps(arguments)},
     }
