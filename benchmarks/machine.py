@@ -45,8 +45,8 @@ HOST = "127.0.0.1"
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # Longest time until a program listens: large Python programs import for half a minute.
 _START_S = 90.0
-_STOP_S = 5.0
-_PAIR = 2
+_STOP_S = 5.0  # after which a program that was asked to stop is killed
+_PAIR = 2  # cores that generator and upstream share on larger machines
 
 
 class NotMeasured(Exception):  # noqa: N818 - an outcome that is reported, not an error
@@ -294,8 +294,8 @@ def machine_line() -> str:
     )
 
 
-_EVERY_S = 0.2
-_PATIENCE_S = 5.0
+_EVERY_S = 0.2  # between two looks at the queue
+_PATIENCE_S = 5.0  # for a database that evenkeel has locked
 
 
 def drain(path: Path) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from evenkeel.lab.metrics.embeddings import Embeddings
 
-_RESAMPLES: Final = 500
+_RESAMPLES: Final = 500  # for the intervals
 
 Texts = tuple[str, str]
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport, Estimate
 
 Row = tuple[str | int | None, ...]
-_STEPS_OF_A_RUN = 3
+_STEPS_OF_A_RUN = 3  # steps of a made-up run that call a tool
 
 
 def main() -> None:

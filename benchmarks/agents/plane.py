@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 PERTURBATIONS: Final = ("general.spelling", "general.casing", "general.punctuation")
 _JSON: Final = (("content-type", "application/json"),)
-_START: Final = 1_793_527_200.0
+_START: Final = 1_793_527_200.0  # Unix time of the first step
 # Seconds between two steps.
 _STEP_S: Final = 30.0
 # Steps that are put into the queue together.

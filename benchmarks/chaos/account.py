@@ -20,6 +20,7 @@ _MARGIN_S: Final = 1.0
 _HANDED_OFF_S: Final = 2.0
 # Longest wait of a proxy for a store in trouble: a batch takes up to ten seconds, and batches queue up.
 _PATIENCE_S: Final = 40.0
+# Targets of faults that keep proxies from queueing.
 _STORES: Final = frozenset({"redis", "primary", "replica", "disk"})
 # Reasons for which proxies do not queue an answered request.
 _DROPS: Final = frozenset({"store_error", "store_full", "queue_full"})

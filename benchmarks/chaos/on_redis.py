@@ -74,7 +74,7 @@ class OnRedis(Scene):
         command = redis_server(self.host, self.redis_port, self.redis_folder, fsync=fsync)
         self.roles["redis"] = Process("redis", command, folder)
         # The roles on this host use the relay, those on the other one do not.
-        self.near = self._config("near", f"redis://{self.host}:{self._relay_port}/0")
+        self._near = self._config("near", f"redis://{self.host}:{self._relay_port}/0")
         self._far = self._config("far", f"redis://{self.host}:{self.redis_port}/0")
         self.proxies: list[ProxyAddress] = []
         for name in PROXIES:
@@ -88,11 +88,10 @@ class OnRedis(Scene):
             self._add_role(name, "monitor", "console  ", "--name", name)
 
     def _add_role(self, name: str, role: str, ready: str, *arguments: str) -> None:
-        if name in {"worker-2", "monitor-2"}:
-            command = evenkeel(role, self._far, *arguments)
-            command = self.other.on(command) if self.other else command
-        else:
-            command = evenkeel(role, self.near, *arguments)
+        far = name in {"worker-2", "monitor-2"}
+        command = evenkeel(role, self._far if far else self._near, *arguments)
+        if far and self.other:
+            command = self.other.on(command)
         self.roles[name] = Process(name, command, self.folder, ready=ready, clock=True, environment=KEYS)
 
     def _config(self, name: str, url: str) -> Path:
@@ -203,7 +202,7 @@ async def run(folder: Path, options: Options) -> RunEvidence:
             if other is None:
                 print("  no network namespaces here: nothing is cut between hosts", flush=True)
             await scene.begin()
-            requests = await scene.perform(scene.proxies, options, scene.kinds(), scene.act)
+            requests = await scene.perform(scene.proxies, options, scene.kinds())
             waiting = await scene.settle()
             folded = await asyncio.to_thread(scene.folded)
             await asyncio.sleep(PUBLISHED_S)
@@ -238,14 +237,16 @@ class Rolling(OnRedis):
         before = self.roles[name]
         began = time.time()
         port, admin = next(self.ports), next(self.ports)
-        command = evenkeel("proxy", self.near, "--port", str(port), "--admin-port", str(admin))
+        command = evenkeel("proxy", self._near, "--port", str(port), "--admin-port", str(admin))
         after = Process(name, command, self.folder, ready="base URL", environment=KEYS)
         after.start()
         await after.serving()
-        clients.proxies[number] = ProxyAddress(f"{name} at {port}", "127.0.0.1", port)
+        # Another name keeps the counters of the former proxy apart.
+        address = ProxyAddress(f"{name} at {port}", "127.0.0.1", port)
+        clients.proxies[number] = address
         self.roles[name] = after
         self.codes[await before.end()] += 1
-        self.drops.urls[f"{name} at {port}"] = f"http://127.0.0.1:{admin}"
+        self.drops.urls[address.name] = f"http://127.0.0.1:{admin}"
         self.record("replace", name, began)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _GROUP: Final = "chaos"
 _HOST: Final = "127.0.0.1"
-_LINK_EVERY_S: Final = 0.2
+_LINK_EVERY_S: Final = 0.2  # often enough to link a file before its server deletes it
 _SENTINELS: Final = 3
 _NODES: Final = ("redis-a", "redis-b")
 
@@ -183,7 +183,7 @@ async def run(folder: Path, options: Options) -> RunEvidence:
     async with closing_scene(OnSentinel(folder, options.fsync)) as scene:
         linking = asyncio.create_task(scene.link())
         await scene.begin()
-        requests = await scene.perform(scene.proxies, options, scene.kinds(), scene.act)
+        requests = await scene.perform(scene.proxies, options, scene.kinds())
         waiting = await scene.settle()
         await scene.drops.read()
         linking.cancel()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from benchmarks.chaos.faults import PlannedFault
     from benchmarks.chaos.scene import Options
 
-_DISK_MB: Final = 192
+_DISK_MB: Final = 192  # small, so that a fault fills it in a moment
 _PATIENCE_S: Final = 60.0
 _POLL_S: Final = 0.1
 
@@ -179,7 +179,7 @@ async def run(folder: Path, options: Options) -> RunEvidence:
             await scene.begin()
             proxies = [ProxyAddress("proxy", "127.0.0.1", scene.data)]
             kinds = [*kinds_of("one_machine"), *of_models()]
-            requests = await scene.perform(proxies, options, kinds, scene.act)
+            requests = await scene.perform(proxies, options, kinds)
             waiting = await scene.settle()
             await scene.drops.read()
             folded = {"the monitor": scene.folded()}

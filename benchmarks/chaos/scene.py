@@ -25,7 +25,7 @@ from benchmarks.chaos.traffic import SimulatedClients
 from benchmarks.chaos.upstream import read_log
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from benchmarks.chaos.faults import Kind
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.counters import Snapshot
 
 
-_EVERY_S: Final = 0.5
+_EVERY_S: Final = 0.5  # between two readings of the counters
 _NAME: Final = "evenkeel_exchanges_skipped_total"
 
 
@@ -87,8 +87,8 @@ def _whole(reading: Mapping[str, float]) -> Counter[str]:
 
 PREFIX: Final = "chaos"
 KEYS: Final = {"EVENKEEL_JUDGE_API_KEY": "k"}
-_LATENCY_S: Final = 0.05
-_CATCH_UP_S: Final = 300.0
+_LATENCY_S: Final = 0.05  # of a simulated model's answers, in calm times
+_CATCH_UP_S: Final = 300.0  # longest wait for the roles after the load
 # Settings of a simulated model after a fault.
 _CALM: Final = {"error_rate": 0.0, "latency_s": _LATENCY_S}
 _PROGRESS_EVERY: Final = 25
@@ -168,13 +168,13 @@ class Scene:
 
     # Faults
 
-    async def play(self, faults: list[PlannedFault], act: Callable[[PlannedFault], Awaitable[None]]) -> None:
+    async def play(self, faults: list[PlannedFault]) -> None:
         """Make the faults happen at their times, those of one lane one after another; then revive all."""
         began = time.monotonic()
         helpers = [asyncio.create_task(self._watch()), asyncio.create_task(self.drops.run())]
         for number, fault in enumerate(faults, 1):
             await asyncio.sleep(max(0.0, began + fault.at_s - time.monotonic()))
-            task = asyncio.create_task(self._happen(fault, act))
+            task = asyncio.create_task(self._happen(fault))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
             if number % _PROGRESS_EVERY == 0:
@@ -185,17 +185,13 @@ class Scene:
         await self._revive()
 
     async def perform(
-        self,
-        proxies: list[ProxyAddress],
-        options: Options,
-        kinds: Sequence[Kind],
-        act: Callable[[PlannedFault], Awaitable[None]],
+        self, proxies: list[ProxyAddress], options: Options, kinds: Sequence[Kind]
     ) -> list[Request]:
         """Play faults of these kinds under load; return the requests when all have ended."""
         clients = SimulatedClients(proxies, random.Random(options.seed), rate=options.rate)
         load = asyncio.create_task(clients.run())
         await asyncio.sleep(2.0)
-        await self.play(draw(kinds, options.seed, options.faults, options.seconds), act)
+        await self.play(draw(kinds, options.seed, options.faults, options.seconds))
         await asyncio.sleep(2.0)
         clients.stop.set()
         await load
@@ -233,15 +229,19 @@ class Scene:
         for process in self.roles.values():
             await process.revive()
 
-    async def _happen(self, fault: PlannedFault, act: Callable[[PlannedFault], Awaitable[None]]) -> None:
+    async def _happen(self, fault: PlannedFault) -> None:
         async with self._lanes.setdefault(fault.kind.lane, asyncio.Lock()):
             began = time.time()
-            await act(fault)
+            await self.act(fault)
             self.record(fault.kind.name, fault.kind.target, began)
 
     def record(self, name: str, target: str, began: float) -> None:
         """Record a fault or a restart that has just ended."""
         self.fault_records.append(FaultRecord(name, target, began, time.time()))
+
+    async def act(self, fault: PlannedFault) -> None:
+        """Make a fault happen; scenarios have faults of their own."""
+        await self.act_on_process(fault)
 
     async def act_on_process(self, fault: PlannedFault) -> None:
         """Make a fault happen that any process can have."""

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 _CLOCKS: Final = Path(__file__).with_name("clock")
-_RESTART_S: Final = 1.0
-_START_S: Final = 400.0
-_STOP_S: Final = 60.0
+_RESTART_S: Final = 1.0  # before a process that gave up is started again
+_START_S: Final = 400.0  # many processes that start together on two cores are slow
+_STOP_S: Final = 60.0  # after which a process that was asked to stop is killed
 _POLL_S: Final = 0.05
 
 

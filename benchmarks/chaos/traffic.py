@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 Outcome = Literal["answered", "fault passed on", "left on purpose", "failed"]
 
 _CLIENTS: Final = 64
-_PATIENCE_S: Final = 60.0
-_PAUSE_S: Final = 0.05
-_SENDINGS: Final = 3
+_PATIENCE_S: Final = 60.0  # longest wait for an answer
+_PAUSE_S: Final = 0.05  # before another attempt, after a proxy refused a connection
+_SENDINGS: Final = 3  # times that a client sends a request at most, as OpenAI's library does
 # Shares of the requests that ask for a stream, and whose client leaves within the answer.
 _STREAMS: Final = 0.4
 _LEAVERS: Final = 0.03

@@ -17,19 +17,15 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final
 
 from benchmarks.cost import checks, tables
 from benchmarks.cost.bill import Tariff
 from benchmarks.cost.compare import ChangeOutcome, PhaseLengths, outcomes
 from benchmarks.cost.plans import ADAPTIVE, UNIFORM, UNIFORM_3, Plan
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-_Task: TypeAlias = tuple[Plan, int]
-PAIRS: Final = (("gpt-4.1", "gpt-4.1-mini"), ("gpt-5", "gpt-5-mini"))
-_FEW: Final = PhaseLengths(120, 60)
+PAIRS: Final = (("gpt-4.1", "gpt-4.1-mini"), ("gpt-5", "gpt-5-mini"))  # models and their judges
+_FEW: Final = PhaseLengths(120, 60)  # too short to find anything
 
 
 def main() -> None:
@@ -45,8 +41,9 @@ def main() -> None:
         for plan in plans:
             tasks.append((plan, seed))
     by_plan: dict[str, list[ChangeOutcome]] = {plan.name: [] for plan in plans}
-    for played in _map(options.jobs, partial(_play, lengths), tasks):
-        by_plan[played[0].plan] += played
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for played in pool.map(partial(_play, lengths), tasks):
+            by_plan[played[0].plan] += played
     compared = list(by_plan.values())
     tariffs = [Tariff.of(model, judge) for model, judge in PAIRS]
     for table in (
@@ -57,18 +54,7 @@ def main() -> None:
         print(f"## {table.name}\n\n{table.markdown()}", flush=True)
 
 
-def _map(
-    jobs: int, function: Callable[[_Task], list[ChangeOutcome]], tasks: list[_Task]
-) -> Iterator[list[ChangeOutcome]]:
-    """Yield the results in the order of the tasks."""
-    if jobs == 1:
-        yield from map(function, tasks)
-        return
-    with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(function, tasks)
-
-
-def _play(lengths: PhaseLengths, task: _Task) -> list[ChangeOutcome]:
+def _play(lengths: PhaseLengths, task: tuple[Plan, int]) -> list[ChangeOutcome]:
     plan, seed = task
     started = time.monotonic()
     played = list(outcomes(plan, seed, lengths))

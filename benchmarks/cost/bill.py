@@ -38,7 +38,7 @@ mt_bench. The lengths of prompts, with template and examples, are assumed."""
 _UNCHANGED: Final = 0.6
 # Fewest tokens of an unchanged beginning that a provider caches.
 _CACHEABLE: Final = 1_024
-_CHARS_PER_TOKEN: Final = 4.5
+_CHARS_PER_TOKEN: Final = 4.5  # of English text
 
 
 def _wording_tokens(prompt: Prompt, *labels: str) -> int:
@@ -53,6 +53,7 @@ def _tokens_before(prompt: Prompt, first: str, second: str) -> int:
     return round((len(system.content) + user.content.index("\0")) / _CHARS_PER_TOKEN)
 
 
+# Tokens of the judge's questions about a pair and about a quality, without the answers.
 _PAIR: Final = _wording_tokens(SIMILARITY, "REFERENCE ANSWER", "CANDIDATE ANSWER")
 _QUALITY: Final = _wording_tokens(FAITHFULNESS, "REQUEST", "ANSWER")
 # Tokens before the answer, where also the request is, which repeated questions share.

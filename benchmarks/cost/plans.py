@@ -144,6 +144,9 @@ _PROVEN: Final = 0.35
 _PARTLY: Final = 0.7
 # Share of the moved answers whose quality is worse; the quality of the others is the same.
 _WORSE: Final = 0.5
+_START: Final = 1_700_000_000.0  # Unix time of the first exchange
+# Seconds between two sampled exchanges of the deployment.
+_EVERY_S: Final = 20.0
 
 
 def draw_answer(exchange: DrawnExchange, trial: Trial, control: Verdict | None) -> tuple[Verdict, bool]:
@@ -158,26 +161,8 @@ def draw_answer(exchange: DrawnExchange, trial: Trial, control: Verdict | None) 
         rating = 2 if chance.random() < _PARTLY else 1
     similarity = round(min(1.0, max(0.0, chance.gauss(mean, deviation))), 3)
     worse = moved and chance.random() < _WORSE
-    return verdict_of(exchange, trial, control, rating=rating, similarity=similarity, worse=worse), judged
-
-
-_START: Final = 1_700_000_000.0
-# Seconds between two sampled exchanges of the deployment.
-_EVERY_S: Final = 20.0
-
-
-def verdict_of(
-    exchange: DrawnExchange,
-    trial: Trial,
-    control: Verdict | None,
-    *,
-    rating: int,
-    similarity: float,
-    worse: bool,
-) -> Verdict:
-    """Return the verdict of a trial, as the worker logs it."""
     score = QualityScore("faithfulness", 1, 3.0, 2.0 if worse else 3.0)
-    return Verdict(
+    verdict = Verdict(
         id=trial.id,
         exchange_id=exchange.id,
         scored_at=_START + _EVERY_S * exchange.number,
@@ -199,3 +184,4 @@ def verdict_of(
         ),
         selection=Selection(path_weight=trial.path_weight, split_of=trial.split_of),
     )
+    return verdict, judged

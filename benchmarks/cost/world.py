@@ -29,7 +29,7 @@ REWORDINGS: Final = (
     "format.json",
     "multilingual.es",
 )
-ROUTES: Final = ("classify", "extract", "write")
+ROUTES: Final = ("classify", "extract", "write")  # each has lengths in `bill.LENGTHS`
 MODEL: Final = "recorded-1"
 
 

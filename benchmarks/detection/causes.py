@@ -30,19 +30,18 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.verdict_log import Entry
 
-RUNS: Final = 4
-BEFORE: Final = 900
-EXCHANGES: Final = 2_000
+RUNS: Final = 4  # logs of each change
+BEFORE: Final = 900  # exchanges before the change
+EXCHANGES: Final = 2_000  # exchanges of a log
 # Exchanges between the edit of a prompt and a regression at the provider that follows it.
 LATER: Final = 60
 _MINUTE_S: Final = 60.0
 _REWORDINGS: Final = ("general.casing", "general.spelling")
-_NOISE: Final = 0.04
+_NOISE: Final = 0.04  # probability that a resend moves the answer
 _PANEL_PAIRS: Final = 60
-_PANEL_NOISE: Final = 0.03
-_PANEL_EVERY: Final = 240
-_REFERENCE_EVERY: Final = 12
-_SETTINGS: Final = MonitorSettings(min_trials=30)
+_PANEL_NOISE: Final = 0.03  # probability that the judge rates a pair of the panel differently
+_PANEL_EVERY: Final = 240  # exchanges between two rounds of the panel
+_REFERENCE_EVERY: Final = 12  # exchanges between two calls about a reference
 # Entries of the log between two looks at the reports.
 _LOOK_EVERY: Final = 150
 # Ratings of pairs whose answers are the same, and of pairs that differ.
@@ -88,7 +87,7 @@ class PlantedChange:
         return self.after
 
 
-_WORSE: Final = 0.45
+_WORSE: Final = 0.45  # share of answers that move after a regression
 # The names also seed the logs.
 CHANGES: Final = (
     PlantedChange("provider silently better", (Cause.PROVIDER,), World(0.05, answers=1), None, World(0.45)),
@@ -231,7 +230,7 @@ class Result:
 
 def run(change: PlantedChange, seed: int, *, asked: bool) -> Result:
     """Fold the log of a planted change and read its reports as it grows."""
-    state = MonitorState(_SETTINGS)
+    state = MonitorState(MonitorSettings())
     ever_wrong = False
     for offset, entry in enumerate(entries(change, seed, asked=asked), 1):
         state.apply(logged(offset, entry))

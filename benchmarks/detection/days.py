@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 
 # The clock is replaced before evenkeel is imported, because its modules take `time.time` as their clock.
-_NOW = [1_793_527_200.0]
+_NOW = [1_793_527_200.0]  # a list, so that the clock can be set
 time.time = lambda: _NOW[0]
 
 import argparse
@@ -43,9 +43,9 @@ from evenkeel.shadow.timesheet import Timesheet
 _HOUR_S: Final = 3_600.0
 # Number of recorded changes that are played: the first are LLMDrift's, the others llm-stability's.
 _CHANGES: Final = 4
-_SAMPLED: Final = 0.1
+_SAMPLED: Final = 0.1  # share of the requests that is sampled
 _SYSTEM: Final = "You answer the questions of our users. Be exact."
-_EDITED: Final = "You answer the questions of our users. Be precise."
+_EDITED: Final = "You answer the questions of our users. Be precise."  # the same meaning in other words
 # Finds the number of the question, which no rewording changes.
 _PLACE: Final = re.compile(r"question (\d+):", re.IGNORECASE)
 _JSON: Final = (("content-type", "application/json"),)

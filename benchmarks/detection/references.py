@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.stats import chi2
 
-from benchmarks.kit import DOCS, ResultTable
+from benchmarks.kit import ResultTable
 from evenkeel.core.pair import Answer
 from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.lab.recorded.answers import RecordedAnswers
@@ -46,6 +46,7 @@ from evenkeel.shadow.references.pace import BURST_CALLS, BURSTS_A_DAY, DAY_S
 from evenkeel.shadow.references.pooling import EVERY, pooled
 from evenkeel.shadow.references.ranking import ranked
 from evenkeel.stores.references import FULL, RIPE, KeptAnswer, Reference
+from tests.kit.public import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,17 +55,16 @@ if TYPE_CHECKING:
 
     from evenkeel.stores.references import Source
 
-DATA: Final = DOCS.parents[1] / "shared" / "data"
 USUAL: Final = References()
 LEVEL: Final = alarm_level(USUAL.calls_per_day, BURST_CALLS, FALSE_ALARMS_PER_YEAR)
 # Calls after a change until it counts as not found.
 MOST: Final = 400
-_SOON_H: Final = 2.0
+_SOON_H: Final = 2.0  # the hours of changes found later are not averaged
 # The hours of only the first few recorded changes are measured: few answers of the others differ from noise.
 _PLAIN: Final = 5
 PLANTED: Final = 0.3
 """Share of a question's answers that are altered if only one was recorded."""
-_SAME: Final = 1e-9
+_SAME: Final = 1e-9  # sums that differ by less are ties
 # Number of p-values that are tested for being uniform.
 _TESTED: Final = 100_000
 # Shares of resends that are worded differently: none, a usual one, and GPT-4o's.
@@ -180,7 +180,11 @@ class ReferenceRoute:
             for number in range(first):
                 source = _FIRST_SOURCES[number] if number < len(_FIRST_SOURCES) else "asked"
                 answers.append(KeptAnswer(Answer(reruns.draw()), 1e3 * number + place, "m", source))
-            self._references.append(_reference(place, answers))
+            reference = Reference(
+                id=f"{place:03}", route="r", requested_model="m", prompt_version="p", path="", request="",
+                taken_at=0.0, answers=tuple(answers),
+            )  # fmt: skip
+            self._references.append(reference)
         self.test = ReferenceTest(LEVEL)
         self.calls = 0
 
@@ -199,13 +203,6 @@ class ReferenceRoute:
         if self.calls % EVERY == 0:
             noted = replace(noted, pooled=pooled(self._references, LEVEL, _alike))
         return self.test.add(noted) is not None
-
-
-def _reference(place: int, answers: Sequence[KeptAnswer]) -> Reference:
-    return Reference(
-        id=f"{place:03}", route="r", requested_model="m", prompt_version="p", path="", request="",
-        taken_at=0.0, answers=tuple(answers),
-    )  # fmt: skip
 
 
 def calls_until_found(upgrade: Upgrade, first: int, rng: random.Random) -> int:

@@ -11,7 +11,6 @@ import shutil
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,20 +37,7 @@ _QUICK = LoadSize(seconds=1.0, crowds=(200,), crowd_events=3, crowd_pause_s=0.3,
 _IDLE_S = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
-    rounds: int
-    scale: LoadSize
-    only: frozenset[str]
-    titles: tuple[str, ...]
-    cache: Path
-    processes: int
-    json: Path | None
-    realtime: bool
-    sampling_rates: tuple[float, ...]
-
-
-def _options() -> _Options:
+def _options() -> argparse.Namespace:
     names = [contender.name for contender in BUILTIN]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.proxy", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round, few streams: does it work?")
@@ -72,32 +58,25 @@ def _options() -> _Options:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure of every round")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "evenkeel-bench")
-    arguments = parser.parse_args()
-    only = frozenset(arguments.only.split(",")) | {DIRECT}
-    if unknown := only - set(names):
+    options = parser.parse_args()
+    options.only = {DIRECT, *options.only.split(",")}
+    if unknown := options.only.difference(names):
         parser.error(f"--only: {', '.join(sorted(unknown))}: there are {', '.join(names)}")
-    return _Options(
-        rounds=1 if arguments.quick else arguments.rounds,
-        scale=_QUICK if arguments.quick else LoadSize(seconds=arguments.seconds),
-        only=only,
-        titles=tuple(arguments.measures.split(",")),
-        cache=arguments.cache.absolute(),
-        processes=arguments.processes,
-        json=arguments.json,
-        realtime=arguments.realtime,
-        sampling_rates=tuple(float(rate) for rate in arguments.sampling_rates.split(",") if rate),
-    )
+    options.sampling_rates = [float(rate) for rate in options.sampling_rates.split(",") if rate]
+    if options.quick:
+        options.rounds = 1
+    return options
 
 
-def _contenders(options: _Options) -> list[Contender]:
+def _contenders(options: argparse.Namespace) -> list[Contender]:
     chosen: list[Contender] = []
     for contender in BUILTIN:
         if contender.name in options.only:
             chosen.append(contender)
-            if contender.name == "evenkeel":
-                if options.processes > 1:
-                    chosen.append(Evenkeel(options.processes))
-                chosen += [Evenkeel(sampling_rate=rate) for rate in options.sampling_rates]
+        if contender.name == "evenkeel" and "evenkeel" in options.only:
+            if options.processes > 1:
+                chosen.append(Evenkeel(options.processes))
+            chosen += [Evenkeel(sampling_rate=rate) for rate in options.sampling_rates]
     return chosen
 
 
@@ -139,7 +118,7 @@ def _warm_up(test: LoadTest, targets: list[LoadTarget]) -> None:
             test.take(target)
 
 
-def _run(options: _Options, cores: Cores, results: Results) -> None:
+def _run(options: argparse.Namespace, cores: Cores, results: Results) -> None:
     """Start everything, run all load tests, and stop everything."""
     os.sched_setaffinity(0, cores.rest)
     with contextlib.ExitStack() as stack:
@@ -149,7 +128,8 @@ def _run(options: _Options, cores: Cores, results: Results) -> None:
         for contender in _contenders(options):
             home = folder / contender.name
             home.mkdir()
-            site = Site(home, options.cache, model.port, cores.of_proxy(contender.processes), cores.rest)
+            cache = options.cache.absolute()
+            site = Site(home, cache, model.port, cores.of_proxy(contender.processes), cores.rest)
             print(f"starting {contender.name}", flush=True)
             try:
                 started = stack.enter_context(contender.start(site))
@@ -164,11 +144,11 @@ def _run(options: _Options, cores: Cores, results: Results) -> None:
         for target in targets:
             if target.program is not None:
                 results.idle_mb[target.address.name] = target.program.rss_mb()
-        tests = load_tests(options.scale)
+        tests = load_tests(_QUICK if options.quick else LoadSize(seconds=options.seconds))
         model.behave(tests[0].behaviour)
         _warm_up(tests[0], targets)
         for test in tests:
-            if test.title.startswith(options.titles):
+            if test.title.startswith(tuple(options.measures.split(","))):
                 model.behave(test.behaviour)
                 raised = options.realtime and test.light
                 _run_test(test, targets, options.rounds, results, model.program if raised else None)

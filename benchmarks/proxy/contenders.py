@@ -156,8 +156,8 @@ def _started(command: list[str], site: Site, port: int) -> AbstractContextManage
     return running(command, cores=site.cores, log=log, port=port, cwd=site.folder, env=environment)
 
 
-_INSTALL_S = 900
-_THROUGH = "/through"
+_INSTALL_S = 900  # longest time of an installer
+_THROUGH = "/through"  # path of LiteLLM's pass-through
 
 _ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",

@@ -112,7 +112,7 @@ def wrk_script(path: str, headers: Mapping[str, str], body_file: str, *, heads_d
 
 
 _COUNTED = re.compile(r"counted (\d+) (\d+) (\d+) (\d+)")
-_PATIENCE_S = 30.0
+_PATIENCE_S = 30.0  # for an answer, and for wrk to end after its time
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +171,8 @@ class Wrk:
         return WrkCounts(requests, micros / 1e6, size, errors)
 
 
-_SERVICE = re.compile(rb"S=(\d{12})")
-_TIME = re.compile(rb"T=(\d{19})")
+_SERVICE = re.compile(rb"S=(\d{12})")  # time that the upstream took, in an answer
+_TIME = re.compile(rb"T=(\d{19})")  # time at which an event was written
 _OK = 200
 _NS_PER_MS = 1e6
 

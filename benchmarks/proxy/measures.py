@@ -7,7 +7,7 @@ import re
 import socket
 import statistics
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.machine import HOST, NotMeasured, busy_s
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 
 Figures = dict[str, float]
 """Figures by name, with the unit in the name."""
+OTHERS = "proxy core used by others, share"
+"""Figure that shows whether the machine was busy with other programs."""
 
-_PROBE_S = 20.0
+_PROBE_S = 20.0  # longest wait for a single answer
 # A program is idle if it uses less than this share of a core for this time.
 _IDLE_SHARE = 0.15
 _GLANCE_S = 0.3
-_SETTLE_S = 15.0
+_SETTLE_S = 15.0  # longest wait until a program is idle
 # A load with fewer answers per connection is repeated for longer, by this factor.
 _FEWEST_ANSWERS = 3
 _SLOW_FACTOR = 4
@@ -79,7 +81,7 @@ class LoadTarget:
 
 
 class LoadTest(Protocol):
-    """One kind of load."""
+    """Test with one kind of load."""
 
     title: str
     behaviour: Behaviour
@@ -104,43 +106,41 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[round(share * (len(values) - 1))]
 
 
-class _CostMeter:
-    """Meter of the processor time and the memory that a load costs the program behind an address."""
+@dataclass(slots=True)
+class _Cost:
+    """Processor time and memory that a load costs a program; nothing if there is no program."""
 
-    def __init__(self, program: Program | None, core: int) -> None:
-        self._program = program
-        self._core = core
-        self._cpu_s = 0.0
-        self._figures: Figures = {}
-
-    @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
-        """Measure while the context lasts."""
-        program = self._program
-        if program is None:
-            yield
-            return
-        program.forget_peak()
-        by_process = program.cpu_by_process()
-        busy_before = busy_s(self._core)
-        started = time.monotonic()
-        yield
-        after = program.cpu_by_process()
-        self._cpu_s = sum(after.values()) - sum(by_process.values())
-        others_s = busy_s(self._core) - busy_before - self._cpu_s
-        self._figures = {
-            "peak MB": program.peak_mb(),
-            "proxy core used by others, share": max(0.0, others_s / (time.monotonic() - started)),
-        }
-        if self._cpu_s and len(by_process) > 1:
-            busiest = max(spent - by_process.get(pid, 0.0) for pid, spent in after.items())
-            self._figures["busiest process, share of processor time"] = busiest / self._cpu_s
+    cpu_s: float = 0.0
+    figures: Figures = field(default_factory=dict)
 
     def per(self, unit: str, count: float) -> Figures:
         """Return the figures, with the processor time per request, event or stream."""
-        if self._program is None or not count:
-            return self._figures
-        return {**self._figures, f"us processor time/{unit}": self._cpu_s * 1e6 / count}
+        if not self.figures or not count:
+            return self.figures
+        return {**self.figures, f"us processor time/{unit}": self.cpu_s * 1e6 / count}
+
+
+@contextlib.contextmanager
+def _measured_cost(target: LoadTarget) -> Iterator[_Cost]:
+    """Measure while the context lasts; the cost is known at its end."""
+    cost = _Cost()
+    program = target.program
+    if program is None:
+        yield cost
+        return
+    program.forget_peak()
+    before = program.cpu_by_process()
+    busy_before = busy_s(target.core)
+    started = time.monotonic()
+    yield cost
+    after = program.cpu_by_process()
+    cost.cpu_s = sum(after.values()) - sum(before.values())
+    others_s = busy_s(target.core) - busy_before - cost.cpu_s
+    cost.figures["peak MB"] = program.peak_mb()
+    cost.figures[OTHERS] = max(0.0, others_s / (time.monotonic() - started))
+    if cost.cpu_s and len(before) > 1:
+        busiest = max(spent - before.get(pid, 0.0) for pid, spent in after.items())
+        cost.figures["busiest process, share of processor time"] = busiest / cost.cpu_s
 
 
 def probe(address: Address, request: bytes) -> int:
@@ -215,9 +215,8 @@ class PlainRequests:
             **cost.per("request", counts.requests),
         }
 
-    def _load(self, target: LoadTarget, wrk: Wrk, seconds: float) -> tuple[_CostMeter, WrkCounts]:
-        cost = _CostMeter(target.program, target.core)
-        with cost.running():
+    def _load(self, target: LoadTarget, wrk: Wrk, seconds: float) -> tuple[_Cost, WrkCounts]:
+        with _measured_cost(target) as cost:
             counts = wrk.run(target.address.port, self._scale.connections, seconds)
         target.settle()
         return cost, counts
@@ -239,8 +238,7 @@ class AddedLatency:
         """Load an address with the generator; the model's own time is subtracted."""
         request = target.request(text_body(KB))
         probe(target.address, request)
-        cost = _CostMeter(target.program, target.core)
-        with cost.running():
+        with _measured_cost(target) as cost:
             result = answers(target.address.port, request, self.connections, self._scale.seconds)
         return {
             "p50 ms": percentile(result.answers_ms, 0.5),
@@ -265,8 +263,7 @@ class FullSpeedStreams:
         body = text_body(KB, stream=True)
         size = probe(target.address, target.request(body))
         wrk = Wrk(target.address.path, target.address.headers, body, target.folder)
-        cost = _CostMeter(target.program, target.core)
-        with cost.running():
+        with _measured_cost(target) as cost:
             counts = wrk.run(target.address.port, self._scale.connections, self._scale.seconds)
         events = counts.size_bytes / size * self.behaviour.events
         return {
@@ -294,8 +291,7 @@ class PacedStreams:
         probe(target.address, request)
         seconds = max(3.0, self._scale.seconds)
         events = self.behaviour.events
-        cost = _CostMeter(target.program, target.core)
-        with cost.running():
+        with _measured_cost(target) as cost:
             result = streams(target.address.port, request, self._scale.connections, seconds, events)
         return {
             "events/s": len(result.events_ms) / seconds,
@@ -323,8 +319,7 @@ class ManyStreams:
     def take(self, target: LoadTarget) -> Figures:
         """Begin a thousand streams a second, and wait until all of them have ended."""
         request = target.request(text_body(KB, stream=True))
-        cost = _CostMeter(target.program, target.core)
-        with cost.running():
+        with _measured_cost(target) as cost:
             result = crowd(
                 target.address.port,
                 request,

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.kit import table
+from benchmarks.proxy.measures import OTHERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from benchmarks.proxy.measures import Figures
 
 DIRECT, NGINX, TUNED = "direct", "nginx", "nginx-tuned"
-_OTHERS = "proxy core used by others, share"
 
 
 @dataclass(slots=True)
@@ -156,8 +156,8 @@ def markdown(results: Results) -> str:
     shares = []
     for by_address in results.rounds.values():
         for figures in chain.from_iterable(by_address.values()):
-            if _OTHERS in figures:
-                shares.append(figures[_OTHERS])
+            if OTHERS in figures:
+                shares.append(figures[OTHERS])
     if shares:
         lines.append(
             f"Other programs took a median of {statistics.median(shares):.0%} of the proxy's core, "

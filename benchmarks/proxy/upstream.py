@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
-_ID = b"0123456789abcdef"
+_ID = b"0123456789abcdef"  # placeholder that answers whose heads differ replace
 _HEAD = (
     b"HTTP/1.1 200 OK\r\ndate: Thu, 01 Jan 1970 00:00:00 GMT\r\nserver: bench\r\n"
     b"x-request-id: " + _ID + b"\r\n"
@@ -267,7 +267,7 @@ async def serve(port: int) -> None:
 
 
 _ROOT = Path(__file__).parents[2]
-_CHANGE_S = 10.0
+_CHANGE_S = 10.0  # longest wait until a change of behaviour is confirmed
 
 
 class UpstreamModel:

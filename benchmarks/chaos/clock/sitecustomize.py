@@ -9,7 +9,7 @@ import os
 import time
 
 _FILE = os.environ.get("CHAOS_CLOCK")
-_EVERY_S = 0.1
+_EVERY_S = 0.1  # between two looks at the file
 
 
 def _shift_clock(file: str) -> None:
