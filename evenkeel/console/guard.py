@@ -13,14 +13,14 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 
 from litestar.enums import ScopeType
-from litestar.response.base import ASGIResponse
 
 from evenkeel.console.access import SCOPE_KEY, Failures, LoginProxy, Tokens, Visitor, not_allowed
-from evenkeel.console.sign_in import PATHS, SignIn, header_of, throttled, wants_page
+from evenkeel.console.sign_in import PATHS, SignIn, header_of, text_response, throttled, wants_page
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from litestar.response.base import ASGIResponse
     from litestar.types import ASGIApp, Receive, Scope, Send
 
 # Probes of an orchestrator, which reveal no content.
@@ -116,7 +116,7 @@ class TokenGuard:
         client = (scope.get("client") or ("",))[0]
         visitor = self._scrapers.find(token)
         if visitor is not None and scope["path"] != _METRICS_PATH:
-            return ASGIResponse(body=f"{not_allowed(visitor, 'viewer')}\n".encode(), status_code=403)
+            return text_response(not_allowed(visitor, "viewer"), 403)
         # A scraper is never throttled: others at its address must not be able to lock it out.
         wait_s = self._tokens.wait_s(client) if token and visitor is None else 0.0
         if wait_s:
@@ -138,7 +138,7 @@ class TokenGuard:
             return refused
         if visitor is None and token and self._tokens:
             self._tokens.note_failure(client, scope["path"])
-        return visitor or self._refusal(scope)
+        return visitor or self._refusal(scope, presented=bool(token))
 
     def _misnamed(self, scope: Scope) -> ASGIResponse | None:
         """Return the response to a request for a host name that is not this port's; None if it is."""
@@ -148,23 +148,25 @@ class TokenGuard:
                 hosts.append(value.decode("latin-1"))
         if len(hosts) == 1 and self._means_this(hosts[0]):
             return None
-        body = (
-            b"This port is not known by that name. Use an address or localhost, "
-            b"or put the name into the setting access.hosts.\n"
+        return text_response(
+            "This port is not known by that name. Use an address or localhost, or put the name into "
+            "access.hosts of the settings.",
+            421,
         )
-        return ASGIResponse(body=body, status_code=421)
 
-    def _refusal(self, scope: Scope) -> ASGIResponse:
+    def _refusal(self, scope: Scope, *, presented: bool) -> ASGIResponse:
         if not self._tokens and self._sign_in is None:
-            body = b"Nobody is named by the login proxy: sign in there, and ask through it.\n"
-            return ASGIResponse(body=body, status_code=403)
+            return text_response(
+                "Nobody is named by the login proxy: sign in there, and ask through it.", 403
+            )
         if self._sign_in is not None and wants_page(scope):
             return self._sign_in.refusal(scope)
-        body = b"A token is needed: as bearer token, or as the password of any user.\n"
+        said = "This is not the token. It is sent" if presented else "A token is needed:"
+        lines = [f"{said} as bearer token, or as the password of any user."]
         if self._sign_in is not None:
-            body += f"{self._sign_in.whereabouts}\n".encode()
+            lines.append(self._sign_in.whereabouts)
         challenge = {"www-authenticate": 'Basic realm="evenkeel", charset="UTF-8"'}
-        return ASGIResponse(body=body, status_code=401, headers=challenge)
+        return text_response("\n".join(lines), 401, challenge)
 
     def _means_this(self, host: str) -> bool:
         """Return whether a `Host` is an IP address, which no DNS can redirect, or a name of this machine."""

@@ -135,7 +135,7 @@ class SignIn:
                 form = await _form(scope, receive)
                 answer = self._by_token(scope, form.get("token", ""), own_path(form.get("next", "")), tokens)
             case _:
-                answer = ASGIResponse(body=b"There is nothing here.\n", status_code=405)
+                answer = text_response("There is nothing here.", 405)
         return answer
 
     def refusal(self, scope: Scope) -> ASGIResponse:
@@ -228,8 +228,15 @@ def wants_page(scope: Scope) -> bool:
 
 def throttled(wait_s: float) -> ASGIResponse:
     """Respond to an address that has sent too many wrong tokens."""
-    body = b"Too many wrong tokens came from this address. Wait a minute.\n"
-    return ASGIResponse(body=body, status_code=429, headers={"retry-after": str(math.ceil(wait_s))})
+    said = "Too many wrong tokens came from this address. Wait a minute."
+    return text_response(said, 429, {"retry-after": str(math.ceil(wait_s))})
+
+
+def text_response(text: str, status_code: int, headers: dict[str, str] | None = None) -> ASGIResponse:
+    """Return a response of plain text, for programs and people without a page."""
+    return ASGIResponse(
+        body=f"{text}\n".encode(), status_code=status_code, media_type=MediaType.TEXT, headers=headers
+    )
 
 
 def _see_other(location: str, cookie: str) -> ASGIResponse:

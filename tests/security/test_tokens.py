@@ -48,7 +48,12 @@ def test_wrong_tokens_are_throttled_and_logged_without_the_token(caplog):
         assert status(client, "/", ADMIN) == 429
         assert client.get("/", headers=bearer("x")).headers["retry-after"] == "60"
         assert status(client, "/metrics", METRICS) == 200
-        assert client.get("/").status_code == 401
+        unknown = client.get("/")
+        assert (unknown.status_code, unknown.headers["content-type"]) == (401, "text/plain; charset=utf-8")
+        assert unknown.text == "A token is needed: as bearer token, or as the password of any user.\n"
+        assert client.get("/", headers=bearer("x") | {"x-from": "192.0.2.3"}).text.startswith(
+            "This is not the"
+        )
         assert client.get("/", headers=bearer(ADMIN) | {"x-from": "192.0.2.2"}).status_code == 200
         now[0] += 60
         assert status(client, "/", ADMIN) == 200
