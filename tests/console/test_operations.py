@@ -56,7 +56,7 @@ def test_the_page_of_a_route_has_its_cells_changes_and_cost(client):
         "$0.20 today",
         "another model",
         "Before and after the last change",
-        "46 % [41, 51] of 200 higher",
+        "46 % [34, 58] of 200 higher",
     ):
         assert part in text
     assert "billing-replies" not in text.partition("case-summaries")[2].partition("All times")[0]

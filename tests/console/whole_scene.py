@@ -19,9 +19,6 @@ from evenkeel.core.exchange import DeadLetter
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED
 from evenkeel.monitor.changes import ChangeRecord
-from evenkeel.monitor.changes.causes import Candidate, Cause
-from evenkeel.monitor.changes.comparison import CellSides, Comparison, Sides
-from evenkeel.monitor.changes.effects import Finding
 from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.record import ChangeTally
 from evenkeel.monitor.changes.report import ChangeReport, reports_of
@@ -34,10 +31,12 @@ from evenkeel.settings import Route, Settings
 from evenkeel.settings.in_effect import settings_in_effect
 from evenkeel.stores.changes import AnswerScores, GateRun, ScoredReference
 from evenkeel.stores.counters import UntriedPerturbation
-from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
+from evenkeel.stores.monitor_state import AlertEvent
 from evenkeel.stores.references import AskedToday, KeptAnswer, Reference, ReferenceStore
+from tests.console.planted_trials import trend_points
 from tests.kit.cells import with_figures
 from tests.kit.records import altered
+from tests.monitor.changes.tallies import tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +95,8 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
     now = scene.now
     for report in scene.reports:
         if report.estimates.excess and report.key.parts not in scene.store.points:
-            scene.store.points[report.key.parts] = _points(rng, now, report.estimates.excess.value)
+            levels = (report.estimates.excess.value,) * 2
+            scene.store.points[report.key.parts] = trend_points(rng, now - 1440, now, 40, levels)
     scene.store.history[:0] = [
         _event("raised", now - 30000, scene.reports[4].key, "excess", ""),
         _event("resolved", now - 22000, scene.reports[4].key, "excess", ""),
@@ -171,38 +171,12 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
 
 
 def change_report(route: str, now: float) -> ChangeReport:
-    """A model swap that made answers worse."""
-
-    def sides(before: float, after: float) -> Sides:
-        return Sides(_estimate(before, 400), _estimate(after, 200))
-
-    nothing = Sides(None, None)
-    cells = (
-        CellSides("baseline.identical", sides(0.04, 0.05), nothing, sides(0.98, 0.97)),
-        CellSides("general.spelling", sides(0.05, 0.46), sides(0.01, 0.42), sides(0.97, 0.66)),
-    )
-    comparison = Comparison(400, 200, sides(0.05, 0.31), cells)
-    return ChangeReport(
-        id="c-7",
-        route=route,
-        at=now - 1500,
-        marks=(ChangeMark("model", "steady-2026-05", "swift-2026-08", now - 1500, 640),),
-        cause=Cause.MODEL,
-        candidates=(
-            Candidate(Cause.MODEL, "changed", "Returned model: “steady-2026-05” → “swift-2026-08”."),
-        ),
-        evidence=("Another model answers.",),
-        ruled_out=("The goldens are answered as before.",),
-        effect="worse",
-        findings=(
-            Finding(
-                "worse",
-                "general.spelling: answers are worse than the original's in 40% of the trials, 3% before.",
-            ),
-        ),
-        comparison=comparison,
-        goldens=None,
-    )
+    """Return a model swap that made answers worse."""
+    mark = ChangeMark("model", "steady-2026-05", "swift-2026-08", now - 1500, 640)
+    before, after = tally(400, 0.05), tally(200, 0.46)
+    record = ChangeRecord("c-7", route, (mark,), before, after, after.exchanges)
+    (report,) = reports_of([record], GoldenHistory({}, {}))
+    return report
 
 
 def silent_change(now: float) -> ChangeReport:
@@ -316,17 +290,3 @@ def _event(kind: str, at: float, key: Any, what: str, direction: str) -> AlertEv
     return AlertEvent(
         f"{kind}-{what}-{at:.0f}", at, kind, *key.parts, 100, 40, 0.2, what=what, direction=direction
     )
-
-
-def _points(rng: random.Random, now: float, level: float) -> list[TrendPoint]:
-    found = []
-    for place in range(40):
-        value = level + rng.gauss(0, 0.01)
-        wide = 0.3 / (2 + place**0.5)
-        at = now - 40 * 36 + place * 36
-        found.append(
-            TrendPoint(
-                at, 30 + 4 * place, value + 0.04, value, value - wide, value + wide, 0.9, 0.0, alert=False
-            )
-        )
-    return found

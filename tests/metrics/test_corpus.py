@@ -36,27 +36,19 @@ def turned(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"reference": row["candidate"], "candidate": row["reference"]}
 
 
-def test_identity_does_not_depend_on_which_answer_is_the_reference() -> None:
-    """Where no format is asked for: an answer in another one would be invalid."""
-    plain = [row for row in rows("attacks.jsonl") if "wanted" not in row]
+@pytest.mark.parametrize(
+    ("name", "is_turned"), [("pairs.jsonl", False), ("attacks.jsonl", False), ("attacks.jsonl", True)]
+)
+def test_a_rule_rates_no_pair_wrongly(name: str, *, is_turned: bool) -> None:
+    """No different pair is a 3, no pair of two answers is a 1, and what is identical needs no judge.
+
+    Either answer may be the reference unless a format was asked for, in which the other one is invalid.
+    """
+    listed = [row for row in rows(name) if not (is_turned and "wanted" in row)]
     scorer = heuristic_scorer(HeuristicRater(language_of=language_of))
-    judgements = asyncio.run(scorer.score_all([read_pair(turned(row)) for row in plain]))
+    pairs = [read_pair(turned(row) if is_turned else row) for row in listed]
     wrong = []
-    for row, judgement in zip(plain, judgements, strict=True):
+    for row, judgement in zip(listed, asyncio.run(scorer.score_all(pairs)), strict=True):
         if judgement.rating not in ALLOWED[expected(row)]:
             wrong.append(row["id"])
-    assert wrong == []
-
-
-@pytest.mark.parametrize("name", ["pairs.jsonl", "attacks.jsonl"])
-def test_a_rule_rates_no_pair_wrongly(name: str) -> None:
-    """No different pair is a 3, no pair of two answers is a 1, and what is identical needs no judge."""
-    scorer = heuristic_scorer(HeuristicRater(language_of=language_of))
-    listed = rows(name)
-    judgements = asyncio.run(scorer.score_all([read_pair(row) for row in listed]))
-    wrong = [
-        row["id"]
-        for row, judgement in zip(listed, judgements, strict=True)
-        if judgement.rating not in ALLOWED[expected(row)]
-    ]
     assert wrong == []

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import pytest
-
-from evenkeel.core.pair import Answer, Pair, ToolCall
+from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.judge.rendering import LONG_CHARS, render, shortened
-from evenkeel.metrics.scoring import judge_scorer
-from evenkeel.metrics.tool_calls import compared
-from evenkeel.simulate.rewriter import marked_texts
-from tests.metrics.judge.scripted_judge import rated, run
-
-if TYPE_CHECKING:
-    from evenkeel.core.verdict import ToolStep
-    from evenkeel.metrics.judge import Judge
-    from tests.llm.scripted import Canned, Scripted
 
 LINE = "x" * 99
 
@@ -70,52 +57,3 @@ def test_a_call_is_shown_with_each_argument_by_name() -> None:
         "call cut",
         '{"a": ',
     ]
-
-
-MEANINGS = {'"refund policy"': 1, '"the policy about refunds"': 1, '"shipping times"': 2}
-
-
-def reading_judge(body: dict[str, Any]) -> Canned:
-    """A judge that reads argument by argument: texts by their meaning, all else to the letter."""
-    reference, candidate = (
-        text.split("\n") for text in marked_texts(body["messages"][1]["content"]).values()
-    )
-    for line, other in zip(reference, candidate, strict=True):
-        name, _, value = line.partition(": ")
-        other_name, _, other_value = other.partition(": ")
-        if name != other_name or MEANINGS.get(value, value) != MEANINGS.get(other_value, other_value):
-            return rated(2, f"{name} differs: {value}, {other_value}")
-    return rated(3, "the same")
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "difference", "arguments"),
-    [
-        (
-            '{"query": "refund policy", "top": 5}',
-            '{"top": 5, "query": "the policy about refunds"}',
-            "none",
-            (),
-        ),
-        (
-            '{"query": "refund policy", "top": 5}',
-            '{"query": "shipping times", "top": 5}',
-            "arguments",
-            (".query",),
-        ),
-        ('{"amount": 100}', '{"amount": 1000}', "arguments", (".amount",)),
-    ],
-)
-def test_arguments_in_other_words_are_the_judges(
-    before: str, after: str, difference: str, arguments: tuple[str, ...]
-) -> None:
-    """Both values are shown under their name; the same meaning is no difference, another number is."""
-
-    async def scene(judge: Judge, server: Scripted) -> tuple[ToolStep, int]:
-        sides = (Answer("", (ToolCall("search", text),)) for text in (before, after))
-        pair = Pair(*sides, "")
-        judgement = await judge_scorer(judge).score(pair, qualities=False)
-        return compared(pair.reference, pair.candidate, shifted=judgement.shifted), len(server.asked)
-
-    step, calls = run(reading_judge, scene)
-    assert (step.difference, step.arguments, calls) == (difference, arguments, 1)

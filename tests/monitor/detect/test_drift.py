@@ -149,32 +149,6 @@ def test_a_shift_that_is_common_to_the_strata_is_found_by_all_together():
     assert delays[8] < 1.5 * delays[1]
 
 
-def test_an_approved_baseline_takes_the_place_of_the_provisional_one():
-    """Approval is explicit; an alert against the former baseline is over with it."""
-    alert = DriftAlert(RULES, TENTH)
-    while not alert.up:
-        alert.observe(1)
-    approved = Baseline(0.5, 900)
-    alert.approve(approved)
-    assert (alert.state, alert.baseline, alert.evidence) == (DriftState.LEVEL, approved, 0.0)
-    stream = flips(0.5, "approved")
-    assert not raised(alert.observe(next(stream)) for _ in range(300))
-    assert alert.baseline == approved
-    change = next(change for _ in range(100) if (change := alert.observe(0)))
-    assert (change.kind, change.baseline) == ("fallen", approved)
-
-
-def test_closing_ends_an_alert_and_keeps_the_baselines():
-    """The trials in which it was raised are no more; what they were compared with is known."""
-    alert = DriftAlert(DriftRules(0.05, 1000, provisional_after=10), TENTH)
-    while not alert.up:
-        alert.observe(1, Stratum("", "v1"))
-    alert.close()
-    assert alert.state is DriftState.LEVEL
-    assert alert.baseline == TENTH
-    assert alert.compared == {Stratum("", "v1")}
-
-
 def test_no_change_raises_no_more_than_stated_though_the_baseline_is_an_estimate():
     """25 cells of 1,000 trials at a level of 1,000: at most 22 alerts are expected, far fewer come."""
     choice = random.Random("estimated baselines")
