@@ -160,19 +160,17 @@ ALL["counting tokens"] = lambda sdk: sdk.messages.count_tokens(model="m", messag
 ALL |= {f"error {status}": failing(status) for status in ERRORS}
 
 
-@pytest.mark.parametrize("call", ALL.values(), ids=ALL)
-def test_a_call_gives_and_sends_the_same(paths, upstream, call):
-    """Messages, events and errors are equal in the application, and requests are at the endpoint."""
-    direct, proxied = paths.both(lambda port: observed(port, call))
+@pytest.mark.parametrize("name", ALL)
+def test_a_call_gives_and_sends_the_same(paths, upstream, name):
+    """Messages, events and errors are equal in the application, and requests are at the endpoint.
+
+    Requests of the SDK are replayed, or refused for a true reason.
+    """
+    direct, proxied = paths.both(lambda port: observed(port, ALL[name]))
     assert proxied == direct
     first, second = sent(upstream.requests)
     assert first == second
-
-
-@pytest.mark.parametrize(("call", "reason"), CALLS.values(), ids=CALLS)
-def test_what_the_sdk_sends_is_read_by_the_replay_plane(paths, upstream, call, reason):
-    """Requests of the SDK are replayed, or refused for a true reason."""
-    assert TEXT in json.dumps(observed(paths.proxy.port, call), ensure_ascii=False)
-    (request,) = upstream.requests
-    refused = refusal(PromptView.parse(request.body, api=API["messages"]))
-    assert (refused and refused.reason) == reason
+    if name in CALLS:
+        assert TEXT in json.dumps(proxied, ensure_ascii=False)
+        refused = refusal(PromptView.parse(upstream.requests[1].body, api=API["messages"]))
+        assert (refused and refused.reason) == CALLS[name][1]
