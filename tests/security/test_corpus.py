@@ -126,16 +126,16 @@ def excerpts(data):
 
 
 def settings(data):
-    """A settings file is read, or refused in one line."""
+    """A settings file is read, or refused in a line for each fault, which begins with its name."""
     with tempfile.NamedTemporaryFile(suffix=".yaml") as file:
         file.write(data)
         file.flush()
-        text = ""
+        faults = []
         try:
             load(Path(file.name), {}, {})
         except SettingsError as error:
-            text = str(error)
-        assert len(text.splitlines()) <= 1
+            faults = str(error).splitlines()
+        assert all(fault.startswith(file.name) for fault in faults)
 
 
 def queries(data):
