@@ -35,15 +35,39 @@ def test_no_block_is_only_blank_beside_others(text: str) -> None:
     assert len(blocks) < 2 or not any(block.text.isspace() for block in blocks)
 
 
-def test_numbered_documents_are_blocks_of_their_own() -> None:
-    """Each labelled document is one block with its label and its trailing blank line."""
-    text = "Use these.\n\nDoc 1: A lamp.\nIt is blue.\n\nDoc 2: A chair.\n\nQuestion: which one glows?\n"
-    assert _types(text) == [
-        ("text", "Use these.\n\n"),
-        ("document", "Doc 1: A lamp.\nIt is blue.\n\n"),
-        ("document", "Doc 2: A chair.\n\n"),
-        ("text", "Question: which one glows?\n"),
-    ]
+FORM, OTHER = "output_instructions", "text"
+SHOWN = ((OTHER, "Describe the lamp.\n\n"), (OTHER, "The lamp hangs low.\n"))
+ANNOUNCED = "Answer in the following format:\n"
+
+
+@pytest.mark.parametrize("blocks", [
+    # Each labelled document is a block of its own, with its label and its trailing blank line.
+    [(OTHER, "Use these.\n\n"), ("document", "Doc 1: A lamp.\nIt is blue.\n\n"),
+     ("document", "Doc 2: A chair.\n\n"), (OTHER, "Question: which one glows?\n")],
+    # A run of headings that differ by their number labels documents, a single heading does not.
+    [("document", "## Memo 1\nLamps.\n\n"), ("document", "## Memo 2\nChairs.\n")],
+    [(OTHER, "## Memo 1\nLamps.\n")],
+    # A sentence in the middle of a paragraph is cut out of it.
+    [(OTHER, "Name the lamp. "), (FORM, "Answer in one word. "), (OTHER, "Be polite.")],
+    # What stands behind "Answer in French:" on the same line is no part of the instruction.
+    [(FORM, "Answer in French: "), (OTHER, "what is the capital of Australia?")],
+    [(FORM, "Answer in this format: name, date, amount")],
+    # The schema, fence or list that an output instruction announces is part of it.
+    [SHOWN[0], (FORM, ANNOUNCED + '{\n  "lamp": "its colour"\n}\n\n'), SHOWN[1]],
+    [SHOWN[0], (FORM, ANNOUNCED + '```json\n{"lamp": 1}\n```\n\n'), SHOWN[1]],
+    [SHOWN[0], (FORM, ANNOUNCED + "- colour\n- price\n\n"), SHOWN[1]],
+    # An announced example and pairs of questions and answers are examples; the open question is not.
+    [(OTHER, "Sort it.\n\n"), ("examples", "For example:\nInput: lamp\nOutput: light\n\n"),
+     (OTHER, "What is a chair?\n")],
+    [("examples", "Example 1: lamp, light\n\n"), ("examples", "Example 2: chair, seat\n")],
+    # A fence is code up to its end; two items are a list, one is text.
+    [(OTHER, "Look:\n"), ("code", "```\nx = 1\n\ny = 2\n```\n"), (OTHER, "Done.\n\n"),
+     ("list", "- lamp\n- chair\n\n"), (OTHER, "Bye.\n")],
+    [(OTHER, "- lamp\n")],
+])  # fmt: skip
+def test_a_text_is_cut_into_typed_blocks(blocks: list[tuple[str, str]]) -> None:
+    """Documents, examples, code, lists and how to answer are told from other text."""
+    assert _types("".join(text for _, text in blocks)) == blocks
 
 
 @pytest.mark.parametrize(
@@ -68,13 +92,6 @@ def test_documents_are_recognised(document: str) -> None:
     found = _types(f"Read this first.\n\n{document}Question: what is it?")
     assert ("document", document) in found
     assert found[-1] == ("text", "Question: what is it?")
-
-
-def test_similar_headings_with_numbers_are_documents() -> None:
-    """A run of headings that differ by their number labels documents, a single heading does not."""
-    run = "## Memo 1\nLamps.\n\n## Memo 2\nChairs.\n"
-    assert [kind for kind, _ in _types(run)] == ["document", "document"]
-    assert _types("## Memo 1\nLamps.\n") == [("text", "## Memo 1\nLamps.\n")]
 
 
 @pytest.mark.parametrize(
@@ -105,60 +122,3 @@ def test_output_instructions_are_recognised(instruction: str) -> None:
         ("output_instructions", f"{instruction}\n\n"),
         ("text", "The lamp is blue.\n"),
     ]
-
-
-def test_a_question_behind_its_form_is_the_users_own() -> None:
-    """What stands behind "Answer in French:" on the same line is no part of the instruction."""
-    assert _types("Answer in French: what is the capital of Australia?") == [
-        ("output_instructions", "Answer in French: "),
-        ("text", "what is the capital of Australia?"),
-    ]
-    listed = "Answer in this format: name, date, amount"
-    assert _types(listed) == [("output_instructions", listed)]
-
-
-def test_output_instructions_within_a_paragraph() -> None:
-    """A sentence in the middle of a paragraph is cut out of it."""
-    assert _types("Name the lamp. Answer in one word. Be polite.") == [
-        ("text", "Name the lamp. "),
-        ("output_instructions", "Answer in one word. "),
-        ("text", "Be polite."),
-    ]
-
-
-@pytest.mark.parametrize(
-    "schema", ['{\n  "lamp": "its colour"\n}\n', '```json\n{"lamp": 1}\n```\n', "- colour\n- price\n"]
-)
-def test_a_schema_belongs_to_its_instruction(schema: str) -> None:
-    """The schema, fence or list that an output instruction announces is part of it."""
-    text = f"Describe the lamp.\n\nAnswer in the following format:\n{schema}\nThe lamp hangs low.\n"
-    assert _types(text) == [
-        ("text", "Describe the lamp.\n\n"),
-        ("output_instructions", f"Answer in the following format:\n{schema}\n"),
-        ("text", "The lamp hangs low.\n"),
-    ]
-
-
-def test_examples_are_recognised() -> None:
-    """An announced example and pairs of questions and answers are examples; the open question is not."""
-    assert _types("Sort it.\n\nFor example:\nInput: lamp\nOutput: light\n\nWhat is a chair?\n") == [
-        ("text", "Sort it.\n\n"),
-        ("examples", "For example:\nInput: lamp\nOutput: light\n\n"),
-        ("text", "What is a chair?\n"),
-    ]
-    assert _types("Example 1: lamp, light\n\nExample 2: chair, seat\n") == [
-        ("examples", "Example 1: lamp, light\n\n"),
-        ("examples", "Example 2: chair, seat\n"),
-    ]
-
-
-def test_code_and_lists() -> None:
-    """A fence is code up to its end; two items are a list, one is text."""
-    assert _types("Look:\n```\nx = 1\n\ny = 2\n```\nDone.\n\n- lamp\n- chair\n\nBye.\n") == [
-        ("text", "Look:\n"),
-        ("code", "```\nx = 1\n\ny = 2\n```\n"),
-        ("text", "Done.\n\n"),
-        ("list", "- lamp\n- chair\n\n"),
-        ("text", "Bye.\n"),
-    ]
-    assert _types("- lamp\n") == [("text", "- lamp\n")]

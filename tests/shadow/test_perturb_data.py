@@ -14,7 +14,7 @@ from tests.shadow.pretended_rewriter import survives, view_of
 KINDS = by_name([f"general.{kind}" for kind in ("whitespace", "punctuation", "casing", "spelling", "tone")])
 SAMPLED = 50
 SAMPLED_A_FILE = 2
-MOST_CHARACTERS = 20_000
+MOST_CHARACTERS = 4_000
 SHORTEST_CHARACTERS = 60
 """Of shorter texts the language cannot always be told."""
 

@@ -19,7 +19,6 @@ from evenkeel.shadow.prompt import CHAT
 from evenkeel.shadow.replay import LONGEST, Replay, Replayer, Target, excerpt
 from tests.cases import cases
 from tests.clients.recording import recording
-from tests.kit.apis import API
 from tests.llm.scripted import Clock
 
 CASES = cases(__file__)
@@ -65,13 +64,6 @@ def send(url, *, time=None, headers=(), count=1, api=CHAT, body=b'{"a": 1}', quo
 
     results = asyncio.run(go())
     return results[0] if count == 1 else results
-
-
-@pytest.mark.parametrize(("api", "answer"), CASES["answers"])
-def test_an_answer_is_read_as_its_api_writes_it(upstream, api, answer):
-    """Every API's answer is read by its own reader."""
-    upstream.script = [(200, {}, json.dumps(answer).encode())]
-    assert send(chat_of(upstream), api=API[api]).answer.text == "hi"
 
 
 def test_a_replay_carries_its_body_its_credential_and_the_loop_guard(upstream):

@@ -33,18 +33,13 @@ def compute(seconds):
 
 
 def test_a_thread_is_over_once_it_has_computed_longer_than_it_may(sheet):
-    """Its own processor time counts; at rest it is never over."""
+    """Its own processor time counts; at rest it is never over, nor is one of a process that is gone."""
     sheet.begin(1, PAST_S, "late")
     sheet.begin(2, LATER_S, "early")
     assert sheet.over(os.getpid()) == ["late"]
+    assert sheet.over(2**22 + 1) == []
     sheet.end(1)
     assert sheet.over(os.getpid()) == []
-
-
-def test_threads_of_a_process_that_is_gone_are_not_over(sheet):
-    """Nor those of one that never was."""
-    sheet.begin(1, PAST_S, "late")
-    assert sheet.over(2**22 + 1) == []
 
 
 def test_another_process_reads_what_is_noted(sheet):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 
 import pytest
 from hypothesis import given
@@ -14,7 +13,7 @@ from evenkeel.shadow.perturbations.gate import passages_to_keep
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import faults_of
 from tests.cases import cases
-from tests.kit.public import DATA, questions
+from tests.kit.public import DATA
 
 CASES = cases(__file__)
 CASE, RETOLD, GERMAN, JAPANESE = (CASES[name] for name in ("case", "retold", "german", "japanese"))
@@ -97,24 +96,6 @@ def test_any_text_gets_a_verdict(original, text) -> None:
 
 
 @pytest.mark.shared_data
-@pytest.mark.parametrize("language", ["de", "es", "fr", "it", "ja", "nl", "pt"])
-def test_a_text_in_its_own_language_is_told_from_one_in_english(language) -> None:
-    """Real questions count as translations into their language, and as none into another."""
-    turns = [turn for turn in questions(language) if len(turn) > 60]
-    turns = random.Random(7).sample(turns, min(60, len(turns)))
-    other = "it" if language != "it" else "es"
-    original = "Please tell us about the weather in the mountains, and about the people who live there."
-    taken = sum(
-        "wrong_language" in reasons(RewriteTask("translation", original, language), turn) for turn in turns
-    )
-    refused = sum(
-        "wrong_language" in reasons(RewriteTask("translation", original, other), turn) for turn in turns
-    )
-    assert taken <= 0.05 * len(turns)
-    assert refused >= 0.9 * len(turns)
-
-
-@pytest.mark.shared_data
 def test_real_paraphrases_pass() -> None:
     """Of 700 rewordings by people at least 94 % pass; others lose a number or name, or begin like a label."""
     intents: dict[str, list[str]] = json.loads((DATA / "pbss" / "prompts.json").read_text(encoding="utf-8"))
@@ -132,18 +113,26 @@ def test_real_paraphrases_pass() -> None:
 @pytest.mark.shared_data
 @pytest.mark.parametrize("language", ["de", "es", "fr", "it", "ja", "nl", "pt"])
 def test_real_translations_pass(language) -> None:
-    """Of the same questions in two languages three in four pass; quotations account for most others."""
+    """Of the same questions in two languages three in four pass; quotations account for most others.
+
+    Nine in ten are no translations into a third language.
+    """
 
     def by_id(tag: str) -> dict[int, list[str]]:
         with gzip.open(DATA / "mt_bench" / f"{tag}_question.jsonl.gz", "rt", encoding="utf-8") as lines:
             return {row["question_id"]: row["turns"] for row in map(json.loads, lines)}
 
     translated = by_id(language)
-    verdicts = [
-        reasons(RewriteTask("translation", text, language), other)[:1]
-        for number, texts in by_id("en").items()
-        for text, other in zip(texts, translated[number], strict=True)
-    ]
+    pairs: list[tuple[str, str]] = []
+    for number, texts in by_id("en").items():
+        pairs += zip(texts, translated[number], strict=True)
+    verdicts = [reasons(RewriteTask("translation", text, language), other)[:1] for text, other in pairs]
     assert len(verdicts) == 160
     assert verdicts.count([]) >= 0.75 * len(verdicts)
     assert verdicts.count(["wrong_language"]) + verdicts.count(["length"]) <= 0.02 * len(verdicts)
+    third = "it" if language != "it" else "es"
+    longer = [(text, other) for text, other in pairs if len(other) > 60]
+    refused = sum(
+        "wrong_language" in reasons(RewriteTask("translation", text, third), other) for text, other in longer
+    )
+    assert refused >= 0.9 * len(longer)
