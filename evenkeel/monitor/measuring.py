@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport
     from evenkeel.core.exchange import ExchangeQueue
     from evenkeel.core.trouble import JudgeTrouble
+    from evenkeel.monitor.monitor import Monitor
     from evenkeel.stores.counters import CounterStore, Snapshot
 
 State = Literal["measuring", "learning", "held_up"]
@@ -36,6 +37,8 @@ _WAITED_S: Final = 120.0
 _STANDS_S: Final = 60.0
 # Seconds without a step of the fold after which figures are called old.
 _MONITOR_STALLED_S: Final = 120.0
+# The same where it says why: its store fails, say on a full disk, and one try a second fails by chance.
+_MONITOR_FAILING_S: Final = 20.0
 # Share of a budget from which on it is called spent.
 _SPENT: Final = 0.9
 # Trials lost in a row that hold a route up.
@@ -189,7 +192,7 @@ class MeasuringWatch:
         ledger: CostTracker,
         clock: Callable[[], float],
         *,
-        stepped_at: Callable[[], float | None] = lambda: None,
+        fold: Monitor | None = None,
         figures_known: Callable[[], bool] | None = None,
     ) -> None:
         """Wire the watch.
@@ -200,7 +203,7 @@ class MeasuringWatch:
             judge: Trouble with the judge, None while it works and without one.
             ledger: The day's spend and its limits.
             clock: Unix time in seconds.
-            stepped_at: Time of the monitor's last step; None before the first, and in other processes.
+            fold: The monitor; None in other processes.
             figures_known: Whether any cell has a figure; None = it has once a trial was rated.
         """
         self._counters = counters
@@ -208,7 +211,7 @@ class MeasuringWatch:
         self._judge = judge
         self._ledger = ledger
         self._clock = clock
-        self._stepped_at = stepped_at
+        self._fold = fold
         self._figures_known = figures_known
         self._lock = threading.Lock()
         self._routes: dict[str, _Route] = {}
@@ -342,10 +345,15 @@ class MeasuringWatch:
         return sentence, step
 
     def _folded(self, now: float) -> Iterable[HoldUp]:
-        stepped_at = self._stepped_at()
-        if stepped_at is not None and now - stepped_at > _MONITOR_STALLED_S:
-            sentence = f"The monitor has not read verdicts for {figures.duration(now - stepped_at)}"
-            yield self._cause("monitor", sentence, "Its log says why; figures are as old.", now)
+        fold = self._fold
+        if fold is None or fold.stepped_at is None:
+            return
+        stood_s = now - fold.stepped_at
+        if stood_s > (_MONITOR_FAILING_S if fold.failure else _MONITOR_STALLED_S):
+            why = f" ({fold.failure})" if fold.failure else ""
+            sentence = f"The monitor has not read verdicts for {figures.duration(stood_s)}{why}"
+            step = "Check the disk of the data folder, or Redis, and the log; figures are as old."
+            yield self._cause("monitor", sentence, step, now)
 
 
 def known(report: CellReport) -> bool:

@@ -76,6 +76,7 @@ class Monitor:
         self._shown: dict[str, list[Any]] = {}
         self._folded = 0
         self._failures = 0
+        self._failure = ""
         self._stepped_at: float | None = None
 
     def step(self) -> int:
@@ -193,9 +194,10 @@ class Monitor:
                     took_s = refreshed_at - begun_at
                 if reported:
                     _LOG.warning("the monitor folds the verdict log again")
-                reported = ""
+                reported = self._failure = ""
             except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
                 self._failures += 1
+                self._failure = str(error) or type(error).__name__
                 if repr(error) != reported:
                     reported = repr(error)
                     _LOG.exception("the monitor could not fold the verdict log; trying again")
@@ -207,6 +209,11 @@ class Monitor:
     def stepped_at(self) -> float | None:
         """Unix time in seconds of the last step that succeeded, None before the first."""
         return self._stepped_at
+
+    @property
+    def failure(self) -> str:
+        """Why the last step failed; "" if it did not."""
+        return self._failure
 
     def snapshot(self) -> Snapshot:
         """Return the monitor's own counters since the start of the process, for `SnapshotCollector`.

@@ -12,7 +12,7 @@ from evenkeel.monitor.measuring import MeasuringWatch
 
 
 class Plant:
-    """Counters, queue, judge and ledger in one, set by hand; time passes by hand, too."""
+    """Counters, queue, judge, ledger and monitor in one, set by hand; time passes by hand, too."""
 
     def __init__(self):
         self.now = 1000.0
@@ -21,6 +21,7 @@ class Plant:
         self.broken = False
         self.trouble = None
         self.stepped_at = 1000.0
+        self.failure = ""
         self.figures = True
         self.budget, self.spent = Budget(1000, 0.5), Spend(20, 0.49)
         self.watch = MeasuringWatch(
@@ -29,7 +30,7 @@ class Plant:
             lambda: self.trouble,
             self,
             lambda: self.now,
-            stepped_at=lambda: self.stepped_at,
+            fold=self,
             figures_known=lambda: self.figures,
         )
 
@@ -185,7 +186,17 @@ def test_a_worker_that_takes_nothing_is_told_from_one_that_is_behind(plant):
 def test_a_monitor_that_stands_still_is_named(plant):
     plant.later()
     plant.now += 200
-    assert "has not read verdicts for 3 min" in plant.watch().problems()["monitor"]
+    assert "has not read verdicts for 3 min. Check the disk" in plant.watch().problems()["monitor"]
+
+
+def test_a_monitor_that_says_why_it_stands_still_is_named_sooner(plant):
+    """One step that fails is chance; a full disk stays full."""
+    plant.later()
+    plant.failure = "database or disk is full"
+    plant.now += 10
+    assert plant.watch().state == "measuring"
+    plant.now += 20
+    assert "for 30 s (database or disk is full). Check the disk" in plant.watch().problems()["monitor"]
 
 
 def test_it_looks_every_two_seconds_and_outlives_a_clock_set_back(plant):

@@ -118,7 +118,7 @@ class MonitorRole:
             instruments.health.trouble,
             instruments.ledger,
             time.time,
-            stepped_at=lambda: monitor.stepped_at,
+            fold=monitor,
             figures_known=lambda: any(known(report) for report in monitor.reports()),
         )
         notifying_store = NotifyingStore(stores.monitor, notifying)
