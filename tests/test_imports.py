@@ -27,59 +27,38 @@ def test_three_rooms_are_also_found_at_the_top():
     assert links == {room: f"evenkeel/{room}" for room in ("proxy", "shadow", "metrics")}
 
 
-def test_the_data_plane_loads_nothing_heavy():
-    """The relay's process starts without the web framework, the SDKs and numpy."""
-    heavy = ("litestar", "openai", "numpy", "httpx2", "pydantic", "jinja2")
-    script = (
-        "import sys, evenkeel.proxy.server, evenkeel.core.exchange;"
-        f"print([name for name in {heavy!r} if name in sys.modules])"
-    )
-    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"
-
-
-def test_the_data_plane_loads_nothing_that_only_scoring_needs() -> None:
-    """A forwarded request needs no encoder, SDK or array library: they would double the idle memory."""
-    script = (
-        "import sys, evenkeel.cli.main, evenkeel.runtime.data_plane, evenkeel.runtime.launcher\n"
-        "import evenkeel.runtime.preflight\n"
-        "print(*sorted({'openai', 'numpy', 'py3langid', 'rapidfuzz', 'genai_prices'} & set(sys.modules)))"
-    )
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert loaded.stdout.split() == []
+STARTED = ("evenkeel.cli.main", "evenkeel.runtime.data_plane", "evenkeel.runtime.launcher")
+CHILD = (*STARTED, "evenkeel.runtime.background")
 
 
 @pytest.mark.parametrize(
-    ("role", "unused"),
+    ("loaded", "unused"),
     [
         (
-            "worker",
-            {
-                "openai",
-                "redis",
-                "scipy",
-                "rich",
-                "litestar",
-                "evenkeel.release",
-                "evenkeel.lab",
-                "evenkeel.monitor",
-            },
+            ("evenkeel.proxy.server", "evenkeel.core.exchange"),
+            "litestar openai numpy httpx2 pydantic jinja2",
+        ),
+        ((*STARTED, "evenkeel.runtime.preflight"), "openai numpy py3langid rapidfuzz genai_prices"),
+        (
+            (*CHILD, "evenkeel.runtime.roles.worker"),
+            "openai redis scipy rich litestar evenkeel.release evenkeel.lab evenkeel.monitor",
         ),
         (
-            "monitor",
-            {"openai", "redis", "scipy", "rich.progress", "py3langid", "evenkeel.release.gate.run"},
+            (*CHILD, "evenkeel.runtime.roles.monitor"),
+            "openai redis scipy rich.progress py3langid evenkeel.release.gate.run",
+        ),
+        (
+            ("evenkeel.metrics", "evenkeel.shadow"),
+            "evenkeel.core.pair evenkeel.metrics.registry evenkeel.shadow.prompt",
         ),
     ],
+    ids=["relay", "data plane", "worker", "monitor", "public packages"],
 )
-def test_a_role_loads_nothing_that_it_does_not_use(role: str, unused: set[str]) -> None:
-    """Every start pays for it: clients are for settings that name a Redis or a model's endpoint."""
-    script = (
-        "import sys, evenkeel.cli.main, evenkeel.runtime.data_plane, evenkeel.runtime.launcher\n"
-        f"import evenkeel.runtime.background, evenkeel.runtime.roles.{role}\n"
-        f"print(*sorted({unused!r} & set(sys.modules)))"
-    )
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert loaded.stdout.split() == []
+def test_a_process_loads_nothing_that_it_does_not_use(loaded, unused) -> None:
+    """Every start pays for it in time and memory: clients are for settings that name an endpoint."""
+    script = f"import sys, {', '.join(loaded)}\nprint(*sorted({set(unused.split())!r} & set(sys.modules)))"
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert out.stdout.split() == []
 
 
 def test_tests_and_benchmarks_share_only_the_kit():

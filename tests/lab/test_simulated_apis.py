@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import httpx2
-import openai
 import pytest
 
 from evenkeel.lab.simulated_apis import APIS
@@ -26,7 +24,7 @@ PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messag
 
 
 @pytest.fixture(scope="module")
-def base():
+def url():
     """The base URL of a server with a sound and a bad model."""
     models = (ModelState("sound"), ModelState("always-worse", fragility=1, worse_share=1))
     settings = SimulationSettings(deterministic=True, api_key="right")
@@ -34,24 +32,10 @@ def base():
         yield url
 
 
-@pytest.fixture
-def client(base):
-    """The SDK without retries."""
-    with openai.OpenAI(base_url=f"{base}/v1", api_key="right", max_retries=0, timeout=240) as sdk:
-        yield sdk
-
-
-@pytest.fixture
-def http(base):
-    """A plain client with the key in Anthropic's header."""
-    with httpx2.Client(base_url=base, timeout=240, headers={"x-api-key": "right"}) as plain:
-        yield plain
-
-
 @pytest.mark.parametrize("prompt", [PROMPT, [PROMPT]])
-def test_completions(client, prompt):
+def test_completions(sdk, prompt):
     """A completion answers the prompt like a chat, with consistent counts."""
-    answer = client.completions.create(model="sound", prompt=prompt)
+    answer = sdk.completions.create(model="sound", prompt=prompt)
     assert answer.choices[0].text == GOOD
     assert (answer.object, answer.choices[0].finish_reason) == ("text_completion", "stop")
     assert answer.id.startswith("cmpl-simulated-")
@@ -67,9 +51,9 @@ def test_completions(client, prompt):
         {"input": PROMPT, "instructions": "Be brief."},
     ],
 )
-def test_responses(client, asked):
+def test_responses(sdk, asked):
     """A response answers a string and a list of items alike."""
-    answer = client.responses.create(model="sound", **asked)
+    answer = sdk.responses.create(model="sound", **asked)
     assert answer.output_text == GOOD
     assert (answer.status, answer.model, answer.store) == ("completed", "sound", False)
     assert answer.id.startswith("resp_simulated_")

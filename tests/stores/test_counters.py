@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenkeel.stores.counters import Tally, merge
+from evenkeel.stores.counters import merge
 from evenkeel.stores.redis.counters import RedisCounterStore
 
 
@@ -28,16 +28,6 @@ def test_snapshots_add_up():
             ["seconds", {"route": "b"}, [0.5], [1, 1], 1.0],
         ],
     }
-
-
-def test_a_tally_counts_by_labels():
-    """Sums can be asked for by any part of the labels."""
-    tally = Tally()
-    tally.add("trials", route="a", outcome="rated_3")
-    tally.add("trials", 2, route="a", outcome="timeout")
-    assert tally.value("trials", route="a") == 3
-    assert tally.value("trials", outcome="timeout") == 2
-    assert tally.snapshot({"queue_waiting": 4})["gauges"] == [["queue_waiting", {}, 4]]
 
 
 def test_an_ended_process_keeps_its_counters_and_loses_its_gauges(backend):

@@ -7,7 +7,6 @@ import pytest
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence
 from evenkeel.stores.labels import LabelError, LabelStatement, LabelStore, label_of
-from evenkeel.stores.sealing import PayloadKey, Seal, SealError
 from tests.stores.examples import verdict
 
 VERDICT = verdict(
@@ -91,20 +90,3 @@ def test_a_withdrawn_label_no_longer_counts_and_stays_on_record(store):
     again = store.put(said(at=1007.0), None)
     assert (again.version, again.withdrawn_at) == (3, None)
     assert store.select() == (again,)
-
-
-def test_what_people_write_is_encrypted_and_the_agreement_needs_no_key(backend):
-    """Neither note nor explanation nor texts are in the store; without the key only they are lost."""
-    pytest.importorskip("cryptography")
-    sealed = LabelStore(backend.documents(backend.opened(seal=Seal([PayloadKey(bytes(range(32)))]))))
-    written = sealed.put(said(rating=3, note="a note"), TEXTS)
-    assert sealed.select() == (written,)
-    assert sealed.texts(VERDICT.id) == TEXTS
-    for text in ("a note", "The date is missing", "On the 3rd"):
-        assert text not in backend.contents()
-    bare = LabelStore(backend.documents(backend.opened(seal=Seal())))
-    (read,) = bare.select()
-    assert (read.rating, read.judge_rating, read.agrees) == (3, 2, False)
-    assert "encrypted with the key" in read.note
-    with pytest.raises(SealError):
-        bare.texts(VERDICT.id)

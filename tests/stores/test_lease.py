@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from evenkeel.stores.lease import SoleLease
 from evenkeel.stores.redis.lease import RedisLease
 
 
@@ -19,10 +18,3 @@ def test_a_lease_is_held_by_one(on_redis):
     assert other.hold()
     store.client.pexpire(store.key("main", "lease:notify"), 0)
     assert one.hold()
-
-
-def test_a_sole_lease_is_always_held():
-    lease = SoleLease()
-    assert lease.hold()
-    lease.leave()
-    assert lease.hold()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import replace
 
 import pytest
@@ -16,7 +15,6 @@ from evenkeel.stores.references import (
     Reference,
     ReferenceStore,
 )
-from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
 
 
 def kept(text, at=10.0, source="asked", model="m-1"):
@@ -60,20 +58,6 @@ def test_what_is_kept_is_there(store, reopen):
     assert (state.asked_at, state.taken_at, state.chars) == (0, 10, REFERENCE.chars)
     assert not state.ripe
     assert again.find("other") is None
-
-
-def test_nothing_readable_is_left_in_a_store(backend):
-    """Neither of the request nor of an answer, where there is a key."""
-    key = seal_of({KEY_VARIABLE: base64.b64encode(bytes(32)).decode()})
-    sealed = ReferenceStore(backend.documents(backend.opened(seal=key)))
-    given = replace(REFERENCE, request='{"a":"periwinkle"}', answers=(kept("periwinkle"),))
-    sealed.add(given.renewed(lambda _one: False, at=5.0, since=4.0).answered(kept("periwinkle")))
-    assert "periwinkle" not in backend.contents()
-    assert sealed.find("x1").former == given.answers
-    plain = ReferenceStore(backend.documents())
-    assert plain.states() == sealed.states()
-    with pytest.raises(SealError):
-        plain.find("x1")
 
 
 def test_an_answer_joins_the_others(store):

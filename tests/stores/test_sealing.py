@@ -14,7 +14,9 @@ from evenkeel.core.verdict import Evidence
 from evenkeel.stores.archive import ArchivedExchange, ExchangeArchive
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
+from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
 from evenkeel.stores.redis.cache import RedisCache
+from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
 from evenkeel.stores.sealing import KEY_VARIABLE, MAGIC, Seal, SealError, payload_keys, seal_of
 from evenkeel.stores.sqlite.cache import rulings
 from evenkeel.stores.sqlite.database import Database
@@ -108,40 +110,57 @@ VERDICT = verdict(1, id="v1", explanation=f"the second leaves out {WORD}")
 ASKED = json.dumps({"messages": [{"role": "user", "content": f"{WORD}?"}]})
 ANSWER = Answer(f"{WORD} answered")
 STORED = altered(ARCHIVED, id="e1", request=ASKED, answer=ANSWER)
+LABEL = label_of(VERDICT, LabelStatement("ann", rating=3, note=f"{WORD} is only wording"), at=3.0)
+KEPT = KeptAnswer(ANSWER, 10.0, "m", "asked")
+REFERENCE = Reference(
+    id="x1", route="shop", requested_model="m", prompt_version="p", path="/v1/chat/completions",
+    request=ASKED, taken_at=1.0, answers=(KEPT,),
+)  # fmt: skip
 RULING = "ab" * 32, f'[2, "{WORD} is missing"]'.encode()
 
 
 def filled(stores):
     """Write the word into every store that keeps text."""
-    log, archive, goldens, rulings = stores
+    log, archive, goldens, labels, references, rulings = stores
     assert log.append(VERDICT, Evidence(f"{WORD}?", "v", ANSWER, None))
     assert archive.put(STORED)
     goldens.approve(Golden(id="g1", request=ASKED, answer=ANSWER), by="someone", at=2.0)
+    labels.put(LABEL, Evidence(f"{WORD}?", "v", ANSWER, None))
+    references.add(REFERENCE.renewed(lambda _kept: False, at=5.0, since=4.0).answered(KEPT))
     rulings.put(*RULING)
 
 
 def read(stores):
     """Check that everything that was written is there."""
-    log, archive, goldens, rulings = stores
+    log, archive, goldens, labels, references, rulings = stores
     assert log.find("v1") == log.of_exchange("e1")[0] == log.latest(1)[0] == VERDICT
     assert log.read_after(0, 9)[0].verdict == VERDICT
     assert log.evidence("v1").reference == ANSWER
     assert archive.find("e1") == archive.latest()[0] == STORED
     assert goldens.find("g1") == goldens.select()[0] == goldens.history("g1")[0]
     assert goldens.find("g1").request == ASKED
+    (label,) = labels.select()
+    assert (label.note, labels.texts("v1").reference) == (LABEL.note, ANSWER)
+    assert references.find("x1").former == references.find("x1").answers == (KEPT,)
     assert rulings.get(RULING[0]) == RULING[1]
 
 
 def closed(stores):
     """Check that no text can be read, each with what is to be done about it, and figures can."""
-    log, archive, goldens, rulings = stores
+    log, archive, goldens, labels, references, rulings = stores
     logged = log.read_after(0, 9)[0].verdict
     assert (logged.rating, logged.route) == (VERDICT.rating, VERDICT.route)
     assert "put that key there" in logged.scoring.explanation
+    (label,) = labels.select()
+    assert (label.rating, label.judge_rating, label.agrees) == (3, 2, False)
+    assert "put that key there" in label.note
+    assert [state.id for state in references.states()] == ["x1"]
     for store, name in (
         (log.evidence, "v1"),
         (archive.find, "e1"),
         (goldens.find, "g1"),
+        (labels.texts, "v1"),
+        (references.find, "x1"),
         (rulings.get, RULING[0]),
     ):
         with pytest.raises(SealError, match="put that key there"):
@@ -149,7 +168,7 @@ def closed(stores):
 
 
 def test_nothing_readable_is_left_in_a_store(backend):
-    """Verdict, evidence, archived exchange, golden and ruling, wherever the backend keeps them."""
+    """Verdict, evidence, exchange, golden, label, reference and ruling, wherever the backend keeps them."""
 
     def stores(*keys):
         place = backend.opened(seal=seal(*keys))
@@ -157,6 +176,8 @@ def test_nothing_readable_is_left_in_a_store(backend):
             backend.verdicts(place),
             backend.archive(place),
             GoldenStore(backend.documents(place)),
+            LabelStore(backend.documents(place)),
+            ReferenceStore(backend.documents(place)),
             _rulings(place),
         )
 

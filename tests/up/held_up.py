@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import re
 import signal
@@ -23,7 +22,7 @@ import httpx2
 
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
 from evenkeel.simulate.judge import JUDGE_MODEL
-from tests.kit.relaying import Load
+from tests.kit.relaying import Load, settings_file
 from tests.redis_server import RedisServer
 from tests.role_processes import ADMIN, Role
 from tests.services import receiver
@@ -141,18 +140,20 @@ def play(name: str, *, as_roles: bool) -> list[str]:
         if redis:
             opened.callback(redis.process.kill)
         settings = {
-            "routes": [{"name": "desk", "upstream": upstream, "sampling_rate": 1.0}],
             "judge": {"base_url": f"{judging}/v1", "model": JUDGE_MODEL},
-            "replays": {"references": {"calls_per_day": 0}},
-            "alerts": {"webhook": hook, "min_trials": 5, "console_url": "https://keel.example"},
-            "listen": {"port": 0},
-            "access": {"port": 0},
-            "data_dir": str(folder / "data"),
             **({"storage": {"redis": {"url": redis.url}}} if redis else {}),
             **case.settings,
         }
-        path = folder / "evenkeel.yaml"
-        path.write_text(json.dumps(settings))
+        path = settings_file(
+            folder,
+            routes=[{"name": "desk", "upstream": upstream, "sampling_rate": 1.0}],
+            replays={"references": {"calls_per_day": 0}},
+            alerts={"webhook": hook, "min_trials": 5, "console_url": "https://keel.example"},
+            listen={"port": 0},
+            access={"port": 0},
+            data_dir=str(folder / "data"),
+            **settings,
+        )
         environment = {
             "EVENKEEL_TELEMETRY__LOG_FORMAT": "text",
             "EVENKEEL_JUDGE_API_KEY": "judge",
@@ -231,10 +232,7 @@ def _wait(question: Callable[[], object], timeout_s: float) -> bool:
 
 
 def _get(url: str, path: str) -> httpx2.Response:
-    return httpx2.get(f"{url}{path}", auth=AUTH, timeout=30)
-
-
-AUTH = ADMIN
+    return httpx2.get(f"{url}{path}", auth=ADMIN, timeout=30)
 
 
 def _metric(url: str, name: str) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 
@@ -10,7 +9,7 @@ import pytest
 
 from evenkeel.simulate import ModelState, Simulation, serving
 from evenkeel.simulate.judge import JUDGE_MODEL
-from tests.kit.relaying import START_S
+from tests.kit.relaying import START_S, settings_file
 from tests.services import receiver, wait_for
 
 pytestmark = pytest.mark.system
@@ -30,17 +29,15 @@ def test_a_worse_candidate_is_found_across_a_restart_and_told_once(start, tmp_pa
         ModelState(JUDGE_MODEL),
     ]
     with receiver() as (inbox, messages), serving(Simulation(models)) as upstream:
-        path, data = tmp_path / "evenkeel.yaml", tmp_path / "data"
-        settings = {
-            "data_dir": str(data),
-            "routes": [
-                {"name": "desk", "upstream": upstream, "sampling_rate": 1.0, "trials": {"per_exchange": 0}}
-            ],
-            "judge": {"base_url": f"{upstream}/v1", "model": JUDGE_MODEL},
-            "budget": {"tokens_per_day": None, "usd_per_day": None},
-            "alerts": {"webhook": f"{inbox}hook"},
-        }
-        path.write_text(json.dumps(settings))
+        route = {"name": "desk", "upstream": upstream, "sampling_rate": 1.0, "trials": {"per_exchange": 0}}
+        path = settings_file(
+            tmp_path,
+            data_dir=str(tmp_path / "data"),
+            routes=[route],
+            judge={"base_url": f"{upstream}/v1", "model": JUDGE_MODEL},
+            budget={"tokens_per_day": None, "usd_per_day": None},
+            alerts={"webhook": f"{inbox}hook"},
+        )
         config = ("--config", str(path))
         with start(*config) as running:
             begun = challenge("--route", "desk", "--model", "candidate", "--share", "1", *config)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 
 import pytest
 from click.testing import CliRunner
@@ -18,6 +17,7 @@ from evenkeel.simulate import (
     SimulationSettings,
     serving,
 )
+from tests.kit.relaying import settings_file
 from tests.services import wait_for
 
 pytestmark = pytest.mark.system
@@ -37,43 +37,12 @@ def command(*arguments):
     return done.output
 
 
-def noticed(running):
-    """The reports, as soon as there is one."""
-    return wait_for(lambda: running.get("/api/changes")["changes"], "for a change")
-
-
-def noticed_in_time(running, *kind):
-    """The same of a change that takes as much evidence as chance will have it: traffic goes on meanwhile."""
-    numbers = itertools.count(300)
-
-    def reported():
-        ask(running, itertools.islice(numbers, 20), *kind)
-        running.settle()
-        return running.get("/api/changes")["changes"]
-
-    return wait_for(reported, "for a change")
-
-
 def config(folder, url, **route):
-    """A settings file with one route, cheap scoring and no canaries."""
-    path = folder / "evenkeel.yaml"
-    path.write_text(
-        json.dumps(
-            {
-                "routes": [
-                    {
-                        "name": "desk",
-                        "upstream": url,
-                        "sampling_rate": 1.0,
-                        "trials": {"perturbations": ["general.casing"], "per_exchange": 1},
-                        **route,
-                    }
-                ],
-                "budget": {"tokens_per_day": None, "usd_per_day": None},
-            }
-        )
-    )
-    return str(path)
+    """Write settings with one route and scoring without a judge."""
+    trials = {"perturbations": ["general.casing"], "per_exchange": 1}
+    desk = {"name": "desk", "upstream": url, "sampling_rate": 1.0, "trials": trials, **route}
+    budget = {"tokens_per_day": None, "usd_per_day": None}
+    return str(settings_file(folder, routes=[desk], budget=budget))
 
 
 @pytest.fixture
@@ -94,7 +63,7 @@ def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
         command("goldens", "approve", "--sample", "45", "--yes", "--by", "ann", *data)
         ask(running, range(100, 132), model="simulated-2")
         running.settle()
-        (report,) = noticed(running)
+        (report,) = wait_for(lambda: running.get("/api/changes")["changes"], "for a change")
         assert report["cause"] == "model"
         assert {mark["kind"] for mark in report["marks"]} == {"model", "requested_model"}
         numbers = itertools.count(200)
@@ -139,7 +108,11 @@ def test_a_judge_that_drifts_is_named(start, tmp_path):
             judge = f"{JUDGE_MODEL} {SIMILARITY.prompt_version}"
             wait_for(lambda: panels.days(judge).rated_at, "for the panel's first rounds")
             simulation.change(JUDGE_MODEL, {"judge_noise": 0.9})
-            noticed_in_time(running)
+            # It takes as much evidence as chance will have it: traffic goes on meanwhile.
+            numbers = itertools.count(300)
+            while not running.get("/api/changes")["changes"]:
+                ask(running, itertools.islice(numbers, 20))
+                running.settle()
 
             def blamed():
                 (report,) = running.get("/api/changes")["changes"]

@@ -85,15 +85,14 @@ class Deployment:
         found = self.running.get(f"/api/incidents?state={state}")["incidents"]
         return [one for one in found if set(one["routes"]) & set(routes)]
 
-    def said(self, *routes):
-        """Phases of the messages to the webhook about these routes."""
-        found = [one for one in list(self.posts) if one.get("schema") == "evenkeel.incident/1"]
-        return [one["phase"] for one in found if set(one["incident"]["routes"]) & set(routes)]
-
     def posted(self, *routes):
-        """These messages."""
-        found = [one for one in list(self.posts) if one.get("schema") == "evenkeel.incident/1"]
-        return [one for one in found if set(one["incident"]["routes"]) & set(routes)]
+        """Return the messages to the webhook about these routes."""
+        found = [post for post in list(self.posts) if post.get("schema") == "evenkeel.incident/1"]
+        return [post for post in found if set(post["incident"]["routes"]) & set(routes)]
+
+    def said(self, *routes):
+        """Return their phases."""
+        return [post["phase"] for post in self.posted(*routes)]
 
     def firing(self, *routes):
         """Route and slot of the incidents that fire in Prometheus."""

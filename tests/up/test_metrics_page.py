@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import subprocess
 
@@ -23,6 +22,7 @@ from evenkeel.simulate import (
 )
 from evenkeel.stores.keys import METRICS_TOKEN
 from tests.house import ROOT
+from tests.kit.relaying import settings_file
 from tests.services import prometheus, wait_for
 
 pytestmark = pytest.mark.system
@@ -72,16 +72,15 @@ def test_traffic_becomes_the_series_of_the_page_and_counters_give_the_gauges(sta
     )
     judge = {"EVENKEEL_JUDGE_API_KEY": "any", "EVENKEEL_ALERTS__MIN_TRIALS": "10"}
 
+    # The cases are documents: without `inputs` the general kinds would leave them alone. Four kinds share 120
+    # trials: each has enough for every gauge.
+    kinds = ["general.casing", "general.punctuation", "general.whitespace", "general.spelling"]
+    # Counters know no weights, which trials of the adaptive plan have.
+    trials = {"perturbations": kinds, "inputs": ["typed", "documents"], "plan": "uniform"}
+
     def settings(url):
-        # The cases are documents: without `inputs` the general kinds would leave them alone. Four kinds share
-        # 120 trials: each has enough for every gauge.
-        kinds = ["general.casing", "general.punctuation", "general.whitespace", "general.spelling"]
-        # Counters know no weights, which trials of the adaptive plan have.
-        given = {"perturbations": kinds, "inputs": ["typed", "documents"], "plan": "uniform"}
-        route = {"upstream": url, "sampling_rate": 1, "trials": given}
-        path = tmp_path / "evenkeel.yaml"
-        path.write_text(json.dumps({"routes": [route], "telemetry": {"metrics_detail": True}}))
-        return str(path)
+        route = {"upstream": url, "sampling_rate": 1, "trials": trials}
+        return str(settings_file(tmp_path, routes=[route], telemetry={"metrics_detail": True}))
 
     with (
         contextlib.ExitStack() as stack,

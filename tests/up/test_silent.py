@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
 import random
 import subprocess
 import sys
 
 import pytest
 
-from tests.kit.relaying import START_S
+from tests.kit.relaying import START_S, settings_file
 from tests.scripted_chat import ScriptedChat
 from tests.services import receiver, wait_for
 
@@ -45,16 +44,16 @@ def endpoint():
 def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(start, endpoint, tmp_path):
     """Ordinary answers look different, reference prompts confirm it: one report, one event."""
     with receiver() as (url_of_receiver, messages), ScriptedChat(endpoint) as chat:
-        path = tmp_path / "evenkeel.yaml"
         upstream = chat.url.removesuffix("/v1")
         route = {"name": "desk", "upstream": upstream, "sampling_rate": 1.0, "trials": {"per_exchange": 0}}
-        settings = {
-            "routes": [route],
-            "budget": {"tokens_per_day": None, "usd_per_day": None},
-            "alerts": {"webhook": f"{url_of_receiver}hook"},
-            "simulated": True,  # messages wait 8 s, not 30
-        }
-        path.write_text(json.dumps(settings))
+        path = settings_file(
+            tmp_path,
+            routes=[route],
+            budget={"tokens_per_day": None, "usd_per_day": None},
+            alerts={"webhook": f"{url_of_receiver}hook"},
+            simulated=True,  # messages wait 8 s, not 30
+        )
+
         with start("--config", str(path)) as running:
             running.ask(range(100), x_evenkeel_prompt_version="p1")
             running.settle()

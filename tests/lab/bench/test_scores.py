@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from scipy.stats import beta
 
 from evenkeel.lab.bench.scores import IssueCount, interval, make_tables, scores
 from evenkeel.lab.bench.trials import BenchTrial
@@ -80,6 +79,8 @@ def test_shifts_of_unknown_quality_widen_the_interval():
 
 def test_one_trial_an_issue_gives_the_exact_interval():
     """8 of 20: Clopper and Pearson's for 19 trials, one being lost to the spread that is estimated."""
+    from scipy.stats import beta  # noqa: PLC0415 - takes a second of every worker
+
     group = {f"i{n}": IssueCount(int(n < 8), 1) for n in range(20)}
     lower, upper = interval([group])
     assert lower == pytest.approx(beta.ppf(0.025, 0.4 * 19, 0.6 * 19 + 1))

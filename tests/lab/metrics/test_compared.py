@@ -55,7 +55,6 @@ def test_each_format_is_found_whatever_stands_around_it(around: str, forms: list
 def test_free_text_has_no_structure(text: str) -> None:
     """Brackets, colons and signs in prose and code are no structure."""
     assert read_structure(text) is None
-    assert read_structure(text) is None
 
 
 def test_code_in_a_fence_is_part_of_a_document() -> None:

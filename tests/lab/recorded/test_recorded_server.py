@@ -7,7 +7,6 @@ import random
 import subprocess
 import sys
 
-import httpx2
 import openai
 import pytest
 from click.testing import CliRunner
@@ -43,20 +42,6 @@ def url(recorded_file):
     states = [ModelState(name) for name in endpoint.models]
     with serving(RecordedSimulation(endpoint, states, apis=APIS, rng=random.Random(1))) as url:
         yield url
-
-
-@pytest.fixture
-def sdk(url):
-    """The SDK without retries."""
-    with openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=240) as client:
-        yield client
-
-
-@pytest.fixture
-def http(url):
-    """A plain client."""
-    with httpx2.Client(base_url=url, timeout=240) as client:
-        yield client
 
 
 def ask(sdk, text=TYPED, model="prod", **parameters):

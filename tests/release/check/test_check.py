@@ -14,7 +14,6 @@ import evenkeel
 from evenkeel.cli.main import main
 from evenkeel.release.check.prompts import read_prompts
 from evenkeel.release.check.rounds import VariantMaker
-from evenkeel.release.kit.arguments import InputError
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_case, serving, summary_prompt
 from evenkeel.stores.changes import ChangeStore
@@ -221,9 +220,3 @@ def test_a_contrast_without_a_number_or_a_model_asks_something_else():
     assert contrast().view.text != view.text
     assert contrast("Why does it snow?").kind == "contrast.input"
     assert contrast("Why does it snow?").view.text == "user: Why does it snow?"
-
-
-def test_errors_are_user_errors():
-    """Python callers can catch one class."""
-    with pytest.raises(InputError):
-        evenkeel.check("  ", model="m", base_url="http://127.0.0.1:9/v1")

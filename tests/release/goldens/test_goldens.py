@@ -114,12 +114,6 @@ def test_a_choice_may_be_of_one_model(run, store, folder):
         assert "Is the shop open" not in run(*command, "--model", "m-1")
 
 
-def test_a_question_that_nobody_answers_is_a_no(run, store):
-    """Where there is no terminal, nothing is approved, and `--yes` is named."""
-    assert "nothing approved; --yes approves a choice" in run("approve", "--sample", "1", typed="", code=1)
-    assert store.select() == ()
-
-
 def test_exchanges_are_approved_by_name(run, store):
     """With who approved them, model and prompt version; a known name gets the next version."""
     assert run("approve", "0000000000000001", "--name", "kettle", "--note", "by the book") == (
