@@ -35,7 +35,7 @@ from evenkeel.tracing.shadow import (
     output_messages,
     server_of,
 )
-from tests.llm.scripted import Canned, error, said
+from tests.llm.scripted import Canned, Clock, error, said
 from tests.llm.scripted import serving as scripted
 from tests.metrics.judge.scripted_judge import GOOD, QUESTION, run
 from tests.stores.examples import exchange, verdict
@@ -58,10 +58,8 @@ def replayed(**options):
     """The headers that an upstream saw of a replay which it throttled once."""
 
     async def send():
-        async def at_once(_seconds):
-            return None
-
-        replayer = Replayer(concurrency=1, timeout_s=240, sleep=at_once)
+        clock = Clock()
+        replayer = Replayer(concurrency=1, timeout_s=240, clock=clock, sleep=clock.sleep)
         async with scripted([error(429), said("hi")]) as upstream:
             await replayer.send(Target(f"{upstream.url}/chat/completions"), b"{}", **options)
             await replayer.close()
