@@ -134,9 +134,9 @@ class CheckRequest:
         # A sum without one of its parts would look like the whole price.
         if not all(map(prices.knows, asked)):
             dollars = 0.0
-        calls = options.rounds * answers * len(options.models)
+        most = options.rounds * answers * len(options.models)
         spend = Spend(rounded(round(tokens)), dollars)
-        return CostEstimate(f"up to {number(calls)} calls", spend, ceiling=False)
+        return CostEstimate(f"up to {number(most)} answers, and their ratings", spend, ceiling=False)
 
 
 def kinds_by_category(patterns: Sequence[str], *, rewriter: bool) -> dict[str, list[Perturbation]]:
