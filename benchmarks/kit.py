@@ -37,6 +37,7 @@ class ResultTable:
             case None:
                 return "–"
             case float():
+                # A minus sign is as wide as a digit; a hyphen is not.
                 text = f"{cell:,.{self.digits}f}"
                 return text.replace("-", "\u2212")
             case int():

@@ -152,8 +152,8 @@ def _status_mb(pid: int, field: str) -> float:
         text = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return 0.0
-    found = re.search(rf"^{field}:\s+(\d+) kB", text, re.MULTILINE)
-    return int(found[1]) / 1024 if found else 0.0
+    match = re.search(rf"^{field}:\s+(\d+) kB", text, re.MULTILINE)
+    return int(match[1]) / 1024 if match else 0.0
 
 
 @contextlib.contextmanager
@@ -276,16 +276,16 @@ def busy_s(core: int) -> float:
 
     They include time stolen by the machine's host.
     """
-    found = re.search(rf"^cpu{core} (.*)$", Path("/proc/stat").read_text(), re.MULTILINE)
-    assert found is not None
-    user, nice, system, _, _, irq, softirq, steal = map(int, found[1].split()[:8])
+    match = re.search(rf"^cpu{core} (.*)$", Path("/proc/stat").read_text(), re.MULTILINE)
+    assert match is not None
+    user, nice, system, _, _, irq, softirq, steal = map(int, match[1].split()[:8])
     return (user + nice + system + irq + softirq + steal) / _TICKS_PER_S
 
 
 def machine_line() -> str:
     """Describe in one line the machine on which this was measured."""
-    found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    model = found[1].strip() if found else platform.machine()
+    match = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    model = match[1].strip() if match else platform.machine()
     memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
     return (
         f"{len(os.sched_getaffinity(0))} cores ({model}), {memory_gb:.0f} GB, "

@@ -153,10 +153,11 @@ def _drift(rng: random.Random) -> list[PairSet]:
 
 
 def pair_sets(most: int) -> list[PairSet]:
-    """Return all sets of pairs, with at most so many reruns and changes each."""
+    """Return all sets of pairs, with at most this many reruns and changes each."""
     rng = random.Random(4)
     samples = []
     for name, reruns, changes in (_prompts_of_gpt4o(), _models_of_llm_stability(), *_pbss(rng), *_drift(rng)):
+        # Each set has a seed of its own, so that its sample does not depend on the other sets.
         some_reruns = random.Random(name).sample(reruns, min(most, len(reruns)))
         some_changes = random.Random(name).sample(changes, min(most, len(changes)))
         samples.append(PairSet(name, some_reruns, some_changes))

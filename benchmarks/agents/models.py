@@ -84,6 +84,7 @@ class PlantedModel:
     def _faulty(self, answer: Message, fault: Fault, rng: Random) -> Message:
         if fault == "none" or not answer.get("tool_calls"):
             return answer
+        # The recorded answer is used again, so the fault goes into a deep copy.
         changed: Message = json.loads(json.dumps(answer))
         function = changed["tool_calls"][0]["function"]
         if fault == "tool":

@@ -21,7 +21,7 @@ import redis
 
 from benchmarks.chaos.account import Line, RunEvidence
 from benchmarks.chaos.faults import Kind, kinds_of, of_models, of_roles
-from benchmarks.chaos.scene import KEYS, PREFIX, PUBLISHED_S, Scene, closing_scene, skipped_by_workers, until
+from benchmarks.chaos.scene import KEYS, PREFIX, Scene, closing_scene
 from benchmarks.chaos.stage import (
     OtherHost,
     Process,
@@ -35,7 +35,6 @@ from benchmarks.chaos.traffic import ProxyAddress, SimulatedClients
 from benchmarks.chaos.witness import append_only_files, contents_of_redis
 from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from evenkeel.stores.redis.counters import RedisCounterStore
-from evenkeel.stores.redis.queue import RedisExchangeQueue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from benchmarks.chaos.scene import Options
     from benchmarks.chaos.traffic import Request
     from benchmarks.chaos.witness import StoreContents
+    from evenkeel.stores.counters import Snapshot
 
 
 PROXIES: Final = ("proxy-1", "proxy-2")
@@ -160,20 +160,11 @@ class OnRedis(Scene):
         """Read the contents that the store accepted."""
         return contents_of_redis(append_only_files(self.redis_folder), PREFIX)
 
-    async def settle(self) -> list[str]:
-        """Wait until the queue is empty and the monitors have seen all; return the ids that still wait."""
-        store = self.store()
-        with contextlib.closing(store):
-            queue = RedisExchangeQueue(store, time.time)
-
-            def empty() -> bool:
-                lag = queue.lag()
-                return not lag.waiting and not lag.leased
-
-            await until(empty, "the queue is empty")
-            await until(self._all_folded, "the monitors have counted every verdict", 60.0)
+    def waiting(self) -> list[str]:
+        """Return the ids of the exchanges in the queue."""
+        with contextlib.closing(self.store()) as store:
             rows = store.client.xrange(store.key("main", "exchanges"))
-            return [fields[b"id"].decode() for _, fields in rows]
+        return [fields[b"id"].decode() for _, fields in rows]
 
     def folded(self) -> dict[str, int]:
         """Return the number of rated trials that each monitor counts."""
@@ -185,14 +176,10 @@ class OnRedis(Scene):
             counts[name] = trials_counted(match[1], host)
         return counts
 
-    def _all_folded(self) -> bool:
-        return set(self.folded().values()) == {self.contents().rated}
-
-    def skipped(self) -> Counter[str]:
-        """Return the number of exchanges that workers left alone, by reason, as they published it."""
-        store = self.store()
-        with contextlib.closing(store):
-            return skipped_by_workers(RedisCounterStore(store, time.time).read())
+    def counters(self) -> list[Snapshot]:
+        """Return the counters that the processes published."""
+        with contextlib.closing(self.store()) as store:
+            return list(RedisCounterStore(store, time.time).read())
 
 
 async def run(folder: Path, options: Options) -> RunEvidence:
@@ -203,12 +190,7 @@ async def run(folder: Path, options: Options) -> RunEvidence:
                 print("  no network namespaces here: nothing is cut between hosts", flush=True)
             await scene.begin()
             requests = await scene.perform(scene.proxies, options, scene.kinds())
-            waiting = await scene.settle()
-            folded = await asyncio.to_thread(scene.folded)
-            await asyncio.sleep(PUBLISHED_S)
-            skipped = await asyncio.to_thread(scene.skipped)
-            await scene.drops.read()
-            return scene.evidence(requests, scene.contents(), waiting, skipped, folded)
+            return await scene.collect(requests)
 
 
 _ORDER: Final = ("worker-1", "monitor-1", "proxy-1", "worker-2", "monitor-2", "proxy-2")
@@ -308,9 +290,4 @@ async def restart_all(folder: Path, options: Options) -> tuple[RunEvidence, Coun
         await load
         reading.cancel()
         print(f"  {turn} restarts; {clients.tally()}; settling", flush=True)
-        waiting = await scene.settle()
-        await asyncio.sleep(PUBLISHED_S)
-        skipped = await asyncio.to_thread(scene.skipped)
-        folded = await asyncio.to_thread(scene.folded)
-        evidence = scene.evidence(clients.requests, scene.contents(), waiting, skipped, folded)
-        return evidence, scene.codes
+        return await scene.collect(clients.requests), scene.codes

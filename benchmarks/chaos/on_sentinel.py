@@ -94,8 +94,8 @@ class OnSentinel(OnRedis):
                 contextlib.suppress(redis.RedisError),
                 redis.Redis(port=port, socket_timeout=2.0, decode_responses=True) as client,
             ):
-                found: list[object] = client.execute_command(*command)
-                return found
+                reply: list[object] = client.execute_command(*command)
+                return reply
         raise redis.ConnectionError("no Sentinel answers")
 
     def primary(self) -> str:
@@ -161,8 +161,7 @@ class OnSentinel(OnRedis):
         files = sorted(self.folder.glob("written/*"), key=lambda path: path.stat().st_ctime)
         written = contents_of_redis(files, PREFIX)
         contents = StoreContents()
-        store = self.store()
-        with contextlib.closing(store):
+        with contextlib.closing(self.store()) as store:
             client = store.client
             for _, fields in client.xrange(store.key("main", "log")):
                 contents.verdicts.append(VerdictEntry.from_stream(fields))
@@ -184,11 +183,7 @@ async def run(folder: Path, options: Options) -> RunEvidence:
         linking = asyncio.create_task(scene.link())
         await scene.begin()
         requests = await scene.perform(scene.proxies, options, scene.kinds())
-        waiting = await scene.settle()
-        await scene.drops.read()
+        evidence = await scene.collect(requests)
         linking.cancel()
-        stored = await asyncio.to_thread(scene.contents)
         print(f"  {scene.gone} exchanges were lost with a primary that had not confirmed them", flush=True)
-        skipped = await asyncio.to_thread(scene.skipped)
-        folded = await asyncio.to_thread(scene.folded)
-        return scene.evidence(requests, stored, waiting, skipped, folded)
+        return evidence

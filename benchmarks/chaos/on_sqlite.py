@@ -16,19 +16,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.chaos.faults import kinds_of, of_models
-from benchmarks.chaos.scene import KEYS, PUBLISHED_S, Scene, closing_scene, skipped_by_workers, until
+from benchmarks.chaos.scene import KEYS, Scene, closing_scene, until
 from benchmarks.chaos.stage import Process, evenkeel, series, trials_counted
 from benchmarks.chaos.traffic import ProxyAddress
 from benchmarks.chaos.witness import contents_of_sqlite, watch_sqlite
 from benchmarks.machine import NotMeasured, child_pids
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Iterator
 
     from benchmarks.chaos.account import RunEvidence
     from benchmarks.chaos.faults import PlannedFault
     from benchmarks.chaos.scene import Options
+    from benchmarks.chaos.witness import StoreContents
+    from evenkeel.stores.counters import Snapshot
 
 _DISK_MB: Final = 192  # small, so that a fault fills it in a moment
 _PATIENCE_S: Final = 60.0
@@ -56,6 +57,7 @@ class OnSqlite(Scene):
         command = evenkeel("up", self.write("up", settings))
         self.roles["up"] = Process("up", command, folder, ready="console  ", clock=True, environment=KEYS)
         self.drops.urls["up"] = f"http://127.0.0.1:{self.admin}"
+        # Faults of the supervisor and of its children must not overlap.
         self._one_at_a_time = asyncio.Lock()
 
     @property
@@ -130,28 +132,25 @@ class OnSqlite(Scene):
 
         await until(answers, "the proxy answers", _PATIENCE_S)
 
-    async def settle(self) -> list[str]:
-        """Wait until the queue is empty and the monitor has seen all; return the ids that still wait."""
-        await until(lambda: not self._waiting(), "the queue is empty")
-        await until(self._all_folded, "the monitor has counted every verdict", _PATIENCE_S)
-        return self._waiting()
+    def waiting(self) -> list[str]:
+        """Return the ids of the exchanges in the queue."""
+        return self._column("SELECT id FROM exchanges")
 
-    def _waiting(self) -> list[str]:
+    def contents(self) -> StoreContents:
+        """Read the contents that the store accepted."""
+        return contents_of_sqlite(self.database)
+
+    def counters(self) -> list[Snapshot]:
+        """Return the counters that the processes published."""
+        return list(map(json.loads, self._column("SELECT body FROM counters")))
+
+    def _column(self, query: str) -> list[str]:
         with contextlib.closing(sqlite3.connect(self.database, timeout=10.0)) as connection:
-            return [exchange for (exchange,) in connection.execute("SELECT id FROM exchanges")]
+            return [value for (value,) in connection.execute(query)]
 
-    def folded(self) -> int:
+    def folded(self) -> dict[str, int]:
         """Return the number of rated trials that the monitor counts."""
-        return trials_counted(self.drops.urls["up"])
-
-    def _all_folded(self) -> bool:
-        return self.folded() == contents_of_sqlite(self.database).rated
-
-    def skipped(self) -> Counter[str]:
-        """Return the number of exchanges that workers left alone, by reason, as they published it."""
-        with contextlib.closing(sqlite3.connect(self.database, timeout=10.0)) as connection:
-            rows = connection.execute("SELECT body FROM counters").fetchall()
-        return skipped_by_workers(json.loads(body) for (body,) in rows)
+        return {"the monitor": trials_counted(self.drops.urls["up"])}
 
 
 @contextlib.contextmanager
@@ -179,10 +178,4 @@ async def run(folder: Path, options: Options) -> RunEvidence:
             await scene.begin()
             proxies = [ProxyAddress("proxy", "127.0.0.1", scene.data)]
             kinds = [*kinds_of("one_machine"), *of_models()]
-            requests = await scene.perform(proxies, options, kinds)
-            waiting = await scene.settle()
-            await scene.drops.read()
-            folded = {"the monitor": scene.folded()}
-            await asyncio.sleep(PUBLISHED_S)
-            skipped = scene.skipped()
-            return scene.evidence(requests, contents_of_sqlite(scene.database), waiting, skipped, folded)
+            return await scene.collect(await scene.perform(proxies, options, kinds))

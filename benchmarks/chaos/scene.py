@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 import urllib.request
+from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -92,12 +93,13 @@ _CATCH_UP_S: Final = 300.0  # longest wait for the roles after the load
 # Settings of a simulated model after a fault.
 _CALM: Final = {"error_rate": 0.0, "latency_s": _LATENCY_S}
 _PROGRESS_EVERY: Final = 25
+_PUBLISHED_S: Final = 3.0  # until every process has published its last counters
 
 
 SceneT = TypeVar("SceneT", bound="Scene")
 
 
-class Scene:
+class Scene(ABC):
     """Model, judge and roles, and the faults that they meet."""
 
     def __init__(self, folder: Path, host: str) -> None:
@@ -175,6 +177,7 @@ class Scene:
         for number, fault in enumerate(faults, 1):
             await asyncio.sleep(max(0.0, began + fault.at_s - time.monotonic()))
             task = asyncio.create_task(self._happen(fault))
+            # A task to which nothing refers could be collected before it ends.
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
             if number % _PROGRESS_EVERY == 0:
@@ -198,27 +201,43 @@ class Scene:
         print(f"  {clients.tally()}; settling", flush=True)
         return clients.requests
 
-    def evidence(
-        self,
-        requests: list[Request],
-        stored: StoreContents,
-        waiting: Sequence[str],
-        skipped: Mapping[str, int],
-        folded: Mapping[str, int],
-    ) -> RunEvidence:
-        """Return all evidence about a run."""
-        deaths = {name: process.deaths for name, process in self.roles.items() if process.deaths}
+    async def collect(self, requests: list[Request]) -> RunEvidence:
+        """Wait until everything is scored and counted, and return the evidence about the run."""
+        await until(lambda: not self.waiting(), "the queue is empty")
+        await until(self._all_folded, "every verdict has been counted", 60.0)
+        # Processes publish their counters once a second.
+        await asyncio.sleep(_PUBLISHED_S)
+        await self.drops.read()
         return RunEvidence(
             requests=requests,
             model_log=read_log(self.folder / "upstream.calls"),
             faults=sorted(self.fault_records, key=lambda fault: fault.began),
-            stored=stored,
-            waiting=waiting,
+            stored=await asyncio.to_thread(self.contents),
+            waiting=await asyncio.to_thread(self.waiting),
             dropped=self.drops.by_reason(),
-            skipped=skipped,
-            folded=folded,
-            deaths=deaths,
+            skipped=skipped_by_workers(await asyncio.to_thread(self.counters)),
+            folded=await asyncio.to_thread(self.folded),
+            deaths={name: process.deaths for name, process in self.roles.items() if process.deaths},
         )
+
+    def _all_folded(self) -> bool:
+        return set(self.folded().values()) == {self.contents().rated}
+
+    @abstractmethod
+    def waiting(self) -> list[str]:
+        """Return the ids of the exchanges in the queue."""
+
+    @abstractmethod
+    def contents(self) -> StoreContents:
+        """Read the contents that the store accepted."""
+
+    @abstractmethod
+    def counters(self) -> list[Snapshot]:
+        """Return the counters that the processes published."""
+
+    @abstractmethod
+    def folded(self) -> dict[str, int]:
+        """Return the number of rated trials that each monitor counts."""
 
     async def _watch(self) -> None:
         while True:
@@ -310,8 +329,6 @@ class Options:
     """Redis's `appendfsync`."""
 
 
-PUBLISHED_S: Final = 3.0
-"""Seconds after which every process has published its counters; it does so once a second."""
 # Reasons for which workers leave an exchange alone; proxies have others.
 _OF_WORKERS: Final = frozenset(
     {"settled", "unpriced", "budget", "budget_reserve", "budget_pace", "budget_share"}

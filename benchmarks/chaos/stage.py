@@ -87,6 +87,7 @@ class Process:
 
     def start(self) -> None:
         """Start it without waiting."""
+        # The log goes on from earlier starts, of which `output` shows nothing.
         self._mark = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as output:
             self._popen = subprocess.Popen(

@@ -125,6 +125,7 @@ class SimulatedClients:
             while not self.stop.is_set():
                 pause_s = self._rng.expovariate(self._rate / _CLIENTS)
                 with contextlib.suppress(TimeoutError):
+                    # Without a stop, the wait times out after the pause.
                     await asyncio.wait_for(self.stop.wait(), pause_s)
                     return
                 request, body = self._next()

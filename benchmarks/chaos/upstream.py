@@ -1,4 +1,4 @@
-"""The SIMULATED model or judge of a chaos run, with a control log of what it answered.
+"""SIMULATED model or judge of a chaos run, with a control log of its answers.
 
     python -m benchmarks.chaos.upstream --host 127.0.0.1 --port 9000 --log calls.log [--latency 0.05]
 
@@ -77,6 +77,7 @@ class FaultInjector:
             if message["type"] != "http.response.body":
                 await send(message)
             elif not transport.is_closing():
+                # The client sees an answer that ends in the middle.
                 half = message["body"][: len(message["body"]) // 2]
                 await send({"type": "http.response.body", "body": half, "more_body": True})
                 transport.abort()

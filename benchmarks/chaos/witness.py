@@ -70,6 +70,7 @@ def commands(path: Path) -> Iterator[list[bytes]]:
                 continue
             if not head.startswith(b"*") or not head.endswith(b"\r\n"):
                 return
+            # A server that was killed may have written only a part of its last command.
             command = []
             for _ in range(int(head[1:])):
                 size = file.readline()

@@ -1,4 +1,4 @@
-"""Measure what the uniform and the adaptive plan spend until an alert, and print the tables.
+"""Measure the spending of the uniform and the adaptive plan until an alert, and print the tables.
 
 Run from the root of the repository:
 python -m benchmarks.cost [--plays 2] [--few] [--jobs 1]

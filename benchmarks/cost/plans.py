@@ -150,7 +150,7 @@ _EVERY_S: Final = 20.0
 
 
 def draw_answer(exchange: DrawnExchange, trial: Trial, control: Verdict | None) -> tuple[Verdict, bool]:
-    """Draw the verdict of a trial, and whether a judge is asked; a trial always draws the same."""
+    """Draw the verdict of a trial and the need for a judge; the same trial always draws the same."""
     name = trial.perturbation.name
     chance = Random(f"{exchange.seed}/{exchange.number}/{name}/answer")
     moved = exchange.moved(rewordings_of(trial.perturbation), name)

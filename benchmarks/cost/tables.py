@@ -64,13 +64,13 @@ def ratios(
 
     A change that was not found counts as if it had been found at the end.
     """
-    found = []
+    by_change = []
     for old, new in zip(totals(uniform), totals(adaptive), strict=True):
         usd = old.bill.plain_usd(tariff)
         plain = new.bill.plain_usd(tariff) / usd
         lean = new.bill.lean_usd(tariff) / usd
-        found.append(Ratio(new.regression, plain, lean, new.requests / old.requests))
-    return found
+        by_change.append(Ratio(new.regression, plain, lean, new.requests / old.requests))
+    return by_change
 
 
 def changes(plans: Sequence[Sequence[ChangeOutcome]], tariff: Tariff) -> ResultTable:

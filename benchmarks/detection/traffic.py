@@ -41,7 +41,7 @@ _PERTURBATION: Final = "general.typos"
 _ALPHA: Final = 0.05  # of intervals that hold in 95 of 100 cases
 
 Shift = Callable[[int, float, Random], bool]
-"""Decides whether an exchange's answer shifts, by the number of the exchange and the rate."""
+"""Function that shifts an exchange's answer or not, by the number of the exchange and the rate."""
 Line = dict[str, Any]
 MakeLog = Callable[[Random], list[Line]]
 

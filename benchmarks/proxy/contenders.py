@@ -125,6 +125,7 @@ class Evenkeel:
         command += ["--port", str(port), "--sampling-rate", str(self._sampling_rate)]
         if self.processes > 1:
             command += ["--processes", str(self.processes)]
+        # Nothing replays the samples here, so that another program has to empty the queue.
         drain = (sys.executable, "-m", "benchmarks.machine", site.folder / DATABASE)
         with (
             _started(command, site, port) as program,

@@ -164,10 +164,10 @@ class Wrk:
             )
         except subprocess.TimeoutExpired as error:
             raise NotMeasured(f"wrk did not end within {for_s + _PATIENCE_S:g} s") from error
-        found = _COUNTED.search(done.stdout)
-        if found is None:
+        counts = _COUNTED.search(done.stdout)
+        if counts is None:
             raise NotMeasured(f"wrk: {(done.stderr or done.stdout).strip()[:200]}")
-        requests, micros, size, errors = map(int, found.groups())
+        requests, micros, size, errors = map(int, counts.groups())
         return WrkCounts(requests, micros / 1e6, size, errors)
 
 
@@ -234,6 +234,7 @@ class _Caller(asyncio.Protocol):
             self._body += body
             return
         now = time.monotonic_ns()
+        # An event may be split over two pieces of the body.
         lines, _, self._tail = (self._tail + body).rpartition(b"\n")
         for written in _TIME.finditer(lines):
             if load.counts(self._started_ns):
@@ -254,6 +255,7 @@ class _Caller(asyncio.Protocol):
         self._busy = False
         load.ended(good=good)
         if load.repeating and good:
+            # The parser is still in use here, so the next request begins after it has returned.
             asyncio.get_running_loop().call_soon(self._again)
         else:
             self._transport.close()

@@ -171,6 +171,7 @@ def _whole(received: bytes) -> bool:
     head, mark, body = received.partition(b"\r\n\r\n")
     if not mark:
         return False
+    # Plain answers state their length; streams are chunked and end with an empty chunk.
     length = re.search(rb"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
     return len(body) >= int(length[1]) if length else body.endswith(b"0\r\n\r\n")
 

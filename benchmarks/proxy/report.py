@@ -63,6 +63,7 @@ class Results:
 
     def _pairs(self, test: str, address: str, figure: str, other: str) -> Iterator[tuple[float, float]]:
         """Yield a figure of two addresses for each round that has both."""
+        # An address that failed is not tested in later rounds.
         for here, there in zip(self._of(test, address), self._of(test, other), strict=False):
             if figure in here and figure in there:
                 yield here[figure], there[figure]

@@ -139,6 +139,7 @@ class ModelServer:
         self._flowing.discard(connection)
 
     def _pump(self) -> None:
+        # All connections get the same event, so that making it costs little.
         now = event(time.monotonic_ns())
         for connection in list(self._flowing):
             connection.next_event(now)
@@ -175,6 +176,7 @@ class Connection(asyncio.Protocol):
                 self._complete()
             return
         if self._until_end:
+            # A chunked body ends with an empty chunk.
             if data.endswith(b"0\r\n\r\n"):
                 self._until_end = False
                 self._complete()
