@@ -53,15 +53,16 @@ _ADVICE = {
     "connection": "check judge.base_url and the network",
     "timeout": "check that the endpoint is up",
     "rate_limited": "lower replays.concurrency, or ask the provider for a higher limit",
+    "bad_request": "check judge.model and judge.base_url",
 }
 # Characters of a question with both texts; a longer question is not sent and fails as `too_long`.
 _LONGEST_QUESTION = 300_000
 # Most answers to variants of a request that are rated in one call.
 _GROUP = 6
 SWAP_SHARE = 0.5
-# Share of the judged pairs that are judged again, to measure the judge's own noise.
-RECHECK_SHARE = 0.02
 """Share of the similarity calls that show the two answers in the opposite order."""
+RECHECK_SHARE = 0.02
+"""Share of the judged pairs that are judged again, to measure the judge's own noise."""
 # Further attempts after an unreadable reply: endpoints without structured output may add chat.
 _REPAIRS = 1
 
@@ -76,7 +77,7 @@ def _pauses() -> Pauses:
 
 def judge_problem(model: str, failure: Failure, key_env: str) -> tuple[str, str]:
     """Describe a judge's problem and its remedy; both begin in lower case."""
-    advice = _ADVICE.get(failure.reason, "see the detail")
+    advice = _ADVICE.get(failure.reason, "name another judge.model, one that answers with a JSON object")
     problem = f"the judge {model} cannot be used ({failure.reason}: {failure.detail.rstrip('.')})"
     return problem, advice.format(key_env=key_env)
 

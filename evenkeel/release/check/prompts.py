@@ -38,7 +38,9 @@ def read_prompts(text: str, rows: Sequence[Mapping[str, Any]] | None, where: str
     if rows is None:
         return [read_prompt(text, where)]
     if not named:
-        raise InputError(f"{where}: holds no {{{{variable}}}}, so --inputs has nothing to fill; name one")
+        raise InputError(
+            f"{where}: holds no {{{{variable}}}} in two braces, so --inputs has nothing to fill; name one"
+        )
     views: list[PromptView] = []
     for number, row in enumerate(rows, start=1):
         missing = []

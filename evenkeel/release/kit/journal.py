@@ -46,7 +46,9 @@ def opened_journal(path: Path | None, option: str) -> Iterator[Database]:
     try:
         database = Database(path)
     except StoreError as error:
-        raise InputError(f"{option} {path}: cannot be used; name another file ({error})") from error
+        # What follows the semicolon is advice about the folder of a store.
+        why = str(error).partition("; choose")[0]
+        raise InputError(f"{option} {path}: cannot be used; name another file ({why})") from error
     try:
         yield database
     finally:
