@@ -8,6 +8,7 @@ import json
 import socket
 import ssl
 import threading
+from typing import NamedTuple
 
 import httpx2
 import openai
@@ -15,10 +16,10 @@ import pytest
 import uvicorn
 
 from tests.clients.raw import raw
-from tests.clients.recording import recording
+from tests.clients.recording import RecordingUpstream, recording
 from tests.clients.scripted import WORDS, Scripted, sent
 from tests.kit.certificates import Authority
-from tests.kit.relaying import running, settings_file
+from tests.kit.relaying import Running, running, settings_file
 
 pytestmark = pytest.mark.system
 
@@ -103,23 +104,59 @@ def ancient():
             thread.join(240)
 
 
+class Servers(NamedTuple):
+    """Servers behind one proxy, each with a route of its name."""
+
+    proxy: Running
+    urls: dict[str, str]
+    """The upstream of each route."""
+    recorded: dict[str, RecordingUpstream]
+    """Those of them that speak like a model endpoint."""
+
+    def through(self, name):
+        """Return the address of a server at the proxy."""
+        return f"{self.proxy.url}/{name}"
+
+
+def certified(authority):
+    """Return a context with a certificate of an authority."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority.signed("server"))
+    return context
+
+
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory):
-    """Addresses of each server: the direct one, and that of the proxy with its prefix."""
+    """The proxy trusts one of the two authorities whose certificates its upstreams have."""
     folder = tmp_path_factory.mktemp("servers")
+    trusted, stranger = Authority(folder), Authority(folder, "stranger")
+    path = str(folder / "model.sock")
     with contextlib.ExitStack() as stack:
         ports = {
             "h11": stack.enter_context(asgi("h11")),
             "httptools": stack.enter_context(asgi("httptools")),
             "http.server": stack.enter_context(ancient()),
         }
+        recorded = {
+            "trusted": stack.enter_context(recording(ssl=certified(trusted))),
+            "stranger": stack.enter_context(recording(ssl=certified(stranger))),
+            "unix": stack.enter_context(recording(unix_path=path)),
+            "base": stack.enter_context(recording()),
+        }
+        for upstream in recorded.values():
+            upstream.handler = Scripted()
+        urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
+        urls |= {name: f"https://127.0.0.1:{recorded[name].port}/v1" for name in ("trusted", "stranger")}
+        urls["unix"] = f"http+unix://{path.replace('/', '%2F')}/v1"
+        urls["base"] = f"{recorded['base'].url}/openai/deployments/d/v1/"
         routes = [
-            {"name": name, "match": {"prefix": f"/{name}"}, "upstream": f"http://127.0.0.1:{port}"}
-            for name, port in ports.items()
+            {"name": name, "match": {"prefix": f"/{name}"}, "upstream": url} for name, url in urls.items()
         ]
         config = settings_file(folder, routes=routes)
-        proxy = stack.enter_context(running("proxy", folder, "--config", str(config)))
-        yield {name: (f"http://127.0.0.1:{port}", f"{proxy.url}/{name}") for name, port in ports.items()}
+        environment = {"SSL_CERT_FILE": str(trusted.file)}
+        arguments = ("--config", str(config))
+        proxy = stack.enter_context(running("proxy", folder, *arguments, environment=environment))
+        yield Servers(proxy, urls, recorded)
 
 
 @pytest.mark.parametrize("name", ["h11", "httptools", "http.server"])
@@ -142,7 +179,7 @@ def test_a_server_sees_and_says_the_same(servers, name):
                 seen.append((answer.status_code, told, fields, answer.content))
             return seen
 
-    direct, proxied = map(talk, servers[name])
+    direct, proxied = talk(servers.urls[name]), talk(servers.through(name))
     assert proxied == direct
     assert [status for status, *_ in proxied] == [200, 200, 200, 200, 204, 200] * 2
     assert proxied[1][-1] == BODY
@@ -151,57 +188,37 @@ def test_a_server_sees_and_says_the_same(servers, name):
 # Other ways to an upstream
 
 
-def chat_through(proxy):
-    """The text of a streamed chat completion."""
-    with openai.OpenAI(base_url=f"{proxy.url}/v1", api_key="k", max_retries=0) as client:
+def chat_through(url):
+    """Return the text of a streamed chat completion."""
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0) as client:
         stream = client.chat.completions.create(model="m", messages=[], stream=True)
         return "".join(chunk.choices[0].delta.content or "" for chunk in stream)
 
 
-def test_an_https_upstream_is_verified(tmp_path, monkeypatch):
+def test_an_https_upstream_is_verified(servers):
     """The SDK streams through a certificate that the system trusts; with any other it gets a 502."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority = Authority(tmp_path)
-    context.load_cert_chain(*authority.signed("server"))
-    with recording(ssl=context) as upstream:
-        upstream.handler = Scripted()
-        arguments = ("--upstream", f"https://127.0.0.1:{upstream.port}/v1")
-        with (
-            running("proxy", tmp_path, *arguments) as proxy,
-            pytest.raises(openai.InternalServerError) as caught,
-        ):
-            chat_through(proxy)
-        assert (caught.value.status_code, caught.value.code) == (502, "upstream_tls_failed")
-        assert "certificate" in caught.value.message
-        assert upstream.requests == []
-        monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
-        with running("proxy", tmp_path, *arguments) as proxy:
-            assert chat_through(proxy) == "".join(WORDS)
+    assert chat_through(servers.through("trusted")) == "".join(WORDS)
+    with pytest.raises(openai.InternalServerError) as caught:
+        chat_through(servers.through("stranger"))
+    assert (caught.value.status_code, caught.value.code) == (502, "upstream_tls_failed")
+    assert "certificate" in caught.value.message
+    assert servers.recorded["stranger"].requests == []
 
 
-def test_an_upstream_on_a_unix_socket(tmp_path):
+def test_an_upstream_on_a_unix_socket(servers):
     """The socket's file name stands percent-encoded in place of the host."""
-    path = tmp_path / "model.sock"
-    with recording(unix_path=str(path)) as upstream:
-        upstream.handler = Scripted()
-        url = f"http+unix://{str(path).replace('/', '%2F')}/v1"
-        with running("proxy", tmp_path, "--upstream", url) as proxy:
-            assert chat_through(proxy) == "".join(WORDS)
-        assert upstream.requests[0].field(b"host") == b"localhost"
+    assert chat_through(servers.through("unix")) == "".join(WORDS)
+    assert servers.recorded["unix"].requests[0].field(b"host") == b"localhost"
 
 
-def test_an_upstream_with_a_base_path(tmp_path):
+def test_an_upstream_with_a_base_path(servers):
     """The SDK's `/v1` moves to the upstream's path; every other path is as sent."""
-    with recording() as upstream:
-        upstream.handler = Scripted()
-        url = f"{upstream.url}/openai/deployments/d/v1/"
-        with running("proxy", tmp_path, "--upstream", url) as proxy:
-            assert chat_through(proxy) == "".join(WORDS)
-            with raw(proxy.port) as client:
-                for target in (b"/v1?a=%2F", b"/v1/a/../b//c?d", b"/v1beta/x", b"/V1/x", b"/other/v1"):
-                    client.ask(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert chat_through(servers.through("base")) == "".join(WORDS)
+    with raw(servers.proxy.port) as client:
+        for target in (b"/v1?a=%2F", b"/v1/a/../b//c?d", b"/v1beta/x", b"/V1/x", b"/other/v1"):
+            client.ask(b"GET /base" + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
     base = b"/openai/deployments/d/v1"
-    assert [request.target for request in upstream.requests] == [
+    assert [request.target for request in servers.recorded["base"].requests] == [
         base + b"/chat/completions",
         base + b"?a=%2F",
         base + b"/a/../b//c?d",
@@ -217,7 +234,7 @@ def test_several_processes_are_one_proxy(tmp_path):
             pids = {proxy.child("proxy"), proxy.child("proxy-2")}
             assert len(pids) == 2
             for _ in range(20):
-                assert chat_through(proxy) == "".join(WORDS)
+                assert chat_through(proxy.url) == "".join(WORDS)
             requests = sent(upstream.requests)
             assert len(requests) == 20
             assert all(request == requests[0] for request in requests)

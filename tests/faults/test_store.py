@@ -247,19 +247,19 @@ def test_a_queue_that_is_full(fresh_proxy, upstream):
 
 
 # A bus error is how it ends if somebody truncates the index of the write-ahead log within a transaction.
-@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGBUS])
-def test_a_worker_that_is_dead_or_hangs(upstream, tmp_path, how):
+def test_a_worker_that_hangs_or_is_dead(upstream, tmp_path):
     """Forwarding goes on as if nothing had happened, and so it does when the worker is back."""
     with capturing(upstream, tmp_path, "up") as up:
         worker = up.child("worker")
-        os.kill(worker, how)
+        os.kill(worker, signal.SIGSTOP)
         try:
             for _ in range(3):
                 same_as_direct(up, upstream)
         finally:
-            if how == signal.SIGSTOP:
-                os.kill(worker, signal.SIGCONT)
-        if how == signal.SIGBUS:
-            wait_for(lambda: up.child("worker") != worker, "for another worker")
-        assert (up.child("worker") == worker) == (how == signal.SIGSTOP)
+            os.kill(worker, signal.SIGCONT)
+        assert up.child("worker") == worker
+        os.kill(worker, signal.SIGBUS)
+        for _ in range(3):
+            same_as_direct(up, upstream)
+        wait_for(lambda: up.child("worker") != worker, "for another worker")
         same_as_direct(up, upstream)
