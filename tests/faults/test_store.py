@@ -220,30 +220,30 @@ def test_a_hand_off_buffer_that_is_full(proxy, upstream):
         same_as_direct(proxy, upstream)
 
 
-def fill(folder):
-    """Put as many exchanges into the store's queue as it takes; returns how many it holds then."""
+@contextlib.contextmanager
+def queue_in(folder):
+    """The store's queue, beside the process that uses it."""
     with contextlib.closing(Database(folder / "evenkeel.db")) as store:
-        queue = SqliteExchangeQueue(store, time.time)
-        number = itertools.count()
-        while queue.put([filler(next(number)) for _ in range(1000)]):
-            pass
-        return queue.lag().waiting
+        yield SqliteExchangeQueue(store, time.time)
 
 
-def filler(number):
-    """An exchange that nobody made."""
-    return exchange(number, request_body=b"", response_body=b"")
+def fill(queue):
+    """Put as many exchanges into a queue as it takes."""
+    number, batch = itertools.count(), 1000
+    while queue.put([exchange(next(number), request_body=b"") for _ in range(batch)]) == batch:
+        pass
 
 
 def test_a_queue_that_is_full(fresh_proxy, upstream):
     """Answers are as ever with nobody to work the queue off, and it grows no further."""
     queued = same_as_direct(fresh_proxy, upstream)
     fresh_proxy.becomes(queued, "evenkeel_exchanges_queued_total")
-    most = fill(fresh_proxy.data)
-    same_as_direct(fresh_proxy, upstream)
-    fresh_proxy.becomes(0, "evenkeel_handoff_bytes")
-    assert most > queued
-    assert fill(fresh_proxy.data) == most
+    with queue_in(fresh_proxy.data) as queue:
+        fill(queue)
+        most = queue.lag().waiting
+        same_as_direct(fresh_proxy, upstream)
+        fresh_proxy.becomes(0, "evenkeel_handoff_bytes")
+        assert queue.lag().waiting == most > queued
 
 
 # A bus error is how it ends if somebody truncates the index of the write-ahead log within a transaction.
