@@ -258,29 +258,7 @@ def test_scoring_leaves_the_event_loop_alone(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.timeout(20)
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "a:",
-        "a.",
-        ".",
-        "!",
-        "\n",
-        " ",
-        "#",
-        "**",
-        "- ",
-        "1,",
-        "A ",
-        "{",
-        "[",
-        '"',
-        "`",
-        "Aa of ",
-        "x@",
-        "```\n ",
-    ],
-)
+@pytest.mark.parametrize("piece", ["a:", "!", "\n", "**", "- ", "A ", "{", '"', "x@", "```\n "])
 def test_hostile_texts_take_no_unusual_time(piece: str) -> None:
     """Fifty thousand characters of any one pattern are scored within seconds, ending odd or not."""
     text = piece * (50_000 // len(piece))
@@ -312,7 +290,7 @@ def test_real_reruns_are_decided_without_mistaking_a_changed_conclusion():
     kinds = gpt4o_kinds()
 
     def saved(kind: str) -> float:
-        rated = [cheap(*texts).rating is not None for texts in kinds[kind]]
+        rated = [cheap(*texts).rating is not None for texts in kinds[kind][::3]]
         return sum(rated) / len(rated)
 
     assert saved("rerun, same conclusion") > 0.1

@@ -307,16 +307,16 @@ def _filled(templates: Iterable[tuple[str, str]], rows: Sequence[dict[str, str]]
 def _prompts() -> list[tuple[Task | None, list[Turn]]]:
     """Public texts in the layouts above, and public questions as they are."""
     cases = tickets()
-    rows = [{"ticket": ticket} for ticket in cases[::50]]
+    rows = [{"ticket": ticket} for ticket in cases[::150]]
     chats = [
         {"chat": "\n".join(log.splitlines()[start : start + 40])} for log in chat_logs() for start in (100,)
     ]
     documents = [
         {"a": cases[at], "b": cases[at + 1], "c": cases[at + 2], "q": "What was done in the end?"}
-        for at in range(0, 60, 3)
+        for at in range(0, 60, 6)
     ]
     with gzip.open(DATA / "worfbench" / "worfbench_gold.jsonl.gz", "rt", encoding="utf-8") as lines:
-        plans = [{"task": str(json.loads(line)["task"])} for line in lines][::40]
+        plans = [{"task": str(json.loads(line)["task"])} for line in lines][::80]
     wrapped = {
         Task.CASE_SUMMARY: _filled(CASE_TEMPLATES, rows),
         Task.CHAT_SUMMARY: _filled(CHAT_TEMPLATES, chats),
@@ -326,7 +326,7 @@ def _prompts() -> list[tuple[Task | None, list[Turn]]]:
         None: _filled(OTHER_TEMPLATES, [row | documents[0] | chats[0] for row in rows]),
     }
     plain = [asked(text) for language in LANGUAGES for text in questions(language)]
-    plain += [asked(text) for text in [*rephrased()[::5], *cases[::10], *(row["chat"] for row in chats)]]
+    plain += [asked(text) for text in [*rephrased()[::10], *cases[::30], *(row["chat"] for row in chats)]]
     return [(task, turns) for task, every in wrapped.items() for turns in every] + [
         (None, one) for one in plain
     ]

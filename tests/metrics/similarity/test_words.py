@@ -60,20 +60,7 @@ def test_accented_words_stay_whole() -> None:
 
 @given(
     st.lists(
-        st.sampled_from(
-            [
-                "Plain",
-                "caf\u00e9",
-                "don\u2019t",
-                "x_y",
-                "\u2026",
-                "\u2014",
-                "\u6f22\u5b57",
-                "5.2",
-                "\u0130",
-                "\n",
-            ]
-        )
+        st.sampled_from("Plain caf\u00e9 don\u2019t x_y \u2026 \u2014 \u6f22\u5b57 5.2 \u0130 \n".split(" "))
         | st.text(max_size=5),
         max_size=60,
     ).map(" ".join)

@@ -34,13 +34,6 @@ def test_a_weight_makes_bets_smaller():
     assert detector.update(1) == 4.453125  # (1.96875 + 1) · 1.5
 
 
-def test_a_score_is_bet_on_by_how_far_it_is_from_the_line():
-    """A stake of 2 on a mean below 0.8 makes 1 + 2 · 0.3 of a score of 0.5, and 1 − 2 · 0.1 of one of 0.9."""
-    detector = EDetector(Bets(0.8, 0.0, 1.0, (-2.0,)))
-    assert detector.update(0.5) == pytest.approx(1.6)  # (0 + 1) · 1.6
-    assert detector.update(0.9) == pytest.approx(2.08)  # (1.6 + 1) · 0.8
-
-
 @given(some_scores, lines, sides)
 def test_evidence_is_the_mean_wealth_of_gamblers_that_start_at_each_trial(scores, line, side):
     """The recursion equals the sum over starting trials, averaged over the bets."""
