@@ -51,7 +51,7 @@ class MemoryLog:
         end = len(self.verdicts) if offset is None else min(offset - 1, len(self.verdicts))
         start = max(0, end - limit)
         read = [LoggedVerdict(place + 1, self.verdicts[place]) for place in range(end - 1, start - 1, -1)]
-        found = [one for one in read if narrow.admits(one.verdict)]
+        found = [entry for entry in read if narrow.admits(entry.verdict)]
         oldest_s = read[-1].verdict.scored_at if read else None
         return Stretch(found, start + 1 if start else 0, len(read), oldest_s)
 

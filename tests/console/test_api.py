@@ -92,10 +92,10 @@ def test_health_and_readiness_differ(make_scene, console_client):
 def test_an_alert_leads_to_its_verdicts_and_traces(make_scene, console_client):
     scene = make_scene("alert")
     client = console_client(scene)
-    event = next(one for one in scene.store.history if one.id == "raised-casing")
+    event = next(event for event in scene.store.history if event.id == "raised-casing")
     body = client.get("/api/alerts/raised-casing").json()
     assert body["alert"]["route"] == event.route
-    assert all(set(one) >= {"id", "exchange_id", "rating"} for one in body["verdicts"])
+    assert all(set(verdict) >= {"id", "exchange_id", "rating"} for verdict in body["verdicts"])
     missing = client.get("/api/alerts/nothing")
     assert missing.status_code == 404
     assert "nothing" in missing.json()["error"]["message"]

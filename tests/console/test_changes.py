@@ -151,7 +151,7 @@ def test_reference_prompts_are_on_the_page_of_their_route(console_client, make_s
     assert "printer" not in page.partition('id="references"')[2]
     assert '<a href="/changes/s-1">found</a>' in page
     assert "of the evidence that opens an incident" in page
-    chat = next(one for one in served.get("/api/references").json()["routes"] if one["route"] == "chat")
+    chat = next(route for route in served.get("/api/references").json()["routes"] if route["route"] == "chat")
     assert (chat["references"], chat["calls_today"], chat["usd_today"]) == (4, 53, 0.083)
     assert chat["sets"][1] | {"asked_at": 0} == {
         "route": "chat",
@@ -179,7 +179,7 @@ def test_every_member_of_a_silent_change_is_documented(console_client, make_scen
     assert sorted(in_table) == sorted(silent)
     said = set(re.findall(r"`(\w+)`", text))
     members = [silent["references"], body["examples"][0], silent["scores"], silent["scores"]["results"][0]]
-    assert {name for one in members for name in one} <= said
+    assert {name for member in members for name in member} <= said
 
 
 def test_what_models_and_clients_say_of_a_silent_change_stays_text(console_client, make_scene, sources):
@@ -187,7 +187,7 @@ def test_what_models_and_clients_say_of_a_silent_change_stays_text(console_clien
     report = silent_change(NOW)
     silent = altered(report.silent, requested_model="", models=Names(HOSTILE, (HOSTILE,)))
     former = (KeptAnswer(Answer(HOSTILE), NOW - 13_000, "m", "asked"),)
-    sources.store.update("kept-1", lambda one: altered(one, former=former, request=HOSTILE))
+    sources.store.update("kept-1", lambda reference: altered(reference, former=former, request=HOSTILE))
     reports = (altered(report, silent=silent),)
     served = console_client(make_scene("quiet"), change_reports=lambda: reports, references=sources)
     page = served.get("/changes/s-1")

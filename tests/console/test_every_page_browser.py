@@ -66,12 +66,14 @@ def _all_rough(found):
     if isinstance(found, str):
         return _rough(found)
     if isinstance(found, list | tuple):
-        parts = [_all_rough(one) for one in found]
+        parts = [_all_rough(part) for part in found]
         return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
     if type(found) is dict:
         return {_all_rough(name): _all_rough(value) for name, value in found.items()}
     if is_dataclass(found):
-        own = {one.name: getattr(found, one.name) for one in fields(found) if one.init}
+        own = {
+            own_field.name: getattr(found, own_field.name) for own_field in fields(found) if own_field.init
+        }
         rough = {name: _all_rough(value) for name, value in own.items()}
         return altered(found, **{name: value for name, value in rough.items() if value != own[name]})
     return found
@@ -204,13 +206,13 @@ class _Visit:
         self._page.goto(address + path)
         if self._page.locator("#connection").count():
             expect(self._page.locator("#connection")).to_have_text("live")
-        parts = [one for one in self._responses if "/fragments/" not in one.url]
-        weight = sum(len(one.body()) for one in parts)
+        parts = [response for response in self._responses if "/fragments/" not in response.url]
+        weight = sum(len(part.body()) for part in parts)
         if weight > self._most:
             self._note(f"{weight} bytes")
-        for one in self._responses:
-            if not one.url.startswith(address):
-                self._note(one.url)
+        for response in self._responses:
+            if not response.url.startswith(address):
+                self._note(response.url)
         if self._page.evaluate("document.documentElement.scrollWidth") > width:
             self._note(f"wider than {width}")
         self._page.evaluate(_AXE)

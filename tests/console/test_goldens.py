@@ -31,7 +31,7 @@ class Desk:
 
     def token(self, path=None):
         page = self.page(path or f"/verdicts/{self.verdict.id}")
-        return next(one["value"] for one in page.all("input") if one["name"] == "_csrf_token")
+        return next(field["value"] for field in page.all("input") if field["name"] == "_csrf_token")
 
     def send(self, headers=None, *, token=None, **fields):
         data = {"_csrf_token": token or self.token(), "by": "ann", **fields}
@@ -68,7 +68,7 @@ def test_the_answer_of_a_trial_is_approved_on_its_page(desk, name):
     """The form names the exchange; afterwards the golden's page is shown, and the trial links to it."""
     path = f"/verdicts/{desk.verdict.id}"
     page = desk.page(path)
-    fields = {one["name"]: one.get("value") for one in page.all("input")}
+    fields = {field["name"]: field.get("value") for field in page.all("input")}
     assert fields["exchange"] == desk.verdict.exchange_id
     assert {"by", "name", "note"} < set(fields)
     response = desk.send(exchange=fields["exchange"], token=fields["_csrf_token"], name=name, note="right")
@@ -80,13 +80,13 @@ def test_the_answer_of_a_trial_is_approved_on_its_page(desk, name):
     shown = desk.page(response.headers["location"]).words()
     for text in (ARCHIVED.answer.text, "How long is the delivery?", "approved by ann"):
         assert text in shown
-    assert f"/goldens/{made.id}" in [one.get("href") for one in desk.page(path).all("a")]
+    assert f"/goldens/{made.id}" in [link.get("href") for link in desk.page(path).all("a")]
     assert not desk.page(path).all("form")
 
 
 def test_a_trial_whose_exchange_is_gone_or_empty_says_so(desk):
     older = desk.client.get("/api/trials?limit=200").json()["trials"]
-    gone = next(one for one in older if one["exchange_id"] != desk.verdict.exchange_id)
+    gone = next(trial for trial in older if trial["exchange_id"] != desk.verdict.exchange_id)
     page = desk.page(f"/verdicts/{gone['id']}")
     assert "no longer stored" in page.words()
     assert not page.all("form")
@@ -117,13 +117,13 @@ def test_the_list_shows_who_approved_what_and_is_narrowed(desk):
     for text in ("delivery v2", "shop, chat", "Five days.", "How long is the delivery?"):
         assert text in words
     assert "other/1" not in words
-    links = {one.get("href") for one in page.all("a")}
+    links = {link.get("href") for link in page.all("a")}
     assert {"/goldens?show=all", "/goldens?route=shop", "/goldens?route=desk", "/goldens/delivery"} <= links
     page = desk.page("/goldens?show=all")
     assert "other/1 ? retired" in page.words()
-    assert "/goldens/other%2F1%20%3F" in {one.get("href") for one in page.all("a")}
+    assert "/goldens/other%2F1%20%3F" in {link.get("href") for link in page.all("a")}
     assert "delivery" not in "".join(
-        one.get("href", "") for one in desk.page("/goldens?route=desk&show=all").all("a")
+        link.get("href", "") for link in desk.page("/goldens?route=desk&show=all").all("a")
     )
     assert "None match" in desk.page("/goldens?task=none").words()
 
@@ -133,7 +133,7 @@ def test_the_list_is_paged(desk):
         desk.store.approve(golden(id=f"g{number:02}"), by="ann", at=1.0 + number)
     page = desk.page("/goldens")
     assert "1 to 40 of 45" in page.words()
-    following = next(one["href"] for one in page.all("a") if one.get("rel") == "next")
+    following = next(link["href"] for link in page.all("a") if link.get("rel") == "next")
     assert following == "/goldens?page=2"
     assert "41 to 45 of 45" in desk.page(following).words()
     assert desk.client.get("/goldens?page=0").status_code == 400
@@ -165,7 +165,7 @@ def test_a_golden_is_retired_and_used_again(desk):
     assert desk.send(retire="a/b c").headers["location"] == "/goldens/a%2Fb%20c"
     page = desk.page("/goldens/a%2Fb%20c")
     assert "retired by ann" in page.words()
-    assert [one["name"] for one in page.all("button")] == ["unretire"]
+    assert [button["name"] for button in page.all("button")] == ["unretire"]
     assert desk.send(unretire="a/b c").status_code == 303
     assert [entry.deed for entry in desk.store.trail("a/b c")] == ["approved", "retired", "unretired"]
 
@@ -225,7 +225,7 @@ def test_the_api_lists_approves_and_retires(desk):
         assert done.json()["golden"][name] == value
 
     def ids(query=""):
-        return [one["id"] for one in desk.client.get(f"/api/goldens{query}").json()["goldens"]]
+        return [golden["id"] for golden in desk.client.get(f"/api/goldens{query}").json()["goldens"]]
 
     assert ids() == ["b"]
     assert ids("?retired=true") == ["b", "a/1"]

@@ -73,9 +73,13 @@ def test_what_is_over_has_no_buttons(served):
 def test_the_same_as_json(served):
     client, _ = served(SPELLING, BILLING, over(BILLING))
     found = client.get("/api/incidents").json()["incidents"]
-    assert {one["id"]: one["state"] for one in found} == {"cafe": "open", "beef": "resolved"}
-    assert [one["id"] for one in client.get("/api/incidents?state=open").json()["incidents"]] == ["cafe"]
-    assert [one["id"] for one in client.get("/api/incidents?route=billing").json()["incidents"]] == ["beef"]
+    assert {incident["id"]: incident["state"] for incident in found} == {"cafe": "open", "beef": "resolved"}
+    assert [incident["id"] for incident in client.get("/api/incidents?state=open").json()["incidents"]] == [
+        "cafe"
+    ]
+    assert [
+        incident["id"] for incident in client.get("/api/incidents?route=billing").json()["incidents"]
+    ] == ["beef"]
     one = client.get("/api/incidents/cafe").json()["incident"]
     assert one["headline"] == FIRST
     assert one["facts"] == [
@@ -153,7 +157,7 @@ def test_incidents_with_one_cause_stand_together():
     """One sentence for two routes, with a link to the incident of each; another cause has its own."""
     other = altered(SPELLING, id="e9", route="chat", at=1100.0, incident="f00d", change="f00d")
     lines = case_lines(incidents_of([SPELLING, other, BILLING]), WRITER)
-    assert [[one.id for one in line.routes] for line in lines] == [["cafe", "f00d"], []]
+    assert [[route.id for route in line.routes] for line in lines] == [["cafe", "f00d"], []]
     assert lines[0].said.startswith("support and chat: answers became fragile")
 
 
@@ -165,14 +169,14 @@ def test_whether_it_is_real_is_answered_in_words(make_scene, make_cell):
     down = altered(scene.sources(), judge=setup, measuring=lambda: Measuring("held_up", 1.0, (cause,)))
     (incident,) = incidents_of([altered(SPELLING, clients={"a": 15, "b": 5})])
     cells = [make_cell("support", "helpdesk-2", "general.spelling")]
-    found = {one.name: one for one in checks(down, incident, cells)}
+    found = {check.name: check for check in checks(down, incident, cells)}
     assert found["Trials"].said == "20 since it began to show"
     assert found["Noise floor"].said.startswith("4")
     assert found["Clients"].said == "2 affected. 15 of 20 trials come from client a, 5 from 1 other client"
     assert found["Judge"].said == "The judge rejected its key (401). Set judge.api_key_env."
     assert (found["Judge"].good, found["Scoring"].good) == (False, False)
     known_limits = altered(scene.sources(), thresholds=MonitorSettings())
-    found = {one.name: one for one in checks(known_limits, incident, cells)}
+    found = {check.name: check for check in checks(known_limits, incident, cells)}
     assert "chance raises one alert in 10,000 trials of all cells together" in found["Trials"].said
     assert found["Judge"].said == "none is set: similarity only, contradictions cannot be seen"
 
@@ -208,7 +212,7 @@ def test_a_decision_leads_back_to_the_page(served):
     sent = client.post("/incidents/cafe", data=form, follow_redirects=False)
     assert (sent.status_code, sent.headers["location"]) == (303, "/incidents/cafe?decided=1")
     assert "Noted." in client.get(sent.headers["location"]).text
-    assert [one.by for one in scene.log.notes] == ["ana"]
+    assert [note.by for note in scene.log.notes] == ["ana"]
 
 
 def many(count):
@@ -227,7 +231,7 @@ def test_two_hundred_incidents_are_given_a_page_at_a_time(served):
     for size in (90, 90, 20):
         found = client.get(f"/api/incidents?state=resolved&limit=90&before={before}").json()
         assert (found["count"], len(found["incidents"])) == (200, size)
-        seen += [one["id"] for one in found["incidents"]]
+        seen += [incident["id"] for incident in found["incidents"]]
         before = found["next"]
     assert before is None
     assert seen == [f"i{number:03}" for number in range(199, -1, -1)]

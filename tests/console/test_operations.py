@@ -195,7 +195,7 @@ def test_calibrated_limits_say_where_they_are_from(shown):
 def test_the_judge_is_held_against_people(shown, documents):
     """One of two drawn trials is rated as people rate it; the API says the same."""
     labels = LabelStore(documents)
-    rated = [one for one in shown.scene.log.verdicts if one.rating is not None][:2]
+    rated = [verdict for verdict in shown.scene.log.verdicts if verdict.rating is not None][:2]
     for verdict, rating in zip(rated, (3, 1), strict=True):
         said = LabelStatement("ann", rating=rating, drawn=True)
         labels.put(label_of(altered(verdict, details={}, rating=3), said, at=1.0), None)

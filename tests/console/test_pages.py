@@ -148,7 +148,8 @@ def test_a_group_of_rewordings_is_explained_where_it_stands(make_scene, make_cel
     scene = make_scene("quiet")
     route, model = scene.reports[1].key.parts[:2]
     scene.reports = [
-        with_figures(one, threshold=0.1 * (one.key.perturbation != BASELINE)) for one in scene.reports
+        with_figures(report, threshold=0.1 * (report.key.perturbation != BASELINE))
+        for report in scene.reports
     ]
     group = with_figures(make_cell(route, model, "together.4_general"), threshold=0.3439)
     client = console_client(scene)

@@ -122,7 +122,7 @@ def test_a_request_that_takes_long_is_not_in_the_way_of_probes(monkeypatch):
             assert b"retry-after: 1" in busy
             assert (await answer(port, "/healthz")).startswith(b"HTTP/1.1 200")
             release.set()
-            assert all(b"done" in one for one in await asyncio.gather(*slow))
+            assert all(b"done" in answered for answered in await asyncio.gather(*slow))
             assert (await answer(port, "/other")).startswith(b"HTTP/1.1 200")
 
     asyncio.run(scene())

@@ -121,20 +121,23 @@ def test_pages_together_hold_every_trial_of_a_choice_once(log, unindexed, chosen
 @pytest.mark.parametrize(
     ("chosen", "rule"),
     [
-        ({"rating": "shifted"}, lambda one: one.rating in {1, 2}),
-        ({"rating": "failed"}, lambda one: one.rating is None),
+        ({"rating": "shifted"}, lambda trial: trial.rating in {1, 2}),
+        ({"rating": "failed"}, lambda trial: trial.rating is None),
         (
             {"rating": "shifted", "control": "held"},
-            lambda one: one.rating in {1, 2} and one.control.rating == 3,
+            lambda trial: trial.rating in {1, 2} and trial.control.rating == 3,
         ),
-        ({"control": "changed"}, lambda one: one.control.rating == 2),
-        ({"control": "none"}, lambda one: one.control.rating is None),
-        ({"prompt_version": "p-1"}, lambda one: one.origin.prompt_version == "p-1"),
-        ({"client": "c-3", "model": "m-2"}, lambda one: one.origin.client == "c-3" and one.model == "m-2"),
+        ({"control": "changed"}, lambda trial: trial.control.rating == 2),
+        ({"control": "none"}, lambda trial: trial.control.rating is None),
+        ({"prompt_version": "p-1"}, lambda trial: trial.origin.prompt_version == "p-1"),
+        (
+            {"client": "c-3", "model": "m-2"},
+            lambda trial: trial.origin.client == "c-3" and trial.model == "m-2",
+        ),
     ],
 )
 def test_a_choice_means_what_it_says(log, chosen, rule):
-    expected = [one.id for one in reversed(VERDICTS) if rule(one)]
+    expected = [verdict.id for verdict in reversed(VERDICTS) if rule(verdict)]
     assert expected
     assert every(log, TrialFilter.of(chosen).narrow()) == expected
 
@@ -232,7 +235,7 @@ def test_the_worst_come_first_and_counter_examples_last(console_client):
     for verdict in mixed:
         scene.log.append(verdict, None)
     shown = re.findall(r'href="/verdicts/(r\d)"', console_client(scene).get("/trials").text)
-    assert shown == [one.id for one in order[:-1]]
+    assert shown == [verdict.id for verdict in order[:-1]]
 
 
 def test_a_row_is_one_line_with_the_users_own_words(console_client):
@@ -269,8 +272,8 @@ def test_hostile_texts_neither_run_nor_break_the_list(make_scene, console_client
 
 def test_programs_page_by_the_place_they_are_given(client):
     first = client.get("/api/trials?route=desk&rating=3").json()
-    assert [one["id"] for one in first["trials"]] == [
-        one.id for one in reversed(VERDICTS) if one.route == "desk" and one.rating == 3
+    assert [trial["id"] for trial in first["trials"]] == [
+        verdict.id for verdict in reversed(VERDICTS) if verdict.route == "desk" and verdict.rating == 3
     ]
     assert first["before"] is None
     page = client.get("/api/trials").json()

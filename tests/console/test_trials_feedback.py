@@ -17,7 +17,7 @@ class Desk:
 
     def __init__(self, client, store, scene):
         self.client, self.store, self.scene = client, store, scene
-        self.verdict = next(one for one in reversed(scene.log.verdicts) if one.rating == 2)
+        self.verdict = next(verdict for verdict in reversed(scene.log.verdicts) if verdict.rating == 2)
         self.path = f"/verdicts/{self.verdict.id}"
 
     def form(self, path=None):
@@ -36,8 +36,8 @@ def desk(make_scene, console_client, documents):
     """The alert scene, whose verdicts were decided by a judge."""
     scene = make_scene("alert")
     scene.log.verdicts = [
-        altered(one, scorer="judge", judge_model="j-1", details={"decided_by": 2.0})
-        for one in scene.log.verdicts
+        altered(verdict, scorer="judge", judge_model="j-1", details={"decided_by": 2.0})
+        for verdict in scene.log.verdicts
     ]
     store = LabelStore(documents)
     return Desk(console_client(scene, labels=store), store, scene)
@@ -116,8 +116,10 @@ def test_a_verdict_drawn_by_chance_is_rated_without_seeing_its_rating(desk):
 def test_what_chance_drew_when_it_was_made_is_rated_first_and_reaches_the_monitor(desk):
     """Its page says what the rating is for; the label is an entry of the log, as is taking it back."""
     log = desk.scene.log
-    chosen = next(one for one in log.verdicts if one.rating == 3 and one.perturbation != BASELINE)
-    log.verdicts = [altered(one, label_share=float(one.id == chosen.id)) for one in log.verdicts]
+    chosen = next(
+        verdict for verdict in log.verdicts if verdict.rating == 3 and verdict.perturbation != BASELINE
+    )
+    log.verdicts = [altered(verdict, label_share=float(verdict.id == chosen.id)) for verdict in log.verdicts]
     path = desk.client.get("/trials/drawn", follow_redirects=False).headers["location"]
     assert path == f"/verdicts/{chosen.id}?blind=1"
     html, token = desk.form(path)
@@ -150,7 +152,7 @@ def test_the_api_takes_and_gives_labels(desk):
     made = desk.client.post("/api/labels", json=body)
     assert (made.status_code, made.json()["label"]["rating"]) == (201, 2)
     shown = desk.client.get("/api/labels").json()
-    assert [one["by"] for one in shown["labels"]] == ["ci"]
+    assert [label["by"] for label in shown["labels"]] == ["ci"]
     (agreement,) = shown["agreement"]
     assert (agreement["judge"], agreement["source"], agreement["n"], agreement["value"]) == (
         "j-1",

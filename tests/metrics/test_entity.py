@@ -48,7 +48,7 @@ def test_slots_are_read_from_any_form(text: str, slots: list[list[str]]) -> None
 def test_scores_of_hand_worked_pairs(reference: Any, candidate: Any, expected: Any) -> None:
     """Keys and choices must be exact, texts alike from ROUGE-L 0.7 on."""
     score = SlotMatch().score(
-        pair(*(one if isinstance(one, str) else entities(**one) for one in (reference, candidate)))
+        pair(*(side if isinstance(side, str) else entities(**side) for side in (reference, candidate)))
     )
     if isinstance(score, Failure):
         assert score.reason == expected

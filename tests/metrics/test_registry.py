@@ -34,10 +34,10 @@ def test_names_are_unique_labels_and_versions_count_from_one() -> None:
 
 def test_every_metric_that_needs_nothing_is_ready_for_use() -> None:
     """The list of heuristics holds exactly those."""
-    assert [one.name for one in heuristics()] == [
+    assert [ready.name for ready in heuristics()] == [
         listed.name for listed in metrics() if listed.about.needs == "nothing"
     ]
-    assert all(type(one) is metric(one.name).kind for one in heuristics())
+    assert all(type(ready) is metric(ready.name).kind for ready in heuristics())
 
 
 def test_every_metric_documents_its_range() -> None:

@@ -71,7 +71,7 @@ def test_prompts_of_the_benchmarks_are_recognised() -> None:
     """So is every prompt of the benchmarks, whose layouts differ."""
     for prompt in EVERY:
         messages = json.loads(prompt.body)["messages"]
-        assert recognise(Turn(one["role"], one["content"]) for one in messages) == prompt.task
+        assert recognise(Turn(message["role"], message["content"]) for message in messages) == prompt.task
 
 
 def test_a_conversation_is_of_the_task_of_its_last_question() -> None:
@@ -328,7 +328,7 @@ def _prompts() -> list[tuple[Task | None, list[Turn]]]:
     plain = [asked(text) for language in LANGUAGES for text in questions(language)]
     plain += [asked(text) for text in [*rephrased()[::10], *cases[::30], *(row["chat"] for row in chats)]]
     return [(task, turns) for task, every in wrapped.items() for turns in every] + [
-        (None, one) for one in plain
+        (None, turns) for turns in plain
     ]
 
 

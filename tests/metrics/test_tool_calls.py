@@ -15,7 +15,7 @@ from tests.cases import cases
 
 
 def calls(*named: str | tuple[str, str]) -> Answer:
-    return Answer("", tuple(ToolCall(*((one, "{}") if isinstance(one, str) else one)) for one in named))
+    return Answer("", tuple(ToolCall(*((call, "{}") if isinstance(call, str) else call)) for call in named))
 
 
 def pair(reference: Answer, candidate: Answer) -> Pair:

@@ -44,9 +44,9 @@ def interleaved(verdicts: list[LoggedVerdict], found: list[ReferenceAnswered]) -
     every = max(1, len(verdicts) // max(1, len(found)))
     log: list[Logged] = []
     waiting = list(found)
-    for place, one in enumerate(verdicts):
-        log.append(LoggedVerdict(len(log) + 1, one.verdict))
+    for place, entry in enumerate(verdicts):
+        log.append(LoggedVerdict(len(log) + 1, entry.verdict))
         if waiting and place % every == 0:
             log.append(LoggedNote(len(log) + 1, waiting.pop(0)))
-    log += [LoggedNote(len(log) + number, one) for number, one in enumerate(waiting, 1)]
+    log += [LoggedNote(len(log) + number, sighting) for number, sighting in enumerate(waiting, 1)]
     return log

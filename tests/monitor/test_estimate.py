@@ -13,7 +13,9 @@ from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
 ALPHA = 0.05
-LETTERS = {(one.rating, one.quality, one.difference): one.letter for one in OUTCOMES.values()}
+LETTERS = {
+    (outcome.rating, outcome.quality, outcome.difference): outcome.letter for outcome in OUTCOMES.values()
+}
 
 
 def counts_of(*outcomes: tuple[int, int, str | None, int | None]) -> Counts:

@@ -58,7 +58,7 @@ def test_rollups_weigh_every_exchange_the_same():
 
 def test_unknown_quality_widens_robustness_both_ways():
     """The value takes unscored shifts to be like the scored ones; the interval allows for all and none."""
-    changed, unknown, same = (tally_of(one).observation() for one in (WORSE, UNSCORED, SAME))
+    changed, unknown, same = (tally_of(trial).observation() for trial in (WORSE, UNSCORED, SAME))
     words = words_of(*[changed] * 10, *[unknown] * 20, *[same] * 10, *[tally_of(VERDICT).observation()] * 60)
     found = rollup_estimates(words, alpha=0.05, min_exchanges=1).robustness
     # 40 of 100 shifted; of the 20 scored half changed.

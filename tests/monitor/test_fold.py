@@ -69,7 +69,8 @@ def test_a_model_swap_is_a_change_and_the_stragglers_of_the_old_one_are_not():
     assert [altered(mark, began=None) for mark in changes.latest] == [ChangeMark("model", "m", "b", 5.0, 219)]
     log = log_of(*exchanges(0, 110, model="b"), *exchanges(110, 120))
     folded(
-        [LoggedVerdict(1000 + one.offset, altered(one.verdict, id=f"b{one.offset}")) for one in log], state
+        [LoggedVerdict(1000 + entry.offset, altered(entry.verdict, id=f"b{entry.offset}")) for entry in log],
+        state,
     )
     (changes,) = state.changes()
     assert changes.counts == {"model": 1}

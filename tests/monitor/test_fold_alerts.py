@@ -36,10 +36,10 @@ def trials(count: int, every: int, **changed: object) -> list[Verdict]:
 def log_of(*entries):
     """Verdicts and approvals with places, ids and exchanges of their own."""
     return [
-        LoggedNote(place, one)
-        if isinstance(one, Approval)
-        else LoggedVerdict(place, altered(one, id=f"v{place}", exchange_id=f"e{place}"))
-        for place, one in enumerate(entries, 1)
+        LoggedNote(place, entry)
+        if isinstance(entry, Approval)
+        else LoggedVerdict(place, altered(entry, id=f"v{place}", exchange_id=f"e{place}"))
+        for place, entry in enumerate(entries, 1)
     ]
 
 
@@ -80,8 +80,8 @@ def test_a_change_of_the_model_closes_the_drift_of_its_route_and_of_no_other():
 
 def test_another_prompt_version_has_a_baseline_of_its_own():
     """It shifts ten times as often and is no drift; back at the first one, that one's baseline is there."""
-    first = [altered(one, prompt_version="v1") for one in trials(300, 20)]
-    second = [altered(one, prompt_version="v2") for one in trials(300, 2)]
+    first = [altered(trial, prompt_version="v1") for trial in trials(300, 20)]
+    second = [altered(trial, prompt_version="v2") for trial in trials(300, 2)]
     state, events = fold(log_of(*first, *second, *first))
     assert events == []
     assert state.reports()[0].detection.drift.baseline == 0.05
@@ -89,8 +89,8 @@ def test_another_prompt_version_has_a_baseline_of_its_own():
 
 def test_a_drift_is_closed_when_its_prompts_come_no_more():
     """Raised under one prompt version; a hundred trials under another end it, without evidence."""
-    before = [altered(one, prompt_version="v1") for one in (*trials(200, 20), *trials(80, 2))]
-    after = [altered(one, prompt_version="v2") for one in trials(100, 2)]
+    before = [altered(trial, prompt_version="v1") for trial in (*trials(200, 20), *trials(80, 2))]
+    after = [altered(trial, prompt_version="v2") for trial in trials(100, 2)]
     _, events = fold(log_of(*before, *after))
     assert [event.kind for event in events] == ["raised", "resolved"]
     assert events[1].offset == 380
@@ -152,7 +152,9 @@ def test_an_approved_baseline_takes_the_place_of_the_provisional_one():
     drift = drift_of(state)
     assert (drift.baseline, drift.trials, drift.provisional, drift.state) == (0.5, 300, False, "level")
     assert (drift.lower, drift.upper) == (0.45, 0.55)
-    _, events = fold([altered(one, offset=1000 + one.offset) for one in log_of(*trials(300, 1000))], state)
+    _, events = fold(
+        [altered(entry, offset=1000 + entry.offset) for entry in log_of(*trials(300, 1000))], state
+    )
     assert [(event.what, event.direction) for event in events] == [("drift", "fallen")]
     assert "50% in its approved 300 trials" in summary(events[0])
 
@@ -186,8 +188,8 @@ def test_an_approval_takes_no_place_of_a_model_beyond_the_limit():
 def test_a_monitor_comes_to_the_same_state_in_any_store_and_any_batches(backend):
     """Folded in batches of three with a restart after each, or cleanly: the same reports and events."""
     log = backend.verdicts()
-    for number, one in enumerate(trials(20, 4)):
-        log.append(altered(one, id=f"v{number}", exchange_id=f"e{number}"), None)
+    for number, trial in enumerate(trials(20, 4)):
+        log.append(altered(trial, id=f"v{number}", exchange_id=f"e{number}"), None)
         if number in {5, 12}:
             log.note(approval(at=float(number)))
 
@@ -258,10 +260,10 @@ def test_an_alert_leads_to_the_verdicts_of_its_run(tmp_path):
     _, (event,) = fold(log.read_after(0, 10_000))
     behind = verdicts_behind(log, event)
     last = event.run_trials + 29
-    assert [one.verdict.id for one in behind] == [f"v{number}" for number in range(last, 29, -1)]
+    assert [entry.verdict.id for entry in behind] == [f"v{number}" for number in range(last, 29, -1)]
     assert (event.verdict, event.trace_id) == (f"v{last}", f"{last:032x}")
-    assert [one.verdict.id for one in verdicts_behind(log, event, most=2)] == [f"v{last}", f"v{last - 1}"]
-    models = {one.verdict.model for one in verdicts_behind(log, altered(event, model=OTHER_MODEL))}
+    assert [entry.verdict.id for entry in verdicts_behind(log, event, most=2)] == [f"v{last}", f"v{last - 1}"]
+    models = {entry.verdict.model for entry in verdicts_behind(log, altered(event, model=OTHER_MODEL))}
     assert models == {VERDICT.model, "z"}
     assert verdicts_behind(log, altered(event, offset=0)) == []
     database.close()

@@ -80,8 +80,8 @@ def test_likeness_is_not_seen_where_another_form_was_asked_for(asked):
 def counted(*verdicts):
     """Counts of some verdicts."""
     counts = Counts()
-    for one in verdicts:
-        counts.count(outcome_of(one), one)
+    for verdict in verdicts:
+        counts.count(outcome_of(verdict), verdict)
     return counts.estimates(alpha=0.05, min_trials=1)
 
 

@@ -45,8 +45,8 @@ class Fold:
     def add(self, *sightings):
         """Apply sightings at the end of the log; returns the events they gave rise to."""
         found = []
-        for one in sightings:
-            found += self.state.apply(LoggedNote(self.state.offset + 1, one)).events
+        for sighting in sightings:
+            found += self.state.apply(LoggedNote(self.state.offset + 1, sighting)).events
         self.events += found
         return found
 
@@ -58,11 +58,11 @@ class Fold:
         return self.add(*[answered(until + place / 10) for place in range(9)])
 
     def records(self, route="chat"):
-        return [one for one in self.state.change_records() if one.route == route]
+        return [record for record in self.state.change_records() if record.route == route]
 
 
 def said(events):
-    return [(one.kind, one.route, one.measure) for one in events]
+    return [(event.kind, event.route, event.measure) for event in events]
 
 
 @pytest.mark.usefixtures("scripted")
@@ -120,7 +120,7 @@ def test_time_passes_with_verdicts_as_well():
     for number in range(9):
         verdict = altered(VERDICT, id=f"v{number}", exchange_id=f"x{number}", scored_at=NOON + 2 * DAY_S)
         events += fold.state.apply(LoggedVerdict(fold.state.offset + 1, verdict)).events
-    assert [one.kind for one in events] == ["resolved"]
+    assert [event.kind for event in events] == ["resolved"]
 
 
 @pytest.mark.usefixtures("scripted")
@@ -131,7 +131,7 @@ def test_a_second_finding_says_whether_answers_are_back(former, state, kind):
     fold.find()
     fold.add(*[answered(NOON + 3600 + number, compared=3, former=former) for number in range(5)])
     events = fold.add(answered(NOON + 3700, likeness=0.0, compared=4, former=former))
-    assert [one.kind for one in events] == ["resolved", "raised"][: 1 + kind]
+    assert [event.kind for event in events] == ["resolved", "raised"][: 1 + kind]
     first, second = fold.records()
     assert first.silent.state == state
     assert second.silent.state == ("found" if kind else "settled")
@@ -176,7 +176,7 @@ def test_a_route_has_tests_for_so_many_requested_models():
     assert len(fold.state.silent()) == MOST_MODELS
     fold.state.checkpoint()
     fold.add(*[answered(NOON + 2000 + number, model="real") for number in range(300)])
-    assert "real" in {one.requested_model for one in fold.state.silent()}
+    assert "real" in {report.requested_model for report in fold.state.silent()}
     assert len(fold.state.silent()) == MOST_MODELS
     checkpoint = fold.state.checkpoint()
     assert checkpoint.whole, "the store has a part of what is gone"
@@ -186,4 +186,4 @@ def test_a_route_has_tests_for_so_many_requested_models():
 def test_the_real_tests_find_a_change_once_and_nothing_where_nothing_changes(seed, count, found):
     """On each route; before the change ranks are chance's, and answers are of one kind."""
     events = Fold().add(*sightings(600, seed)[:count])
-    assert sorted(one.route for one in events if one.kind == "raised") == found
+    assert sorted(event.route for event in events if event.kind == "raised") == found

@@ -28,8 +28,8 @@ MOVED = {"rating": 1}
 def folded(verdicts, settings=SETTINGS):
     """The state after some verdicts."""
     state = MonitorState(settings)
-    for offset, one in enumerate(verdicts, 1):
-        state.apply(LoggedVerdict(offset, altered(one, id=f"v{offset}")))
+    for offset, verdict in enumerate(verdicts, 1):
+        state.apply(LoggedVerdict(offset, altered(verdict, id=f"v{offset}")))
     return state
 
 
@@ -38,16 +38,16 @@ def exchange(number, *trials, **common):
     common = {"exchange_id": f"x{number}", "scored_at": float(number)} | common
     resend = altered(VERDICT, perturbation=BASELINE, control_rating=None, **common)
     paths = {name: 1.0 if name == "path_weight" else "" for name in SPLIT}
-    return [altered(resend, **paths), *(altered(VERDICT, **(common | one)) for one in trials)]
+    return [altered(resend, **paths), *(altered(VERDICT, **(common | changes)) for changes in trials)]
 
 
 def report(state, key=SPELLING):
-    return next(one for one in state.reports() if one.key == key)
+    return next(cell for cell in state.reports() if cell.key == key)
 
 
 def test_a_cell_weighs_its_trials_in_every_figure():
     """Two drawn that held count whole; of eight whose group moved, four moved: ½ of 3 is 1/6."""
-    log = [one for number in range(2) for one in exchange(number, {})]
+    log = [trial for number in range(2) for trial in exchange(number, {})]
     log += exchange(2, {"path_weight": 0.125, **MOVED})
     for number in range(3, 10):
         log += exchange(number, {**SPLIT, **(MOVED if number < 6 else {})})
@@ -82,7 +82,7 @@ def test_exchanges_of_strata_weigh_in_cells_and_roll_ups():
 
 def test_detectors_and_roll_ups_look_at_drawn_trials_only():
     """Of eight split trials that all moved, the alert, drift, clients, roll-ups and changes see nothing."""
-    log = [one for number in range(8) for one in exchange(number, {**SPLIT, **MOVED, "client": "c"})]
+    log = [trial for number in range(8) for trial in exchange(number, {**SPLIT, **MOVED, "client": "c"})]
     state, none = folded(log), folded(exchange(0, {}))
     found = report(state)
     assert (found.detection.evidence_log10, found.clients, found.detection.alert) == (
@@ -100,7 +100,7 @@ def test_an_alert_bets_by_the_weight_of_the_exchange():
     """Ten moves of weight ½ are less evidence than ten of weight 1; a drawn trial's path does not matter."""
 
     def evidence(**members):
-        log = [one for number in range(10) for one in exchange(number, {**MOVED, **members})]
+        log = [trial for number in range(10) for trial in exchange(number, {**MOVED, **members})]
         return report(folded(log)).detection.evidence_log10
 
     assert 0 < evidence(exchange_weight=0.5) < evidence() == evidence(path_weight=0.125)
@@ -110,7 +110,7 @@ def test_a_group_has_a_cell_of_its_own():
     """It is in no roll-up of rewordings; the half that was tried after it moved is nowhere."""
     group, half = {"perturbation": GROUP, **MOVED}, {"perturbation": "together.2_general", **SPLIT, **MOVED}
     state = folded(exchange(0, group, half, {}))
-    assert [one.key.perturbation for one in state.reports()] == [BASELINE, "general.spelling", GROUP]
+    assert [cell.key.perturbation for cell in state.reports()] == [BASELINE, "general.spelling", GROUP]
     (whole,) = state.rollups()
     assert whole.windows["all"].content_delta.value == 0.0
     (whole,) = folded(exchange(0, group)).rollups()
@@ -138,8 +138,10 @@ def test_changes_look_at_an_even_draw():
     light = [altered(VERDICT, exchange_id=f"x{number}", exchange_weight=0.25) for number in range(2000)]
     assert sum(map(evenly_drawn, light)) == pytest.approx(500, abs=60)
     assert evenly_drawn(altered(light[0], exchange_weight=1.0))
-    kept = [one.exchange_id for one in light if evenly_drawn(one)]
-    assert kept == [one.exchange_id for one in light if evenly_drawn(altered(one, perturbation=BASELINE))]
+    kept = [trial.exchange_id for trial in light if evenly_drawn(trial)]
+    assert kept == [
+        trial.exchange_id for trial in light if evenly_drawn(altered(trial, perturbation=BASELINE))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -153,8 +155,8 @@ def test_names_of_groups_from_a_hostile_log_stop_nothing(name):
 @pytest.mark.parametrize("weight", [0.0, -1.0, 2.0, float("nan"), float("inf"), 1e-300])
 def test_weights_from_a_hostile_log_stop_nothing(weight):
     """They count as the nearest weight there is: no estimate or gauge is not a number."""
-    log = [one for number in range(40) for one in exchange(number, {**MOVED, "path_weight": weight})]
-    odd = [one for number in range(40) for one in exchange(number, MOVED, exchange_weight=weight)]
+    log = [trial for number in range(40) for trial in exchange(number, {**MOVED, "path_weight": weight})]
+    odd = [trial for number in range(40) for trial in exchange(number, MOVED, exchange_weight=weight)]
     state = folded(log + odd)
     assert (
         0 <= report(state).estimates.content_delta.lower <= report(state).estimates.content_delta.value == 1

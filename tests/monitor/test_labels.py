@@ -96,7 +96,10 @@ def test_judges_stages_and_drawn_verdicts_are_apart():
         label(drawn, "eve", rating=1),
         label(cheap, rating=3),
     ]
-    found = {(one.judge, one.decided_by, one.source): one.value for one in human_agreement(labels)}
+    found = {
+        (agreement.judge, agreement.decided_by, agreement.source): agreement.value
+        for agreement in human_agreement(labels)
+    }
     assert found == {
         ("", "metrics", "chosen"): 1.0,
         ("j", "judge", "chosen"): 0.0,

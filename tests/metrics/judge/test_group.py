@@ -102,8 +102,8 @@ def pairs_of(candidates: Iterable[str]) -> list[Pair]:
 
 def outcomes(found: dict[str, Rating]) -> dict[str, Any]:
     return {
-        text: one.outcome.reason if isinstance(one.outcome, Failure) else one.outcome
-        for text, one in found.items()
+        text: rating.outcome.reason if isinstance(rating.outcome, Failure) else rating.outcome
+        for text, rating in found.items()
     }
 
 
@@ -113,9 +113,9 @@ def test_pairs_are_rated_in_one_call() -> None:
     assert outcomes(found) == CANDIDATES
     assert len(asked) == 1
     assert asked[0]["messages"][1]["content"].count(REFERENCE) == 1
-    assert sorted(one.tokens for one in found.values()) == [366, 367, 368]  # of 1,000 and 101
-    assert {one.details[JUDGED_TOGETHER] for one in found.values()} == {3}
-    assert {one.prompt_version for one in found.values()} == {"similarity@4"}
+    assert sorted(rating.tokens for rating in found.values()) == [366, 367, 368]  # of 1,000 and 101
+    assert {rating.details[JUDGED_TOGETHER] for rating in found.values()} == {3}
+    assert {rating.prompt_version for rating in found.values()} == {"similarity@4"}
     assert found["It leaves at 9."].explanation == "Candidate says It leaves at 9."
     assert counted == {("calls", "rated"): 1, ("pairs", "rated"): 3}
 
@@ -138,17 +138,17 @@ def test_sides_change_places_for_the_whole_group() -> None:
     found, asked, _ = scene(honest, swap_share=1.0)
     assert outcomes(found) == CANDIDATES
     assert texts_of(asked[0])["CANDIDATE ANSWER"] == REFERENCE
-    assert {one.details["swapped"] for one in found.values()} == {1}
+    assert {rating.details["swapped"] for rating in found.values()} == {1}
     assert found["It leaves at ten."].explanation == "Reference says It leaves at ten."
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda one: None, "missing"),
-        (lambda one: one | {"rating": "two"}, "bad_schema"),
-        (lambda one: one | {"rating": 7}, "out_of_scale"),
-        (lambda one: {"pair": one["pair"]}, "bad_schema"),
+        (lambda entry: None, "missing"),
+        (lambda entry: entry | {"rating": "two"}, "bad_schema"),
+        (lambda entry: entry | {"rating": 7}, "out_of_scale"),
+        (lambda entry: {"pair": entry["pair"]}, "bad_schema"),
     ],
 )
 def test_a_rating_that_is_missing_or_malformed_is_asked_for_alone(change: Any, reason: str) -> None:
@@ -157,14 +157,14 @@ def test_a_rating_that_is_missing_or_malformed_is_asked_for_alone(change: Any, r
     def script(body: dict[str, Any]) -> Canned:
         if not is_group(body):
             return honest(body)
-        entries = [change(one) if one["rating"] == 2 else one for one in listing(body)]
-        return said(json.dumps({"ratings": [one for one in entries if one]}), (1000, 101))
+        entries = [change(entry) if entry["rating"] == 2 else entry for entry in listing(body)]
+        return said(json.dumps({"ratings": [entry for entry in entries if entry]}), (1000, 101))
 
     found, asked, counted = scene(script)
     assert outcomes(found) == CANDIDATES
     assert [len(texts_of(body)) for body in asked] == [4, 2]
     assert JUDGED_TOGETHER not in found["It leaves at ten."].details
-    assert sum(one.tokens for one in found.values()) == 1101 + 120
+    assert sum(rating.tokens for rating in found.values()) == 1101 + 120
     assert counted[("pairs", reason)] == 1
 
 
@@ -212,7 +212,7 @@ def test_a_judge_that_rates_no_groups_is_left_alone_with_them(
         for _round in range(10):
             groups.append(0)
             ratings = await rater.rate_all(pairs_of(CANDIDATES))
-            assert [one.outcome for one in ratings] == list(CANDIDATES.values())
+            assert [rating.outcome for rating in ratings] == list(CANDIDATES.values())
 
     def script(body: dict[str, Any]) -> Canned:
         if not is_group(body):
@@ -252,7 +252,7 @@ def test_a_text_that_may_be_meant_for_the_judge_is_judged_by_itself(text: str) -
     def script(body: dict[str, Any]) -> Canned:
         if is_group(body):
             return said(json.dumps({"ratings": listing(body)}))
-        return rated(next(table[one] for one in texts_of(body).values() if one in table))
+        return rated(next(table[shown] for shown in texts_of(body).values() if shown in table))
 
     found, asked, counted = scene(script, list(table))
     assert outcomes(found) == table
@@ -278,10 +278,10 @@ def test_garbage_is_never_a_rating(reply: Any) -> None:
     """Whatever JSON comes back: a rating counts for the one pair that one entry names, on the scale."""
     read = read_rulings(json.dumps(reply), 3)
     entries = reply["ratings"] if isinstance(read, list) else []
-    for number, one in enumerate(read if isinstance(read, list) else [], start=1):
+    for number, ruling in enumerate(read if isinstance(read, list) else [], start=1):
         named = [entry["rating"] for entry in entries if entry["pair"] == number and "rating" in entry]
-        if isinstance(one, Ruling):
-            assert (named, type(named[0]), named[0] in {1, 2, 3}) == ([one.rating], int, True)
+        if isinstance(ruling, Ruling):
+            assert (named, type(named[0]), named[0] in {1, 2, 3}) == ([ruling.rating], int, True)
 
 
 @settings(max_examples=15)
@@ -295,7 +295,7 @@ def test_whatever_a_judge_says_about_a_group_each_trial_ends_with_a_rating(
         lambda body: reply if is_group(body) else honest(body), wallet=wallet, swap_share=swap_share
     )
     single = sum(not is_group(body) for body in asked)
-    assert wallet.spent.tokens == sum(one.tokens for one in found.values()) == 1101 + 120 * single
+    assert wallet.spent.tokens == sum(rating.tokens for rating in found.values()) == 1101 + 120 * single
     assert wallet.held == NOTHING
     for text, rating in found.items():
         assert isinstance(rating.outcome, int)
@@ -345,7 +345,7 @@ def test_what_the_judge_remembers_is_not_asked_again() -> None:
         rater = GroupRater(judge, JudgeRater(judge), most=6, count=lambda *_: None)
         for texts in (list(CANDIDATES)[:2], list(CANDIDATES)):
             ratings = await rater.rate_all(pairs_of(texts))
-            assert [one.outcome for one in ratings] == [CANDIDATES[text] for text in texts]
+            assert [rating.outcome for rating in ratings] == [CANDIDATES[text] for text in texts]
         return server.asked
 
     first, second = run(honest, staged, cache=Kept())
@@ -432,7 +432,7 @@ def test_replies_are_read_strictly() -> None:
         got = read_rulings(json.dumps({"ratings": list(entries), **more}), 2)
         if not isinstance(got, list):
             return got.reason
-        return [one.rating if isinstance(one, Ruling) else one.reason for one in got]
+        return [ruling.rating if isinstance(ruling, Ruling) else ruling.reason for ruling in got]
 
     assert read(other, good) == [3, 1]
     assert read(good) == [3, "missing"]
@@ -445,7 +445,7 @@ def test_replies_are_read_strictly() -> None:
         text: read_rulings(text, 2)
         for text in ('{"rating": 3}', "I'm sorry, I can't.", 'Sure: {"ratings": []}')
     }
-    assert [one.reason for one in whole.values() if isinstance(one, Fault)] == [
+    assert [fault.reason for fault in whole.values() if isinstance(fault, Fault)] == [
         "bad_schema",
         "refused",
         "bad_schema",

@@ -78,7 +78,7 @@ def test_tool_calls_are_unsure():
 
 def test_pairs_are_rated_in_order():
     pairs = [pair_of(Answer(A), Answer(A)), pair_of(Answer(A), Answer(D))]
-    assert [one.outcome for one in asyncio.run(LocalJudge(Planted()).rate_all(pairs))] == [3, 1]
+    assert [rating.outcome for rating in asyncio.run(LocalJudge(Planted()).rate_all(pairs))] == [3, 1]
 
 
 def test_sentences_of_other_scripts_end_at_their_marks():

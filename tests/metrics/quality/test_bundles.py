@@ -82,7 +82,9 @@ def test_wordings_of_one_name_have_versions_of_their_own() -> None:
     assert {version for name, version in words if name == "faithfulness"} == {2, 101, 201, 301}
 
 
-@pytest.mark.parametrize(("task", "prompt"), JUDGED, ids=lambda one: getattr(one, "prompt_version", str(one)))
+@pytest.mark.parametrize(
+    ("task", "prompt"), JUDGED, ids=lambda value: getattr(value, "prompt_version", str(value))
+)
 def test_rubrics_explain_all_three_ratings(task: Task, prompt: Prompt) -> None:
     """Each says what 3, 2 and 1 mean; those of tasks tell the judge to mind neither language nor format."""
     assert re.findall(r"^(\d) - \S", prompt.scale, re.MULTILINE) == ["3", "2", "1"]

@@ -66,7 +66,10 @@ def test_only_the_panel_and_another_judge_ever_say_judge():
     others = [kind for kind in kinds.NAMES if kind not in {kinds.JUDGE, kinds.JUDGE_PANEL}]
     for noticed in combinations(others, 3):
         found = likely_cause(marks(*noticed), Experiments(judged=True), differs=True)
-        assert all(one.cause is not Cause.JUDGE or one.strength == "possible" for one in found.candidates)
+        assert all(
+            candidate.cause is not Cause.JUDGE or candidate.strength == "possible"
+            for candidate in found.candidates
+        )
 
 
 def test_an_edited_prompt_explains_longer_prompts_but_not_other_languages():
@@ -90,7 +93,7 @@ def test_what_changed_outside_the_interval_of_the_fall_is_not_named():
     """An edit an hour before answers can have begun to move is no candidate; one within the interval is."""
     fall = ChangeMark(kinds.RATINGS, "shifted in 10%", "shifted in 40%", 9_000.0, 9, began=6_000.0)
     early = ChangeMark(kinds.PROMPT, "v1", "v2", 2_400.0, 1)
-    assert [one.cause for one in likely_cause([early, fall], QUIET).candidates] == [Cause.TRAFFIC]
+    assert [candidate.cause for candidate in likely_cause([early, fall], QUIET).candidates] == [Cause.TRAFFIC]
     within = altered(early, at=6_060.0)
     assert likely_cause([within, fall], QUIET).cause is Cause.PROMPT
     assert likely_cause([fall], QUIET, beside=[within]).cause is Cause.PROMPT, "noticed as another change"

@@ -35,10 +35,10 @@ def verdict(number, kind=BASELINE, **changes):
 def fed(watch, verdicts, offset=0):
     """Feed verdicts; the marks with the number of their exchange."""
     found = []
-    for place, one in enumerate(verdicts, offset + 1):
-        for mark in watch.observe(one, outcome_of(one), place):
+    for place, trial in enumerate(verdicts, offset + 1):
+        for mark in watch.observe(trial, outcome_of(trial), place):
             watch.mark(mark)
-            found.append((one.exchange_id, mark))
+            found.append((trial.exchange_id, mark))
     return found
 
 
@@ -56,7 +56,7 @@ def swapped(first, last, model):
     verdicts = exchanges(first, last, model=model)
     if model != "m2":
         return verdicts
-    return [one if one.is_control else altered(one, rating=2) for one in verdicts]
+    return [trial if trial.is_control else altered(trial, rating=2) for trial in verdicts]
 
 
 @pytest.mark.parametrize(

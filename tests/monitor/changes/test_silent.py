@@ -14,7 +14,9 @@ MINUTE_S = 60.0
 
 def minutes(first, last, **changes):
     """Exchanges one a minute, each a resend and one trial."""
-    return [altered(one, scored_at=MINUTE_S * one.scored_at) for one in exchanges(first, last, **changes)]
+    return [
+        altered(trial, scored_at=MINUTE_S * trial.scored_at) for trial in exchanges(first, last, **changes)
+    ]
 
 
 def watched(count=400, **changes):

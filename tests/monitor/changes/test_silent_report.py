@@ -114,7 +114,7 @@ def scores(worse, better, *, judged=True):
 def test_a_judge_says_worse_or_better_only_beyond_chance(worse, better, effect):
     """The answers that differ in a quality must lean to one side."""
     report = only(record(FOUND), scores=scores(worse, better))
-    found = [one.effect for one in report.findings if "faithfulness" in one.text]
+    found = [finding.effect for finding in report.findings if "faithfulness" in finding.text]
     assert found == ([effect] if worse + better else [])
     said = f"The judge calls the new answers {effect} in faithfulness."
     assert report.silent.summary.endswith(said) == (effect != "different")

@@ -16,7 +16,7 @@ ALL = {CONTENT: TENTH, SIMILARITY: Limit(0.05), QUALITY: Limit(0.1), INVALID: Li
 
 
 def content(alert: Alert, *differences: float):
-    return [alert.observe({CONTENT: one}) for one in differences]
+    return [alert.observe({CONTENT: difference}) for difference in differences]
 
 
 def test_a_large_change_is_found_in_few_trials():

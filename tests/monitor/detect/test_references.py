@@ -38,7 +38,7 @@ def odd(number, **changes):
 
 
 def asked(test, *answers):
-    return [found for one in answers if (found := test.add(one)) is not None]
+    return [found for answer in answers if (found := test.add(answer)) is not None]
 
 
 def test_the_level_is_calls_a_year_over_false_alarms():

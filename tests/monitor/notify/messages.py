@@ -60,7 +60,7 @@ class Play:
     def __init__(self):
         self.services = Services()
         self.store = Store()
-        self.store.incidents = lambda: [one.to_bytes() for one in self.state.incidents()]
+        self.store.incidents = lambda: [incident.to_bytes() for incident in self.state.incidents()]
         self.state = MonitorState(SETTINGS)
         self.verdicts = []
         self.causes = []
@@ -91,7 +91,9 @@ class Play:
 
     def read_before(self, offset, limit, narrow):
         """As a verdict log."""
-        found = [one for one in self.verdicts[::-1] if one.offset < offset and narrow.admits(one.verdict)]
+        found = [
+            entry for entry in self.verdicts[::-1] if entry.offset < offset and narrow.admits(entry.verdict)
+        ]
         return Stretch(found[:limit], 0, len(found))
 
     def add(self, entry):

@@ -169,7 +169,7 @@ class Services:
         lines = []
         for element in card["body"]:
             facts = element.get("facts", ())
-            lines += [f"{one['title']}: {one['value']}" for one in facts] or [element["text"]]
+            lines += [f"{fact['title']}: {fact['value']}" for fact in facts] or [element["text"]]
         lines += [f"[{action['title']}]({action['url']})" for action in card["actions"]]
         self.seen["teams"].append(("a card", "\n".join(lines)))
         return httpx2.Response(202)

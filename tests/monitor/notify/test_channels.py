@@ -47,7 +47,7 @@ class Desk:
         self.notifier.deliver()
         self.clock.now += seconds
         self.notifier.deliver()
-        return [(one.phase, one.number) for one in self.sink.sent[known:]]
+        return [(notice.phase, notice.number) for notice in self.sink.sent[known:]]
 
 
 def test_a_graver_effect_is_one_further_message_and_the_end_the_last():
@@ -78,7 +78,9 @@ def test_while_there_is_a_trouble_robustness_waits_and_people_are_told_why():
     desk = Desk(causes=lambda: causes)
     assert desk.after(59, SPELLING, BILLING) == []
     assert desk.after(31, over(BILLING)) == []
-    assert [one.title for one in desk.sink.messages] == ["[evenkeel] robustness is not being measured"]
+    assert [message.title for message in desk.sink.messages] == [
+        "[evenkeel] robustness is not being measured"
+    ]
     assert "The judge fails. Look at it." in desk.sink.messages[0].body
     causes.clear()
     assert desk.after(30) == [("opened", 1)]
@@ -92,7 +94,7 @@ def test_incidents_do_not_wait_for_what_holds_up_another_route():
     assert desk.after(61, SPELLING) == [("opened", 1)]
     causes.append(QUEUE)
     desk.after(61)
-    assert [one.title for one in desk.sink.messages] == [
+    assert [message.title for message in desk.sink.messages] == [
         "[evenkeel] robustness is not being measured on shop",
         "[evenkeel] robustness is not being measured",
     ]
@@ -118,7 +120,7 @@ def test_a_store_that_is_away_is_reported_without_it():
     store.away = False
     causes.clear()
     desk.after(1)
-    assert [one.good for one in desk.sink.messages] == [False, True]
+    assert [message.good for message in desk.sink.messages] == [False, True]
 
 
 def test_a_change_that_nobody_announced_waits_for_no_judge():
@@ -203,10 +205,10 @@ def test_never_more_than_three_messages_and_the_first_opens(steps, failures):
         desk.notifier.deliver()
     for _ in range(4):
         desk.after(400)
-    phases = [one.phase for one in desk.sink.sent]
+    phases = [notice.phase for notice in desk.sink.sent]
     assert len(phases) <= 3
     assert phases[:1] in ([], ["opened"])
-    assert [one.number for one in desk.sink.sent] == list(range(1, len(phases) + 1))
+    assert [notice.number for notice in desk.sink.sent] == list(range(1, len(phases) + 1))
     assert desk.store.waiting == []
     if phases and len(phases) < 3:
         assert (phases[-1] == "resolved") == (not any(up.values()))
@@ -255,7 +257,7 @@ def test_one_message_that_is_refused_does_not_hold_up_the_others():
     desk = Desk(sink=Picky())
     desk.after(30, SPELLING, BILLING)
     desk.after(30)
-    assert [one.incident.id for one in desk.sink.sent] == ["beef"]
+    assert [notice.incident.id for notice in desk.sink.sent] == ["beef"]
     assert desk.store.waiting == [SPELLING]
 
 
@@ -269,4 +271,4 @@ def test_a_monitor_that_is_started_again_says_that_a_trouble_is_over():
     again.after(90)
     causes.clear()
     Desk(store=desk.store, sink=desk.sink, clock=desk.clock).after(1)
-    assert [one.good for one in desk.sink.messages] == [False, True]
+    assert [message.good for message in desk.sink.messages] == [False, True]

@@ -53,8 +53,8 @@ def test_one_cause_on_two_hundred_routes_is_a_message_that_every_service_takes(m
     play.store.incidents = partial(Store.incidents, play.store)
     play.store.add(
         *(
-            replace(SPELLING, id=f"e-{one}", route=one, incident=f"i-{one}", change=f"i-{one}")
-            for one in routes
+            replace(SPELLING, id=f"e-{route}", route=route, incident=f"i-{route}", change=f"i-{route}")
+            for route in routes
         )
     )
     play.wait(240)

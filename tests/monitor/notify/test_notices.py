@@ -99,7 +99,7 @@ def test_examples_name_rewordings_and_quote_nobody():
     assert f"- {name}, some details differ: " in notice.text
     bare = Writer(trials=lambda _: verdicts).message(case, "opened", 1, None)
     assert "control held" not in bare.text
-    assert [one["trial"] for one in bare.to_json()["examples"]] == ["v 7", "v8"]
+    assert [example["trial"] for example in bare.to_json()["examples"]] == ["v 7", "v8"]
 
 
 def test_a_message_says_that_a_budget_that_is_held_back_hides_the_end():

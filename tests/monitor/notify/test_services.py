@@ -76,7 +76,7 @@ def test_the_webhook_gets_the_whole_incident():
         "cafe", "open", "critical", ["support"],
     )  # fmt: skip
     assert incident["marks"][0]["after"] == "helpdesk-2"
-    assert [one["perturbation"] for one in incident["alerts"]] == ["general.spelling", "general.tone"]
+    assert [alert["perturbation"] for alert in incident["alerts"]] == ["general.spelling", "general.tone"]
     assert service.got[0].headers["webhook-timestamp"] == "7"
     assert "webhook-signature" not in service.got[0].headers
     assert "secret" not in hook.name
@@ -149,7 +149,7 @@ def test_apprise_sends_the_notice_with_its_kind(monkeypatch):
     monkeypatch.setattr(sink._service, "notify", lambda **said: sent.append(said) or True)
     assert sink.send(notice(), "") == ""
     assert sink.send(notice(SPELLING, over(SPELLING), phase="resolved", number=2), "") == ""
-    assert [one["notify_type"] for one in sent] == ["failure", "success"]
+    assert [message["notify_type"] for message in sent] == ["failure", "success"]
     assert sent[0]["title"].startswith("[evenkeel] support: answers became fragile")
 
 
