@@ -14,7 +14,7 @@ from evenkeel.core.budget import NOTHING, Spend, booked
 
 @given(st.integers(0, 10**7), st.floats(0, 100), st.integers(1, 20))
 def test_parts_add_up(tokens, usd, count):
-    """No token is lost or made, and dollars to the last bit that a float has."""
+    """Tokens add up exactly, and dollars to the last bit that a float has."""
     parts = Spend(tokens, usd).parts(count)
     assert len(parts) == count
     assert sum(part.tokens for part in parts) == tokens

@@ -48,7 +48,7 @@ def test_a_robustness_has_the_colour_of_what_is_printed():
 
 @given(st.lists(st.floats(0, 100), max_size=6))
 def test_labels_are_apart_and_inside(wanted):
-    """At least a gap from one another, in the order of what they name, within the limits if they fit."""
+    """Labels keep a gap and their order, and stay within the limits if they fit."""
     places = spread(wanted, 10, 0, 100)
     ordered = [place for _, place in sorted(zip(wanted, places, strict=True))]
     assert all(after - before >= 10 - 0.2 for before, after in itertools.pairwise(ordered))

@@ -30,7 +30,7 @@ def test_a_sentence_is_enough(language):
 
 @pytest.mark.parametrize("text", ["", "  \n", "4711 -- 12.5 %", "ok", "{}[]", "\ud800"])
 def test_too_little_text_is_unknown(text):
-    """Without letters, or with hardly any, there is no telling."""
+    """A text with hardly any letters has no language."""
     assert language_of(text) is None
 
 
@@ -42,6 +42,6 @@ def test_threads_get_the_same_answers():
 
 
 def test_short_chinese_texts_are_chinese():
-    """They are often taken for Wu, which is rarely written; no text is said to be in it."""
+    """Such texts look like Wu, which is rarely written; no text is said to be in it."""
     assert language_of("列出三个城市。") == language_of("总结: Kubernetes是一个开源系统") == "zh"
     assert "wuu" not in identifiable()

@@ -56,7 +56,7 @@ def test_which_proxy(monkeypatch):
 
 
 def test_fixed_headers(monkeypatch):
-    """They are pairs in one line; what is none is refused without its value."""
+    """The variable holds pairs in one line; anything else is refused without its value."""
     monkeypatch.setenv("EVENKEEL_HEADERS", "X-Team=ml%2C support, x-egress=7")
     assert network.fixed_headers() == (("x-team", "ml, support"), ("x-egress", "7"))
     monkeypatch.setenv("EVENKEEL_HEADERS", "x-team=a%0D%0Asecret")

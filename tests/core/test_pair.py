@@ -8,7 +8,7 @@ from evenkeel.core.pair import Answer, Pair, ToolCall, draw
 
 
 def test_lots_keep_texts_apart_that_join_to_the_same():
-    """Where one text ends and the next begins counts, and so do calls."""
+    """The place where one text ends and the next begins counts, and so do calls."""
     pairs = [
         Pair(Answer("ab"), Answer("c"), ""),
         Pair(Answer("a"), Answer("bc"), ""),

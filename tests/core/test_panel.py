@@ -26,7 +26,7 @@ def test_the_probability_is_exact():
 
 
 def test_a_judge_that_is_stricter_about_nine_of_sixty_pairs_is_found():
-    """Its opposite, too; few pairs say nothing."""
+    """A lenient judge is found too; few pairs say nothing."""
     same, stricter, lenient = PairRated((3, 3, 3), 3), PairRated((3, 3, 3), 2), PairRated((2, 2, 2), 3)
     tested = panel(*[same] * 51, *[stricter] * 9)
     assert (tested.shows_change, tested.stricter, tested.lenient) == (True, 9, 0)
@@ -37,7 +37,7 @@ def test_a_judge_that_is_stricter_about_nine_of_sixty_pairs_is_found():
 
 
 def test_a_noisy_judge_that_did_not_change_keeps_the_level():
-    """In 150 rounds with 20 % noise the probabilities are no smaller than uniform."""
+    """Probabilities of 150 rounds with 20 % noise are no smaller than uniform."""
     choice = random.Random(1)
 
     def rated():

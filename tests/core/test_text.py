@@ -35,6 +35,6 @@ def test_markdown_shows_text_as_it_is():
     "broken", ["\n", "\r", "\x00", "\x0b", "\x85", "\u2028", "\u2029", "\u202e", "\ud800"]
 )
 def test_no_label_breaks_a_line(broken):
-    """Whatever a reader takes for the end of a line is replaced; other text of any script stays."""
+    """Characters that a reader takes for the end of a line are replaced; text of any script stays."""
     assert label(f"m{broken}x") == "m\ufffdx"
     assert label("modèle 模型\u00a01 “x”") == "modèle 模型\u00a01 “x”"

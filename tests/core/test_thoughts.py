@@ -54,7 +54,7 @@ def test_thoughts_at_the_head_are_set_aside(thought):
     ],
 )
 def test_a_tag_that_the_answer_is_about_stays(text):
-    """Only the head of a text is a thought."""
+    """Thoughts stand at the head of a text only."""
     assert without_thoughts(text) is text
 
 

@@ -10,7 +10,7 @@ from evenkeel.core.together import by_themselves, together_count, together_name
 
 @pytest.mark.parametrize(("part", "said"), [("", "5 general"), ("2", "set B of 5 general")])
 def test_a_group_is_named_in_words(part, said):
-    """As the heading of a column, as a label, and at the end of a sentence."""
+    """Headings of columns, labels and sentences have their own form."""
     name = together_name("general", 5, part)
     assert together_count(name) == 5
     assert column_label(name) == said

@@ -69,7 +69,7 @@ def test_what_json_cannot_hold_is_written_as_what_comes_next_to_it(written, read
 
 
 def test_a_line_holds_only_what_differs_from_the_defaults():
-    """So a log of millions of verdicts stays small; what is missing is read with the default."""
+    """A log of millions of verdicts stays small so; missing members are read with the default."""
     assert to_json(VERDICT) == (
         '{"id":"v","exchange_id":"e","scored_at":1.5,"route":"chat","model":"m","perturbation":"general.spelling",'
         '"perturbation_version":1,"severity":0.3,"seed":9223372036854775808,"scoring":{"scorer":"judge"},"rating":3}'
@@ -94,7 +94,7 @@ def test_only_a_rating_or_an_ignored_form_says_whether_content_shifted(changes, 
 
 
 def test_the_graded_loss_is_what_the_variant_lost_more_than_the_resend():
-    """By hand: the mean of similarity and rating, and similarity alone where either answer has no rating."""
+    """The loss is the mean of similarity and rating, or similarity alone where an answer has no rating."""
     pair = altered(VERDICT, rating=1, similarity=0.2, control_rating=2, control_similarity=0.7)
     assert pair.graded_loss == pytest.approx((0.7 + 0.5) / 2 - (0.2 + 0.0) / 2)
     assert altered(pair, rating=None).graded_loss == pytest.approx(0.7 - 0.2)
@@ -123,5 +123,5 @@ BETTER = QualityScore("fluency", 1, 2, 3)
     ],
 )
 def test_an_answer_got_worse_as_its_direction_says(changes, worse):
-    """What did not move is not worse; what was not measured is not known; an invalid answer is worse."""
+    """An answer that did not move is not worse, one not measured is not known, an invalid one is worse."""
     assert altered(VERDICT, **changes).worse is worse

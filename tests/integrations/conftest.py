@@ -1,4 +1,4 @@
-"""One proxy in front of a simulated model and of what other servers answer: a route for each page."""
+"""A proxy in front of a simulated model and of other servers' answers, with a route for each page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Rig:
     upstreams: dict[str, str]
     """Base URL behind each page's route."""
     bodies: list[dict[str, object]]
-    """What other servers than the simulated one were sent."""
+    """Bodies that the other servers were sent."""
     queue: SqliteExchangeQueue
 
     def captured(self, page: str) -> Exchange:

@@ -1,4 +1,4 @@
-"""What stands on the pages about integrations: programs, exported variables, settings."""
+"""Programs, exported variables and settings on the pages about integrations."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def blocks() -> Iterator[Block]:
 
 
 def programs() -> list[Block]:
-    """Those that an application is, of clients that are there when the tests run."""
+    """Return the programs of clients that are there when the tests run."""
     return [block for block in every_program() if block.page not in LARGER]
 
 
 def every_program() -> list[Block]:
-    """Those that an application is, of all pages."""
+    """Return the programs of all pages."""
     return [block for block in blocks() if block.title.endswith((".py", ".cjs", ".mjs"))]
 
 

@@ -29,11 +29,11 @@ PEERS = {
     "openrouter": "/api/v1",
     "llama-cpp": "/v1",
 }
-"""Where each has its API."""
+"""Path of each server's API."""
 
 
 def says(peer: str, name: str, model: str = "") -> str:
-    """What one of them sends, about a model."""
+    """Return what a server sends about a model."""
     return (
         (Path(__file__).parent / "answers" / peer / name).read_text(encoding="utf-8").replace("MODEL", model)
     )

@@ -1,4 +1,4 @@
-"""One replay, as a worker sends it."""
+"""A replay, as a worker sends it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from evenkeel.shadow.replay import Replayer
 
 
 async def replayed(target, view):
-    """What the upstream answers to a replay of an unchanged prompt."""
+    """Return the upstream's answer to a replay of an unchanged prompt."""
     replayer = Replayer(concurrency=1, timeout_s=240)
     try:
         return await replayer.send(target, view.for_replay(), api=view.api)

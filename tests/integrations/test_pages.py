@@ -24,7 +24,7 @@ pytestmark = pytest.mark.system
 OF_THE_SITE = {"langchain", "anthropic"}
 """Pages whose client is not in the project's own environment."""
 CREDENTIALS = {"azure-openai": ("api-key", "for-replays"), "anthropic": ("x-api-key", "for-replays")}
-"""What replays send where it is not a bearer token."""
+"""Credentials of replays that are not bearer tokens."""
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def check_azure(rig, values, target):
 
 
 EXPECTED = {"vllm": check_vllm, "azure-openai": check_azure}
-"""What else holds for a page's program."""
+"""Further checks of a page's program."""
 
 
 @pytest.mark.parametrize("block", programs(), ids=lambda block: f"{block.page}/{block.title}")

@@ -1,4 +1,4 @@
-"""What servers that cannot run here send, through a proxy: streams, models, errors, own APIs."""
+"""Streams, models and errors of servers that cannot run here, through a proxy."""
 
 from __future__ import annotations
 

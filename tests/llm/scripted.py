@@ -21,7 +21,7 @@ KEY = "sk-test-0123456789"
 
 @dataclass(frozen=True)
 class Canned:
-    """One scripted response."""
+    """A scripted response."""
 
     status: int = 200
     body: Any = None
@@ -72,7 +72,7 @@ class Scripted:
 
     @property
     def keys(self) -> list[str]:
-        """What the callers showed."""
+        """Credentials that the callers showed."""
         return [headers["authorization"] for headers in self.headers]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -164,7 +164,7 @@ def endpoint_of(model: str = "scripted", **settings: Any) -> ModelClient:
 
 
 def run(script: Any, scene: Callable[[ModelClient, Scripted], Awaitable[Any]], **settings: Any) -> Any:
-    """What comes of a scene; no attempt is repeated and nothing waits for real unless the settings say so."""
+    """Return the outcome of a scene; nothing is repeated or waited for unless the settings say so."""
 
     async def at_once(_: float) -> None:
         """Do not wait between attempts."""

@@ -21,7 +21,7 @@ YES = Completion("Yes.", 100, 20)
 
 
 def ask(script, *requests, chat=None, **settings):
-    """What comes of some requests in a row."""
+    """Return the outcomes of some requests in a row, and the server."""
 
     async def scene(endpoint, server):
         return [await endpoint.chat(request, **(chat or {})) for request in requests], server
@@ -74,7 +74,7 @@ def test_every_fault_has_its_reason_and_the_passing_ones_a_second_attempt(name):
 
 
 def test_a_completion_has_its_text_and_tokens():
-    """As the server reports them; usage of another type, or none, is not made up."""
+    """The server reports them; usage of another type, or none, is not made up."""
     odd = Canned(body=GOOD.body | {"usage": {"prompt_tokens": "many", "completion_tokens": None}})
     (first, second), server = ask([GOOD, odd], PLAIN, PLAIN)
     assert (first, second) == (YES, Completion("Yes.", None, None))
@@ -147,7 +147,7 @@ SEVERAL = {"seed": "no seed", "temperature": "no temperature", "json_schema": "n
     ],
 )
 def test_rejected_parameters_are_dropped_and_stay_dropped(calls, request_, rejects, expected):
-    """After one call if the server names them, after three if it does not."""
+    """One call is enough if the server names them, three if it does not."""
     assert left_after(calls, request_, rejects) == set(expected.split())
 
 
@@ -234,7 +234,7 @@ def test_a_request_that_is_wrong_in_itself_costs_nothing_later():
 
 
 def test_a_failing_server_is_left_alone_and_tried_again():
-    """After two failures calls fail fast without a request; after the pause one goes out and closes it."""
+    """Calls fail fast after two failures, without a request; after the pause one goes out and closes it."""
     now = [0.0]
     breaker = Breaker(failures=2, open_s=30.0, clock=lambda: now[0])
 
@@ -275,7 +275,7 @@ def test_concurrency_is_bounded():
 
 
 def test_a_cancelled_call_frees_its_place():
-    """With one place, a call cancelled on the wire does not block the next."""
+    """A call cancelled on the wire does not block the next, though there is one place."""
 
     async def scene(endpoint, server):
         waiting = asyncio.create_task(endpoint.chat(PLAIN))
@@ -288,7 +288,7 @@ def test_a_cancelled_call_frees_its_place():
 
 
 def test_a_probe_is_one_request_that_disturbs_nobody():
-    """It is not repeated, tells the breaker nothing, and is not sent while the server wants a pause."""
+    """A probe is not repeated, tells the breaker nothing, and is not sent while the server wants a pause."""
     breaker, pauses = Breaker(failures=1), Pauses(clock=lambda: 0.0)
 
     async def scene(endpoint, server):
@@ -389,7 +389,7 @@ FULL = error(429, "Resource unavailable")
     ids=["taken", "not said", "no room", "unknown", "too slow"],
 )
 def test_what_can_wait_is_asked_in_the_flex_tier(script, tiers, answered, usd):
-    """At its price where the server says so; at once where it has no room or no such tier, or is slow."""
+    """The tier's price counts where the server says so; a full, missing or slow tier is left at once."""
     budget = Noted()
     (got,), server = ask(script, PATIENT, chat={"budget": budget}, price=price, timeout_s=0.3)
     assert got == Completion("Yes.", 100, 20, tier=answered)
@@ -398,7 +398,7 @@ def test_what_can_wait_is_asked_in_the_flex_tier(script, tiers, answered, usd):
 
 
 def test_a_server_without_a_flex_tier_is_not_asked_for_it_again():
-    """One without room is."""
+    """A tier without room is asked for again."""
     rejecting = error(400, "service_tier is not supported for this model")
     _, server = ask([rejecting, GOOD, GOOD], PATIENT, PATIENT)
     assert [request.get("service_tier") for request in server.asked] == ["flex", None, None]
@@ -407,7 +407,7 @@ def test_a_server_without_a_flex_tier_is_not_asked_for_it_again():
 
 
 def test_calls_that_can_wait_leave_places_to_others():
-    """Of two places one is left."""
+    """One of two places is left."""
 
     async def scene(endpoint, server):
         waiting = [asyncio.create_task(endpoint.chat(PATIENT)) for _ in range(3)]
@@ -421,7 +421,7 @@ def test_calls_that_can_wait_leave_places_to_others():
 
 
 def test_without_a_budget_nothing_is_sent():
-    """It is a fault of its own, and the breaker's trial call is given back."""
+    """An empty budget is a fault of its own, and the breaker's trial call is given back."""
     breaker = Breaker(failures=1, open_s=30, clock=(clock := Clock()))
     breaker.record(ok=False)
     clock.now += 31
@@ -451,7 +451,7 @@ def test_without_a_budget_nothing_is_sent():
     ids=["as asked", "growing", "connection"],
 )
 def test_without_retries_a_failing_server_makes_the_next_call_wait(script, waited):
-    """As long as it asks for, else half a second, then a second; an answer starts over."""
+    """The wait is what it asks for, else half a second, then a second; an answer starts over."""
     clock = Clock()
     got, _ = ask(
         list(script),

@@ -28,7 +28,7 @@ class Time(Clock):
 
 
 def test_one_429_slows_all_callers():
-    """While its Retry-After of 30 s lasts nobody asks; then its own repetition and the others go out."""
+    """Nobody asks during its Retry-After of 30 s; then its own repetition and the others go out."""
     time = Time()
     seen = []
 

@@ -59,7 +59,7 @@ def test_tokens_from_the_cache_cost_what_is_published(model, usd):
 
 
 def test_a_quote_counts_on_no_cache_and_takes_off_what_came_from_it():
-    """What is written to the cache still costs a quarter more; more cached tokens than sent are none."""
+    """Writing to the cache still costs a quarter more; more cached tokens than sent are none."""
     bodies = (b"{}", b'{"cache_control": {}}')
     plain, writing = [Quote(LISTED, ["claude-sonnet-4-5"], body, 1000, 5) for body in bodies]
     answer = Answer("hi", prompt_tokens=1000, completion_tokens=0, cached_tokens=800)
@@ -111,7 +111,7 @@ TEXT = "What is on it?"
     ],
 )
 def test_a_picture_is_no_text(part):
-    """It counts the tokens that it took before, else a stated constant: not one for each byte."""
+    """A picture counts the tokens that it took before, else a stated constant: not one for each byte."""
     body = json.dumps({"messages": [{"role": "user", "content": [{"type": "text", "text": TEXT}, part]}]})
     members = json.loads(body)
     media = media_of(members)
@@ -125,7 +125,7 @@ def test_a_picture_is_no_text(part):
 
 
 def test_sound_and_files_count_by_their_bytes_until_the_endpoint_says_more():
-    """Nobody knows how many tokens they are; text that only looks like a picture is text."""
+    """Their tokens are unknown; text that only looks like a picture is text."""
     sound = {"type": "input_audio", "input_audio": {"data": "A" * 90_000, "format": "wav"}}
     media = media_of({"messages": [{"content": [sound, {"type": "text", "text": "A" * 9_000}]}]})
     assert media == (0, 0, 90_000)

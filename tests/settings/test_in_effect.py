@@ -16,7 +16,7 @@ def _lines(settings):
 
 
 def test_what_is_set_is_told_from_defaults(tmp_path, monkeypatch):
-    """By value, wherever it was set; required settings have no default."""
+    """The value decides, wherever it was set; required settings have no default."""
     monkeypatch.setenv("EVENKEEL_LISTEN__PORT", "8200")
     file = tmp_path / "evenkeel.yaml"
     file.write_text("routes: [{upstream: 'https://api.example/v1', sampling_rate: 0.5}]\n")
@@ -32,7 +32,7 @@ def test_what_is_set_is_told_from_defaults(tmp_path, monkeypatch):
 
 
 def test_a_credential_is_set_or_not(tmp_path, monkeypatch):
-    """By the variable that holds it; its value and the variable's name are not told."""
+    """The variable that holds it decides; its value and the variable's name are not shown."""
     monkeypatch.setenv("A_KEY", "s3cret")
     file = tmp_path / "evenkeel.yaml"
     file.write_text(

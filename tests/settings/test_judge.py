@@ -80,7 +80,7 @@ def test_a_judge_without_a_model_is_an_error_where_no_provider_is_known():
 
 
 def test_every_small_model_has_a_public_price():
-    """What judging costs can be stated before anything is sent."""
+    """The price of judging can be stated before anything is sent."""
     assert all(Prices().knows(small.model) for small in SMALL_MODELS.values())
 
 
@@ -95,7 +95,7 @@ def test_a_key_named_for_the_judge_stays_at_its_endpoint(monkeypatch, tmp_path):
 
 
 def test_a_judge_on_this_machine_needs_no_endpoint(monkeypatch):
-    """It is named by its model; one with an endpoint beside it is a slip."""
+    """The model names the judge; an endpoint beside it is a slip."""
     monkeypatch.setattr("evenkeel.settings.scoring.check_extra", lambda *_: None)
     judge = Settings(routes=[{"upstream": OPENAI}], judge={"local": "nli"}).judge
     assert (judge.title, judge.base_url) == ("nli", "")

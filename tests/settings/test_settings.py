@@ -236,7 +236,7 @@ def test_an_empty_upstream_key_is_refused_where_requests_are_forwarded(write, mo
     ],
 )
 def test_a_role_needs_the_keys_that_it_uses_and_no_other(read, monkeypatch, role, variables):
-    """What each lacks when nothing is set; with just that set, nothing is missing."""
+    """Each role lacks these when nothing is set; with just them set, nothing is missing."""
     names = ("UPSTREAM_KEY", "EVENKEEL_SHADOW_API_KEY", "JUDGE_KEY", "REWRITER_KEY")
     for name in names:
         monkeypatch.delenv(name, raising=False)
@@ -306,14 +306,14 @@ def test_everything_that_leads_to_a_redis(monkeypatch):
     ],
 )
 def test_what_the_settings_leave_undone_is_said(write, route, more, said):
-    """They are valid, and the pages would stay empty."""
+    """Such settings are valid, and the pages would stay empty."""
     settings = load(write(f"routes: [{{upstream: 'http://a', {route}}}]\n{more}"), {}, {})
     found = notes(settings)
     assert [note.startswith(start) for note, start in zip(found, said, strict=True)] == [True] * len(said)
 
 
 def test_replays_go_in_the_tier_of_their_route_and_to_fallbacks_in_the_usual_one(write):
-    """Of a fallback nobody says which tiers it has."""
+    """Nobody states the tiers of a fallback."""
     settings = load(
         write("routes: [{upstream: 'http://a', fallbacks: ['http://b'], replay_tier: flex}]"),
         {},
@@ -334,7 +334,7 @@ def test_replays_go_in_the_tier_of_their_route_and_to_fallbacks_in_the_usual_one
     ],
 )
 def test_a_setting_says_which_extra_it_needs(monkeypatch, module, extra, values):
-    """Where what it needs is not installed, the settings are refused with what to install."""
+    """The settings are refused with what to install where it is missing."""
     found = importlib.util.find_spec
     monkeypatch.setattr(
         "evenkeel.settings.types.find_spec", lambda name: None if name == module else found(name)

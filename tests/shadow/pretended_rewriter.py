@@ -1,4 +1,4 @@
-"""What tests of rewriting kinds share: prompts, and a pretended rewriter that marks what it was given."""
+"""Prompts for tests of perturbations, and a pretended rewriter that marks its texts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Pretended:
 
 
 def finished(outcome: Outcome) -> tuple[Outcome, list[RewriteTask]]:
-    """What comes of an outcome once the pretended rewriter has done its part, and what it was asked."""
+    """Return an outcome once the pretended rewriter has done its part, and the tasks it was given."""
     rewriter = Pretended([])
     while isinstance(outcome, Draft):
         outcome = outcome.finish(rewriter.texts(outcome))
@@ -83,7 +83,7 @@ def reason(kind: Perturbation, view: PromptView) -> str:
 
 
 def survives(text: str, changed: str) -> bool:
-    """Whether all protected spans of `text` stand in `changed`, in order."""
+    """Return whether all protected spans of `text` stand in `changed`, in order."""
     at = 0
     for span in protected_spans(text):
         kept = text[span.start : span.end]

@@ -40,7 +40,7 @@ def stream(*events: Any, end: str = "") -> bytes:
 
 
 def delta(finish: str | None = None, index: int = 0, **fields: object) -> dict[str, object]:
-    """One chunk with one choice."""
+    """Make a chunk with a single choice."""
     return {"model": "m-1", "choices": [{"index": index, "delta": fields, "finish_reason": finish}]}
 
 
@@ -87,7 +87,7 @@ def test_log_probabilities_are_averaged(given: Any, mean: float | None) -> None:
     ],
 )
 def test_tokens_from_a_cache_are_read(api: Any, usage: dict[str, Any], cached: int | None) -> None:
-    """Under the name of each API; what is no count is not said. Answers that differ in them are equal."""
+    """Each API has a name for them, and anything but a count is ignored."""
     body = {
         "chat": {"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]},
         "responses": RESPONSE,
@@ -115,7 +115,7 @@ def test_event_stream_syntax() -> None:
 
 @pytest.mark.parametrize("end", ["", "data: [DONE]\n\n", "data: [DO", 'data: {"usage": {"prom'])
 def test_a_finish_reason_completes_a_stream(end: str) -> None:
-    """What is missing or cut off after the finish reason is not missed."""
+    """Nothing behind the finish reason is needed."""
     assert read_answer(SSE, stream(delta(content="a"), delta("stop"), end=end)).text == "a"
 
 
@@ -141,7 +141,7 @@ def test_any_cut_of_a_text_into_deltas_gives_the_same_answer(pieces, newline, es
     ("api", "said", "reason"), [*CASES["no answer"], ("chat", '{"a":' + "[" * 100_000, "not_json")]
 )
 def test_bodies_and_streams_without_an_answer_say_why(api: Any, said: Any, reason: str) -> None:
-    """What holds no comparable answer is refused with a short reason that quotes nothing."""
+    """A body without a comparable answer is refused with a short reason that quotes nothing."""
     streamed = isinstance(said, list)
     body = stream(*said) if streamed else (said if isinstance(said, str) else json.dumps(said)).encode()
     with pytest.raises(UnreadableAnswer) as caught:

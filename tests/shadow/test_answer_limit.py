@@ -122,7 +122,7 @@ class Scene(Plane):
     ],
 )
 def test_an_answer_may_be_twice_as_long_as_the_original_s(tmp_path, api, members, sent):
-    """Under the API's own name, and never beyond what the client allows; the control likewise."""
+    """The limit has the API's own name and never exceeds the client's; the control has it too."""
     scene = Scene(tmp_path, api)
     verdicts = scene.play(members, answer_of(api))
     found = [{name: most for name, most in limits.items() if most is not None} for limits in scene.limits()]
@@ -152,7 +152,7 @@ def test_our_limit_replaces_a_member_that_limits_nothing(tmp_path, api, name, ot
 
 
 def test_completions_without_a_limit_get_none():
-    """They have one by default, and another would change the answer."""
+    """Completions have a limit by default, and another would change the answer."""
     view = PromptView.parse(b'{"model": "m", "prompt": "Hi", "max_tokens": null}', api=COMPLETIONS)
     assert view.for_replay(most_tokens=USUAL) == view.body()
 
@@ -177,7 +177,7 @@ def test_an_answer_that_was_thought_about_sets_no_limit(tmp_path, usage):
     ("members", "again"), [({"max_tokens": 4000}, 4000), ({}, 4 * USUAL)], ids=["stated", "not stated"]
 )
 def test_an_answer_that_our_limit_cut_is_asked_for_again(tmp_path, members, again):
-    """As long as the client allows, or four times as long; the whole one is compared, both are paid for."""
+    """The second limit is the client's, or four times the first; both answers are paid for."""
     scene = Scene(tmp_path, full=1200)
     verdicts = scene.play(members, answer_of("chat"))
     assert [limits["max_tokens"] for limits in scene.limits()] == [USUAL, again, USUAL, again]
@@ -186,7 +186,7 @@ def test_an_answer_that_our_limit_cut_is_asked_for_again(tmp_path, members, agai
 
 
 def test_an_answer_that_the_client_s_limit_cut_is_compared_as_it_is(tmp_path):
-    """It is what the user would have got."""
+    """The user would have got the same."""
     scene = Scene(tmp_path, full=600)
     verdicts = scene.play({"max_tokens": 100}, answer_of("chat", SAID[:400], 100, cut=True))
     assert [limits["max_tokens"] for limits in scene.limits()] == [100, 100]

@@ -22,7 +22,7 @@ _lines = st.sampled_from([*_LINES.replace("\n", "").split("|"), '"""'])
 
 @given(st.one_of(st.lists(_lines, max_size=14).map("\n".join), st.text(max_size=200)))
 def test_blocks_join_to_the_text(text: str) -> None:
-    """Whatever the text, its blocks joined are the text, and no block is empty."""
+    """The blocks of any text join to the text, and none is empty."""
     blocks = cut(text)
     assert "".join(block.text for block in blocks) == text
     assert all(block.text for block in blocks)
@@ -116,7 +116,7 @@ def test_documents_are_recognised(document: str) -> None:
     ],
 )
 def test_output_instructions_are_recognised(instruction: str) -> None:
-    """What says how the answer should look is found, in several languages."""
+    """Sentences about the form of the answer are found, in several languages."""
     assert _types(f"Lamps and chairs.\n\n{instruction}\n\nThe lamp is blue.\n") == [
         ("text", "Lamps and chairs.\n\n"),
         ("output_instructions", f"{instruction}\n\n"),

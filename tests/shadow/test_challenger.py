@@ -121,7 +121,7 @@ def capture(plane, count, system=INSTRUCTIONS):
 
 
 def test_a_pair_holds_both_answers_their_places_and_their_prices(tmp_path, upstream):
-    """No text is in it; those of a pair that lost are kept beside it, until they are too old."""
+    """The pair holds no text; texts of a pair that lost are kept beside it, until they are too old."""
     plane = ChallengedPlane(tmp_path, upstream)
     capture(plane, 16)
     asyncio.run(plane.work())

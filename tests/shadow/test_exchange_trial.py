@@ -1,4 +1,4 @@
-"""What is tried of an exchange, and at which weight, with answers that move as a script says."""
+"""Trials of an exchange and their weights, with answers that move as a script says."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ScriptedTrials:
 
 
 def moved(exchange_id, trial):
-    """Whether the answer to a variant moves; the same exchange has the same draws for every trial."""
+    """Return whether the answer to a variant moves; an exchange has the same draws for every trial."""
     name = trial.perturbation.name
     if name == BASELINE:
         return False
@@ -111,7 +111,7 @@ def test_settled_exchanges_are_left_out_and_counted():
     ],
 )
 def test_estimates_by_weight_are_unbiased(known, rate):
-    """Also of rewordings that mask each other: their group holds, only drawn trials see them.
+    """Rewordings that mask each other are estimated too: their group holds, only drawn trials see them.
 
     The weighted mean of each is its true share within 4.5 standard errors; the plain mean of split ones is
     far off, because they are tried where the group moved.
@@ -136,7 +136,7 @@ def test_estimates_by_weight_are_unbiased(known, rate):
 
 
 def test_a_group_that_moved_is_split():
-    """After a change always: all its rewordings are tried, of a group that held only drawn ones."""
+    """All its rewordings are tried after a change; of a group that held, only drawn ones."""
     trials = ScriptedTrials()
     tried(300, trials, needs()._replace(urgent=True))
     by_exchange = defaultdict(dict)
@@ -160,7 +160,7 @@ def test_a_group_that_moved_is_split():
 
 
 def test_a_root_that_does_not_apply_costs_nothing():
-    """Though it has no baseline yet; an exchange that chance draws still gets its resend."""
+    """The root has no baseline yet; an exchange that chance draws still gets its resend."""
     trials = ScriptedTrials()
     came = tried(400, trials, needs(**{GROUP: CellNeed(0, 30)}), refused={GROUP})
     assert 0 < len(trials.made) < 100
@@ -179,7 +179,7 @@ def test_the_parts_of_a_group_choose_as_they_do_alone():
 
 
 def test_few_exchanges_get_a_contrast_besides_their_rewordings():
-    """It takes no reworded trial's place, and none is made twice when the exchange is delivered again."""
+    """A contrast takes no reworded trial's place, and a second delivery makes none again."""
     route = RoutePlan(KINDS, 2, contrasts=CONTRASTS)
     trials, drawn = ScriptedTrials(), 0
     for number in range(400):

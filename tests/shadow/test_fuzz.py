@@ -1,4 +1,4 @@
-"""Whatever passes the proxy, the worker goes on: each exchange gets a verdict or a counted reason."""
+"""The worker survives everything that passes the proxy: each exchange gets a verdict or a counted reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def numbers():
 
 
 def ended(plane):
-    """How many exchanges came to an end that is counted."""
+    """Return the number of exchanges that came to a counted end."""
     return sum(plane.tally.value(f"exchanges_{end}") for end in ("scored", "skipped", "dead"))
 
 

@@ -42,7 +42,7 @@ def known(trials=500, **changed):
 
 
 def shares(needs):
-    """How often each root is tried whole, over many exchanges."""
+    """Return the share of exchanges in which each root is tried whole."""
     plans = [plan_of(exchange, roots_of(KINDS), needs, 0.125) for exchange in EXCHANGES]
     tried = Counter(looked.root.perturbation.name for plan in plans for looked in plan.roots if looked.whole)
     return {
@@ -127,7 +127,7 @@ def test_suspicion_brings_more_exchanges_to_its_root_only(need, share):
 
 
 def test_a_suspected_rewording_is_tried_by_itself():
-    """In (e^s − 1)/128 of the exchanges, 1/8 · 1/16 being the chance of one that is not suspected."""
+    """Its share is (e^s − 1)/128, as 1/8 · 1/16 is the chance of one that is not suspected."""
     for ratio, share in ((33, 0.25), (129, 1.0)):
         needs = known(general__casing=CellNeed(500, 30, 0.1, suspicion=log(ratio)))
         plans = [plan_of(exchange, roots_of(KINDS), needs, 0.125) for exchange in EXCHANGES]
@@ -138,7 +138,7 @@ def test_a_suspected_rewording_is_tried_by_itself():
 
 
 def test_an_alert_that_has_been_up_for_long_is_settled():
-    """After 300 trials, counted from when it was first seen; another one begins anew."""
+    """An alert is settled 300 trials after it was first seen; another one begins anew."""
     latest = []
     needs = SettledNeeds(lambda _route, _model: latest[-1])
 
@@ -172,7 +172,7 @@ def test_trials_wait_unless_something_is_suspected(needs, suspected):
 
 
 def test_a_change_brings_everything_at_once():
-    """What points at the route from outside has all roots looked at closely, whatever their cells say."""
+    """A change of the route has all roots looked at closely, whatever their cells say."""
     plan = plan_of(EXCHANGES[0], roots_of(KINDS), known(), 0.125, urgent=True)
     assert len(plan.roots) == 3
     assert {looked.pace for looked in plan.roots} == {SUSPECTING}

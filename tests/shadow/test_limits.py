@@ -1,4 +1,4 @@
-"""What is more than a worker works on is skipped, and counted by its reason."""
+"""Exchanges beyond a worker's limits are skipped, and counted by their reason."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_is_within_the_limits_is_read():
 
 
 def test_a_prompt_in_too_many_parts_is_left_as_it_is():
-    """Of a prompt in 2,001 blocks no perturbation is made, but for the identical resend."""
+    """A prompt in 2,001 blocks gets the identical resend and no perturbation."""
     body = json.dumps({"messages": [{"role": "user", "content": "x"}] * 2_001})
     view = PromptView.parse(body.encode())
     assert len(view.segments) == 2_001

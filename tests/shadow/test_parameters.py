@@ -41,7 +41,7 @@ def test_a_request_that_asks_for_nothing_says_so() -> None:
 
 
 def test_free_text_and_structure_are_hashes() -> None:
-    """No word of a tool, a schema or a stop sequence is in them; the order of keys does not matter."""
+    """Words of tools, schemas and stop sequences stay out; the order of keys does not matter."""
     tools = [{"type": "function", "function": {"name": "lookup", "description": "secret words"}}]
     form = {"type": "json_schema", "json_schema": {"name": "case", "schema": SCHEMA}}
     asked = said(tools=tools, stop=["STOP HERE"], response_format=form, reasoning_effort="sk-" + "x" * 40)
@@ -68,13 +68,13 @@ def test_free_text_and_structure_are_hashes() -> None:
     ],
 )  # fmt: skip
 def test_each_api_has_its_names(api: str, members: dict[str, Any], asked: str) -> None:
-    """What the APIs name differently has one name where it means the same."""
+    """Members that mean the same have one name, whatever an API calls them."""
     assert said(api, **members) == asked
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from(APIS))
 def test_any_request_gives_a_short_line(rng: Any, api: Api) -> None:
-    """Whatever a body holds: below 1,000 characters, without breaks, each part a name and a value."""
+    """The line is below 1,000 characters, without breaks, each part a name and a value."""
     try:
         view = PromptView.parse(WildExchanges(rng).request(api).encode("utf-8", "surrogatepass"), api=api)
     except UnreadablePrompt:

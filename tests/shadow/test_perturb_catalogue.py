@@ -96,7 +96,7 @@ def install(tmp_path, monkeypatch):
 
 
 def test_a_package_offers_a_perturbation(install) -> None:
-    """It stands in the catalogue behind the built-in ones, is found by name, and brings its words."""
+    """The perturbation stands behind the built-in ones, is found by name, and brings its words."""
     install(SHOUT.format(name="acme.shout", offered="[Shout()]"))
     found = catalogue()
     assert [kind.name for kind in found] == [*(kind.name for kind in (*BUILTIN, *CONTRASTS)), "acme.shout"]
@@ -133,7 +133,7 @@ def test_a_broken_package_is_left_out_with_a_message(install, caplog, code, mess
 
 
 def test_a_new_perturbation_is_one_file_and_one_line() -> None:
-    """Its own module and the catalogue name a perturbation; nothing that shows results does."""
+    """Only its own module and the catalogue name a perturbation; nothing that shows results does."""
     own = Path(package.__file__).parent
     files = {path.name for path in own.glob("*.py") if "punctuation import" in path.read_text("utf-8")}
     assert files == {"catalogue.py", "compound.py"}  # a part of two compounds

@@ -16,7 +16,7 @@ SAMPLED = 50
 SAMPLED_A_FILE = 2
 MOST_CHARACTERS = 4_000
 SHORTEST_CHARACTERS = 60
-"""Of shorter texts the language cannot always be told."""
+"""Shorter texts do not always show their language."""
 
 
 def sample(texts: list[str], count: int) -> list[str]:
@@ -26,7 +26,7 @@ def sample(texts: list[str], count: int) -> list[str]:
 
 
 def applied(kind, text: str, severity: float, seed: int) -> bool:
-    """Whether the kind applies; then its variant differs and keeps every protected span, in order."""
+    """Return whether the kind applies; if so its variant differs and keeps every protected span, in order."""
     result = kind.apply(view_of(("user", text)), severity, random.Random(seed))
     if isinstance(result, NotApplicable):
         return False

@@ -51,7 +51,7 @@ SYNTAXES = (JSON, YAML, XML, HTML, MARKDOWN)
 
 
 def asks(kind, form, **members):
-    """What a variant says instead of an output instruction."""
+    """Return the words of a variant in place of an output instruction."""
     made = applied(kind, view_of(form, **members))
     assert isinstance(made, PromptView), made
     head = "Sum it up.\n\nWhy is the fan loud?\n\n"
@@ -109,7 +109,7 @@ def test_what_is_asked_for_already(form, format_):
 
 @pytest.mark.parametrize("kind", SYNTAXES, ids=lambda kind: kind.name)
 def test_a_sentence_is_added_where_nothing_is_said(kind):
-    """It stands at the end of the last user message, as an output instruction of the template."""
+    """The sentence ends the last user message, as an output instruction of the template."""
     made = applied(kind, view_of())
     assert json.loads(made.body())["messages"][0]["content"] == (
         f"Sum it up.\n\nWhy is the fan loud?\n\n{request(kind)}"
@@ -166,12 +166,12 @@ UNSEEN = "You must output valid JSON. Do not include any text outside of the JSO
     (PromptView.parse(b'{"messages": [{"role": "system", "content": "Be kind."}]}'), "no_user_slot"),
 ])  # fmt: skip
 def test_a_prompt_that_may_ask_for_another_form_is_left_alone(view, reason):
-    """Whichever other format would be asked for."""
+    """The reason is the same for every other format."""
     assert {applied(kind, view).reason for kind in SYNTAXES if kind is not JSON} == {reason}
 
 
 def test_examples_in_the_old_format_are_not_contradicted():
-    """They show what the new request forbids."""
+    """The examples show the format that the new request forbids."""
     assert applied(YAML, cut(*SHOWN)).reason == "examples_show_format"
 
 
@@ -272,7 +272,7 @@ _pieces = st.sampled_from([
 
 @given(st.lists(_pieces, min_size=1, max_size=14).map("".join), st.sampled_from(FORMATS))
 def test_any_instruction_gives_a_variant_or_a_reason(form, kind):
-    """Whatever an output instruction holds, the prompt stays whole around it and a variant differs."""
+    """The prompt stays whole around any output instruction, and a variant differs."""
     if not form.strip():
         return
     view = view_of(form)
@@ -317,7 +317,7 @@ owner: <string>"""
     ({"guided_json": json.dumps(SCHEMA), "guided_decoding_backend": "x"}, {}),
 ])  # fmt: skip
 def test_a_json_schema_becomes_words(members, left):
-    """Its fields are asked for in the prompt, the member is lifted, and JSON is what was asked for."""
+    """The prompt asks for the fields, the member is lifted, and JSON counts as asked for."""
     view = view_of(**members, temperature=0)
     made = applied(YAML, view)
     body = json.loads(made.body())
@@ -329,7 +329,7 @@ def test_a_json_schema_becomes_words(members, left):
 
 
 def test_a_schema_that_the_words_repeat_is_only_lifted():
-    """If the instructions name all fields already, they are not shown twice."""
+    """Fields that the instructions name already are not shown twice."""
     members = {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}
     form = "Reply in JSON with cause, parts (count), level and owner."
     made = applied(MARKDOWN, view_of(form, **members))
@@ -338,7 +338,7 @@ def test_a_schema_that_the_words_repeat_is_only_lifted():
 
 
 def test_json_keeps_any_json():
-    """Where the words ask for another format than the members, these are loosened to any object."""
+    """Members that contradict the words are loosened to any object."""
     members = {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}
     form = "Reply in YAML with cause, parts (count), level and owner."
     made = applied(JSON, view_of(form, **members))
@@ -398,7 +398,6 @@ def test_remarks_in_json_are_hints():
 
 @pytest.mark.parametrize("text", ["", "{", "[1, 2", '{"a" 1}', '{"a": }', "a", '{"a": [' * 30])
 def test_json_that_cannot_be_read(text):
-    """It is refused, not guessed."""
     with pytest.raises(Unreadable):
         outline_at(text, 0)
 

@@ -122,7 +122,7 @@ def test_a_prescribed_language_is_not_contradicted(wish) -> None:
 
 
 def test_configured_languages_get_crosslingual_kinds() -> None:
-    """One for every ordered pair with the languages that are known, itself included."""
+    """Every ordered pair with a known language has one, the language itself included."""
     names = {kind.name for kind in catalogue(languages=["ko"])}
     assert {
         "multilingual.ko",
@@ -138,7 +138,6 @@ def test_configured_languages_get_crosslingual_kinds() -> None:
     "La fabrique en France répond vite et livre partout.", "日本語の説明書が見つかりません。",
 ])  # fmt: skip
 def test_to_speak_of_a_country_prescribes_no_language(text) -> None:
-    """Only an order to write in a language does, or to translate."""
     made(Multilingual("sv"), chat(text))
 
 
@@ -157,7 +156,7 @@ def test_crosslingual_translates_the_input_and_asks_in_english() -> None:
 
 @pytest.mark.parametrize(("source", "language"), [("en", "en"), ("de", "de"), ("fr-CA", "fr")])
 def test_input_in_its_language_needs_no_rewriter(source, language) -> None:
-    """What is in the input's language already stays; only the request is new."""
+    """Input in its language stays; only the request is new."""
     text = BY_LANGUAGE[language]
     outcome = CrossLingual(source, "it").apply(chat(text), 1.0, random.Random(1))
     assert isinstance(outcome, PromptView)
@@ -182,7 +181,7 @@ def test_without_instructions_the_request_is_in_the_language_of_the_prompt(sourc
 
 @pytest.mark.parametrize(("source", "target"), [("fr", "fr"), ("fr-CA", "fr"), ("fr", "fr-CA")])
 def test_a_prompt_in_the_language_wanted_is_asked_nothing_new(source, target) -> None:
-    """Unless its instructions are in another language."""
+    """Instructions in another language are a reason to ask."""
     kind, text = CrossLingual(source, target), BY_LANGUAGE["fr"]
     assert reason(kind, asked(text)) == "already_in_language"
     french = "Tu es conseiller client. Sois bref et aimable avec les clients."
@@ -229,7 +228,7 @@ def test_documents_of_the_application_are_no_instructions() -> None:
 
 @pytest.mark.parametrize("language", ["en", "de", "es", "fr", "it", "ja", "nl", "pt"])
 def test_kinds_of_languages_apply_before_and_after_a_template_is_learned(language) -> None:
-    """Whatever language a route's instructions are in, and whether they are known to be instructions."""
+    """Instructions may be in any language, known to be instructions or not."""
     learner = TemplateLearner()
     before, after = AROUND[language]
     for number, subject in enumerate(SUBJECTS):

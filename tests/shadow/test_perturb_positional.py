@@ -62,12 +62,12 @@ PROMPT = view_of(("user", f"{ROLE}\n\n{FACTS}\n\n{ASKED}\n\n{FORM}"))
 
 
 def test_documents_move_together() -> None:
-    """They go behind all parts, never where the next part would read as the end of the last document."""
+    """Documents go behind all parts, never where the next part would read as the end of the last document."""
     assert variants(Context(), PROMPT) == {f"{ROLE}\n\n{ASKED}\n\n{FORM}\n\n{FACTS}"}
 
 
 def test_output_instructions_move() -> None:
-    """To the beginning, or before another part of their message; the documents stay as they are."""
+    """The instructions go to the beginning, or before another part; the documents stay as they are."""
     assert variants(OutputInstructions(), PROMPT) == {
         f"{FORM}\n\n{ROLE}\n\n{FACTS}\n\n{ASKED}",
         f"{ROLE}\n\n{FORM}\n\n{FACTS}\n\n{ASKED}",
@@ -126,7 +126,7 @@ AHEAD = (
     (MixedMoves(), f"{FACTS}\n\nWhere are lamps?", "too_few_changes"),
 ])  # fmt: skip
 def test_what_has_its_place_stays_there(kind, text, why) -> None:
-    """There is no variant where nothing may move, and the reason says what is missing or holds it."""
+    """Nothing may move, and the reason says what is missing or holds it."""
     assert reason(kind, view_of(("user", text))) == why
 
 
@@ -157,7 +157,6 @@ SKELETON = "Output: YAML with keys.\n\ntopic: <a few words>\noutcome: <one sente
     (SECTIONS, SOURCES),
 ])  # fmt: skip
 def test_what_belongs_together_stays_together(text, whole) -> None:
-    """No kind of move and no seed takes it apart."""
     view = view_of(("user", text))
     outcomes = [kind.apply(view, 1.0, random.Random(seed)) for kind in POSITIONAL for seed in SEEDS]
     made = [texts_of(outcome)[0] for outcome in outcomes if isinstance(outcome, PromptView)]
@@ -194,7 +193,7 @@ SHOTS = ("Ticket: No toner.\nUrgency: low", "Ticket: Nobody can log in.\nUrgency
 
 
 def test_examples_with_the_label_of_a_document_stay_under_their_heading() -> None:
-    """They change places, and the text to classify is none of them."""
+    """The examples change places, and the text to classify is none of them."""
     asked = f"Now classify this ticket:\nIt burns.\n\n{FORM}"
     view = view_of(("user", "\n\n".join(("Examples:", *SHOTS, asked))))
     assert variants(Reordering(), view) == {"\n\n".join(("Examples:", *reversed(SHOTS), asked))}
@@ -206,7 +205,7 @@ def test_examples_with_the_label_of_a_document_stay_under_their_heading() -> Non
     ("Rules:", False), ("Steps:", False),
 ])  # fmt: skip
 def test_list_items_change_places_where_the_prompt_calls_them_unordered(said, moves) -> None:
-    """With what is indented under them."""
+    """Items take along what is indented under them."""
     view = view_of(("user", f"{said}\n- Be brief.\n  - Really.\n- Be kind.\n\nGo on."))
     if moves:
         assert variants(Reordering(), view) == {f"{said}\n- Be kind.\n- Be brief.\n  - Really.\n\nGo on."}
@@ -291,7 +290,7 @@ def test_what_a_model_says_is_free_moves() -> None:
     (reply_of((1, 5, "other", ("after", [2])), (6, 10, "output")), "numbers of blocks before it"),
 ])  # fmt: skip
 def test_a_list_that_does_not_tile_the_text_is_refused(reply, fault) -> None:
-    """It goes back to the model with the reason; if none comes right, what is plain counts."""
+    """The list goes back to the model with the reason; if none is right, the rules decide."""
     draft, outcome = by_model(LISTED[0], "Hello.", reply)
     (found,) = faults_of(draft.tasks[0], reply)
     assert fault in found.detail
@@ -328,7 +327,7 @@ Pregunta: ¿Cuándo abre?\n\nResponde en formato JSON.""",
 
 
 def test_most_prompts_with_context_order_and_form_have_a_variant() -> None:
-    """At least one of the kinds, by rule alone."""
+    """Rules alone give at least one variant."""
     applicable = 0
     for text in APPLICATIONS:
         view = view_of(("user", text))

@@ -138,7 +138,7 @@ def found(text: str) -> list[tuple[str, str]]:
     ],
 )
 def test_each_rule_finds_its_span(text: str, rule: str, kept: str) -> None:
-    """What must survive is found whole, under the rule that people are shown."""
+    """Each span is found whole, under the rule that people are shown."""
     assert (rule, kept) in found(text)
     assert rule in RULES
 
@@ -191,7 +191,7 @@ _fragments = st.sampled_from([
 
 @given(st.one_of(st.text(max_size=200), st.lists(_fragments, max_size=40).map("".join)))
 def test_spans_of_any_text_are_ordered_and_disjoint(text: str) -> None:
-    """For any text the spans are within it, not empty, in order and without overlap."""
+    """Spans of any text lie within it, in order, without overlap, and are not empty."""
     end = 0
     for span in protected_spans(text):
         assert end <= span.start < span.end <= len(text)
@@ -203,14 +203,14 @@ def test_spans_of_any_text_are_ordered_and_disjoint(text: str) -> None:
     st.from_regex(r"[0-9]{1,6}", fullmatch=True),
 )
 def test_every_digit_is_protected(around: str, number: str) -> None:
-    """Whatever stands around a number, each of its digits lies in a span."""
+    """Each digit lies in a span, whatever stands around the number."""
     text = f"{around} {number} {around}"
     covered = {place for span in protected_spans(text) for place in range(span.start, span.end)}
     assert {place for place, letter in enumerate(text) if letter in "0123456789"} <= covered
 
 
 def test_json_is_looked_for_in_a_bounded_number_of_places() -> None:
-    """After many brackets that open no JSON the lenient rule for objects takes over."""
+    """The lenient rule for objects takes over after many brackets that open no JSON."""
     text = "[0 " * 70 + '{"key": "some value"}'
     assert found(text)[-1] == ("object", '{"key": "some value"}')
     assert found("[0 " * 10 + '{"key": "some value"}')[-1] == ("json", '{"key": "some value"}')

@@ -32,7 +32,7 @@ from tests.shadow.pretended_rewriter import (
 @pytest.mark.parametrize("language", BY_LANGUAGE)
 @pytest.mark.parametrize("tone", TONES)
 def test_a_tone_by_rule_keeps_what_is_protected(language, tone) -> None:
-    """In each language each tone changes words, and not marks alone, at any strength; no protected span."""
+    """Each tone in each language changes words, not marks alone, at any strength, and no protected span."""
     text = BY_LANGUAGE[language]
     for severity in (0.07, 0.5, 1.0):
         for seed in range(5):
@@ -43,7 +43,7 @@ def test_a_tone_by_rule_keeps_what_is_protected(language, tone) -> None:
 
 
 def test_every_place_of_a_tone_by_hand() -> None:
-    """At full strength: greeting, contraction, mark, close."""
+    """Greeting, contraction, mark and close all change at full strength."""
     changed = made(Tone(tones=["formal"]), chat("Hi, I can't open INC-7. Don't ask me why."), seed=0)
     text = "Hello, I cannot open INC-7. Do not ask me why."
     assert changed.input_text in {
@@ -54,7 +54,7 @@ def test_every_place_of_a_tone_by_hand() -> None:
 
 
 def test_no_close_is_put_behind_what_may_be_a_text_to_work_on() -> None:
-    """Of several lines the last must ask; before a list a greeting gets its own lines."""
+    """The last of several lines must ask; before a list a greeting gets its own lines."""
     text = "- The lamp upstairs is broken\n- Nobody repairs the heating"
     opening, _, rest = made(Tone(tones=["polite"]), chat(text)).input_text.partition("\n\n")
     assert (opening in MANNERS["en"]["polite"].openers, rest) == (True, text)
@@ -91,7 +91,7 @@ _FRAGMENTS = st.sampled_from([
     st.integers(0, 5),
 )
 def test_a_tone_by_rule_keeps_what_is_protected_in_any_text(text, tone, severity, seed) -> None:
-    """Whatever stands beside code, data, quotations and list marks: they survive, and something changes."""
+    """Code, data, quotations and list marks survive in any text, and something changes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("evenkeel.shadow.perturbations.tone.language_of", lambda _: "en")
         outcome = Tone(tones=[tone]).apply(chat(text), severity, random.Random(seed))
@@ -139,7 +139,7 @@ def test_phrases_are_in_their_language_and_hold_no_numerals() -> None:
 
 
 def test_a_text_to_be_proofread_gets_a_greeting_at_most() -> None:
-    """No phrase in it becomes another, and no close is taken for its end; as the whole input it stays."""
+    """Its phrases stay, and no close is taken for its end; as the whole input it is left alone."""
     text = "Please proofread: Dear Mr Smith, I don't know what you're invoice is about."
     for seed in range(60):
         outcome = Tone().apply(view_of(("user", text)), 1.0, random.Random(seed))

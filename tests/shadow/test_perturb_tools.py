@@ -88,7 +88,7 @@ def definitions(body):
 @pytest.mark.parametrize("api", [CHAT, MESSAGES, RESPONSES, GEMINI])
 @pytest.mark.parametrize("name", ["order", "enum_order", "unrelated"])
 def test_definitions_keep_names_types_and_required_members(name, api):
-    """Only what the perturbation is about differs."""
+    """Definitions differ in the subject of the perturbation only."""
     before = request(api)
     after = json.loads(applied(name, before, api).body())
     assert {key: after[key] for key in before if key != "tools"} == {
@@ -134,7 +134,7 @@ def test_keys_of_a_result_come_in_another_order():
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_request_without_tools_has_none_to_change(name):
-    """Nor one whose result is prose, or whose tools run at the provider."""
+    """Results in prose and tools of the provider cannot be changed either."""
     body = {"messages": [{"role": "user", "content": "Hello, how are you today?"}]}
     assert isinstance(applied(name, body), NotApplicable)
     body = request(CHAT, result="It is 12 degrees.")
@@ -143,7 +143,7 @@ def test_a_request_without_tools_has_none_to_change(name):
 
 
 def test_an_unrelated_tool_is_not_one_that_the_request_speaks_of():
-    """No tool is added that might be of use."""
+    """A tool that might be of use is never added."""
     body = request(CHAT)
     body["messages"][0]["content"] = (
         "Which phase has the moon, when is the tide, and what is XIV as a numeral?"

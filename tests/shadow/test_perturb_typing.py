@@ -53,7 +53,7 @@ TEXT_KINDS = by_name(["general.whitespace", "general.punctuation", "general.casi
     st.integers(0, 2**53),
 )
 def test_any_text_keeps_its_protected_spans_and_changes(text, perturbation, severity, seed) -> None:
-    """For any text a variant differs and keeps the spans, or says why there is none; it can be repeated."""
+    """A variant of any text differs, keeps the spans and can be repeated, or a reason says why not."""
     result = perturbation.apply(asked(text), severity, random.Random(seed))
     assert result == perturbation.apply(asked(text), severity, random.Random(seed))
     if isinstance(result, NotApplicable):
@@ -82,7 +82,7 @@ def test_any_text_keeps_its_protected_spans_and_changes(text, perturbation, seve
     ],
 )
 def test_with_nothing_eligible_a_kind_does_not_apply(name: str, text: str) -> None:
-    """Where every place is protected or out of a kind's reach the reason says so."""
+    """The reason says that every place is protected or out of the kind's reach."""
     result = by_name([name])[0].apply(asked(text), 1.0, random.Random(1))
     assert isinstance(result, NotApplicable)
     assert result.reason == "nothing_to_change"
@@ -98,7 +98,7 @@ def test_severity_zero_changes_nothing_and_out_of_range_is_an_error(perturbation
 
 
 def test_severity_is_the_expected_share_of_changed_places() -> None:
-    """Of 7 gaps and the end of the text, 8 places, severity 0.3 changes 2.4 on average; 0.01 changes 1."""
+    """Severity 0.3 changes 2.4 of 8 places on average, 7 gaps and the end; 0.01 changes 1."""
     text = "one two three four five six seven eight"
     doubled = []
     for seed in range(500):
@@ -190,7 +190,7 @@ def test_whitespace_never_joins_or_splits_words_or_lines(text: str, severity: fl
     ],
 )
 def test_every_place_is_changed_in_the_ways_people_do_it(kind: str, text: str, outcomes: set[str]) -> None:
-    """At full severity 200 seeds make each of these variants, and no other."""
+    """Two hundred seeds at full severity make each of these variants, and no other."""
     assert {variant(f"general.{kind}", text, 1.0, seed) for seed in range(200)} == outcomes
 
 
@@ -216,14 +216,13 @@ def test_casing_changes_nothing_but_case() -> None:
     ("spelling", "skegeek, please restart sudoers and mythtv again", ("skegeek,", "sudoers", "mythtv")),
 ])  # fmt: skip
 def test_words_whose_spelling_carries_meaning_are_kept(kind: str, text: str, kept: tuple[str, ...]) -> None:
-    """No seed changes one of them."""
     for seed in range(50):
         changed = variant(f"general.{kind}", text, 1.0, seed)
         assert all(words in changed for words in kept), changed
 
 
 def test_a_place_that_declines_is_replaced_by_another() -> None:
-    """If every chosen word has no other case the first one that has is changed: a variant differs."""
+    """The first word that has another case is changed where no chosen word has: a variant differs."""
     text = "ĸĸĸĸ " * 30 + "word"
     made = {variant("general.casing", text, 0.01, seed) for seed in range(30)}
     assert made <= {"ĸĸĸĸ " * 30 + "WORD", "ĸĸĸĸ " * 30 + "Word"}
@@ -301,7 +300,7 @@ def test_spelling_slips_are_those_of_the_language(language: str, slips: set[str]
 
 
 def test_spelling_in_japanese_chooses_another_conversion() -> None:
-    """Where a syllable slip would make another word, kanji and kana change places and marks go."""
+    """Kanji and kana change places and marks go, as a slip in a syllable would make another word."""
     text = "サーバーのログを確認して、原因を説明してください。例えば設定の誤りなどです。"
     assert {variant("general.spelling", text, 0.5, seed) for seed in range(60)} >= {
         "サーバのログを確認して、原因を説明して下さい。例えば設定の誤りなどです。",

@@ -19,7 +19,7 @@ FIRST, SECOND, THIRD, FOURTH = (kind.name for kind in KINDS)
 
 
 def firsts(needs: dict[str, CellNeed], exchanges: int = 2000) -> Counter[str]:
-    """How often each kind is the first candidate."""
+    """Count how often each kind is the first candidate."""
     return Counter(
         candidates(f"{number:016x}", ROUTE, needs)[0].perturbation.name for number in range(exchanges)
     )

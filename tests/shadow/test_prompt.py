@@ -40,7 +40,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "replays.md"
 
 
 def loaded(text: str | bytes) -> Any:
-    """What a JSON reader finds, however long a number is."""
+    """Read JSON, however long a number is."""
     return json.loads(text, parse_int=float)
 
 
@@ -57,7 +57,7 @@ def parsed_or_none(text: str, api: Api) -> PromptView | None:
 
 @given(st.randoms(use_true_random=False), st.sampled_from(APIS), st.sampled_from(APIS))
 def test_unedited_body_is_identical_for_any_json(rng: Any, sent: Api, api: Api) -> None:
-    """Whatever JSON is sent to whichever API, an unedited view gives the very same bytes, or a reason."""
+    """An unedited view of any JSON for any API gives the very same bytes, or a reason."""
     text = WildExchanges(rng).request(sent)
     view = parsed_or_none(text, api)
     if view is not None:
@@ -167,7 +167,7 @@ def test_edits_are_escaped_as_the_client_escapes() -> None:
 
 
 def test_the_last_of_repeated_keys_counts() -> None:
-    """Where a key repeats the last one is read and edited, as servers do; the first stays as it is."""
+    """The last of repeated keys is read and edited, as servers do; the first stays as it is."""
     body = (
         b'{"messages":[{"role":"user","content":"one"}],'
         b'"messages":[{"role":"user","content":"x","content":"two"}]}'
@@ -186,7 +186,7 @@ def test_the_last_of_repeated_keys_counts() -> None:
     ],
 )
 def test_bodies_without_a_readable_prompt_say_why(api: Any, body: object, reason: str) -> None:
-    """What is no prompt of that API is refused with a short reason."""
+    """A body without a prompt of that API is refused with a short reason."""
     raw = body if isinstance(body, str) else json.dumps(body)
     with pytest.raises(UnreadablePrompt) as caught:
         PromptView.parse(raw.encode("latin-1"), api=API[api])
@@ -195,7 +195,7 @@ def test_bodies_without_a_readable_prompt_say_why(api: Any, body: object, reason
 
 
 def test_byte_order_mark_long_numbers_and_strange_contents_are_read() -> None:
-    """What is unusual but sent stays untouched and harms nothing."""
+    """Unusual bodies stay untouched and harm nothing."""
     body = b'\xef\xbb\xbf{"seed": ' + b"9" * 5000 + b', "messages": [{"role":"user","content":{"odd":1}}]}\n'
     view = PromptView.parse(body)
     assert view.segments == ()
@@ -219,7 +219,7 @@ def test_a_replay_streams_as_the_original_did_and_stores_nothing(before: str, af
 
 @given(st.randoms(use_true_random=False))
 def test_a_replay_differs_in_the_forced_keys_alone(rng: Any) -> None:
-    """For any body, the replay holds its known members, and not what a replay must not ask for."""
+    """The replay of any body holds its known members, and none that a replay must not ask for."""
     text = WildExchanges(rng).request(CHAT).replace(
         "{", '{"stream": true, "stream_options": {"include_usage": true}, "store": true, ', 1
     )  # fmt: skip
@@ -348,7 +348,7 @@ ORDINARY = CASES["members that ordinary clients send"]
 
 @pytest.mark.parametrize("api", ORDINARY)
 def test_members_of_ordinary_clients_are_sent_again(api: Any) -> None:
-    """What OpenAI's and Anthropic's clients, LangChain, vLLM and Ollama send is replayed byte by byte."""
+    """Requests of OpenAI's and Anthropic's clients, LangChain, vLLM and Ollama are replayed byte by byte."""
     view = view_of(api, **ORDINARY[api])
     assert refusal(view) is None
     assert view.for_replay() == view.body()
@@ -378,7 +378,7 @@ def test_unknown_and_personal_members_are_left_out_and_counted_under_few_names(a
     ],
 )
 def test_a_replay_asks_for_its_tier(api: Any, tier: Any, sent: Any, replayed: Any) -> None:
-    """Only where the API has it; what the application asked for is not paid again."""
+    """A replay asks where the API has tiers; the application's dearer tier is not paid again."""
     view = view_of(api, **({} if sent is None else {"service_tier": sent}))
     assert json.loads(view.for_replay(tier)).get("service_tier") == replayed
 

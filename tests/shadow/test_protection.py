@@ -100,13 +100,13 @@ def test_any_json_stays_json_with_every_string_redacted(value, indent, ascii_onl
     "body", ["", "{", "{'a': 1}", "plain words", '{"a": 1} trailing', "[" * 100_000, "NaN of it"]
 )
 def test_what_is_no_json_is_refused(body):
-    """In it nobody can tell text from structure."""
+    """Text cannot be told from structure in it."""
     with pytest.raises(Unredactable):
         redact_json(body, hide)
 
 
 def test_json_within_a_string_stays_json():
-    """As arguments of a call: escapes next to a value are not torn apart, names of members are data there."""
+    """Arguments of a call keep their escapes; names of members are data there."""
     inner = json.dumps({"note": f"to\n{ADDRESS}", ADDRESS: [1, ADDRESS]}, indent=1)
     body = json.dumps({"tool_calls": [{"function": {"name": "mail", "arguments": inner}}]})
     found = json.loads(Redactor(BUILTIN).redact(exchange(body.encode())).exchange.request_body)
@@ -196,7 +196,7 @@ def test_lines_of_json_are_redacted_like_events(end):
 
 
 def test_request_answer_and_session_share_their_placeholders():
-    """Whether an answer repeats a value of the question can still be seen."""
+    """An answer that repeats a value of the question still shows it."""
     body = json.dumps({"messages": [{"role": "user", "content": f"b@c.org and {ADDRESS}"}]}).encode()
     answer = json.dumps({"choices": [{"message": {"content": f"It is {ADDRESS}."}}]}).encode()
     found = Redactor(BUILTIN).redact(exchange(body, answer, session=ADDRESS, task="chat")).exchange
@@ -310,7 +310,7 @@ def test_more_than_a_worker_reads_is_not_searched():
 
 
 def test_exchanges_are_redacted_in_a_process_of_their_own():
-    """One that takes too long loses its bodies and is counted; the next one gets another process."""
+    """An exchange that takes too long loses its bodies and is counted; the next gets another process."""
     kept, tally = Kept(9), Tally()
     process = RedactionProcess(builtin, limit_s=1.0)
     process.start()
@@ -340,7 +340,7 @@ def test_a_detector_in_trouble_lets_nothing_through(caplog):
 
 
 def test_odd_traffic_is_redacted_and_still_read():
-    """Of wild exchanges, none raises, and what could be read before can be read afterwards."""
+    """No wild exchange raises, and those that could be read before can be read afterwards."""
     rng = random.Random(5)
     redactor = Redactor(BUILTIN)
     compared = 0
@@ -386,7 +386,7 @@ def test_perturbations_leave_placeholders_alone():
     )
 )
 def test_redacting_again_changes_nothing(pieces):
-    """No placeholder is taken for a value, and nothing is left over."""
+    """A placeholder is never taken for a value, and nothing is left over."""
     once = Placeholders(BUILTIN).redact("".join(pieces))
     assert Placeholders(BUILTIN).redact(once) == once
 
@@ -401,7 +401,7 @@ def test_own_patterns_are_found_and_come_to_an_end(patterns, text, redacted):
     ("written", "said"), [("(", "missing"), ("(?=a)b", "no lookaround"), ("a*", "matches empty text")]
 )
 def test_an_own_pattern_that_cannot_be_used_says_why(written, said):
-    """At the start, not in the middle of traffic."""
+    """The error comes at the start, not in the middle of traffic."""
     with pytest.raises(ProtectionError, match=said):
         OwnPattern("mine", written)
 
@@ -431,7 +431,7 @@ def test_what_presidio_is_sure_of_is_replaced():
 
 
 def no_model(supported_languages):
-    """What Presidio does without one: end the process."""
+    """End the process, as Presidio does without a model."""
     raise SystemExit(1)
 
 
@@ -461,14 +461,14 @@ def queue_with(backend):
 
 
 def payload_on(queue):
-    """What is stored of the one exchange."""
+    """Return the stored payload of the only exchange."""
     if isinstance(queue, SqliteExchangeQueue):
         return queue._database.connection().execute("SELECT payload FROM exchanges").fetchone()[0]
     return queue._store.client.get(f"{queue._prefix}{EXCHANGE.id}")
 
 
 def test_an_exchange_is_compressed_and_then_encrypted(queue_with):
-    """Its words are not to be found in the store, and it takes less room than it did on the wire."""
+    """The store does not show its words, and it takes less room than on the wire."""
     queue = queue_with(KEYS[0])
     assert queue.put([EXCHANGE]) == 1
     assert WORD not in payload_on(queue)
@@ -490,14 +490,14 @@ def test_a_worker_without_the_key_is_told_before_it_starts(queue_with):
 
 
 def worked_through(queue):
-    """What the worker counts and logs when it finds nothing but what cannot be read."""
+    """Have the worker go through a queue of exchanges that cannot be read; return its counts."""
     tally = Tally()
     asyncio.run(Worker(queue, None, SimpleNamespace(observer=NOBODY), tally=tally).drain())
     return tally
 
 
 def test_what_cannot_be_decrypted_ends_among_the_dead_letters(queue_with, tmp_path):
-    """With its reason, counted, and with its encrypted body, which the right key still opens."""
+    """The reason is counted, and the right key still opens the encrypted body."""
     readable = altered(EXCHANGE, id="00000000000000cd")
     queue_with(KEYS[0]).put([EXCHANGE])
     queue_with(KEYS[1]).put([readable])
@@ -515,7 +515,7 @@ def test_what_cannot_be_decrypted_ends_among_the_dead_letters(queue_with, tmp_pa
 
 
 def test_a_damaged_body_does_not_hold_up_the_others(queue_with, tmp_path):
-    """It becomes a dead letter of its own; what was reserved with it is worked on."""
+    """The body becomes a dead letter of its own; others reserved with it are worked on."""
     queue = queue_with()
     queue.put([EXCHANGE])
     if isinstance(queue, SqliteExchangeQueue):
@@ -528,7 +528,7 @@ def test_a_damaged_body_does_not_hold_up_the_others(queue_with, tmp_path):
 
 
 def test_bodies_in_the_file_are_forgotten_in_time(on_sqlite, tmp_path):
-    """Those that wait for too long become dead letters, as "expired"; their room is free again."""
+    """Exchanges that wait too long become dead letters, as "expired"; their room is free again."""
     queue = on_sqlite.queue(kept_s=3600.0, max_bytes=300)
     queue.put([EXCHANGE])
     on_sqlite.clock.now += 3540.0

@@ -1,4 +1,4 @@
-"""No variant of the corpus or of the public data breaks a reference, by a checker with rules of its own."""
+"""Variants of the corpus and of public prompts break no reference, by a checker with rules of its own."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ CORPUS = [
 ]
 KINDS = by_name(["positional", "format"])
 SEEDS = 3
-"""Of kinds that draw what they do; a format is asked for in one way."""
+"""Seeds for kinds that draw; a format is asked for in one way."""
 
 
 def broken(messages: Sequence[dict[str, str]], bonds: Sequence[tuple[str, str, str]] = ()) -> list[str]:
-    """What any positional or format variant of a prompt breaks."""
+    """Return what any positional or format variant of a prompt breaks."""
     view = unclassified(*((message["role"], message["content"]) for message in messages))
     before = [message.text for message in view.messages]
     found: list[str] = []

@@ -85,7 +85,6 @@ def test_a_target_does_not_show_its_credential():
 
 @pytest.mark.parametrize(("status", "body", "reason"), CASES["trouble is a failure with its reason"])
 def test_trouble_is_a_failure_with_its_reason(upstream, status, body, reason):
-    """No answer is ever made up."""
     upstream.script = [(status, {}, body.encode())]
     result = send(chat_of(upstream))
     assert isinstance(result, Failure)
@@ -140,7 +139,7 @@ def test_a_throttled_replay_waits_as_asked_and_tries_again(upstream, status, ask
 
 
 def test_an_upstream_that_keeps_throttling_is_left_alone(upstream):
-    """After three answers of 429 the trial has failed, and the next replay waits first."""
+    """Three answers of 429 fail the trial, and the next replay waits first."""
     time = Clock()
     upstream.script = [(429, {"retry-after": "5"}, b"{}")] * 3
     first, second = send(chat_of(upstream), time=time, count=2)
@@ -164,7 +163,7 @@ def flex(url):
 
 @pytest.mark.parametrize(("status", "error", "reason"), CASES["the flex tier refuses"])
 def test_a_flex_tier_that_does_not_take_a_replay_says_so_at_once(upstream, status, error, reason):
-    """No room and no such tier are told apart from a throttled key, which is waited for."""
+    """A full tier and a missing one are told apart from a throttled key, which is waited for."""
     upstream.script = [(status, {"retry-after": "0"}, json.dumps({"error": error}).encode())] * 3
     assert flex(chat_of(upstream)).reason == reason
     assert len(upstream.requests) == (3 if reason == "rate_limited" else 1)
@@ -172,7 +171,7 @@ def test_a_flex_tier_that_does_not_take_a_replay_says_so_at_once(upstream, statu
 
 @pytest.mark.parametrize(("said", "tier"), [("flex", None), ("default", "standard"), (None, None)])
 def test_the_answer_says_in_which_tier_it_was_made(upstream, said, tier):
-    """What was answered at the usual price counts at that price."""
+    """An answer at the usual price counts at that price."""
     answer = json.loads(ANSWER) | ({} if said is None else {"service_tier": said})
     upstream.script = [(200, {}, json.dumps(answer).encode())]
     assert flex(chat_of(upstream)).tier == tier
@@ -199,7 +198,7 @@ def test_what_known_servers_write(body, line):
 
 
 def test_a_compressed_error_is_read():
-    """As its headers say; one that they say wrongly is none."""
+    """Headers say how; a body that contradicts them is no error."""
     body = gzip.compress(b'{"error": "busy"}')
     assert excerpt(refusal(body, "gzip")) == "busy"
     assert excerpt(refusal(b"busy", "gzip")) == ""
@@ -213,14 +212,14 @@ def test_secrets_are_masked(message, line):
 
 
 def test_an_unknown_key_is_never_quoted():
-    """Where the message is not wanted only type and code are kept."""
+    """Only type and code are kept where the message is not wanted."""
     body = {"error": {"message": "Incorrect key: abc", "type": "auth_error", "code": "invalid_api_key"}}
     assert said(body, message=False) == "auth_error, invalid_api_key"
 
 
 @given(st.text(max_size=60), st.text(max_size=400), st.text(max_size=30))
 def test_any_message_gives_one_short_line_without_the_credential(kind, before, behind):
-    """Whatever stands around it, at whatever place a long message is cut."""
+    """The credential is masked wherever a long message is cut."""
     secret = "s3cret-of-the-team"
     line = said({"error": {"type": kind, "message": f"{before} {secret} {behind}"}}, credentials=[secret])
     assert len(line) <= LONGEST
@@ -229,7 +228,7 @@ def test_any_message_gives_one_short_line_without_the_credential(kind, before, b
 
 
 def test_no_blanks_push_half_of_a_key_into_the_excerpt():
-    """What is read of a message is counted without them: a key at its end is looked for before it is cut."""
+    """Blanks do not count: a key at the end of a message is looked for before it is cut."""
     message = f"Refused:{' ' * 1_970}{KEY.removeprefix('Bearer ')}"
     assert said({"error": {"message": message}}, credentials=[KEY]) == "Refused: ***"
 
@@ -240,7 +239,7 @@ async def whole(body):
 
 
 def twice(answer, body, **more):
-    """What two replays in a row come to where an upstream answers each request with a status and a body."""
+    """Return two replays in a row to an upstream that answers each request with a status and a body."""
 
     async def answered(request):
         status, content = answer(json.loads(request.content))

@@ -71,7 +71,7 @@ def test_a_question_that_is_answered_at_once_is_no_session() -> None:
 
 
 def test_a_header_wins_over_everything_else() -> None:
-    """It names the session whatever was said."""
+    """The header names the session whatever was said."""
     greeting = chat([user("Hello")], said("Hi."))
     named = [replace(step, session="run 7") for step in (*STEPS, greeting)]
     assert len({*sessions(*named)}) == 1
@@ -90,7 +90,7 @@ def test_requests_of_one_trace_are_a_session() -> None:
 
 @pytest.mark.parametrize("known", [True, False])
 def test_a_chain_of_responses_is_a_session(*, known: bool) -> None:
-    """Also where the first one was not sampled."""
+    """The first one need not have been sampled."""
     chain = [responses("r1"), responses("r2", "r1"), responses("r3", "r2")]
     found = sessions(*chain if known else chain[1:])
     assert len({*found}) == 1

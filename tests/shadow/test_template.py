@@ -139,7 +139,7 @@ def test_fields_within_a_line() -> None:
 
 
 def test_earlier_turns_are_never_template() -> None:
-    """In a conversation only system messages and the last user message can carry template."""
+    """Only system messages and the last user message of a conversation can carry template."""
     learner, rng = TemplateLearner(), random.Random(3)
     turns = [
         SlotText("system", "You know all plants and answer with care, never with haste.", 0),
@@ -218,7 +218,7 @@ def test_long_texts_are_read_at_their_ends() -> None:
     "text", ["", "\x02\x03", "\x00cut", "\n\n\n", "a" * 50_000, "\ud800", "Sender: Message: "]
 )
 def test_odd_texts_are_survived(text: str) -> None:
-    """No text breaks the learner, and whatever it says joins to the text."""
+    """The learner's blocks join to the text, however odd it is."""
     learner, rng = taught(), random.Random(20)
     for _ in range(10):
         for slots in (user_slot(text), filled(rng, message=text), filled(rng, sender=text)):
@@ -250,7 +250,7 @@ def test_a_restart_forgets_nothing() -> None:
 
 
 def test_a_snapshot_holds_no_input() -> None:
-    """What users wrote is not in the snapshot."""
+    """Words of users are not in the snapshot."""
     learner, rng = taught(), random.Random(16)
     learner.observe("mail", filled(rng, message="xylophone rehearsal"))
     written = json.dumps(learner.snapshot())

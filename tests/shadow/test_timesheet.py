@@ -33,7 +33,7 @@ def compute(seconds):
 
 
 def test_a_thread_is_over_once_it_has_computed_longer_than_it_may(sheet):
-    """Its own processor time counts; at rest it is never over, nor is one of a process that is gone."""
+    """Only its own processor time counts; at rest it is never over, nor is one of a process that is gone."""
     sheet.begin(1, PAST_S, "late")
     sheet.begin(2, LATER_S, "early")
     assert sheet.over(os.getpid()) == ["late"]
@@ -43,7 +43,7 @@ def test_a_thread_is_over_once_it_has_computed_longer_than_it_may(sheet):
 
 
 def test_another_process_reads_what_is_noted(sheet):
-    """As the supervisor does, through the descriptor that both have."""
+    """The supervisor reads through the descriptor that both have."""
     sheet.begin(1, PAST_S, "late")
     script = (
         "import sys; from evenkeel.shadow.timesheet import Timesheet;"
@@ -60,7 +60,7 @@ def test_another_process_reads_what_is_noted(sheet):
 
 
 def test_the_next_worker_learns_what_was_over_and_what_was_held_beside(sheet):
-    """What was let go is neither; an id that nobody holds marks nothing."""
+    """An exchange that was let go is neither; an id that nobody holds marks nothing."""
     sheet.hold("one")
     sheet.let_go(sheet.hold("two"))
     sheet.hold("three")
@@ -94,7 +94,7 @@ def test_an_exchange_may_not_take_too_much_in_slices(sheet):
 
 
 def test_what_others_compute_is_not_counted(sheet):
-    """Nor what is waited for."""
+    """Waiting does not count either."""
 
     async def quick():
         other = threading.Thread(target=compute, args=(0.1,))
@@ -106,7 +106,7 @@ def test_what_others_compute_is_not_counted(sheet):
 
 
 def test_an_exchange_that_is_cancelled_from_outside_is_not_over(sheet):
-    """As at a shutdown."""
+    """A shutdown cancels so."""
 
     async def cancelled():
         asyncio.current_task().cancel()
@@ -117,7 +117,7 @@ def test_an_exchange_that_is_cancelled_from_outside_is_not_over(sheet):
 
 
 def test_a_worker_whose_loop_stands_still_is_killed(sheet, monkeypatch):
-    """One that beats lives on; one that stopped beating, without computing anything, does not."""
+    """A worker that beats lives on; one that stopped beating, without computing, does not."""
     monkeypatch.setattr("evenkeel.runtime.supervisor._WATCH_S", 0.02)
     monkeypatch.setattr("evenkeel.runtime.supervisor._HANGS_S", 0.1)
     child = Child("worker", None, sheet=sheet)

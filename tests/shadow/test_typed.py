@@ -1,4 +1,4 @@
-"""Whose words a prompt holds: what a user typed, told from documents, tool results and instructions."""
+"""Words that a user typed are told from documents, tool results and instructions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def typed(view: PromptView) -> list[str]:
     (f"Search results:\nLamps, 12 euros.\n\n{QUESTION}", [QUESTION]),
 ])  # fmt: skip
 def test_a_users_words_are_told_from_an_applications(text, own) -> None:
-    """Before a template is known, labels, questions and lead-ins show what a user typed."""
+    """Labels, questions and lead-ins show what a user typed before a template is known."""
     assert typed(unclassified(("user", text))) == own
 
 
@@ -47,7 +47,7 @@ def test_a_users_words_are_told_from_an_applications(text, own) -> None:
     ("入力: 良い\n出力: a\n\n入力: 悪い\n出力:", "悪い"),
 ])  # fmt: skip
 def test_the_open_demonstration_is_typed(text, own) -> None:
-    """Of few-shot prompts the last input is what a user typed, whatever its label is."""
+    """The last input of a few-shot prompt is typed by a user, whatever its label."""
     assert typed(unclassified(("user", text))) == [own]
 
 
@@ -63,7 +63,7 @@ def test_of_a_long_message_only_a_labelled_or_the_last_paragraph_is_typed() -> N
 
 
 def test_tool_results_and_instructions_are_not_typed() -> None:
-    """They can be asked for, one by one; earlier answers and code cannot."""
+    """The settings can ask for each of them; earlier answers and code stay."""
     view = unclassified(
         ("system", "Be brief and friendly, please."),
         ("user", QUESTION),
@@ -108,7 +108,7 @@ EVERY = (*BY_RULE, *by_name(["format", "positional", "compound.typos", "compound
 
 @pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.name)
 def test_in_a_chat_the_last_message_of_the_user_changes(kind) -> None:
-    """Whatever the seed; earlier turns stay to the letter, and only kinds of templates touch the system."""
+    """Earlier turns stay to the letter for any seed, and only kinds of templates touch the system."""
     view = unclassified(*TURNS)
     for seed in range(30):
         variant = attempt(kind, view, 0.13 if kind.graded else 1.0, random.Random(seed))

@@ -99,12 +99,12 @@ def plane(tmp_path, upstream):
 
 
 def calls_of(simulation):
-    """How many calls the model has got."""
+    """Return the number of calls that the model has got."""
     return simulation.calls[simulation.find(None).name]
 
 
 def test_every_exchange_gets_its_baseline_and_its_trials(plane):
-    """One verdict a trial, paired with the baseline of its exchange, and what was sent and answered."""
+    """Each trial has a verdict, paired with the baseline of its exchange, and its evidence."""
     plane.queue.put([plane.capture(number) for number in range(6)])
     asyncio.run(plane.work())
     verdicts = plane.verdicts()
@@ -134,7 +134,7 @@ def test_every_exchange_gets_its_baseline_and_its_trials(plane):
 
 
 def test_the_trials_of_an_exchange_are_judged_in_one_call(tmp_path):
-    """Those that heuristics do not decide, with the ratings that each gets alone, for fewer tokens."""
+    """Trials that are not identical get the ratings that each gets alone, for fewer tokens."""
     found = {}
     for most in (1, 6):
         with serving(Simulation([ModelState("simulated-1", fragility=0.5), ModelState(JUDGE_MODEL)])) as url:
@@ -204,7 +204,7 @@ def test_what_can_wait_goes_to_the_flex_tier_and_comes_back_where_it_has_no_room
 
 
 def test_a_redelivered_exchange_is_not_tried_again(plane, simulation):
-    """What a dead worker had logged is neither made nor counted again; the rest is made."""
+    """Trials that a dead worker had logged are not made or counted again; the rest is made."""
     exchange = plane.capture(1)
     plane.queue.put([exchange])
     asyncio.run(plane.work())
@@ -294,7 +294,7 @@ def test_a_replay_that_cannot_be_compared_is_a_counted_failure(plane, simulation
 
 
 def test_a_spent_budget_stops_replays_and_is_counted(plane, simulation):
-    """Without budget no call is made; the exchange is counted as skipped, not lost."""
+    """No call is made; the exchange is counted as skipped, not lost."""
     exchange = plane.capture(1)
     calls = calls_of(simulation)
     plane.budget = Budget(tokens_per_day=10)
@@ -379,7 +379,7 @@ def test_an_exchange_is_kept_decoded_and_without_its_prefix(archive):
 
 @pytest.mark.parametrize("prefix", ["", "/sho", "/shop/v1/chat/completions?api-version=2", "/other"])
 def test_only_a_whole_prefix_is_removed(archive, prefix):
-    """What remains is always a path."""
+    """The rest is always a path."""
     keep(archive, EXCHANGE, prefix)
     assert archive.find(EXCHANGE.id).path == EXCHANGE.path
 
@@ -405,7 +405,7 @@ def test_a_store_in_trouble_is_counted_and_nothing_else():
 
 
 def test_whatever_is_archived_can_be_approved_and_written(tmp_path):
-    """Of odd and broken traffic each exchange that could be read comes back, or is refused with a reason."""
+    """Each odd exchange that could be read comes back, or is refused with a reason."""
     rng = random.Random(11)
     exchanges = [WildExchanges(rng).exchange(number) for number in range(120)]
     plan = RoutePlan((), 0, None)

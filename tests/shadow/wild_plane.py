@@ -44,7 +44,7 @@ class WildReplayer:
     """Answers each body with a wild response that follows from it."""
 
     async def send(self, target: Target, body: bytes, **_options: object) -> Replay | Failure:
-        """What the real one gives back: an answer, or why there is none."""
+        """Return an answer, or the failure, as the real one does."""
         api = api_of(target.url)
         assert api is not None
         await asyncio.to_thread(_check_sent, body, api)
@@ -59,7 +59,7 @@ class WildReplayer:
 
 
 def _check_sent(body: bytes, api: Api) -> None:
-    """Whether a variant can be read again and has no effect but its answer."""
+    """Check that a variant can be read again and has no effect but its answer."""
     try:
         sent = PromptView.parse(body, api=api)
     except UnreadablePrompt as unreadable:
@@ -107,7 +107,7 @@ class WildPlane(Plane):
         await self._worker.drain()
 
     def outcomes(self) -> Counter[str]:
-        """How many exchanges came to which end, and trials to which outcome."""
+        """Count the ends of exchanges and the outcomes of trials."""
         found: Counter[str] = Counter()
         for name, labels, number in self.tally.snapshot()["counters"]:
             detail = labels.get("reason") or labels.get("outcome") or labels.get("where") or ""

@@ -63,7 +63,7 @@ def row(number, *, covered):
     ("cells", "missed", "good"), [(15, 2, True), (15, 3, False), (6, 1, False), (0, 0, False)]
 )
 def test_two_cells_of_fifteen_may_miss(cells, missed, good):
-    """More than 15 %, or nothing measured at all, is a failed demo."""
+    """A demo fails if more than 15 % miss, or if nothing was measured."""
     rows = tuple(row(number, covered=number >= missed) for number in range(cells))
     assert TruthComparison(rows).good is good
 

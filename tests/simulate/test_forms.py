@@ -51,7 +51,7 @@ def values(form, text):
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.tag)
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_formats_hold_one_content(task, language):
-    """In all formats an answer is valid and has the very same parts; free text has their sentences."""
+    """An answer is valid in all formats and has the very same parts; free text has their sentences."""
     reading = read(messages_for(task.name, 11))
     for condition in Condition:
         told = tell(reading.topic, reading.details, condition, language)

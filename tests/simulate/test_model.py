@@ -18,7 +18,7 @@ MESSAGES = st.lists(
 
 
 def share(count: int, total: int, expected: float) -> bool:
-    """Whether a count is within four standard errors of its expectation."""
+    """Return whether a count is within four standard errors of its expectation."""
     return abs(count / total - expected) <= 4 * sqrt(expected * (1 - expected) / total)
 
 
@@ -30,7 +30,7 @@ def test_without_noise_the_bytes_decide(messages, fragility, worse_share):
 
 
 def test_by_hand():
-    """With f = .2, η = .1 and q = .5, G = .72 and W = D = .14."""
+    """Fragility .2, noise .1 and q = .5 give G = .72 and W = D = .14."""
     truth = planted(0.2, 0.1, 0.5)
     # 1 − (.5184 + .0196 + .0196); 2 × .14 × .86
     assert truth.perturbed_content_delta == pytest.approx(0.4424)

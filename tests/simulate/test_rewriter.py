@@ -51,7 +51,7 @@ def tasks_of(seed):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_generated_prompts_pass(seed):
-    """On 40 prompts protected passages, line breaks, language and length of the text are as they should."""
+    """Protected passages, line breaks, language and length are right on 40 prompts."""
     for task in tasks_of(seed):
         request, text = asked(task)
         assert text != task.text
@@ -81,5 +81,5 @@ def test_generated_prompts_pass(seed):
     ],
 )
 def test_other_requests_are_refused(messages, reply):
-    """What the simulation can't do is answered with a sentence that says so."""
+    """A sentence says what the simulation can't do."""
     assert reply in rewrite(messages)

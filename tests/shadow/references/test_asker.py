@@ -119,7 +119,7 @@ def asking(tmp_path):
 
 
 def test_a_call_is_made_noted_booked_and_kept(asking):
-    """With the credential's target, as a replay; its answer joins the others."""
+    """The call goes to the credential's target, as a replay; its answer joins the others."""
     asking.store.add(reference(7))
     assert asking.step() == 1
     (noted,) = asking.noted()
@@ -185,7 +185,7 @@ def test_a_failure_is_noted_and_makes_the_route_wait(asking):
 
 
 def test_a_reference_that_always_fails_is_given_up(asking):
-    """After six failures in a row, each after a longer wait."""
+    """Six failures in a row, each after a longer wait, are enough."""
     asking.store.add(reference(1))
     asking.endpoint.failure = Failure("replay", 1, "rejected")
     for _ in range(60):
@@ -205,7 +205,7 @@ def test_what_cannot_be_read_any_more_is_forgotten(asking):
 
 
 def test_a_reference_that_is_forgotten_meanwhile_is_not_noted(asking):
-    """Its answer is thrown away; the call is booked."""
+    """The answer is thrown away; the call is booked."""
     asking.store.add(reference(1))
 
     def forget(said):
@@ -219,7 +219,7 @@ def test_a_reference_that_is_forgotten_meanwhile_is_not_noted(asking):
 
 
 def test_references_of_a_route_that_is_gone_are_forgotten(asking):
-    """At the first look; with no calls a day all of them are."""
+    """The first look forgets them; with no calls a day all references are forgotten."""
     asking.store.add(reference(1, route="gone"))
     asking.store.add(reference(2, route="forms"))
     asking.step()

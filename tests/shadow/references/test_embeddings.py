@@ -137,7 +137,7 @@ def _answer(vector):
 
 
 def test_a_few_requests_of_the_traffic_are_kept_without_their_answers(tmp_path):
-    """At most six of a model, unlike each other, each of one text; nothing is tried."""
+    """Six of a model at most are kept, unlike each other, each of one text; nothing is tried."""
     canary = Canary(tmp_path)
     others = [
         embedded(90, ["a", "b"]),

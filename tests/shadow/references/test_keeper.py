@@ -1,4 +1,4 @@
-"""What becomes a reference prompt: diverse, bounded, with the two answers that were paid for."""
+"""Reference prompts are diverse and bounded, and keep the two answers that were paid for."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def keeping(tmp_path):
 
 
 def test_an_exchange_is_kept_with_its_two_answers(keeping):
-    """As it would be archived: the request and the path without the prefix of the route."""
+    """The request and the path are kept as in the archive, without the prefix of the route."""
     given = original(1)
     keeping.keep(given)
     (kept,) = keeping.store.of_route("shop")
@@ -79,7 +79,7 @@ def test_an_exchange_is_kept_with_its_two_answers(keeping):
 
 
 def test_what_has_no_second_answer_is_not_kept(keeping):
-    """Nor one whose resend another model answered, nor a huge one: pictures would fill the store."""
+    """A resend of another model is no second answer; a huge request would fill the store."""
     keeping.keep(original(3, text="word " * 100_000))
     keeping.keep(original(1), resend=None)
     keeping.keep(original(2), resend=Answer("Again.", model="m-2"))
@@ -97,7 +97,7 @@ def test_a_set_is_diverse(keeping):
 
 
 def test_a_recent_one_takes_the_place_of_one_that_is_ripe(keeping):
-    """Until then a full set stays as it is, and for four hours after the last was taken."""
+    """A full set stays as it is until one is ripe, and for four hours after the last was taken."""
     for number in range(A_SET + 1):
         keeping.keep(original(number))
     first, *others = keeping.ids
@@ -125,7 +125,7 @@ def test_a_route_with_many_models_shares_its_places(keeping):
 
 
 def test_an_idle_reference_makes_room(keeping):
-    """One that was neither taken nor asked for a day."""
+    """Idle means neither taken nor asked for a day."""
     for number in range(A_SET):
         keeping.keep(original(number))
     oldest = keeping.ids[0]

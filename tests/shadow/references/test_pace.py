@@ -44,7 +44,7 @@ def due(states, asked=TODAY, *, now=NOON, pace=PACE, seen=None, call_usd=0.0):
 
 
 def test_young_ones_are_filled_first_those_that_lack_least():
-    """One at a time, two seconds apart."""
+    """They are asked one at a time, two seconds apart."""
     found = due([state("a", 2), state("b", 3), state("c", 4)])
     assert found == Round("fill", ("b",))
     asked = with_round(TODAY, found, NOON)
@@ -54,14 +54,14 @@ def test_young_ones_are_filled_first_those_that_lack_least():
 
 
 def test_filling_leaves_a_quarter_of_the_calls_for_turns():
-    """After 72 of 96 calls the young ones wait for tomorrow."""
+    """The young ones wait for tomorrow after 72 of 96 calls."""
     asked = AskedToday("shop", TODAY.day, calls=72, fills=72)
     assert due([state("a", 2), state("b")], asked) == Round("round", ("b",))
     assert due([state("a", 2)], asked) == Round("round", ("a",))
 
 
 def test_turns_are_spread_over_what_is_left_of_the_day():
-    """At noon 24 calls are left for twelve hours: one each half hour."""
+    """Twenty-four calls are left at noon for twelve hours: one each half hour."""
     asked = AskedToday("shop", TODAY.day, calls=72, asked_at=NOON)
     assert due([state("a")], asked, now=NOON + 1700) is None
     assert due([state("a")], asked, now=NOON + 1800) == Round("round", ("a",))
@@ -78,7 +78,7 @@ def test_the_longest_unasked_is_next_of_whichever_prompt_version():
 
 
 def test_dear_calls_are_spread_over_the_day_too():
-    """At noon 0.24 dollars are left for twelve hours, six calls of 0.04: the next comes in 1.7 hours."""
+    """The 0.24 dollars left at noon are six calls of 0.04: the next comes in 1.7 hours."""
     asked = AskedToday("shop", TODAY.day, calls=6, usd=0.26, asked_at=NOON)
     assert due([state("a")], asked, now=NOON + 6100, call_usd=0.04) is None
     assert due([state("a")], asked, now=NOON + 6200, call_usd=0.04) is not None
@@ -96,7 +96,7 @@ def test_the_calls_of_a_day_are_a_ceiling():
 
 
 def test_the_dollars_of_a_day_are_a_ceiling():
-    """With what the next call will cost; null is no limit."""
+    """The price of the next call counts; null is no limit."""
     asked = AskedToday("shop", TODAY.day, usd=0.495)
     assert due([state("a")], asked, call_usd=0.004) is not None
     assert due([state("a")], asked, call_usd=0.006) is None
@@ -158,7 +158,7 @@ def test_a_suspicion_is_looked_into_once_and_three_times_a_day_at_most():
     ],
 )
 def test_which_suspicions_a_route_can_settle(suspicion, model):
-    """Its own, and those of models that it asks by name; where none is known, the model asked last."""
+    """A route settles its own, and those of models it asks by name, or of the model asked last."""
     states = [state("a"), state("b", model="n")]
     seen = {"m": NOON, "n": NOON + 1, "x": NOON + 2}
     found = suspicions_about([Suspicion(*suspicion, NOON)], "shop", states, seen)
@@ -166,7 +166,7 @@ def test_which_suspicions_a_route_can_settle(suspicion, model):
 
 
 def test_a_burst_ends_when_the_change_is_found():
-    """What it leaves over fills the references anew, beyond the calls of the day."""
+    """The calls left over fill the references anew, beyond the calls of the day."""
     asked = with_burst(TODAY, [Suspicion("shop", "m", NOON)], [], PACE, NOON)
     asked = with_round(asked, Round("suspicion", ("a", "b")), NOON)
     elsewhere = [FoundChange("forms", "m", NOON + 5, NOON), FoundChange("shop", "n", NOON + 5, NOON)]
@@ -181,6 +181,6 @@ def test_a_burst_ends_when_the_change_is_found():
 
 
 def test_without_calls_nothing_is_asked():
-    """Nor is a burst begun without calls for it."""
+    """A burst needs calls of its own to begin."""
     assert due([state("a")], pace=Pace(0, 60, 0.5)) is None
     assert with_burst(TODAY, [Suspicion("shop", "m", NOON)], [], Pace(96, 0, 0.5), NOON) == TODAY

@@ -58,7 +58,7 @@ def test_too_little_is_not_compared():
 
 
 def test_the_answer_to_the_application_is_left_out():
-    """It was asked otherwise: streamed, with another credential, perhaps before it was redacted."""
+    """The application asked otherwise: streamed, with another credential, perhaps before redaction."""
     chance = random.Random(4)
     first = KeptAnswer(Answer("Something else entirely!"), 0.0, "m-1", "original")
     kept = []
@@ -69,7 +69,7 @@ def test_the_answer_to_the_application_is_left_out():
 
 
 def test_chance_seldom_looks_like_a_change():
-    """In 200 looks without a change a p-value of 1/100 comes twice at most on average."""
+    """A p-value of 1/100 comes twice on average in 200 looks without a change."""
     chance = random.Random(5)
     small = 0
     remembered = functools.cache(alike)

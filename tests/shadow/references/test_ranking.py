@@ -25,27 +25,25 @@ def test_the_odd_answer_has_the_lowest_rank():
 
 
 def test_the_same_answers_tie():
-    """Then its place is drawn by lot among all."""
     found = ranked(SAME, SAME[0])
     assert (found.compared, found.below, found.ties, found.likeness, found.own) == (4, 0, 4, 1.0, 1.0)
 
 
 def test_an_answer_in_the_middle():
-    """Of three that are like it and one that is not, the odd one ranks below."""
+    """The odd one ranks below the three that are alike."""
     found = ranked([*SAME, Answer("No idea at all, sorry!")], SAME[0])
     assert (found.compared, found.below, found.ties) == (5, 1, 4)
     assert found.own < found.likeness < 1.0
 
 
 def test_without_earlier_answers_nothing_is_said():
-    """Nor is it with one; what was before the last change is compared apart."""
+    """One earlier answer is too few; answers from before the last change are compared apart."""
     assert ranked([], SAME[0]) == (1, 0, 1, 0.0, 0.0, None)
     assert ranked(SAME[:1], SAME[0])[:5] == (2, 0, 2, 1.0, 0.0)
     assert ranked([], SAME[0], SAME[:2]).former == 1.0
 
 
 def test_calls_of_tools_are_compared_too():
-    """As text beside the answer's."""
     call = ToolCall("refund", '{"order": 7}')
     assert text_of(Answer("One moment.", (call,))) == 'One moment.\nrefund({"order": 7})'
     refunds = [Answer("", (call,))] * 3

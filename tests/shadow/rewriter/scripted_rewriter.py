@@ -100,7 +100,7 @@ def play(
     act: Callable[[Scene], Awaitable[Any]] | None = None,
     **settings: Any,
 ) -> tuple[Any, Scene]:
-    """What comes of one task, or of an act, and the scene afterwards; every reservation is settled."""
+    """Return the outcome of a task, or of an act, and the scene afterwards; every reservation is settled."""
 
     async def run() -> tuple[Any, Scene]:
         async with staged(script, **settings) as scene:

@@ -1,4 +1,4 @@
-"""What rewriting costs: set aside, booked, and never more than the budget by more than a call."""
+"""Rewriting sets its cost aside, books it, and stops at an empty budget."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.shadow.rewriter.scripted_rewriter import GOOD, TASK, TEXT, CountedBud
 
 
 def test_an_empty_budget_does_not_speak_for_another() -> None:
-    """Who shares a task with a caller without a budget still gets the text for his own."""
+    """A caller who shares a task with one without a budget still gets the text."""
 
     async def act(scene: Scene) -> list[Any]:
         return await asyncio.gather(

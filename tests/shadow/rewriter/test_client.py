@@ -14,7 +14,7 @@ from tests.shadow.rewriter.scripted_rewriter import GOOD, TASK, TEXT, Scene, pla
 
 
 def test_a_good_rewriting_is_accepted_and_kept() -> None:
-    """One call; the same task again comes from the cache and costs nothing."""
+    """The same task comes from the cache the second time, and costs nothing."""
 
     async def twice(scene: Scene) -> list[Any]:
         return [await scene.rewriter.rewrite(TASK, scene.budget) for _ in range(2)]
@@ -41,7 +41,7 @@ MISBEHAVIOUR = {
 
 @pytest.mark.parametrize("behaviour", MISBEHAVIOUR)
 def test_misbehaviour_is_rejected_with_its_reason(behaviour) -> None:
-    """After three attempts the rejection names what the model did; a second one that is better is taken."""
+    """The rejection after three attempts names what the model did; a better second attempt is taken."""
     reason, canned = MISBEHAVIOUR[behaviour]
     outcome, scene = play([canned])
     assert isinstance(outcome, Rejection)
@@ -74,7 +74,7 @@ def test_feedback_names_the_faults_and_shows_the_attempt() -> None:
 
 
 def test_a_cut_reply_gets_more_room() -> None:
-    """After a reply that was cut off twice as many tokens are allowed."""
+    """Twice as many tokens are allowed the second time."""
     _, scene = play([said("Our", finish_reason="length"), said(GOOD)])
     first, second = (request["max_tokens"] for request in scene.model.asked)
     assert second == 2 * first
@@ -102,7 +102,7 @@ async def ask_in_turn(scene: Scene, times: int) -> list[Any]:
 
 
 def test_a_text_that_cannot_be_rewritten_is_not_tried_for_ever() -> None:
-    """After the gate's last word a text rests for 50 uses, then for 100; troubles are tried again at once."""
+    """A refused text rests for 50 uses, then for 100; troubles are tried again at once."""
     outcomes, scene = play([said(TEXT)], act=lambda scene: ask_in_turn(scene, 1 + 50))
     assert {rejection.reason for rejection in outcomes} == {"unchanged"}
     assert len(scene.model.asked) == 3
@@ -156,7 +156,7 @@ def test_the_judge_of_meaning_has_the_last_word(verdict) -> None:
 
 
 def test_thoughts_in_front_of_a_reply_are_left_out() -> None:
-    """What some servers pass on of a model's reasoning is no part of its reply."""
+    """Reasoning that some servers pass on is no part of the reply."""
     assert play([said(f"<think>\nHm, 7 ways.\n</think>\n\n{GOOD}\n")])[0] == GOOD
 
 

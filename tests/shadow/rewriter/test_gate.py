@@ -97,7 +97,7 @@ def test_any_text_gets_a_verdict(original, text) -> None:
 
 @pytest.mark.shared_data
 def test_real_paraphrases_pass() -> None:
-    """Of 700 rewordings by people at least 94 % pass; others lose a number or name, or begin like a label."""
+    """At least 94 % of 700 rewordings by people pass; others lose a number or name, or begin like a label."""
     intents: dict[str, list[str]] = json.loads((DATA / "pbss" / "prompts.json").read_text(encoding="utf-8"))
     verdicts = [
         reasons(RewriteTask("paraphrase", first), other)[:1]
@@ -113,7 +113,7 @@ def test_real_paraphrases_pass() -> None:
 @pytest.mark.shared_data
 @pytest.mark.parametrize("language", ["de", "es", "fr", "it", "ja", "nl", "pt"])
 def test_real_translations_pass(language) -> None:
-    """Of the same questions in two languages three in four pass; quotations account for most others.
+    """Three in four of the same questions in two languages pass; quotations account for most others.
 
     Nine in ten are no translations into a third language.
     """

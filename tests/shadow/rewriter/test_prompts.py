@@ -1,4 +1,4 @@
-"""What a rewriter is asked: the task in a fixed form, everything of others between markers."""
+"""Requests to a rewriter hold the task in a fixed form, and all text of others between markers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_first_line_names_the_task(kind, target, head) -> None:
 
 
 def test_each_tone_of_the_kind_is_described() -> None:
-    """What the perturbation can pick, the prompt can ask for; anything else is an error."""
+    """The prompt can ask for every tone that the perturbation picks; anything else is an error."""
     assert tuple(TONES) == KIND_TONES
     with pytest.raises(ValueError, match="unknown tone 'angry': known are formal"):
         request_for(RewriteTask("tone", TEXT, "angry"), ())
@@ -40,7 +40,7 @@ def test_each_tone_of_the_kind_is_described() -> None:
 
 @given(st.text(max_size=300), st.lists(st.text(max_size=40), max_size=4), st.text(max_size=100))
 def test_no_text_can_write_a_marker(text, keep, earlier) -> None:
-    """Whatever the text, the passages and the rejected attempt hold, each marker stands there once."""
+    """Each marker stands there once, for any text, passages and rejected attempt."""
     rejected = RejectedText(earlier, ("It is too long.",))
     system, user = request_for(RewriteTask("paraphrase", text), keep, rejected)
     tag = marker_tag((system, user))
