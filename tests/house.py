@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 ROOT: Final = Path(__file__).parents[1]
 
@@ -190,52 +190,47 @@ PARTICIPLE: Final = re.compile(
     r"_?(Known|Left|Said|Kept|Made|Found|Told|Sent|Drawn|Given|Taken|Seen|Held|Done|Gone|Meant|Chosen|Written"
     r"|Shown|Read|Put|[A-Z][a-z]+ed)"
 )
-_EVERY: Final = (
-    "cli console core lab llm logs metrics monitor proxy pytest_plugin release runtime settings shadow"
-    " simulate stores tracing"
-)
-CLEAN: Final[Mapping[str, frozenset[str]]] = {
-    rule: frozenset(rooms.split())
-    for rule, rooms in {
-        "opening": _EVERY,
-        "loop": _EVERY,
-        "participle": _EVERY,
-        "class": _EVERY,
-    }.items()
-}
-"""Rooms that are clean, by rule: openings of docstrings, loop variables named `one`, classes named by a
-participle, and class names that stand for several things. A room joins when its last offence is gone."""
 
 
-def offences(all_modules: Mapping[str, Path]) -> Iterator[tuple[str, str, str]]:
-    """Everything that reads badly in the product, as the rule, the room and a line for people."""
-    classes: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for path in all_modules.values():
-        room = room_of(path)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            place = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
-            for line, text in _docstrings(node):
-                first = re.match(r"[A-Za-z']+", text)
-                if first and first[0].lower() in OPENINGS:
-                    where = f"{path.relative_to(ROOT)}:{line}"
-                    yield "opening", room, f"{where}: no subject or verb: {text.splitlines()[0]}"
+def offences(paths: Iterable[Path]) -> Iterator[str]:
+    """Yield a line about each name and docstring that reads badly, and each class name used several times."""
+    classes: defaultdict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        where = path.relative_to(ROOT)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for line, said in _offences_in(tree):
+            yield f"{where}:{line}: {said}"
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                classes[node.name].append((room, place))
-                if PARTICIPLE.fullmatch(node.name):
-                    yield "participle", room, f"{place}: class {node.name} is no noun"
-            if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and any(
-                isinstance(name, ast.Name) and name.id == "one" for name in ast.walk(node.target)
-            ):
-                line = node.target.lineno
-                yield (
-                    "loop",
-                    room,
-                    f"{path.relative_to(ROOT)}:{line}: name the loop variable by what it holds",
-                )
+                classes[node.name].append(f"{where}:{node.lineno}")
     for name, places in classes.items():
         if len(places) > 1:
-            shared = ", ".join(place for _, place in places)
-            yield from (("class", room, f"class {name} is several things: {shared}") for room, _ in places)
+            yield f"class {name} is several things: {', '.join(places)}"
+
+
+def _offences_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield what reads badly in one file, with its line."""
+    for node in ast.walk(tree):
+        for line, text in _docstrings(node):
+            first = re.match(r"[A-Za-z']+", text)
+            if first and first[0].lower() in OPENINGS:
+                yield line, f"no subject or verb: {text.splitlines()[0]}"
+        if isinstance(node, ast.ClassDef) and PARTICIPLE.fullmatch(node.name):
+            yield node.lineno, f"class {node.name} is no noun"
+        for line, variable in _variables(node):
+            if variable == "one":
+                yield line, "name the variable by what it holds"
+
+
+def _variables(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the variables of a loop, a comprehension or a small function, with their lines."""
+    if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+        for name in ast.walk(node.target):
+            if isinstance(name, ast.Name):
+                yield name.lineno, name.id
+    if isinstance(node, ast.Lambda):
+        for argument in node.args.args:
+            yield argument.lineno, argument.arg
 
 
 def _docstrings(node: ast.AST) -> Iterator[tuple[int, str]]:
@@ -251,8 +246,8 @@ def _docstrings(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def check_names() -> int:
-    """Print the offences in rooms that are clean of their kind; return the exit code."""
-    found = sorted({text for rule, room, text in offences(modules()) if room in CLEAN[rule]})
+    """Print the offences in product and benchmarks; return the exit code."""
+    found = sorted(offences([*modules().values(), *sorted((ROOT / "benchmarks").rglob("*.py"))]))
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 
