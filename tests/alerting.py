@@ -16,16 +16,16 @@ DEPLOY = Path(__file__).parents[1] / "deploy"
 def branches(route):
     """A branch of the routing with all below it."""
     yield route
-    for one in route.get("routes", ()):
-        yield from branches(one)
+    for branch in route.get("routes", ()):
+        yield from branches(branch)
 
 
 def alertmanager(folder, receiver, *, hurry=True):
     """Ours, with every receiver replaced by the one here; in a hurry, it waits for a second only."""
     config = yaml.safe_load((DEPLOY / "alertmanager" / "alertmanager.yml").read_text())
     config["receivers"] = [
-        {"name": one["name"], "webhook_configs": [{"url": f"{receiver}{one['name']}"}]}
-        for one in config["receivers"]
+        {"name": told["name"], "webhook_configs": [{"url": f"{receiver}{told['name']}"}]}
+        for told in config["receivers"]
     ]
     config["templates"] = []
     if hurry:

@@ -73,7 +73,7 @@ class Collector:
     def resources(self) -> list[dict[str, Any]]:
         """What the senders say of themselves."""
         return [
-            {one.key: one.value.string_value for one in resource.resource.attributes}
+            {attribute.key: attribute.value.string_value for attribute in resource.resource.attributes}
             for request in list(self.requests)
             for resource in request.resource_spans
         ]
@@ -106,4 +106,7 @@ def collecting(status: int = 200) -> Iterator[Collector]:
 
 def said(span: Span) -> dict[str, Any]:
     """Attributes of a span as Python values."""
-    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes}
+    return {
+        attribute.key: getattr(attribute.value, attribute.value.WhichOneof("value"))
+        for attribute in span.attributes
+    }

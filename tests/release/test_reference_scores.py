@@ -79,7 +79,7 @@ def test_a_finding_is_scored_once_and_booked(stores):
     assert pair.context == "user: How long is a day?"
     found = changes.scores()["c1"]
     assert found.results[0].qualities == {"completeness": "worse", "tone": "same"}
-    assert [(one.metric, one.worse, one.n) for one in found.tallies] == [
+    assert [(tally.metric, tally.worse, tally.n) for tally in found.tallies] == [
         ("completeness", 2, 2),
         ("tone", 0, 2),
     ]
@@ -95,7 +95,7 @@ def test_references_that_moved_furthest_come_first_and_twelve_are_enough(stores)
     references.add(reference("only-old", kept("old", NOON - 700)))
     made, _ = scores(stores, [record(FOUND)])
     asyncio.run(made.step())
-    scored = [one.reference for one in changes.scores()["c1"].results]
+    scored = [result.reference for result in changes.scores()["c1"].results]
     assert scored[:3] == ["r1", "r2", "r0"]
     assert len(scored) == MOST
 

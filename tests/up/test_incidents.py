@@ -83,7 +83,7 @@ class Deployment:
     def incidents(self, *routes, state=""):
         """Return what the API lists of some routes."""
         found = self.running.get(f"/api/incidents?state={state}")["incidents"]
-        return [one for one in found if set(one["routes"]) & set(routes)]
+        return [incident for incident in found if set(incident["routes"]) & set(routes)]
 
     def posted(self, *routes):
         """Return the messages to the webhook about these routes."""
@@ -98,9 +98,9 @@ class Deployment:
         """Route and slot of the incidents that fire in Prometheus."""
         alerts = httpx2.get(f"{self.prometheus}/api/v1/alerts").json()["data"]["alerts"]
         return {
-            (one["labels"]["route"], one["labels"]["slot"])
-            for one in alerts
-            if one["labels"]["alertname"] == "EvenkeelIncident" and one["labels"]["route"] in routes
+            (alert["labels"]["route"], alert["labels"]["slot"])
+            for alert in alerts
+            if alert["labels"]["alertname"] == "EvenkeelIncident" and alert["labels"]["route"] in routes
         }
 
     def managed(self, *routes):
@@ -108,9 +108,9 @@ class Deployment:
         query = {"filter": "alertname=EvenkeelIncident"}
         alerts = httpx2.get(f"{self.manager}/api/v2/alerts", params=query).json()
         return {
-            (one["labels"]["route"], one["status"]["state"])
-            for one in alerts
-            if one["labels"]["route"] in routes
+            (alert["labels"]["route"], alert["status"]["state"])
+            for alert in alerts
+            if alert["labels"]["route"] in routes
         }
 
     def notified(self, status, *routes):
@@ -251,7 +251,7 @@ def test_eight_routes_two_changes_and_a_retired_model_at_once(deployment):
     deployment.score(3, "post-2", "mail", broken=True)
     deployment.score(24, "post-2", "mail", broken=True, prompt="v2")
     wait_for(lambda: len(deployment.incidents(*OTHERS, state="open")) == len(OTHERS))
-    assert sorted(one["routes"] for one in deployment.incidents(*OTHERS)) == sorted(
+    assert sorted(incident["routes"] for incident in deployment.incidents(*OTHERS)) == sorted(
         [route] for route in OTHERS
     )
     [mail] = wait_for(lambda: deployment.posted("mail"))
@@ -274,7 +274,10 @@ def test_eight_routes_two_changes_and_a_retired_model_at_once(deployment):
     deployment.score(42, "post-1", "mail", prompt="v1")
     deployment.score(205, "old-3", "legacy")
     wait_for(lambda: not deployment.incidents(*OTHERS, state="open"))
-    endings = {one["routes"][0]: one["ending"] for one in deployment.incidents(*OTHERS, state="resolved")}
+    endings = {
+        incident["routes"][0]: incident["ending"]
+        for incident in deployment.incidents(*OTHERS, state="resolved")
+    }
     assert endings == {**dict.fromkeys((*EIGHT, "mail"), "reversed"), "legacy": "retired"}
     wait_for(lambda: deployment.over(*OTHERS))
     assert [deployment.said(route) for route in ("mail", "legacy", EIGHT[0])] == [["opened", "resolved"]] * 3

@@ -47,10 +47,10 @@ def scraping(folder, running):
             answer = httpx2.get(f"{url}/api/v1/query", params={"query": expression}).json()
             assert answer["status"] == "success", answer
             return {
-                tuple(one["metric"].get(label) for label in ("route", "model", "perturbation")): float(
-                    one["value"][1]
+                tuple(sample["metric"].get(label) for label in ("route", "model", "perturbation")): float(
+                    sample["value"][1]
                 )
-                for one in answer["data"]["result"]
+                for sample in answer["data"]["result"]
             }
 
         yield query

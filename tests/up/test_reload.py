@@ -86,7 +86,7 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
         running.process.send_signal(signal.SIGHUP)
         wait_for(lambda: running.metric("evenkeel_settings_reload_success") == 0)
         assert "is not YAML" in running.log.read_text()
-        assert any("changed and refused" in one for one in running.get("/api/pipeline")["notices"])
+        assert any("changed and refused" in notice for notice in running.get("/api/pipeline")["notices"])
         assert answers("/new")
         assert httpx2.get(f"{running.url}/newer/v1/models").status_code == 404
 

@@ -85,7 +85,7 @@ def queued(store):
     """What waits, read past the queue."""
     rows = store.client.xrange(store.key("main", "exchanges"))
     ids = [fields[b"id"].decode() for _, fields in rows]
-    return [unpack(store.client.get(store.key("main", f"payload:{one}"))) for one in ids]
+    return [unpack(store.client.get(store.key("main", f"payload:{name}"))) for name in ids]
 
 
 def essence(verdict):
@@ -196,10 +196,10 @@ def test_one_of_two_monitors_asks_reference_prompts(tmp_path, config, store):
 
         def filled():
             found = references.of_route("default")
-            return found and all(len(one.answers) >= FULL for one in found)
+            return found and all(len(reference.answers) >= FULL for reference in found)
 
         wait_for(filled, what="references with four answers")
-        made = sum(len(one.answers) - 2 for one in references.of_route("default"))
+        made = sum(len(reference.answers) - 2 for reference in references.of_route("default"))
         wait_for(lambda: {total(url, "references_asked_total") for url in monitors} == {0, made})
 
 

@@ -64,7 +64,11 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
             numbers = itertools.count(1000)
 
             def reports():
-                return [one for one in running.get("/api/changes")["changes"] if one["silent"] is not None]
+                return [
+                    change
+                    for change in running.get("/api/changes")["changes"]
+                    if change["silent"] is not None
+                ]
 
             def scored():
                 running.ask(itertools.islice(numbers, 20), x_evenkeel_prompt_version="p1")
@@ -97,9 +101,11 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
             assert "\nA change that nobody announced\n" in shown
             assert "\nExample 1: desk\n" in shown
 
-            sent = wait_for(lambda: [one for one in list(messages) if one.get("schema")])
-            assert [(one["phase"], one["incident"]["id"]) for one in sent] == [("opened", report["id"])]
+            sent = wait_for(lambda: [message for message in list(messages) if message.get("schema")])
+            assert [(message["phase"], message["incident"]["id"]) for message in sent] == [
+                ("opened", report["id"])
+            ]
             assert sent[0]["headline"].startswith("desk: answers are different since ")
-            assert [one["measure"] for one in sent[0]["incident"]["alerts"]] == ["references"]
+            assert [alert["measure"] for alert in sent[0]["incident"]["alerts"]] == ["references"]
             (incident,) = running.get("/api/incidents")["incidents"]
             assert (incident["id"], incident["effect"]) == (report["id"], "different")

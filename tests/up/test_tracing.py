@@ -34,7 +34,7 @@ def test_relay_and_worker_tell_one_story(start, upstream, tmp_path):
             assert running.metric("evenkeel_spans_dropped_total") == 0
             verdict = running.get("/api/trials")["trials"][0]["id"]
             page = running.page(f"/verdicts/{verdict}")
-        assert {one["service.name"] for one in collector.resources()} == {"evenkeel"}
+        assert {resource["service.name"] for resource in collector.resources()} == {"evenkeel"}
     links = {(link.trace_id, link.span_id) for root in roots for link in root.links}
     assert links == {(span.trace_id, span.span_id) for span in forwarded}
     assert not {root.trace_id for root in roots} & {span.trace_id for span in forwarded}

@@ -46,7 +46,7 @@ def test_a_quiet_log_raises_nothing():
     """Every trial is counted in its cell."""
     found = backtest(verdicts(rows()))
     assert (found.trials, found.alerts, found.trials_between_alerts) == (2 * QUIET, (), None)
-    assert {one.key.perturbation: one.counts.trials for one in found.cells} == {
+    assert {cell.key.perturbation: cell.counts.trials for cell in found.cells} == {
         BASELINE: QUIET,
         "general.typos": QUIET,
     }
@@ -56,8 +56,8 @@ def test_a_planted_change_raises_an_alert_after_it():
     """At a trial behind the change, in the cell that broke."""
     found = backtest(verdicts(BROKEN))
     assert found.raised
-    assert {one.perturbation for one in found.raised} == {"general.typos"}
-    assert all(2 * 200 < one.offset <= 2 * QUIET for one in found.raised)
+    assert {alert.perturbation for alert in found.raised} == {"general.typos"}
+    assert all(2 * 200 < alert.offset <= 2 * QUIET for alert in found.raised)
     assert found.trials_between_alerts == found.trials / len(found.raised)
 
 
@@ -65,12 +65,12 @@ def test_variants_are_compared_on_one_reading():
     """A smaller share takes a part of the trials, and alerts keep their numbers in the log."""
     variants = grid(MonitorSettings(), thresholds=[0.1, 0.9], shares=[1.0, 0.5])
     found = sweep(iter(verdicts(BROKEN)), variants)
-    assert [(one.variant.settings.threshold, one.variant.share) for one in found] == [
+    assert [(run.variant.settings.threshold, run.variant.share) for run in found] == [
         (0.1, 1.0), (0.9, 1.0), (0.1, 0.5), (0.9, 0.5),
     ]  # fmt: skip
     assert found[0].trials == 2 * QUIET
     assert QUIET * 0.8 < found[2].trials < QUIET * 1.2
-    excess = [[one for one in each.raised if one.what == "excess"] for each in found]
+    excess = [[alert for alert in each.raised if alert.what == "excess"] for each in found]
     assert excess[0]
     assert excess[1] == []
     assert all(alert.offset > 2 * 200 for alert in excess[2])
@@ -84,7 +84,7 @@ def test_a_limit_that_is_given_wins_over_calibrated_ones():
     assert kept[0].settings.limits_of("chat")[Measure.CONTENT].value == 0.2
     assert kept[0].settings.tolerance_of("chat").value == 0.2
     limits = changed[0].settings.limits_of("chat")
-    assert [limits[one].value for one in (Measure.CONTENT, Measure.SIMILARITY)] == [0.05, 0.03]
+    assert [limits[measure].value for measure in (Measure.CONTENT, Measure.SIMILARITY)] == [0.05, 0.03]
     assert changed[0].settings.tolerance_of("chat").value == 0.01
 
 
@@ -92,11 +92,11 @@ def test_a_variant_takes_only_some_cells():
     """By pattern; controls are always taken."""
     log = verdicts([*rows(10), *rows(10, perturbation="general.casing"), *rows(10, route="support")])
     only = backtest(log, variant=SettingsVariant(only=("*.casing",)))
-    assert {one.key.perturbation for one in only.cells} == {BASELINE, "general.casing"}
+    assert {cell.key.perturbation for cell in only.cells} == {BASELINE, "general.casing"}
     routed = backtest(log, variant=SettingsVariant(routes=("supp*",)))
-    assert {one.key.route for one in routed.cells} == {"support"}
+    assert {cell.key.route for cell in routed.cells} == {"support"}
     later = backtest(log, variant=SettingsVariant(since=1_793_527_200 + 5 * STEP_S))
-    assert later.trials == sum(one.scored_at >= 1_793_527_200 + 5 * STEP_S for one in log)
+    assert later.trials == sum(verdict.scored_at >= 1_793_527_200 + 5 * STEP_S for verdict in log)
 
 
 def run(tmp_path, log, *arguments, code=0):
@@ -121,10 +121,10 @@ def test_the_json_has_what_the_page_describes(tmp_path):
     )
     assert alert["trial"] > 400
     assert said["settings"]["threshold"] == 0.1
-    cell = next(one for one in said["cells"] if one["perturbation"] == "general.typos")
+    cell = next(cell for cell in said["cells"] if cell["perturbation"] == "general.typos")
     assert cell["estimates"]["content_delta"]["value"] == 133 / 400
     assert cell["estimates"]["excess"].keys() == {"value", "lower", "upper", "n"}
-    assert [one["settings"]["threshold"] for one in said["variants"]] == [0.1, 0.2]
+    assert [variant["settings"]["threshold"] for variant in said["variants"]] == [0.1, 0.2]
     assert said["variants"][0]["first_alert"] == alert
 
 
@@ -146,7 +146,7 @@ def test_the_page_draws_every_cell_and_marks_its_alerts(tmp_path):
         (["--data-dir", "x"], "name a file or the folder of a store"),
         (["--from", "then"], '--from "then" is no date'),
         (["--plot", "none/page.html"], "there is no folder none"),
-        ([f"--threshold={one / 100}" for one in range(1, 60)], "59 combinations are more than 48"),
+        ([f"--threshold={number / 100}" for number in range(1, 60)], "59 combinations are more than 48"),
     ],
 )
 def test_wrong_options_are_one_line(tmp_path, arguments, said):

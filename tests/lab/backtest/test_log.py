@@ -50,18 +50,18 @@ def test_a_baseline_in_the_line_counts_a_control_before_it():
     paired = TRIAL | {"exchange": "e", "control_rating": 2, "control_similarity": 0.5, "similarity": 0.9}
     control = TRIAL | {"exchange": "e", "perturbation": "control", "rating": 2}
     found = read(paired, paired | {"perturbation": "general.casing"}, control)
-    assert [one.perturbation for one in found] == [BASELINE, "general.typos", "general.casing"]
+    assert [verdict.perturbation for verdict in found] == [BASELINE, "general.typos", "general.casing"]
     assert (found[0].rating, found[0].similarity, found[0].control.rating) == (2, 0.5, None)
-    assert {one.control.rating for one in found[1:]} == {2}
-    assert len({one.id for one in found}) == 3
+    assert {verdict.control.rating for verdict in found[1:]} == {2}
+    assert len({verdict.id for verdict in found}) == 3
 
 
 def test_a_control_line_gives_its_outcome_to_the_trials_after_it():
     """Of the same exchange only; its own quality says whether it got worse."""
     control = TRIAL | {"exchange": "e", "perturbation": "resend", "rating": 2, "quality": "worse"}
     found = read(control, TRIAL | {"exchange": "e"}, TRIAL | {"exchange": "f"})
-    assert [one.control.rating for one in found] == [None, 2, None]
-    assert [one.control.worse for one in found] == [None, True, None]
+    assert [verdict.control.rating for verdict in found] == [None, 2, None]
+    assert [verdict.control.worse for verdict in found] == [None, True, None]
 
 
 def test_names_of_clusters_change_nothing():
@@ -120,7 +120,7 @@ def test_a_file_may_be_compressed(tmp_path):
     """Known by its first bytes, whatever it is called."""
     path = tmp_path / "log"
     path.write_bytes(gzip.compress(json.dumps(TRIAL).encode()))
-    assert [one.rating for one in read_log(path)] == [3]
+    assert [verdict.rating for verdict in read_log(path)] == [3]
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(LogError, match="cut off"):
         list(read_log(path))
@@ -130,11 +130,11 @@ def test_a_file_may_be_compressed(tmp_path):
 
 def test_the_example_of_the_page_is_read():
     """Its five lines are six trials: the control of the fourth, but none of the last."""
-    (block,) = [one for one in blocks_of(DOCS / "backtest.md") if one.language == "json"]
+    (block,) = [block for block in blocks_of(DOCS / "backtest.md") if block.language == "json"]
     found = list(read_lines(block.text.splitlines(), "backtest.md"))
-    assert [one.perturbation for one in found] == [
+    assert [verdict.perturbation for verdict in found] == [
         BASELINE, "general.spelling", "format.json", BASELINE, "general.spelling", "general.casing",
     ]  # fmt: skip
-    assert [one.control.rating for one in found[1:3]] == [3, 3]
+    assert [verdict.control.rating for verdict in found[1:3]] == [3, 3]
     assert found[4].direction == "worse"
     assert (found[-1].route, found[-1].failure) == ("support", Failure("log", 1, "timeout"))

@@ -142,7 +142,7 @@ def test_a_model_that_answers_everything_alike_fails_each_format_and_language_bu
     assert {"yaml", "xml", "html", "markdown", "de", "fr", "ja"} <= set(scores)
     assert scores.pop("json") == 100
     assert max(scores.values()) <= 20
-    assert min(one["invalid"] for one in row["languages"].values()) > 0.8
+    assert min(scores["invalid"] for scores in row["languages"].values()) > 0.8
     assert "N/A" in done.stderr
 
 

@@ -43,14 +43,16 @@ class Planted:
 @pytest.mark.parametrize(("reference", "candidate", "expected"), CASES["equal texts"])
 def test_equal_texts_are_paired(reference, candidate, expected) -> None:
     """As often as both sides have them, so that most stay in order."""
-    assert pairs(reference, candidate) == [tuple(one) for one in expected]
+    assert pairs(reference, candidate) == [tuple(match) for match in expected]
 
 
 @pytest.mark.parametrize(("angles", "options", "reference", "candidate", "expected"), CASES["planted"])
 def test_steps_of_alike_vectors_are_paired(angles, options, reference, candidate, expected) -> None:
     """The assignment is the best in all, not step by step; pairs below the floor are dropped."""
     encoder = Planted(**angles)
-    assert pairs(reference, candidate, EncoderAligner(encoder, **options)) == [tuple(one) for one in expected]
+    assert pairs(reference, candidate, EncoderAligner(encoder, **options)) == [
+        tuple(match) for match in expected
+    ]
     assert encoder.calls == 1
 
 

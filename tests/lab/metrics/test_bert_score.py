@@ -78,7 +78,7 @@ def test_a_batch_is_one_call_and_failures_stay_with_their_pairs() -> None:
     )
     assert len(planted.asked) == 2
     assert (scores[0], scores[3]) == (1.0, 0.0)
-    assert [one.reason for one in scores if isinstance(one, Failure)] == ["no_text", "too_large"]
+    assert [score.reason for score in scores if isinstance(score, Failure)] == ["no_text", "too_large"]
 
 
 def test_long_texts_go_in_pieces() -> None:
@@ -119,9 +119,9 @@ def test_agreement_with_the_authors_package(minilm: BertScore) -> None:
     theirs._tokenizer.model_max_length = 512
     # One at a time: in a batch the package takes padding for a match of 0 where all others are negative.
     pairs = [pair(*both) for both in cases(__file__)["pairs"]]
-    expected = [theirs.score([one.candidate.text], [one.reference.text])[2].item() for one in pairs]
+    expected = [theirs.score([both.candidate.text], [both.reference.text])[2].item() for both in pairs]
     assert minilm.score_all(pairs) == pytest.approx(expected, abs=1e-5)
-    turned = [pair(one.candidate.text, one.reference.text) for one in pairs]
+    turned = [pair(both.candidate.text, both.reference.text) for both in pairs]
     assert minilm.score_all(turned) == pytest.approx(expected, abs=1e-5)
 
 

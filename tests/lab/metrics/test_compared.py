@@ -131,7 +131,7 @@ def test_keys_are_equal_however_their_words_are_joined(key: str) -> None:
 @pytest.mark.parametrize(("left", "right", "pairs"), CASES["aligned"])
 def test_values_are_aligned_by_spelling_likeness_and_content(left: Any, right: Any, pairs: Any) -> None:
     """Neither place nor wrappers, lists of one and nulls count."""
-    expected = [ValuePair(*one) for one in pairs]
+    expected = [ValuePair(*values) for values in pairs]
     assert sorted(align(tupled(left), tupled(right)), key=str) == sorted(expected, key=str)
 
 
@@ -179,7 +179,7 @@ def test_properties_of_tree_comparison(left: Tree, right: Tree) -> None:
     assert 0 <= json_rouge(left, right) <= 1
     assert json_rouge(left, left) == 1.0
     pairs = align(left, right)
-    words = " ".join(one.reference for one in pairs if one.reference).split()
+    words = " ".join(values.reference for values in pairs if values.reference).split()
     assert sorted(words) == sorted(flat(left).split())
 
 

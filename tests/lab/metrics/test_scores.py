@@ -20,7 +20,7 @@ from evenkeel.metrics.workflow.diagrams import write_node_edge
 from evenkeel.metrics.workflow.workflow import Workflow, sequence, workflow
 from tests.cases import cases
 
-BUILTIN = [one for one in heuristics() if one.name.startswith("workflow_")]
+BUILTIN = [metric for metric in heuristics() if metric.name.startswith("workflow_")]
 
 
 def aligned(reference: Workflow, candidate: Workflow):
@@ -31,7 +31,7 @@ def aligned(reference: Workflow, candidate: Workflow):
 def test_scores_of_hand_worked_workflows(reference: Any, candidate: Any, expected: dict[str, Any]) -> None:
     """Steps in order, the common graph, and order alone, each told from what is missing."""
     both = aligned(
-        *(sequence(one) if isinstance(one, str) else workflow(*one) for one in (reference, candidate))
+        *(sequence(side) if isinstance(side, str) else workflow(*side) for side in (reference, candidate))
     )
     chain, graph, tau = chain_f1(*both), graph_f1(*both), kendall_tau(*both)
     found = {
@@ -98,8 +98,9 @@ def test_graph_size_is_never_beyond_the_largest_common_subgraph(case) -> None:
     for size in range(len(alignment) + 1):
         for kept in itertools.combinations(alignment.matched, size):
             if all(
-                ((one.reference, other.reference) in wanted) == ((one.candidate, other.candidate) in proposed)
-                for one, other in itertools.permutations(kept, 2)
+                ((match.reference, other.reference) in wanted)
+                == ((match.candidate, other.candidate) in proposed)
+                for match, other in itertools.permutations(kept, 2)
             ):
                 best = size
     size = graph_f1(gold, candidate, alignment).size

@@ -40,7 +40,7 @@ def placed(quiet, *, rate=10_000, route=None):
 
 def values(found):
     """Limits by measure."""
-    return {one.measure: one.value for one in found.limits}
+    return {limit.measure: limit.value for limit in found.limits}
 
 
 def quiet(verdicts, *, alert=False):
@@ -79,7 +79,7 @@ def test_the_fold_finds_what_is_quiet():
     """Traffic counts from the last change on, and none of it while an alert is up."""
     rng = random.Random(9)
     before = quiet_log(600, rng, floor=0.1)
-    after = [altered(one, model="n") for one in quiet_log(800, rng, floor=0.1, since=600)]
+    after = [altered(verdict, model="n") for verdict in quiet_log(800, rng, floor=0.1, since=600)]
     found = quiet_routes([*before, *after], MonitorSettings())["support"]
     assert not found.alert
     assert 0 < found.traffic.trials <= 800
@@ -120,7 +120,7 @@ def test_a_file_that_is_wrong_says_where(text, said):
 def test_the_command_writes_the_file_and_keeps_other_routes(tmp_path):
     """From a log; the limits of a route that is not calibrated stay."""
     log, out = tmp_path / "verdicts.jsonl", tmp_path / "limits.json"
-    log.write_text("".join(f"{to_json(one)}\n" for one in quiet_log(500, random.Random(11))))
+    log.write_text("".join(f"{to_json(verdict)}\n" for verdict in quiet_log(500, random.Random(11))))
     other = altered(SIMILARITY, route="other")
     out.write_text(limits_to_json([other]))
     arguments = ["--limits", str(out), "--verdicts", str(log), "--route", "support"]
@@ -130,13 +130,13 @@ def test_the_command_writes_the_file_and_keeps_other_routes(tmp_path):
     assert "500 quiet trials" in done.output
     found = read_limits(out.read_text())
     assert other in found
-    assert {one.route for one in found} == {"other", "support"}
+    assert {limit.route for limit in found} == {"other", "support"}
 
 
 def test_the_command_says_why_nothing_was_placed(tmp_path):
     """Exit code 1, and the file is left alone; options of the other calibration are refused."""
     log, out = tmp_path / "verdicts.jsonl", tmp_path / "limits.json"
-    log.write_text("".join(f"{to_json(one)}\n" for one in quiet_log(50, random.Random(12))))
+    log.write_text("".join(f"{to_json(verdict)}\n" for verdict in quiet_log(50, random.Random(12))))
     done = CliRunner().invoke(calibrate, ["--limits", str(out), "--verdicts", str(log)])
     assert done.exit_code == 1
     assert str(done.exception) == "no limit was placed, nothing was written"

@@ -49,7 +49,7 @@ def test_a_wrong_option_is_told_in_one_line(folder, arguments, said):
 
 def options():
     """The names of all options of the command."""
-    known = [name for one in gate.params for name in (*one.opts, *one.secondary_opts)]
+    known = [name for option in gate.params for name in (*option.opts, *option.secondary_opts)]
     return {name for name in known if name.startswith("--")}
 
 

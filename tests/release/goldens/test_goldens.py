@@ -183,13 +183,13 @@ def test_what_a_command_does_is_on_record_as_typed(run, store, folder, tmp_path)
     database = Database(folder / DATABASE_FILE)
     found = ActionLog(SqliteDocuments(database)).latest(10)[::-1]
     database.close()
-    assert [(one.by, one.known_by, one.what, one.subject) for one in found] == [
+    assert [(action.by, action.known_by, action.what, action.subject) for action in found] == [
         ("ann", "command", "golden_approved", "kettle"),
         ("bob", "command", "golden_retired", "kettle"),
         ("ann", "command", "golden_unretired", "kettle"),
         ("ann", "command", "goldens_imported", "more.jsonl"),
     ]
-    assert [entry.at for entry in store.trail("kettle")] == [one.at for one in found[:3]]
+    assert [entry.at for entry in store.trail("kettle")] == [action.at for action in found[:3]]
 
 
 def test_nobody_approves_in_no_name(run, monkeypatch):
@@ -211,7 +211,7 @@ def test_the_list_is_narrowed(run):
     assert run("retire", "0000000000000003") == "retired: 0000000000000003 version 1\n"
 
     def ids(*arguments):
-        return [one["id"] for one in json.loads(run("list", "--json", *arguments))]
+        return [golden["id"] for golden in json.loads(run("list", "--json", *arguments))]
 
     assert ids() == ["0000000000000009", "kettle"]
     assert ids("--all") == ["0000000000000003", "0000000000000009", "kettle"]
@@ -243,7 +243,7 @@ def test_one_golden_is_shown_in_full(run):
     assert "has no version 3; there are 1, 2" in run("show", "kettle", "--version", "3", code=2)
     record = json.loads(run("show", "kettle", "--json"))
     assert record["golden"]["version"] == 2
-    assert [one["answer"]["text"] for one in record["versions"]] == ["Answer 1.", "Answer 3."]
+    assert [version["answer"]["text"] for version in record["versions"]] == ["Answer 1.", "Answer 3."]
     assert [entry["deed"] for entry in record["trail"]] == ["approved", "approved", "retired"]
 
 

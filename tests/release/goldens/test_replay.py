@@ -44,7 +44,9 @@ SEEN = altered(
 def golden(number, **changes):
     """One whose approved answer is what a model without faults says."""
     messages = make_prompt("case_summary", number)
-    said = SimulatedModel().answer([PromptMessage(one["role"], one["content"]) for one in messages], None)
+    said = SimulatedModel().answer(
+        [PromptMessage(message["role"], message["content"]) for message in messages], None
+    )
     made = Golden(
         id=f"g{number}",
         request=json.dumps({"model": "simulated-1", "messages": messages}),
@@ -169,4 +171,4 @@ def test_a_spent_budget_and_a_round_that_is_limited(bench):
     assert {result.failure for result in run.results} == {"budget"}
     first, second = bench.run(per_round=3), bench.run(per_round=3)
     assert len(first.results) == 3
-    assert {one.golden for one in first.results} == {one.golden for one in second.results}
+    assert {result.golden for result in first.results} == {result.golden for result in second.results}

@@ -65,7 +65,7 @@ def test_money_is_spent_only_with_a_yes(options, typed, said, monkeypatch):
     """Without a terminal a pipeline gets an error, not a silent no."""
     if "terminal" in options:
         monkeypatch.setattr(question, "on_a_terminal", lambda: True)
-    result = CliRunner().invoke(asking, [one for one in options if one != "terminal"], input=typed)
+    result = CliRunner().invoke(asking, [option for option in options if option != "terminal"], input=typed)
     assert result.exit_code == 0
     assert result.stdout.startswith(said)
     assert "about 12 calls" in result.output
