@@ -25,6 +25,7 @@ from evenkeel.shadow.perturbations.places import (
 )
 from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, NOTHING, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import draft
+from evenkeel.shadow.prompt.mail import is_greeted
 from evenkeel.shadow.prompt.references import asks
 from evenkeel.shadow.prompt.segments import text_of
 
@@ -120,7 +121,7 @@ class Tone:
             raise ValueError(f"unknown tone {unknown[0] if unknown else ''!r}: known are {', '.join(TONES)}")
         self._by = by
         self._tones = tuple(tones)
-        self.version: Final = 13 if by == "rule" else 7
+        self.version: Final = 14 if by == "rule" else 7
         self.graded: Final = by == "rule"
         self.requires: Final[frozenset[Requirement]] = NOTHING if by == "rule" else frozenset({"rewriter"})
 
@@ -182,7 +183,9 @@ def _by_rule(
 ) -> Outcome:
     manner = MANNERS[language][tone]
     texts = {segment.text for segment in spoken}
-    first = spoken[0].text if _begins_a_paragraph(view, spoken[0]) else None
+    # A text with a salutation needs no other greeting before it.
+    is_opened = is_greeted(spoken[0].text) or not _begins_a_paragraph(view, spoken[0])
+    first = None if is_opened else spoken[0].text
     last = spoken[-1].text
     # Of several parts the last may be the beginning of a sentence that the answer is to complete.
     closes = len(spoken) == 1 or last.rstrip().endswith(tuple(_CLOSED))

@@ -3,8 +3,8 @@
 `apis` holds a class for each request shape, which lists the string literals that carry prompt text with the
 pieces of `body`; `spans` finds where the values of a JSON text stand. `view` cuts those literals into
 *segments* (template or input) and writes variants in which only the literals of changed segments differ.
-`blocks` types the segments, `members` lists what of a request a replay may carry, and `refusals` names the
-requests that must not be replayed.
+`blocks` types the segments, `mail` tells what the sender of a mail typed, `members` lists what of a request a
+replay may carry, and `refusals` names the requests that must not be replayed.
 """
 
 from evenkeel.shadow.prompt.apis import (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 SegmentKind = Literal["template", "input", "history"]
-"""Origin of a segment: the application's prompt, its user or data, or earlier answers and results of tools.
-Nothing of the history is ever changed."""
+"""Origin of a segment: the application's prompt, its user or data, or earlier answers, results of tools, and
+what of a user's mail its sender did not type. Nothing of the history is ever changed."""
 
 SegmentType = Literal["instructions", "output_instructions", "examples", "document", "list", "code", "text"]
 """Type of a segment. "text" is a user's own text and anything that fits no other type."""

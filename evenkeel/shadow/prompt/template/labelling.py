@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.shadow.prompt.blocks import cut
 from evenkeel.shadow.prompt.demonstrations import open_input
+from evenkeel.shadow.prompt.mail import typed_in_mail
 from evenkeel.shadow.prompt.references import asks, labels_a_request
 from evenkeel.shadow.prompt.segments import Block, SlotText, Span, by_role
 from evenkeel.shadow.prompt.template.skeleton import fixed_characters, padded, place
@@ -50,7 +51,9 @@ def typed_by_role(slot: SlotText) -> tuple[Block, ...]:
     opened = open_input(slot.text)
     if opened is not None:
         return typed(slot.text, [(0, opened.start), (opened.end, len(slot.text))])
-    return _told_apart(typed(slot.text, []), is_long=len(slot.text) >= _LONG)
+    blocks = typed(slot.text, [])
+    is_mail = any(piece.kind == "history" for piece in blocks)
+    return blocks if is_mail else _told_apart(blocks, is_long=len(slot.text) >= _LONG)
 
 
 # From this number of characters on, a message counts as composed by an application: a user typed only a part.
@@ -112,7 +115,8 @@ def _last_words(blocks: Sequence[Block]) -> tuple[Block, ...]:
             texts.append(index)
     own = [index for index in texts if _is_labelled(pieces[index].text)] or texts[-1:]
     if len(texts) > 1 and own == texts[-1:] and not asks(pieces[own[0]].text):
-        own = texts[:1] if asks(pieces[texts[0]].text) else []
+        first = pieces[texts[0]].text
+        own = texts[:1] if asks(first) and _ROLE.match(first) is None else []
     blocks_told: list[Block] = []
     for index, piece in enumerate(pieces):
         if index in own:
@@ -145,7 +149,8 @@ def typed(text: str, template: Iterable[Span | tuple[int, int]]) -> tuple[Block,
     """Return a text cut at the borders of template, input and typed blocks; one empty block for "".
 
     Blanks never form a block of their own; they stay with the block beside them. Tokens are never cut: all of
-    "INC-4711" is input, even if each request says "INC-".
+    "INC-4711" is input, even if each request says "INC-". Of a mail by itself what its sender did not type is
+    history: headers, quoted lines, the signature.
 
     Args:
         text: As the client wrote it.
@@ -163,7 +168,31 @@ def typed(text: str, template: Iterable[Span | tuple[int, int]]) -> tuple[Block,
             done = end
     if done < len(text):
         kinds.append(("input", len(text)))
-    return _joined(text, kinds, _bounds(text))
+    bounds = _bounds(text)
+    own = typed_in_mail(text)
+    if own is not None:
+        kinds = list(_outside_is_history(kinds, own))
+        bounds = [(type_ if type_ in ("list", "code") else "text", end) for type_, end in bounds]
+    return _joined(text, kinds, bounds)
+
+
+def _outside_is_history(
+    kinds: Iterable[tuple[SegmentKind, int]], own: Iterable[Span]
+) -> Iterator[tuple[SegmentKind, int]]:
+    """Yield kinds and ends of stretches, the input outside of some spans as history."""
+    start = 0
+    for kind, end in kinds:
+        if kind == "input":
+            for span in own:
+                if span.start >= end or span.end <= start:
+                    continue
+                if span.start > start:
+                    yield "history", span.start
+                start = min(span.end, end)
+                yield "input", start
+        if start < end:
+            yield "history" if kind == "input" else kind, end
+        start = end
 
 
 def _bounds(text: str) -> list[tuple[SegmentType, int]]:

@@ -1,0 +1,153 @@
+"""Mails as users' messages: what their senders typed is told from headers, quotes and signatures."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+
+import pytest
+
+from evenkeel.shadow.perturbations import attempt, by_name
+from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.prompt.mail import typed_in_mail
+from evenkeel.shadow.prompt.template import TemplateLearner
+
+HEAD = "From: Ann Hale <ann@hale.example>\nTo: help@shop.example\nSubject: Re: your lamp\n\n"
+BODY = (
+    "Hello Priya,\n\nthe new lamp flickers, too, and its cable gets warm after an hour or so.\n\n"
+    "Could you please\n\n1. tell me whether I may use it, and\n2. send me another one?\n\n"
+    "Nobody is at home before ten.\n\n"
+)
+LETTER = BODY + "I have always been happy with your shop before. " * 8 + "\n\n"
+CLOSING = "Kind regards\nAnn Hale\nHead of Lamps\n"
+QUOTE = (
+    "\nOn Fri, 6 Nov 2026 at 16:00, Priya Nair <priya@shop.example> wrote:\n"
+    "> Dear Ann,\n> did you try another bulb?\n>\n>> My lamp is dark.\n"
+)
+
+
+def parts(text: str, system: str = "You are a support agent.") -> list[tuple[str | None, str]]:
+    """The sources and texts of the segments of a user's first message on a route."""
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
+    view = PromptView.parse(json.dumps({"messages": messages}).encode(), TemplateLearner().classifier(""))
+    return [(segment.source, segment.text) for segment in view.segments if segment.role == "user"]
+
+
+def typed(text: str) -> str:
+    """The words of a message that a user typed, as far as the prompt tells."""
+    return "".join(words for source, words in parts(text) if source == "typed")
+
+
+@pytest.mark.parametrize(("before", "body", "behind"), [
+    (HEAD, BODY, ""),
+    (HEAD, BODY, CLOSING),
+    (HEAD, BODY, CLOSING + QUOTE),
+    (HEAD, BODY, "-- \nAnn Hale | Head of Lamps\nThis mail is confidential.\n" + QUOTE),
+    (HEAD, BODY, "Sent from my iPhone\n"),
+    ("", BODY, QUOTE.lstrip()),
+    ("", BODY, CLOSING + QUOTE),
+    ("", LETTER, CLOSING),
+    ("", LETTER, CLOSING + "\n-----Original Message-----\nFrom: Priya\n\nDear Ann,\nwhat is wrong?\n"),
+    ("", LETTER, CLOSING + "\n_________\nFrom: Priya\nSent: Friday\nTo: Ann\n\nDear Ann,\nwhat is it?\n"),
+    ("", "thanks, but the lamp is still dark, and its cable warm. " * 12 + "\n\n", QUOTE.lstrip()),
+    ("", "It is still dark.\n\n", "On 6 Nov 2026 at 16:00, Priya\n<p@shop.example> wrote:\n> Yes?\n"),
+    ("**From:** Ann\n**Subject:** Lamps\n\n", BODY, ""),
+    ("Von: Ann\nAn: Laden\n\n", "Guten Tag,\n\nsie ist dunkel.\n\n", "Mit freundlichen Grüßen\nAnn"),
+    ("De : Ann\nObjet : Lampe\n\n", "Bonjour,\n\nelle est cassée.\n\n", "Cordialement,\nAnn"),
+    ("差出人: 山田\n件名: ランプ\n\n", "昨日から電源が入りません。\n", ""),
+])  # fmt: skip
+def test_the_body_of_a_mail_is_typed_and_the_rest_is_left_alone(before, body, behind) -> None:
+    """Of a mail by itself headers, quoted lines and the signature have no source that is ever changed."""
+    text = before + body + behind
+    assert typed(text) == body
+    others = [words for source, words in parts(text) if source != "typed"]
+    assert "".join(others) == before + behind
+    assert all(source in ("typed", None) for source, _ in parts(text))
+
+
+def test_answers_between_quoted_lines_are_typed() -> None:
+    """Only the quoted lines and who wrote them are left out."""
+    answers = "Early in May, please.\n\n"
+    text = (
+        "Hello Priya,\n\nsee my answers below.\n\n"
+        + QUOTE.lstrip()
+        + f"\n{answers}> How many?\n\nTwo of us.\n"
+    )
+    assert typed(text) == f"Hello Priya,\n\nsee my answers below.\n\n{answers}Two of us.\n"
+
+
+@pytest.mark.parametrize("text", [
+    "Summarise this e-mail in two sentences.\n\n" + HEAD + LETTER + CLOSING + QUOTE,
+    "You are a support agent. Be brief.\n\n" + LETTER + CLOSING + QUOTE,
+    HEAD + LETTER + CLOSING + "\nSummarise the e-mail above in one sentence.",
+    HEAD + LETTER + CLOSING + "\nWrite a reply.",
+    HEAD + LETTER + "\n\nAnswer in JSON only.",
+    "Here is the customer's mail:\n\n" + LETTER + CLOSING + QUOTE,
+    "Reply politely to the mail below.\n\n" + LETTER + CLOSING + QUOTE,
+    HEAD,
+    QUOTE.replace("wrote", "said"),
+    LETTER,
+])  # fmt: skip
+def test_a_mail_that_an_application_or_a_user_asks_about_is_no_mail_by_itself(text) -> None:
+    """Its words are a document's, so other rules tell what was typed."""
+    assert typed_in_mail(text) is None
+    assert "flickers" not in typed(text) or text == LETTER
+
+
+def test_a_long_prompt_that_says_who_the_model_is_holds_no_typed_beginning() -> None:
+    """The sentence "You are …" is an application's, although it orders something."""
+    assert typed("You are a friendly clerk. " * 30 + "\n\nThe shop opens at nine.") == ""
+
+
+def test_a_learned_template_keeps_what_it_holds_of_a_mail() -> None:
+    """Words that all mails of a route share are template; of the rest only the body is typed."""
+    learner = TemplateLearner()
+    footer = "\n\n[Mail received by the gateway of the shop, category lamps, unread, not urgent]"
+    rng = random.Random(1)
+    for number in range(40):
+        words = " ".join(rng.choice("lamp cable shop bulb dark warm blue red".split()) for _ in range(40))
+        text = f"From: A{number}\nSubject: S{number}\n\nHello,\n\n{words}.\n\nRegards\nAnn{number}{footer}"
+        body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+        view = PromptView.parse(body)
+        learner.observe("", view.slots)
+    view = view.classified(learner.classifier(""))
+    assert [segment.text.strip() for segment in view.typed] == [words]
+    assert (
+        "".join(segment.text for segment in view.segments if segment.kind == "template").count("gateway") == 1
+    )
+
+
+def test_every_input_perturbation_of_a_mail_keeps_its_frame() -> None:
+    """Headers, signature and quote stand in each variant to the letter."""
+    text = HEAD + BODY + CLOSING + QUOTE
+    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+    view = PromptView.parse(body, TemplateLearner().classifier(""))
+    for kind in by_name([f"general.{name}" for name in ("whitespace", "spelling", "casing", "punctuation")]):
+        for seed in range(20):
+            changed = attempt(kind, view, 0.9, random.Random(seed))
+            assert isinstance(changed, PromptView)
+            assert changed.slots == view.slots
+            assert changed.text != view.text
+            assert changed.text.removeprefix("user: ").startswith(HEAD)
+            assert changed.text.endswith(CLOSING + QUOTE)
+
+
+def test_a_letter_gets_no_second_greeting() -> None:
+    """What opens with "Hello Priya," is not opened with "Good day" as well."""
+    view = PromptView.parse(json.dumps({"messages": [{"role": "user", "content": BODY}]}).encode())
+    for seed in range(40):
+        changed = attempt(by_name(["general.tone"])[0], view, 1.0, random.Random(seed))
+        if isinstance(changed, PromptView):
+            assert changed.input_text.partition("\n")[0].endswith("Priya,"), changed.input_text
+
+
+@pytest.mark.parametrize(
+    "line", ["> a\n", "Kind regards\n", "-- \n", "From: a\n", "Hi,\n", "On 2 wrote:\n", "\n", "a "]
+)
+def test_a_hostile_text_is_read_in_time(line) -> None:
+    """Time stays about linear in the length of the text."""
+    text = HEAD + line * (200_000 // len(line))
+    begun = time.monotonic()
+    typed_in_mail(text)
+    assert time.monotonic() - begun < 5
