@@ -8,11 +8,11 @@ decide, have the interval of `evenkeel.monitor.detect.decision`; the other figur
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.verdict import CONTRAST
-from evenkeel.monitor.detect.decision import more_needed, paired_mean
+from evenkeel.monitor.detect.decision import more_needed, paired_mean, with_unrated
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 
 if TYPE_CHECKING:
@@ -155,13 +155,14 @@ def category_figures(
             excess[trial.excess] += 1
         if trial.similarity is not None and trial.control_similarity is not None:
             similarity_losses[trial.control_similarity - trial.similarity] += 1
+    unrated = sum(trial.unrated for trial in trials)
     # The lower end, which accuses, holds for all categories together, and the upper end for one.
     points = paired_mean(
         excess,
         alpha=ERROR_RATE / max(1, categories),
         beta=ERROR_RATE,
         complete=complete,
-        unrated=sum(trial.unrated for trial in trials),
+        unrated=unrated,
     )
     # Each end of a two-sided interval misses with half of alpha.
     alpha = 2 * ERROR_RATE
@@ -170,10 +171,10 @@ def category_figures(
         category=category,
         standing=standing,
         points=points,
-        content_delta=_share(rated, "moved", alpha),
-        noise_floor=_share(rated, "control_moved", alpha),
-        quality_loss=_share(rated, "quality_changed", alpha),
-        control_quality_loss=_share(rated, "control_quality_changed", alpha),
+        content_delta=_share(rated, "moved", alpha, unrated),
+        noise_floor=_share(rated, "control_moved", alpha, unrated),
+        quality_loss=_share(rated, "quality_changed", alpha, unrated),
+        control_quality_loss=_share(rated, "control_quality_changed", alpha, unrated),
         similarity_loss=bounded_mean(similarity_losses, low=-1.0, alpha=alpha),
         invalid=invalid,
         failures=failures,
@@ -184,17 +185,35 @@ def category_figures(
 
 def sensitivity(trials: Sequence[CheckTrial]) -> Estimate | None:
     """Return the share of the contrast trials whose answer moved, in [0, 1]; None without any."""
-    return _share(trials, "moved", ERROR_RATE)
+    answered = []
+    for trial in trials:
+        if trial.moved is not None or trial.unrated:
+            answered.append(trial)
+    return _share(answered, "moved", ERROR_RATE)
 
 
-def _share(trials: Iterable[CheckTrial], outcome: str, alpha: float) -> Estimate | None:
-    """Return the share of the trials with an outcome; those in which it is not known are left out."""
+def _share(trials: Iterable[CheckTrial], outcome: str, alpha: float, unrated: int = 0) -> Estimate | None:
+    """Return the share of the trials with an outcome; the interval allows for any where it is not known.
+
+    Args:
+        trials: Trials whose answers are there.
+        outcome: Name of the field.
+        alpha: Probability with which the interval may ever miss the truth.
+        unrated: Further trials in which it is not known.
+    """
     counts: Counter[float] = Counter()
     for trial in trials:
         happened = getattr(trial, outcome)
-        if happened is not None:
+        if happened is None:
+            unrated += 1
+        else:
             counts[float(happened)] += 1
-    return bounded_mean(counts, alpha=alpha)
+    share = bounded_mean(counts, alpha=alpha)
+    least = bounded_mean(with_unrated(counts, unrated, 0.0), alpha=alpha)
+    most = bounded_mean(with_unrated(counts, unrated, 1.0), alpha=alpha)
+    if share is None or least is None or most is None:
+        return None
+    return replace(share, lower=least.lower, upper=most.upper)
 
 
 def _standing(points: Estimate | None, limit: float) -> tuple[Standing, int | None]:

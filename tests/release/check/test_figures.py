@@ -62,6 +62,9 @@ def test_rounds_that_nobody_rated_are_not_within_a_limit():
 
     assert figures(held).standing == "unknown"
     assert figures(held).points.upper > 40 / 240
+    assert figures(held).content_delta.upper > 40 / 240
+    assert figures(held).content_delta.value == 0
+    assert sensitivity(held[190:]).upper > 0.9
     other = trials("." * 240, "." * 240, arm=SECOND)
     assert compare("general", held, other, limit=0.1, categories=1).more_fragile == "unknown"
     assert compare("general", held[:200], other, limit=0.1, categories=1).more_fragile == "no"
