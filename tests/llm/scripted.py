@@ -14,6 +14,8 @@ from evenkeel.llm.client import Model, ModelClient
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from evenkeel.core.budget import Spend
+
     Script = list["Canned"] | Callable[[dict[str, Any]], "Canned"]
 
 KEY = "sk-test-0123456789"
@@ -144,6 +146,23 @@ class Clock:
     async def sleep(self, seconds: float) -> None:
         self.waited.append(round(seconds, 6))
         self.now += seconds
+
+
+class NotedBudget:
+    """A budget that notes what is reserved and settled."""
+
+    def __init__(self, *, full: bool = True) -> None:
+        self.full = full
+        self.reserved: list[Spend] = []
+        self.settled: list[Spend] = []
+
+    def reserve(self, estimate: Spend) -> bool:
+        self.reserved.append(estimate)
+        return self.full
+
+    def settle(self, estimate: Spend, spent: Spend) -> None:
+        assert estimate in self.reserved
+        self.settled.append(spent)
 
 
 class MemoryCache(dict[str, bytes]):

@@ -11,7 +11,7 @@ from evenkeel.llm.chat import ChatRequest, Completion
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import ObservedMessage
-from tests.llm.scripted import KEY, Canned, Clock, endpoint_of, error, run, said, serving
+from tests.llm.scripted import KEY, Canned, Clock, NotedBudget, endpoint_of, error, run, said, serving
 
 PLAIN = ChatRequest("judge", (ObservedMessage("user", "Do both say the same?"),))
 FORMED = ChatRequest("judge", PLAIN.messages, schema={"type": "object"})
@@ -175,7 +175,7 @@ NOT_TAKEN = {"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra i
 )
 def test_a_structured_complaint_costs_only_what_it_names(body):
     """Mistral, FastAPI and Gemini nest their messages; every rejected request is paid for."""
-    budget = Noted()
+    budget = NotedBudget()
 
     def script(request):
         return Canned(422, body) if "seed" in request else GOOD
@@ -304,23 +304,6 @@ def test_a_probe_is_one_request_that_disturbs_nobody():
 # --- who pays
 
 
-class Noted:
-    """A budget that notes what is reserved and settled."""
-
-    def __init__(self, *, full=True):
-        self.full = full
-        self.reserved = []
-        self.settled = []
-
-    def reserve(self, estimate):
-        self.reserved.append(estimate)
-        return self.full
-
-    def settle(self, estimate, spent):
-        assert estimate in self.reserved
-        self.settled.append(spent)
-
-
 def price(model, prompt_tokens, completion_tokens, tier="standard", cached_tokens=0):
     assert model == "scripted"
     usd = prompt_tokens + 10 * completion_tokens - 0.1 * cached_tokens
@@ -349,7 +332,7 @@ def silent(canned):
 )
 def test_each_request_is_reserved_before_and_booked_after(canned, spent):
     """21 bytes are 21 tokens and 16 around them at most; what nobody knows is booked as it was reserved."""
-    budget = Noted()
+    budget = NotedBudget()
     ask([canned], LIMITED, chat={"budget": budget}, price=price, timeout_s=0.3 if canned.hang else 240.0)
     assert (budget.reserved, budget.settled) == ([Spend(37 + 50, 37 + 500)], [spent])
 
@@ -366,7 +349,7 @@ def test_each_request_is_reserved_before_and_booked_after(canned, spent):
 )
 def test_prompt_tokens_from_a_cache_cost_less(usage, cached):
     """A tenth of a dollar off for each, of those that were sent at most; the tokens themselves all count."""
-    budget = Noted()
+    budget = NotedBudget()
     canned = Canned(body=GOOD.body | {"usage": GOOD.body["usage"] | usage})
     ask([canned], LIMITED, chat={"budget": budget}, price=price)
     assert budget.settled == [Spend(120, pytest.approx(300 - 0.1 * cached))]
@@ -390,7 +373,7 @@ FULL = error(429, "Resource unavailable")
 )
 def test_what_can_wait_is_asked_in_the_flex_tier(script, tiers, answered, usd):
     """The tier's price counts where the server says so; a full, missing or slow tier is left at once."""
-    budget = Noted()
+    budget = NotedBudget()
     (got,), server = ask(script, PATIENT, chat={"budget": budget}, price=price, timeout_s=0.3)
     assert got == Completion("Yes.", 100, 20, tier=answered)
     assert [request.get("service_tier") for request in server.asked] == tiers
@@ -427,9 +410,9 @@ def test_without_a_budget_nothing_is_sent():
     clock.now += 31
 
     async def scene(endpoint, server):
-        poor = await endpoint.chat(PLAIN, budget=Noted(full=False))
+        poor = await endpoint.chat(PLAIN, budget=NotedBudget(full=False))
         asked, still_open = len(server.asked), breaker.is_open
-        cancelled = asyncio.create_task(endpoint.chat(PLAIN, budget=(own := Noted())))
+        cancelled = asyncio.create_task(endpoint.chat(PLAIN, budget=(own := NotedBudget())))
         await server.hanging.wait()
         cancelled.cancel()
         await asyncio.gather(cancelled, return_exceptions=True)

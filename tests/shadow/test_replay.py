@@ -19,7 +19,7 @@ from evenkeel.shadow.prompt import CHAT
 from evenkeel.shadow.replay import LONGEST, Replay, Replayer, Target, excerpt
 from tests.cases import cases
 from tests.clients.recording import recording
-from tests.llm.scripted import Clock
+from tests.llm.scripted import Clock, NotedBudget
 
 CASES = cases(__file__)
 ANSWER = json.dumps(
@@ -253,19 +253,6 @@ def twice(answer, body, **more):
     return asyncio.run(sent())
 
 
-class Noted:
-    """A budget without a limit."""
-
-    def __init__(self):
-        self.spent = []
-
-    def reserve(self, estimate):
-        return True
-
-    def settle(self, estimate, spent):
-        self.spent.append(spent)
-
-
 @pytest.mark.parametrize(
     ("taken", "sent"),
     [
@@ -286,11 +273,11 @@ def test_an_answer_is_bounded_under_the_name_that_the_upstream_takes(taken, sent
             return 400, json.dumps({"error": {"message": f"Unsupported parameter: {seen[-1]}"}}).encode()
         return 200, ANSWER
 
-    body, budget = b'{"messages": []}', Noted()
+    body, budget = b'{"messages": []}', NotedBudget()
     quote = Quote(Prices({"m": ModelPrice(1.0, 2.0)}), ["m"], body, None, 6)
     assert [got.answer.text for got in twice(answer, body, budget=budget, quote=quote)] == ["hi", "hi"]
     assert seen == sent
-    assert budget.spent == [Spend(0, 0.0)] * (len(sent) - 2) + [quote.estimate] * 2
+    assert budget.settled == [Spend(0, 0.0)] * (len(sent) - 2) + [quote.estimate] * 2
 
 
 @pytest.mark.parametrize(("knows", "sent"), [(True, [True, True]), (False, [True, False, False])])

@@ -24,6 +24,25 @@ CHAT = [{"role": "user", "content": PROMPT}]
 SAID = {each: say(read([PromptMessage("user", PROMPT)]), each) for each in Condition}
 
 
+@pytest.fixture(scope="module")
+def simulated_url():
+    """The base URL of a server with a sound model."""
+    with serving(Simulation((ModelState("sound"),), SimulationSettings(deterministic=True))) as url:
+        yield url
+
+
+@pytest.fixture
+def simulated_sdk(simulated_url):
+    with openai.OpenAI(base_url=f"{simulated_url}/v1", api_key="any", max_retries=0, timeout=240) as sdk:
+        yield sdk
+
+
+@pytest.fixture
+def simulated_http(simulated_url):
+    with httpx2.Client(base_url=simulated_url, timeout=240) as plain:
+        yield plain
+
+
 def test_stream(simulated_sdk):
     """A stream brings the same text in small pieces, then the reason, then the counts."""
     whole = simulated_sdk.chat.completions.create(model="sound", messages=CHAT)

@@ -163,7 +163,7 @@ def test_another_model_behind_the_name_is_found_within_a_day(tmp_path, noise):
     canary = Canary(tmp_path, noise)
     for number in range(6):
         canary.reader.read(embedded(number, WORDS[number]))
-    before = canary.ask(60)
+    before = canary.ask(36)
     test = ReferenceTest(LEVEL)
     assert not any(test.add(sighting) for sighting in before)
     canary.model = 2

@@ -24,17 +24,6 @@ def reasons(task: RewriteTask, text: str, tag: str = "") -> list[str]:
     return [fault.reason for fault in faults_of(task, text, tag)]
 
 
-def test_a_faithful_paraphrase_passes() -> None:
-    """Other words with every number, name, quotation and list item pass."""
-    assert faults_of(PARAPHRASE, RETOLD) == ()
-
-
-@pytest.mark.parametrize("tag", ["de", "de-AT"])
-def test_a_faithful_translation_passes(tag) -> None:
-    """Units, month names and quotation marks may be the language's own; regions are not told apart."""
-    assert faults_of(RewriteTask("translation", CASE, tag), GERMAN) == ()
-
-
 @pytest.mark.parametrize(
     ("reason", "text"),
     [
@@ -69,6 +58,10 @@ def test_what_the_original_has_itself_is_no_chatter(text, other) -> None:
 @pytest.mark.parametrize(
     ("target", "original", "text", "found"),
     [
+        # Units, month names and quotation marks may be the language's own; regions are not told apart.
+        ("", CASE, RETOLD, None),
+        ("de", CASE, GERMAN, None),
+        ("de-AT", CASE, GERMAN, None),
         # The third of May may become "5月3日", and "a day" "1日に".
         ("ja", CASE, JAPANESE, None),
         *CASES["what may stand for an original"],
