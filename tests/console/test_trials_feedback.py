@@ -82,6 +82,7 @@ def test_a_correction_replaces_and_taking_back_withdraws(desk):
     ("fields", "said"),
     [
         ({"rating": "", "quality": ""}, "say how alike"),
+        ({"rating": "5"}, "none of 1, 2, 3"),
         ({"rating": "3", "verdict": "none"}, "no trial with this id"),
         ({"withdraw": "1", "by": "bob"}, "has said nothing"),
         ({"rating": "3", "version": "1"}, "is unknown"),

@@ -40,7 +40,7 @@ def test_nothing_is_known_at_first() -> None:
 
 
 def test_a_series_without_trials_says_nothing() -> None:
-    """Where similarity is not measured, the cell's effect is that of its content."""
+    """The cell's effect is that of its content where similarity is not measured."""
     effects = CellEffects()
     for trial in _independent(8_000, 1):
         effects.content.add(trial)
@@ -113,7 +113,7 @@ def test_runs_that_answer_alike_count_once_also_if_they_overlap(
 
 
 def test_sessions_are_one_block_until_they_show_otherwise() -> None:
-    """Before trials differ, a session of twenty counts once; traffic without sessions is as it was."""
+    """A session of twenty counts once before trials differ; traffic without sessions is as it was."""
     effect = DesignEffect()
     for step in range(2_000):
         effect.add(0.0, f"run {step // 20}")

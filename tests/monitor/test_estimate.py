@@ -181,7 +181,7 @@ def test_without_a_judge_identical_answers_are_no_content_figure():
 
 
 def test_unsure_and_invalid_trials_are_counted_beside_the_rated():
-    """One the same, two unsure, one invalid: of four, two have known content, of which one shifted."""
+    """Two of four trials (same, unsure, unsure, invalid) have known content, and one of these shifted."""
     counts = Counts()
     near = altered(VERDICT, rating=None, unsure=True, similarity=0.8, quality=(), control_similarity=0.9)
     for verdict in (

@@ -43,7 +43,7 @@ def test_an_exchange_says_the_shares_of_its_trials():
 
 
 def test_rollups_weigh_every_exchange_the_same():
-    """One exchange with four trials and one with one count alike: (3/4 + 0) / 2."""
+    """Exchanges with four trials and with one count alike: (3/4 + 0) / 2."""
     words = words_of(tally_of(WORSE, WORSE, SAME, VERDICT).observation(), tally_of(VERDICT).observation())
     found = rollup_estimates(words, alpha=0.05, min_exchanges=2)
     assert found.exchanges == 2

@@ -129,7 +129,7 @@ def names(registry: CollectorRegistry) -> set[str]:
 
 
 def test_a_route_and_model_has_its_estimates_with_interval_and_number():
-    """Since the last change, where there is enough of it, else over everything."""
+    """Estimates are of the time since the last change, where there is enough of it, else over everything."""
     since = altered(ROLLED, content_delta=None, excess=Estimate(0.42, 0.29, 0.57, 121))
     rollup = RollupReport("chat", "m", 160, 1234.5, "judge", {"all": ROLLED, "since_change": since})
     registry = registry_of(RESEND, rollups=[rollup])

@@ -132,7 +132,7 @@ def test_exchanges_that_are_finished_count_like_those_that_are_not():
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 3), times=st.lists(st.floats(-1e13, 1e13), min_size=1, max_size=9))
 def test_clocks_change_no_estimate(seed, times):
-    """Whatever times verdicts claim, counts, intervals and alerts are the same."""
+    """Counts, intervals and alerts are the same whatever times verdicts claim."""
     verdicts = traffic(60, seed)
     wild = [
         LoggedVerdict(logged.offset, altered(logged.verdict, scored_at=times[place % len(times)]))

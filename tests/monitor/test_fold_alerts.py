@@ -79,7 +79,7 @@ def test_a_change_of_the_model_closes_the_drift_of_its_route_and_of_no_other():
 
 
 def test_another_prompt_version_has_a_baseline_of_its_own():
-    """It shifts ten times as often and is no drift; back at the first one, that one's baseline is there."""
+    """The second one shifts ten times as often and is no drift; the first one finds its baseline again."""
     first = [altered(trial, prompt_version="v1") for trial in trials(300, 20)]
     second = [altered(trial, prompt_version="v2") for trial in trials(300, 2)]
     state, events = fold(log_of(*first, *second, *first))
@@ -97,7 +97,7 @@ def test_a_drift_is_closed_when_its_prompts_come_no_more():
 
 
 def test_a_drift_is_noted_among_the_changes_of_its_route_and_goes_on():
-    """It opens a record, but the baseline that it is held against stays."""
+    """Drift opens a record, but the baseline that it is held against stays."""
     state, events = fold(log_of(*trials(200, 20), *trials(80, 2)))
     assert [event.kind for event in events] == ["raised"]
     (record,) = state.change_records()
@@ -178,7 +178,7 @@ def test_an_approval_holds_for_a_cell_whose_verdicts_are_gone():
 
 
 def test_an_approval_takes_no_place_of_a_model_beyond_the_limit():
-    """Where a route has all the models it may have, what is approved of another is passed over."""
+    """An approval of another model is passed over where a route has all the models it may have."""
     one_model = altered(SETTINGS, max_models_per_route=1)
     state, _ = fold(log_of(*trials(3, 20), approval(altered(CELL, model="z"))), MonitorState(one_model))
     assert [report.key.model for report in state.reports()] == [VERDICT.model]

@@ -95,7 +95,7 @@ def test_losses_and_similarities_have_intervals():
 
 
 def test_lost_resends_widen_the_interval_on_both_sides():
-    """Of 50 trials ten have no resend: it may have shifted in all of these, or in none."""
+    """Ten of 50 trials have no resend: it may have shifted in all of these, or in none."""
     lost = altered(ALIKE, control_rating=None, control_similarity=None)
     found = counted(*[ALIKE] * 40, *[lost] * 10)
     assert found.excess.value == 0
@@ -124,7 +124,7 @@ def reports_of(trials, *, floor, control=0.9, **settings):
 
 
 def test_a_cell_whose_resends_nearly_all_move_is_blind_in_content():
-    """At a floor of 95 % only five points are left, below the limit of ten; similarity still sees."""
+    """A floor of 95 % leaves only five points, below the limit of ten; similarity still sees."""
     report = reports_of(200, floor=0.95)
     assert report.detection.blind == ("content",)
     assert not report.is_blind

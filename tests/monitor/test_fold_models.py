@@ -52,7 +52,7 @@ def mixed(log, times):
 
 
 def test_a_model_that_few_requests_reach_stays(log):
-    """With one request in a hundred, that is every 100 seconds, it is never gone between them."""
+    """A model with one request in a hundred, that is every 100 seconds, is never gone between them."""
     mixed(log, 3)
     for _ in range(8):
         for _ in range(3):
@@ -83,7 +83,7 @@ def test_a_surge_of_the_others_and_a_quiet_night_retire_nobody(log):
 
 
 def test_a_model_that_was_tried_for_a_moment_leaves_with_its_rollback(log):
-    """With the fortieth exchange of the old model, which says that the change was reversed."""
+    """The fortieth exchange of the old model says that the change was reversed."""
     log.ask("m1", 200)
     log.ask("m2", 60, broken=True)
     assert log.retired() == {"m1"}
@@ -94,7 +94,7 @@ def test_a_model_that_was_tried_for_a_moment_leaves_with_its_rollback(log):
 
 
 def test_a_model_that_another_took_the_place_of_leaves_with_the_change(log):
-    """It was in every exchange, and is in none of twelve."""
+    """The old model was in every exchange, and is in none of twelve."""
     log.ask("m1", 100)
     log.ask("m2", 11)
     assert log.retired() == set()
@@ -124,7 +124,7 @@ def test_in_the_first_minute_nobody_is_gone(log):
 
 
 def test_the_alert_of_a_rare_model_is_not_ended_between_its_requests(log):
-    """It is broken, one request in 250: its incident is open until evidence or a person ends it."""
+    """The incident of a broken model with one request in 250 is open until evidence or a person ends it."""
     for _ in range(24):
         log.ask("often", 249)
         log.ask("rare", broken=True)

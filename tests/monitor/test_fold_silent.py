@@ -101,7 +101,7 @@ def test_the_same_model_on_two_routes_is_two_incidents_of_one_case():
 
 @pytest.mark.usefixtures("scripted")
 def test_a_finding_is_the_new_normal_after_a_day():
-    """By the log's time, which a single answer from a wrong clock does not move."""
+    """Time is the log's, which a single answer from a wrong clock does not move."""
     fold = Fold()
     (event,) = fold.find()
     assert fold.add(answered(NOON + 10 * DAY_S)) == []
@@ -139,7 +139,7 @@ def test_a_second_finding_says_whether_answers_are_back(former, state, kind):
 
 @pytest.mark.usefixtures("scripted")
 def test_answers_compared_with_those_of_before_a_finding_say_nothing_more():
-    """Until a reference has begun anew it compares more answers than before; the rest of a burst does."""
+    """A reference that has not begun anew compares more answers than before, as the rest of a burst does."""
     fold = Fold()
     fold.add(answered(NOON - 60, compared=7))
     fold.find()
@@ -184,6 +184,6 @@ def test_a_route_has_tests_for_so_many_requested_models():
 
 @pytest.mark.parametrize(("seed", "count", "found"), [(1, 200, ["billing", "chat"]), (3, 80, [])])
 def test_the_real_tests_find_a_change_once_and_nothing_where_nothing_changes(seed, count, found):
-    """On each route; before the change ranks are chance's, and answers are of one kind."""
+    """Each route has its change; before it ranks are chance's, and answers are of one kind."""
     events = Fold().add(*sightings(600, seed)[:count])
     assert sorted(event.route for event in events if event.kind == "raised") == found

@@ -66,7 +66,7 @@ def test_a_cell_weighs_its_trials_in_every_figure():
 
 
 def test_exchanges_of_strata_weigh_in_cells_and_roll_ups():
-    """One exchange of weight 1 that moved and four of weight ¼ that held: one half."""
+    """An exchange of weight 1 that moved and four of weight ¼ that held make one half."""
     log = exchange(0, MOVED)
     for number in range(1, 5):
         log += exchange(number, {}, exchange_weight=0.25)
@@ -81,7 +81,7 @@ def test_exchanges_of_strata_weigh_in_cells_and_roll_ups():
 
 
 def test_detectors_and_roll_ups_look_at_drawn_trials_only():
-    """Of eight split trials that all moved, the alert, drift, clients, roll-ups and changes see nothing."""
+    """The alert, drift, clients, roll-ups and changes see none of eight split trials that all moved."""
     log = [trial for number in range(8) for trial in exchange(number, {**SPLIT, **MOVED, "client": "c"})]
     state, none = folded(log), folded(exchange(0, {}))
     found = report(state)
@@ -107,7 +107,7 @@ def test_an_alert_bets_by_the_weight_of_the_exchange():
 
 
 def test_a_group_has_a_cell_of_its_own():
-    """It is in no roll-up of rewordings; the half that was tried after it moved is nowhere."""
+    """A group is in no roll-up of rewordings; the half that was tried after it moved is nowhere."""
     group, half = {"perturbation": GROUP, **MOVED}, {"perturbation": "together.2_general", **SPLIT, **MOVED}
     state = folded(exchange(0, group, half, {}))
     assert [cell.key.perturbation for cell in state.reports()] == [BASELINE, "general.spelling", GROUP]
@@ -119,7 +119,7 @@ def test_a_group_has_a_cell_of_its_own():
 
 
 def test_the_limits_of_a_group_are_what_its_rewordings_come_to():
-    """Of .1 for each of five: 1 − .9⁵ = .40951; of likeness .05: 1 − .95⁵; never where no bet could win."""
+    """Five of .1 come to 1 − .9⁵ = .40951, and five of .05 to 1 − .95⁵; never where no bet could win."""
     limits = SETTINGS.limits_of("chat", 5)
     assert limits[Measure.CONTENT].value == limits[Measure.QUALITY].value == pytest.approx(0.40951)
     assert limits[Measure.SIMILARITY].value == pytest.approx(1 - 0.95**5)
@@ -134,7 +134,7 @@ def test_the_limits_of_a_group_are_what_its_rewordings_come_to():
 
 
 def test_changes_look_at_an_even_draw():
-    """Of 2,000 exchanges of weight ¼ about a quarter, by their ids; of weight 1 all."""
+    """A quarter of 2,000 exchanges of weight ¼ is drawn, by their ids; of weight 1 all."""
     light = [altered(VERDICT, exchange_id=f"x{number}", exchange_weight=0.25) for number in range(2000)]
     assert sum(map(evenly_drawn, light)) == pytest.approx(500, abs=60)
     assert evenly_drawn(altered(light[0], exchange_weight=1.0))
@@ -154,7 +154,7 @@ def test_names_of_groups_from_a_hostile_log_stop_nothing(name):
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, 2.0, float("nan"), float("inf"), 1e-300])
 def test_weights_from_a_hostile_log_stop_nothing(weight):
-    """They count as the nearest weight there is: no estimate or gauge is not a number."""
+    """Each counts as the nearest weight there is: no estimate or gauge is not a number."""
     log = [trial for number in range(40) for trial in exchange(number, {**MOVED, "path_weight": weight})]
     odd = [trial for number in range(40) for trial in exchange(number, MOVED, exchange_weight=weight)]
     state = folded(log + odd)

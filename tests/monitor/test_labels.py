@@ -85,7 +85,7 @@ def test_agreement_is_counted_by_verdict():
 
 
 def test_judges_stages_and_drawn_verdicts_are_apart():
-    """What people chose says nothing about how often a judge is right; a blind label outweighs others."""
+    """People's own choice says nothing about how often a judge is right; a blind label outweighs others."""
     chosen = altered(VERDICT, id="a")
     drawn = altered(VERDICT, id="b")
     cheap = altered(VERDICT, id="c", scorer="metrics", judge_model="")
@@ -117,7 +117,7 @@ def test_what_says_nothing_about_ratings_is_left_out():
 
 
 def test_the_gauge_follows_what_people_say(tmp_path):
-    """With interval and number of verdicts; absent without labels; read anew only after a change."""
+    """It has an interval and the number of verdicts, and is absent without labels."""
     store = LabelStore(SqliteDocuments(Database(tmp_path / "evenkeel.db")))
     registry = CollectorRegistry()
     registry.register(LabelCollector(store))

@@ -98,7 +98,7 @@ def test_all_well_is_measuring_or_learning(plant):
     ],
 )
 def test_trials_lost_in_a_row_hold_a_route_up(plant, counter, reason, number, seconds, said, step):
-    """From the first loss on, until a trial of a rewording is rated; the route is named."""
+    """The route is held up and named from the first loss on, until a trial of a rewording is rated."""
     label = "outcome" if counter == "trials" else "reason"
     plant.count("trials", 3, outcome="rated_3")
     plant.watch()
@@ -122,7 +122,7 @@ def test_trials_lost_in_a_row_hold_a_route_up(plant, counter, reason, number, se
     ("counter", "reason"), [("trials_skipped", "budget_pace"), ("exchanges_skipped", "store_full")]
 )
 def test_what_is_lost_beside_rated_trials_thins_measuring(plant, counter, reason):
-    """It holds nothing up, and is said for ten minutes after the last loss."""
+    """Losses beside rated trials hold nothing up, and are said for ten minutes after the last one."""
     plant.watch()
     for _ in range(30):
         plant.count(counter, 40, reason=reason)
@@ -152,7 +152,7 @@ def test_a_budget_that_is_too_small_for_an_exchange_is_not_called_spent(plant):
 
 
 def test_a_judge_in_trouble_holds_everything_up(plant):
-    """Whatever waits or was lost meanwhile is its doing; a refused key is told apart."""
+    """All that waits or was lost meanwhile is its doing; a refused key is told apart."""
     plant.trouble = JudgeTrouble("timeout", "The judge j cannot be used (timeout)", "Check judge.base_url.")
     plant.lag_found = Lag(9, 0, 0, 900.0)
     plant.count("trials", 9, outcome="timeout")
@@ -174,7 +174,7 @@ def test_a_store_that_is_away_is_named(plant):
 
 
 def test_a_worker_that_takes_nothing_is_told_from_one_that_is_behind(plant):
-    """As long as trials are made, a long queue is only a backlog."""
+    """A long queue is only a backlog as long as trials are made."""
     plant.lag_found = Lag(40, 2, 0, 300.0)
     plant.watch()
     plant.later(50)

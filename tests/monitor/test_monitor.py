@@ -243,13 +243,13 @@ def test_any_way_of_stepping_restarting_and_failing_ends_like_one_clean_fold(see
     assert (store.state, store.kept, store.offset) == (clean.state, clean.kept, clean.offset)
     assert store.all_events == clean.all_events
     assert store.rows == clean.rows
-    for shown in ("reports", "rollups", "changes"):
+    for shown in ("reports", "rollups", "changes", "silent"):
         assert getattr(broken, shown)() == getattr(monitor, shown)()
     assert len({event.id for event in store.all_events}) == len(store.all_events)
 
 
 def test_reports_never_run_ahead_of_the_store():
-    """After a failed commit the reports are those of the last one that succeeded."""
+    """Reports after a failed commit are those of the last one that succeeded."""
     store = MemoryStore(faults=["none", "lost"])
     monitor = monitor_of(traffic(20, 2), store, batch=20)
     assert monitor.reports() == []
@@ -345,7 +345,7 @@ def test_run_outlives_a_failing_log_and_counts_the_failures(caplog):
 
 
 def test_run_refreshes_what_is_shown_once_the_log_is_used_up():
-    """Not between the batches of a long log, and not when nothing was folded."""
+    """Nothing is refreshed between the batches of a long log, nor when nothing was folded."""
     stop = threading.Event()
     refreshed = []
 

@@ -72,7 +72,7 @@ def test_a_sampled_pair_is_judged_again_past_the_cache_and_with_its_sides_swappe
 
 
 def test_a_second_rating_that_fails_is_counted_and_no_change():
-    """It is missing in the details, its tokens are not, and the rating stands."""
+    """The details lack it, its tokens are counted, and the rating stands."""
     rating, told = measured(Script([3]), Script([DOWN, 3]))
     assert rating.outcome == 3
     assert rating.details == {"spread": 0.5, JUDGED_SWAPPED: 3.0}
@@ -155,7 +155,7 @@ def test_the_judge_is_exported_once_for_each_route_and_model():
 
 
 def test_without_a_judge_nothing_of_it_is_exported():
-    """No series, not a zero: a rule on judge noise has nothing to fire on."""
+    """There is no series, and no zero: a rule on judge noise has nothing to fire on."""
     reports = state_of(altered(VERDICT, scorer="metrics")).reports()
     registry = CollectorRegistry()
     registry.register(CellCollector(lambda: reports, version="1"))

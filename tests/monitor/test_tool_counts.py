@@ -67,7 +67,7 @@ def test_a_change_that_chance_makes_as_often_is_not_named() -> None:
 
 
 def test_unknown_tools_do_not_grow_the_counts() -> None:
-    """Of many changes only the first are counted by name, and shares go on."""
+    """Only the first of many changes are counted by name, and shares go on."""
     counts = counted(*(trial(ToolStep("tool", "lookup", f"tool {number}")) for number in range(500)))
     assert len(counts.changes) == 64
     assert counts.changed == {"tool": 500}

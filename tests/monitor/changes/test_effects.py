@@ -72,7 +72,7 @@ def test_the_word_is_that_of_what_moved(before, after, effect, severity):
 
 
 def test_a_judge_that_its_panel_shows_to_be_stricter_is_no_change_of_the_answers():
-    """What its ratings say is that answers are rated differently."""
+    """Its ratings say only that answers are rated differently."""
     drifted = ChangeMark(kinds.RATINGS, "shifted in 5%", "shifted in 20%", 9.0, 7)
     panel = ChangeMark(kinds.JUDGE_PANEL, "as before", "stricter about 12 of 60 pairs", 9.0, 8)
     found = report(tally_of(), tally_of(strict=0.15, quality=WORSE), drifted, panel)

@@ -45,5 +45,5 @@ def run(rate, *, failure=""):
     ],
 )
 def test_the_run_after_a_change_is_decided_by_the_gate(rate, noise, failure, verdict):
-    """What the noise floor explains is no regression, and without answers there is no verdict."""
+    """Breaches that the noise floor explains are no regression, and without answers there is no verdict."""
     assert gate_of(run(rate, failure=failure), noise=noise).verdict is verdict

@@ -144,7 +144,7 @@ def test_what_is_noticed_close_together_is_one_change():
 
 
 def test_the_sides_of_a_change_hold_its_traffic_and_no_other():
-    """Before: all but the last blocks; after: from the change on, up to the next one."""
+    """All but the last blocks are before; all from the change on, up to the next one, is after."""
     watch = RouteWatch("chat")
     fed(watch, swapped(0, 200, "m1") + swapped(200, 300, "m2"))
     (record,) = watch.records()
@@ -167,7 +167,7 @@ def test_a_nightly_batch_of_other_prompts_is_one_change_in_all_its_nights():
 
 
 def test_a_change_that_was_reversed_keeps_what_was_measured_while_it_was_in_effect():
-    """As many trials of m2 as it answered, none of m1 after the rollback, which was with exchange 300."""
+    """The report has all trials of m2, and none of m1 after the rollback, which was with exchange 300."""
     watch = RouteWatch("chat")
     fed(watch, swapped(0, 200, "m1") + swapped(200, 300, "m2") + swapped(300, 900, "m1"))
     (record,) = watch.records()
@@ -194,7 +194,7 @@ def test_the_change_after_one_that_was_reversed_is_compared_with_what_was_before
 
 
 def test_a_change_that_gives_way_to_a_known_value_was_replaced():
-    """From m2 to m0, which had answered before m1 did: known, so no change of its own."""
+    """The model m0, which had answered before m1 did, is known, so its return is no change of its own."""
     watch = RouteWatch("chat")
     played = (
         swapped(0, 100, "m0") + swapped(100, 300, "m1") + swapped(300, 400, "m2") + swapped(400, 500, "m0")
@@ -225,7 +225,7 @@ def test_a_parameter_that_is_set_back_reverses_its_change():
 
 @pytest.mark.parametrize("tried", [30, 60, 90])
 def test_a_value_that_had_gone_before_has_not_made_room_for_the_new_one(tried):
-    """After m1 → m2, m1 is still among the latest 120: it is m2 that m3 comes for."""
+    """The old m1 is still among the latest 120, but m3 comes for m2."""
     watch = RouteWatch("chat")
     last = 80 + tried
     found = fed(watch, swapped(0, 80, "m1") + swapped(80, last, "m2") + swapped(last, last + 30, "m3"))

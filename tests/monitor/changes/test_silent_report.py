@@ -87,7 +87,7 @@ def test_a_stated_model_is_named_and_references_measure_it():
 
 
 def test_what_it_was_not_names_prompt_parameters_traffic_judge_and_noise():
-    """One sentence each, and the stated values that stayed."""
+    """Each has one sentence, and the stated values that stayed are listed."""
     report = only(record(FOUND))
     begins = [line.partition(":")[0] for line in report.ruled_out]
     assert begins[:5] == [

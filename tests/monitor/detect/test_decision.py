@@ -45,7 +45,7 @@ def test_what_nobody_rated_may_be_anything():
     ],
 )
 def test_one_harm_forbids_it_and_a_pass_needs_them_all(answers, fragility, answer, because):
-    """What is better than today forbids nothing, and what nobody measured is not known."""
+    """An improvement forbids nothing, and a measure without data is not known."""
     decision = decide(
         [
             SwitchMeasure("answers", paired_mean(answers, alpha=0.025, beta=0.05), 0.1),
@@ -57,7 +57,7 @@ def test_one_harm_forbids_it_and_a_pass_needs_them_all(answers, fragility, answe
 
 @pytest.mark.parametrize(("excess", "wrong"), [(0.0, "must_not"), (0.1, "may_switch")])
 def test_errors_stay_below_their_rates_however_often_one_looks(excess, wrong):
-    """At noise of a tenth, looking after every twentieth question and at the end."""
+    """Twenty seeded comparisons at noise of a tenth are looked at after every twentieth question."""
     mistaken = 0
     for seed in range(20):
         chance = random.Random(f"{excess}/{seed}")

@@ -85,7 +85,7 @@ def test_a_fall_is_found_and_ended_by_the_way_back():
 
 
 def test_a_shift_within_the_tolerance_is_held_below_the_level_however_sure_it_is():
-    """From 20 % to 24 %, evenly: 4 points for 9,000 trials are proven, and too small to matter."""
+    """Four points, from 20 % to 24 %, are proven by 9,000 trials, and too small to matter."""
     alert = DriftAlert(RULES, Baseline(0.2, 100_000))
     hits = [int(trial % 4 == 0 and trial < 24) for trial in range(25)]
     assert not raised(map(alert.observe, hits * 360))
@@ -94,7 +94,7 @@ def test_a_shift_within_the_tolerance_is_held_below_the_level_however_sure_it_is
 
 
 def test_suspicion_is_the_likelihood_ratio_of_a_risen_rate():
-    """At 20 % twice the odds are a third: a hit is 5/3 times as likely, a miss 5/6 times; never below 0."""
+    """Twice the odds of 20 % are a third: a hit is 5/3 times as likely, a miss 5/6 times; never below 0."""
     alert = DriftAlert(RULES, Baseline(0.2, 10**9))
     for hit, suspicion in (
         (0, 0),

@@ -17,7 +17,7 @@ some_scores = st.lists(st.floats(0, 1), max_size=40)
 
 
 def test_evidence_agrees_with_a_hand_worked_example():
-    """With one bet of a half against a threshold of zero, a win makes 1.5 and a loss 0.5."""
+    """A bet of a half against a threshold of zero makes 1.5 of a win and 0.5 of a loss."""
     detector = EDetector(Bets(0.0, -1.0, 1.0, (0.5,)))
     assert detector.update(1) == 1.5  # (0 + 1) · 1.5
     assert detector.update(1) == 3.75  # (1.5 + 1) · 1.5
@@ -27,7 +27,7 @@ def test_evidence_agrees_with_a_hand_worked_example():
 
 
 def test_a_weight_makes_bets_smaller():
-    """With one bet of a half, a win of weight ½ makes 1.25 and a loss of weight ¼ 0.875."""
+    """A bet of a half makes 1.25 of a win of weight ½, and 0.875 of a loss of weight ¼."""
     detector = EDetector(Bets(0.0, -1.0, 1.0, (0.5,)))
     assert detector.update(1, 0.5) == 1.25  # (0 + 1) · 1.25
     assert detector.update(-1, 0.25) == 1.96875  # (1.25 + 1) · 0.875
@@ -51,7 +51,7 @@ def test_evidence_is_the_mean_wealth_of_gamblers_that_start_at_each_trial(scores
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 1)), min_size=1, max_size=6), lines, sides)
 def test_no_bet_gains_on_average_while_the_mean_is_harmless(distribution, line, side):
-    """For any distribution on [0, 1] with its mean on the harmless side, the expected factor is 1 at most."""
+    """The expected factor is 1 at most for any distribution on [0, 1] with its mean on the harmless side."""
     total = sum(weight for _, weight in distribution)
     mean = sum(value * weight for value, weight in distribution) / total
     if side == "above":  # mixed with 0 until the mean is at most the line
@@ -68,7 +68,7 @@ def test_no_bet_gains_on_average_while_the_mean_is_harmless(distribution, line, 
 
 @given(st.floats(-0.9, 0.9), st.floats(0, 1))
 def test_a_paired_difference_at_its_threshold_is_a_fair_game(threshold, spread):
-    """Whatever the distribution on −1, 0 and 1 with its mean at the threshold, the expected factor is one."""
+    """The expected factor is one for any distribution on −1, 0 and 1 with its mean at the threshold."""
     # Any distribution on {−1, 0, 1} with mean t: p₋ = spread · (1 − |t|)/2 (+ |t| if t < 0).
     minus = spread * (1 - abs(threshold)) / 2 + max(0.0, -threshold)
     plus = minus + threshold
@@ -109,7 +109,7 @@ def test_an_observation_that_cannot_be_is_refused_and_changes_nothing(observatio
     ids=["differences", "rate", "scores"],
 )
 def test_false_alarms_are_as_seldom_as_stated(draw, line, side, low):
-    """With the mean exactly on the line, the mean run to an alarm is at least the nominal."""
+    """The mean run to an alarm is at least the nominal one where the mean is exactly on the line."""
     choice = random.Random(f"false alarms {side} {line}")
     runs = []
     for _ in range(100):

@@ -53,7 +53,7 @@ def test_goldens_that_nobody_rated_may_be_differences():
 
 
 def test_a_candidate_that_fails_where_the_reference_does_is_no_regression():
-    """What both get wrong is noise: it is taken off, and the gate passes."""
+    """Breaches of both sides are noise: they are taken off, and the gate passes."""
     report = feed(gate(), 1.0, 1.0, times=200).report()
     assert report.verdict is GateVerdict.PASS
     assert report.asked == SOON
@@ -74,7 +74,7 @@ def test_without_a_reference_the_same_answers_are_a_regression():
     ("undecided", "verdict"), [("pass", GateVerdict.PASS), ("fail", GateVerdict.UNDECIDED)]
 )
 def test_undecided_is_what_the_rules_say_and_is_told_apart(undecided, verdict):
-    """With 20 goldens nothing is settled; how many would be needed is told."""
+    """Twenty goldens settle nothing; the finding tells how many would be needed."""
     report = feed(gate(goldens=20, undecided=undecided), 0.0, times=20).report()
     assert report.verdict is verdict
     assert not report.settled
@@ -107,7 +107,7 @@ def test_no_last_look_is_taken_while_goldens_are_left():
 
 
 def test_the_last_look_passes_what_differs_in_nothing():
-    """As many goldens as `least_clusters` says are a pass, one fewer are not."""
+    """The number of goldens that `least_clusters` gives is a pass, one fewer is not."""
     least = least_clusters(GateRules())
     assert least == 31
     assert feed(gate(goldens=least), 0.0, times=least).report().verdict is GateVerdict.PASS
@@ -135,7 +135,7 @@ def test_a_pass_needs_every_measure_and_a_regression_only_one():
 
 
 def test_a_harmless_measure_never_fails_the_gate():
-    """It is reported as a regression of its own, and the verdict is a pass."""
+    """The measure is reported as a regression of its own, and the verdict is a pass."""
     one = gate(SHIFT, HARMLESS)
     while not one.settled:
         one.take({"content_shift": Shares(0.0, 0.0), "reworded": Shares(1.0, 0.0)})
@@ -145,7 +145,7 @@ def test_a_harmless_measure_never_fails_the_gate():
 
 
 def test_too_many_failures_stop_the_gate_at_once_and_are_no_pass():
-    """More than a tenth of all goldens lost means that no verdict is possible, whatever the rest says."""
+    """Losing more than a tenth of all goldens leaves no verdict possible, whatever the rest says."""
     one = gate(goldens=100)
     for _ in range(10):
         one.take(TIMEOUT)
@@ -286,7 +286,7 @@ def simulated(rng, *, goldens, excess, fragility=0.02, noise=0.03):
     [(0.0, "pass", 11, 12), (0.2, "regression", 11, 12), (0.13, "pass", 0, 1)],
 )
 def test_errors_stay_below_their_rates(excess, state, least, most):
-    """Of 12 seeded gates over 100 goldens; an excess beyond the margin is hardly ever passed."""
+    """Twelve seeded gates over 100 goldens are right, and hardly ever pass an excess beyond the margin."""
     rng = Random(8)
     states = [simulated(rng, goldens=100, excess=excess).findings[0].state for _ in range(12)]
     assert least <= states.count(state) <= most

@@ -76,7 +76,7 @@ def test_without_differences_nothing_is_ruled_out():
 
 @pytest.mark.parametrize("seen", [{0.0: 10, 1.0: 2}, {0.0: 50, 1.0: 9, -1.0: 2}, {1.0: 3}])
 def test_needed_is_the_first_number_at_which_the_evidence_is_enough(seen):
-    """In the proportions seen so far, one golden less is not enough."""
+    """One golden less is not enough in the proportions seen so far."""
     number = needed(seen, 0.0, 0.05)
     n = sum(seen.values())
 

@@ -18,7 +18,7 @@ def test_the_score_counts_standard_errors():
 
 
 def test_one_golden_is_a_coin_toss():
-    """That the candidate is worse on the only golden has a probability of ½ at most."""
+    """The probability that the candidate is worse on the only golden is ½ at most."""
     assert p_value({1.0: 1}, 0.0) == pytest.approx(0.5, abs=0.01)
     assert p_value({-1.0: 1}, 0.0) == pytest.approx(1.0, abs=0.01)
     assert p_value({}, 0.0) == 1.0

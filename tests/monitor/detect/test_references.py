@@ -118,7 +118,7 @@ def compared(p_value):
 
 
 def test_a_comparison_of_all_references_decides_too():
-    """At 6 over the level: 0.25 of the false alarms, one look in 24 calls."""
+    """Its level is 6 over that of calls: 0.25 of the false alarms, one look in 24 calls."""
     test = ReferenceTest(60_000)
     assert test.add(answered(1, below=2, pooled=compared(1.1e-4))) is None
     test.add(odd(2))
@@ -143,7 +143,7 @@ def test_it_begins_anew_after_a_change_was_found():
 
 
 def test_false_alarms_come_no_more_often_than_stated():
-    """At level 50, ranks by chance among bags of any size, some all ties, make 3 in 200 calls at most."""
+    """Ranks by chance among bags of any size, some all ties, make 3 alarms in 200 calls at most."""
     test, chance = ReferenceTest(50), random.Random(3)
     alarms = 0
     for number in range(10_000):

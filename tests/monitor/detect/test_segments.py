@@ -34,7 +34,7 @@ def test_one_client_of_many_that_breaks_is_found_and_named() -> None:
 
 
 def test_an_alert_of_a_segment_that_comes_no_more_ends() -> None:
-    """After a thousand trials without it."""
+    """A thousand trials without the segment end it."""
     alert = Alert(RULES)
     _traffic(alert, 2_000, 2, broken=True)
     changes = [alert.observe({Measure.CONTENT: 0}, {"client": "c1"}) for _ in range(1_001)]

@@ -66,7 +66,7 @@ def swapped(log: Log) -> None:
 
 @pytest.mark.parametrize(("before", "from_the_start"), [(0, True), (9, True), (10, False), (60, False)])
 def test_answers_that_were_never_seen_otherwise_did_not_become_so(log, before, from_the_start):
-    """With fewer than ten trials before it nobody knows; a message says no more than that."""
+    """Nobody knows with fewer than ten trials before it, and a message says no more than that."""
     log.answers(before, "m1")
     log.answers(60, "m1", broken=KINDS)
     (incident,) = log.incidents()
@@ -220,7 +220,7 @@ def test_an_acknowledgement_of_what_is_over_reopens_nothing(log):
 
 
 def test_a_route_without_traffic_keeps_its_incident_until_somebody_closes_it(log):
-    """As one that was removed from the settings: nothing says that its answers are well again."""
+    """Nothing says that the answers of a route that was removed from the settings are well again."""
     swapped(log)
     log.answers(300, "m1", route="other")
     assert log.incidents()[0].state == "open"
@@ -255,7 +255,7 @@ def test_the_oldest_incidents_that_are_over_are_forgotten(log, monkeypatch):
 
 
 def test_a_canary_that_is_rare_is_not_taken_for_reversed(log):
-    """One exchange in ten has m2: forty without it are nothing unusual."""
+    """Forty exchanges without m2, which answers one in ten, are nothing unusual."""
     swapped(log)
     log.answers(30, "m2", broken=KINDS)
     for _ in range(12):

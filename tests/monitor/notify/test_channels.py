@@ -73,7 +73,7 @@ def test_steadier_answers_page_nobody():
 
 
 def test_while_there_is_a_trouble_robustness_waits_and_people_are_told_why():
-    """One message after a minute, one at the end, and then what is still up."""
+    """People get one message after a minute, one at the end, and then those about what is still up."""
     causes = [JUDGE]
     desk = Desk(causes=lambda: causes)
     assert desk.after(59, SPELLING, BILLING) == []
@@ -101,7 +101,7 @@ def test_incidents_do_not_wait_for_what_holds_up_another_route():
 
 
 def test_a_store_that_is_away_is_reported_without_it():
-    """And its return, although nothing could be noted meanwhile."""
+    """Its return is reported, too, although nothing could be noted meanwhile."""
 
     class AwayStore(Store):
         away = True
@@ -129,7 +129,7 @@ def test_a_change_that_nobody_announced_waits_for_no_judge():
 
 
 def test_a_service_that_fails_is_tried_ever_more_seldom():
-    """After 1, 2, 4 seconds; the log names the channel and not its address."""
+    """Tries follow after 1, 2 and 4 seconds; the log names the channel and not its address."""
     desk = Desk(sink=Sink(failures=3))
     desk.after(30, SPELLING)
     start = desk.clock.now
@@ -226,7 +226,7 @@ def test_what_needs_no_message_is_shown():
 
 
 def test_alerts_that_follow_the_first_message_are_shown_without_another():
-    """One of two rewordings becomes two of two where a message can be changed; not once it is over."""
+    """The message is changed from one of two rewordings to two of two; not once the incident is over."""
     desk = Desk()
     desk.after(30, SPELLING)
     assert desk.after(30, TONE) == []
@@ -262,7 +262,7 @@ def test_one_message_that_is_refused_does_not_hold_up_the_others():
 
 
 def test_a_monitor_that_is_started_again_says_that_a_trouble_is_over():
-    """What the one before said is in the store: said once, and taken back."""
+    """The store has what the monitor before it said, which is taken back once."""
     causes = [JUDGE]
     desk = Desk(causes=lambda: causes)
     desk.after(0)

@@ -34,7 +34,7 @@ def written(*events, phase="opened"):
     ],
 )
 def test_the_change_is_said_if_it_stands_in_the_traffic(marks, said):
-    """Not what only shows that answers moved."""
+    """A mark that only shows that answers moved is not said."""
     assert written(altered(SPELLING, marks=marks)).headline.endswith(said)
 
 
@@ -77,7 +77,7 @@ def test_a_prompt_version_is_no_common_cause():
 
 
 def test_a_case_is_over_with_its_last_incident():
-    """Until then it is about what goes on; acknowledged if all of that is."""
+    """Before that it is about the open ones, and acknowledged if all of those are."""
     first, second = on("support"), on("billing", 1300.0)
     seen = decided("acknowledged", 1400.0, incident="i-billing")
     (case,) = cases(first, second, over(first), altered(seen, route="billing")).values()
@@ -103,7 +103,7 @@ def test_examples_name_rewordings_and_quote_nobody():
 
 
 def test_a_message_says_that_a_budget_that_is_held_back_hides_the_end():
-    """Where only a part of its route's traffic is measured; other routes have nothing to do with it."""
+    """It does so where only a part of its own route's traffic is measured."""
     (incident,) = incidents_of([SPELLING])
     for routes, said in (((), True), (("support",), True), (("other",), False)):
         cause = HoldUp("budget_pace", "The budget is held back so that it lasts the day", "", 1.0, routes)
@@ -113,7 +113,7 @@ def test_a_message_says_that_a_budget_that_is_held_back_hides_the_end():
 
 
 def test_a_message_has_three_of_the_words_that_changed():
-    """Of a prompt edit; the page and the command have all."""
+    """The page and the command have all words of a prompt edit."""
     (incident,) = incidents_of([SPELLING])
     edits = tuple(WordChange(f"old{number}", f"new{number}") for number in range(5))
     writer = Writer(edits=lambda _route, _marks: edits)

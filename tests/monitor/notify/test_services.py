@@ -83,7 +83,7 @@ def test_the_webhook_gets_the_whole_incident():
 
 
 def test_a_webhook_is_signed_by_a_secret_in_base64():
-    """As Standard Webhooks has it: over id, time stamp and body. A secret in words signs other messages."""
+    """Standard Webhooks signs id, time stamp and body. A secret in words signs other messages."""
     service, secret = Service(), f"whsec_{base64.b64encode(b'0123456789').decode()}"
     Webhook("https://hooks.example/", secret, service.client, lambda: 1234.5).send(notice(), "")
     request = service.got[0]
