@@ -26,7 +26,7 @@ def curl(tmp_path):
 
     def run(*arguments):
         done = subprocess.run(
-            ["curl", "--silent", "--include", "--max-time", "10", *arguments],
+            ["curl", "--silent", "--include", "--max-time", "240", *arguments],
             capture_output=True,
             check=False,
             stdin=subprocess.DEVNULL,

@@ -168,7 +168,7 @@ def exchanges(value):
 def test_no_value_anywhere_in_an_exchange_breaks_the_worker(name, tmp_path):
     """Each place of each API, asked and answered, whole and streamed, comes to a counted end."""
     sent = exchanges(VALUES[name])
-    plane = WildPlane(tmp_path)
+    plane = WildPlane(tmp_path, trials_per_exchange=1)
     try:
         asyncio.run(plane.work(sent))
         outcomes = plane.outcomes()

@@ -270,11 +270,11 @@ def test_the_upstream_sees_the_requests_that_were_answered(start, framing, body)
     """A second strict reader finds as many requests on the upstream's side as the client got answers.
 
     What is left of a body may read as a request with the method `ET`: it is passed on as one, and the
-    upstream here, which knows no such method, hangs up (502).
+    upstream here, which knows no such method, hangs up (502). On a busy machine it may be too slow (504).
     """
     reached, answer = received(start + framing + b"\r\n" + body)
     requests = [request for wire in reached if wire for request in requests_in(wire)]
-    assert len(requests) == len(re.findall(rb"HTTP/1\.[01] (?:200|502) ", answer))
+    assert len(requests) == len(re.findall(rb"HTTP/1\.[01] (?:200|502|504) ", answer))
 
 
 @pytest.mark.parametrize("line", [b"a:\r\n", b"X-Long-Name: and a value\r\n"])

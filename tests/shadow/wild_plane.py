@@ -90,10 +90,10 @@ class WildRewriter:
 class WildPlane(Plane):
     """Takes exchanges in, has them tried, and says what became of them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, trials_per_exchange: int = 3) -> None:
         super().__init__(folder)
         self._worker = self.worker(
-            dict.fromkeys(("busy", *QUIET_ROUTES), RoutePlan(KINDS, 3, "case_summary")),
+            dict.fromkeys(("busy", *QUIET_ROUTES), RoutePlan(KINDS, trials_per_exchange, "case_summary")),
             *(heuristic_scorer(), WildReplayer(), self.costs()),
             lambda exchange: Target(exchange.path),
             rewriter=WildRewriter(),
