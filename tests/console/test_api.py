@@ -28,7 +28,7 @@ def test_a_process_that_only_forwards_says_that_it_does_not_know_whether_answers
 
 
 def test_cells_are_given_flat_with_their_estimates(make_scene, console_client):
-    """One object per cell: key, counts and estimates with interval and n."""
+    """Each cell is an object of key, counts and estimates with interval and n."""
     scene = make_scene("alert")
     cells = console_client(scene).get("/api/cells").json()["cells"]
     assert len(cells) == len(scene.reports)
@@ -76,7 +76,7 @@ def test_metrics_are_passed_on_as_prometheus_text(make_scene, console_client):
 
 
 def test_health_and_readiness_differ(make_scene, console_client):
-    """Not ready is still alive, and says what is missing."""
+    """A process that is not ready is still alive, and says what is missing."""
     scene = make_scene("quiet")
     client = console_client(scene)
     assert (client.get("/readyz").status_code, client.get("/readyz").json()["status"]) == (200, "ready")

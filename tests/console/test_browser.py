@@ -98,7 +98,7 @@ def test_a_lost_server_is_said_and_found_again(make_scene, open_page):
 
 
 def test_a_hidden_tab_asks_nothing(make_scene, serve, open_page):
-    """While hidden no request is made; shown again, it is fresh at once."""
+    """No request is made while the tab is hidden; shown again, it is fresh at once."""
     scene = make_scene("quiet")
     address = serve(scene)
     page = open_page(address)
@@ -121,7 +121,7 @@ def test_a_hidden_tab_asks_nothing(make_scene, serve, open_page):
 
 
 def test_cell_details_show_on_keyboard_focus(make_scene, serve, open_page):
-    """What the mouse sees the keyboard sees, and Escape closes it."""
+    """The keyboard shows what the mouse does, and Escape closes it."""
     address = serve(make_scene("alert"))
     page = open_page(address)
     page.locator("a.cell.alert").first.focus()

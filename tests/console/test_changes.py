@@ -139,7 +139,7 @@ def test_a_silent_change_is_shown_with_everything_that_is_known(console_client, 
 
 
 def test_reference_prompts_are_on_the_page_of_their_route(console_client, make_scene, sources):
-    """With the calls of the day, and no prompt and no answer."""
+    """The page has the calls of the day, and no prompt and no answer."""
     served = console_client(make_scene("quiet"), references=sources)
     page = served.get("/routes/chat").text
     for said in (
@@ -183,7 +183,7 @@ def test_every_member_of_a_silent_change_is_documented(console_client, make_scen
 
 
 def test_what_models_and_clients_say_of_a_silent_change_stays_text(console_client, make_scene, sources):
-    """In names, examples and beginnings, on the page and in Markdown."""
+    """Names, examples and beginnings are text on the page and in Markdown."""
     report = silent_change(NOW)
     silent = altered(report.silent, requested_model="", models=Names(HOSTILE, (HOSTILE,)))
     former = (KeptAnswer(Answer(HOSTILE), NOW - 13_000, "m", "asked"),)
@@ -198,7 +198,7 @@ def test_what_models_and_clients_say_of_a_silent_change_stays_text(console_clien
 
 
 def test_a_change_has_the_effect_of_its_incident_where_too_little_was_compared():
-    """In the present while the incident is open; what was compared comes first."""
+    """The effect is in the present while the incident is open; what was compared comes first."""
     worse = change_report("support", NOW)
     unclear = altered(worse, effect="unknown", end=None)
     (going,), (ended,) = incidents_of([SPELLING]), incidents_of([SPELLING, over(SPELLING)])

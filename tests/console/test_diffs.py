@@ -75,7 +75,7 @@ def test_long_texts_are_cut_and_say_so():
 
 
 def test_words_beyond_the_cap_are_shown_unmarked():
-    """What is too long to compare is still shown, and a difference at its start still found."""
+    """A text too long to compare is still shown, and a difference at its start still found."""
     tail = " ".join(f"t{place}" for place in range(diffs.MAX_WORDS + 500))
     found = diffs.side_by_side(f"old {tail} end", f"new {tail} END", max_chars=10**6)
     assert _text(found.left, "removed") == "old "

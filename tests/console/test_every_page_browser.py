@@ -172,7 +172,7 @@ _QUESTIONS = {
 
 @pytest.mark.parametrize("width", [1440, 400])
 def test_five_questions_are_answered_in_at_most_two_clicks(console, chromium, width):
-    """As the table in the guide promises: what changed, since when, why, is it real, what do I do."""
+    """The table in the guide promises: what changed, since when, why, is it real, what do I do."""
     address, _ = console
     context = chromium.new_context(viewport={"width": width, "height": 900})
     page = context.new_page()

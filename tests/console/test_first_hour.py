@@ -88,7 +88,7 @@ def test_no_estimate_where_nothing_comes_in():
 
 
 def test_the_page_shows_it_until_there_is_a_number(make_scene, console_client):
-    """On the first page, with a link to the set-up page; gone in a scene that has numbers."""
+    """The first page has it with a link to the set-up page, unless a scene has numbers."""
     setup = (SHOP,)
     scene = make_scene("empty")
     scene.measuring = Measuring("learning", scene.now)

@@ -140,7 +140,7 @@ def test_the_list_is_paged(desk):
 
 
 def test_the_last_rating_of_a_golden_is_told(desk, make_scene, console_client):
-    """That of its version in the last run of its route, in words; without one it was not asked yet."""
+    """The rating is that of its version in the last run of its route; without one it was not asked yet."""
     desk.store.approve(golden(), by="ann", at=1.0)
     assert "not asked yet" in desk.page("/goldens").words()
     rated = {
@@ -265,7 +265,7 @@ def test_the_api_lists_approves_and_retires(desk):
     ],
 )
 def test_the_api_refuses_in_json(desk, options, status, said):
-    """What a form of another site could send, and what cannot be done."""
+    """The API refuses what a form of another site could send, and what cannot be done."""
     desk.store.approve(golden(id="a"), by="ann", at=1.0)
     response = desk.client.post("/api/goldens", **options)
     assert response.status_code == status

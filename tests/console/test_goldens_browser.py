@@ -30,7 +30,7 @@ def desk(make_scene, database, documents):
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (400, "dark")])
 def test_a_golden_is_approved_and_retired_with_the_keyboard(chromium, desk, width, scheme):
-    """From the page of a trial; nothing is blocked, and nothing is wider than the screen."""
+    """A golden is approved on the page of a trial; nothing is blocked or wider than the screen."""
     address, store, verdict = desk
     complaints = []
     context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)

@@ -38,7 +38,7 @@ def served(make_scene, console_client):
 
 
 def test_the_list_has_what_is_open_and_what_is_over(served):
-    """One entry an incident, however many alerts it has."""
+    """An incident is one entry, however many alerts it has."""
     client, _ = served(SPELLING, TONE, FOUND, BILLING, over(BILLING, reason="retired"))
     page = client.get("/incidents").text
     assert HEADLINE in page
@@ -154,7 +154,7 @@ def test_the_worst_trials_are_of_different_exchanges_and_their_control_held(make
 
 
 def test_incidents_with_one_cause_stand_together():
-    """One sentence for two routes, with a link to the incident of each; another cause has its own."""
+    """Two routes share a sentence with a link to the incident of each; another cause has its own."""
     other = altered(SPELLING, id="e9", route="chat", at=1100.0, incident="f00d", change="f00d")
     lines = case_lines(incidents_of([SPELLING, other, BILLING]), WRITER)
     assert [[route.id for route in line.routes] for line in lines] == [["cafe", "f00d"], []]

@@ -96,7 +96,7 @@ def test_routes_with_an_incident_come_first_and_retired_models_are_named():
 
 
 def test_a_sparkline_breaks_where_nothing_was_measured():
-    """And ends where measuring ended, not at the right edge."""
+    """The line ends where measuring ended, not at the right edge."""
     steady = [ChartSample(NOW - 6000 + 60 * place, 0.05, 0.0, 0.1) for place in range(20)]
     later = [ChartSample(NOW - 2400 + 60 * place, 0.06, 0.0, 0.1) for place in range(20)]
     drawn = spark([*steady, *later], 0.1, NOW)
@@ -159,7 +159,7 @@ def test_a_blind_cell_is_said_with_its_floor_and_what_to_do():
 
 
 def test_a_model_that_retires_is_said_until_another_one_is_tried(make_scene, console_client, database):
-    """On the first page and on its route's, with the command."""
+    """The first page and its route's page say it, with the command."""
     scene = make_scene("quiet")
     route, scene.now = "shop", datetime(2026, 11, 27, tzinfo=UTC).timestamp()
     scene.reports = [replace(WITHIN, key=CellKey(route, "gpt-4.1-2025-04-14", "general.spelling"))]

@@ -63,7 +63,7 @@ def test_the_page_of_a_route_has_its_cells_changes_and_cost(client):
 
 
 def test_a_cell_over_its_limit_names_the_part_of_the_traffic_that_moves_most(shown):
-    """So that nobody takes one client's trouble for everybody's; markup in a name stays text."""
+    """Nobody shall take one client's trouble for everybody's; markup in a name stays text."""
     reports = shown.scene.reports
     place = next(place for place, report in enumerate(reports) if report.standing == "over")
     excess = reports[place].current.excess
@@ -157,7 +157,7 @@ def test_shares_of_spend_add_up():
 
 
 def test_calls_saved_are_ratings_without_the_judge(shown, client):
-    """Of each route and model once: 400 equal, 310 by heuristics, 290 by the judge are 71 % saved."""
+    """Each route and model counts once: 400 equal, 310 by heuristics, 290 by the judge are 71 % saved."""
     assert len(judged(shown.sources.reports())) == 6
     text = words(client.get("/judge"))
     assert "1,740 of 6,000 ratings" in text
@@ -193,7 +193,7 @@ def test_calibrated_limits_say_where_they_are_from(shown):
 
 
 def test_the_judge_is_held_against_people(shown, documents):
-    """One of two drawn trials is rated as people rate it; the API says the same."""
+    """The judge rates one of two drawn trials as people do; the API says the same."""
     labels = LabelStore(documents)
     rated = [verdict for verdict in shown.scene.log.verdicts if verdict.rating is not None][:2]
     for verdict, rating in zip(rated, (3, 1), strict=True):
@@ -238,7 +238,7 @@ def test_kinds_of_one_category_and_reason_share_a_line() -> None:
 
 
 def test_what_can_never_run_comes_before_what_did_not_apply() -> None:
-    """Then the most frequent reason, with the sum over its kinds."""
+    """The most frequent reason is next, with the sum over its kinds."""
     lines = untried_lines(
         [
             UntriedPerturbation("r", "positional.context", "no_context", 7),

@@ -144,7 +144,7 @@ def test_tool_calls_are_part_of_the_answer(make_scene, console_client):
 
 
 def test_a_group_of_rewordings_is_explained_where_it_stands(make_scene, make_cell, console_client):
-    """On the page of its route, which says the limit of rewordings by themselves."""
+    """The page of its route explains it, and says the limit of rewordings by themselves."""
     scene = make_scene("quiet")
     route, model = scene.reports[1].key.parts[:2]
     scene.reports = [

@@ -26,12 +26,12 @@ PROMPT = f"{HEAD}Where is my order 4711?\n\nWrite three sentences at most."
     ],
 )
 def test_the_question_is_what_the_user_put_in(prompt, asked, found):
-    """As learned; else, and where that is too little, the user's last turn."""
+    """The question is what was learned or, where that is too little, the user's last turn."""
     assert question(prompt, asked) == found
 
 
 def test_a_rewording_is_shown_within_the_question_where_it_lies_there():
-    """Else in the whole prompt, so that it is never left out."""
+    """The whole prompt shows it otherwise, so that it is never left out."""
     asked = [(len(HEAD), len(HEAD) + 23)]
     before, after = reworded_question(PROMPT, PROMPT.replace("order", "oredr"), asked)
     assert (before, after) == ("Where is my order 4711?", "Where is my oredr 4711?")

@@ -39,7 +39,7 @@ def words(page):
 
 
 def test_runs_are_listed_the_newest_first(make_scene, console_client):
-    """With candidate, reference, verdict and its reason, goldens, calls and dollars; texts stay texts."""
+    """A run has candidate, reference, verdict and reason, goldens, calls and dollars; texts stay texts."""
     page = console_client(make_scene("quiet"), gates=lambda: [FIRST, ODD]).get("/gates")
     said = words(page)
     assert "m-2 against m-1, shop pass PASS: no excess. 1970-01-01" in said
@@ -54,7 +54,7 @@ def test_without_a_gate_run_the_page_says_how_to_make_one(make_scene, console_cl
 
 
 def test_checks_are_listed_with_standings_and_sensitivity(make_scene, console_client):
-    """In the colours of cells; texts stay texts."""
+    """Standings have the colours of cells; texts stay texts."""
     page = console_client(make_scene("quiet"), checks=lambda: [RUN]).get("/checks")
     said = words(page)
     assert "general over the limit +31.0 [18, 44] 71 resends 98" in said

@@ -10,7 +10,7 @@ CHAT = SHOP._replace(route="chat", base_url="http://127.0.0.1:8100/chat/v1")
 
 
 def test_the_lines_have_the_address_by_which_the_visitor_gets_here(make_scene, console_client):
-    """Of a data plane that listens everywhere, nobody can use the address; other routes are listed."""
+    """Nobody can use the address of a data plane that listens everywhere; other routes are listed."""
     page = console_client(make_scene("quiet"), setup=(SHOP, CHAT)).get("/setup").text
     assert page.count("http://testserver.local:8100/v1") >= 5
     assert "0.0.0.0" not in page

@@ -53,7 +53,7 @@ def test_contrast_is_computed_as_wcag_defines_it():
     ],
 )
 def test_text_can_be_read_on_every_ground(scheme, ink, ground):
-    """At least 4.5 to 1 (WCAG AA), in light and in dark."""
+    """Contrast is at least 4.5 to 1 (WCAG AA), in light and in dark."""
     colours = _colours(scheme)
     assert _contrast(colours[ink], colours[ground]) >= 4.5
 

@@ -40,7 +40,7 @@ def test_a_traced_trial_links_to_its_trace(page):
 
 
 def test_an_id_is_shown_where_nobody_said_where_traces_are(page):
-    """It can be pasted into any tool; a trial without a trace has neither a row nor a link."""
+    """The id can be pasted into any tool; a trial without a trace has neither a row nor a link."""
     assert f"<dd><code>{TRACE}</code></dd>" in page(TRACE, None)
     assert "<dt>Trace</dt>" not in page("", "https://tempo.example/{trace_id}")
 

@@ -143,7 +143,7 @@ def test_a_choice_means_what_it_says(log, chosen, rule):
 
 
 def test_a_page_reads_a_bounded_number_of_verdicts(unindexed, monkeypatch):
-    """What was not looked at is looked at by the next page."""
+    """The next page looks at what this one did not."""
     monkeypatch.setattr("evenkeel.console.trial_search.SCANNED", 50)
     narrow = TrialFilter(model="none").narrow()
     found = search(unindexed, narrow, most=20)
@@ -239,7 +239,7 @@ def test_the_worst_come_first_and_counter_examples_last(console_client):
 
 
 def test_a_row_is_one_line_with_the_users_own_words(console_client):
-    """Of the prompt, what the user put in; the answers are on the trial's page."""
+    """The row shows what the user put into the prompt; the answers are on the trial's page."""
     scene = Scene(now=7200.0)
     prompt = "user: Answer the customer below, and keep every number.\n\nWhere is my order 4711?"
     asked = ((prompt.index("Where"), len(prompt)),)

@@ -44,7 +44,7 @@ def desk(make_scene, console_client, documents):
 
 
 def test_what_somebody_says_is_stored_with_all_that_it_needs(desk):
-    """And shown on the page that the form leads back to; texts are kept beside it."""
+    """The page that the form leads back to shows it; texts are kept beside it."""
     response = desk.send(rating="3", quality="equal", note="Only the order differs.")
     assert response.status_code == 303
     assert response.headers["location"] == f"{desk.path}#feedback"
@@ -138,7 +138,7 @@ def test_what_chance_drew_when_it_was_made_is_rated_first_and_reaches_the_monito
 
 
 def test_only_verdicts_that_can_be_rated_are_drawn(desk):
-    """Of judged trials with texts and a rating; none is left without them."""
+    """Only judged trials with texts and a rating are drawn; none is left without them."""
     log = desk.scene.log
     chosen = log.find(drawn(log, desk.store))
     assert chosen.rating is not None

@@ -37,6 +37,6 @@ def test_an_answer_owes_the_language_asked_for(
 
 
 def test_an_extraction_owes_no_language() -> None:
-    """Its values are copied from the prompt, in whatever language that is."""
+    """The values of an extraction are copied from the prompt, in whatever language that is."""
     answer = Answer('{"a": "the tray is stuck"}')
     assert ignored(Pair(Answer("x"), answer, "", "slot_filling", AnswerForm(language="de")), by_mark) == ()

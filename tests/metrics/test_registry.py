@@ -104,7 +104,7 @@ def offered(monkeypatch, tmp_path):
 
 
 def test_a_metric_of_another_package_is_found_by_its_entry_point(offered) -> None:
-    """It is scored, named and calibrated as it declares, like one of ours."""
+    """The metric is scored, named and calibrated as it declares, like one of ours."""
     offered(echo=ECHO.format(name="acme_echo"))
     found = metric("acme_echo")
     assert found.kind.__module__ == "acme_echo"
@@ -117,13 +117,13 @@ def test_a_metric_of_another_package_is_found_by_its_entry_point(offered) -> Non
 
 
 def test_other_packages_are_not_imported_before_somebody_asks_for_metrics(offered) -> None:
-    """Whoever imports the registry pays for nobody's package."""
+    """Importing the registry costs no import of another package."""
     offered(broken="raise SystemError('not now')")
     assert "acme_broken" not in sys.modules
 
 
 def test_a_package_that_cannot_be_used_is_named_and_harms_nobody(offered, caplog) -> None:
-    """One that breaks at its import, one that is no metric, and one under a name of ours."""
+    """A package may break at its import, be no metric, or take a name of ours."""
     offered(
         broken="raise OSError('no such disk')",
         odd="class Echo: pass",
@@ -143,7 +143,7 @@ def test_a_package_that_cannot_be_used_is_named_and_harms_nobody(offered, caplog
 
 
 def test_every_line_of_the_registry_is_a_metric_with_a_declaration() -> None:
-    """What people see of a metric stands in its own file. Those of other packages come behind ours."""
+    """The label of a metric stands in its own file. Those of other packages come behind ours."""
     for place, listed in zip(registry.BUILTIN, metrics(), strict=False):
         assert place == f"{listed.kind.__module__}:{listed.kind.__name__}"
         assert listed.kind.about is listed.about

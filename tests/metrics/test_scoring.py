@@ -96,7 +96,7 @@ def test_below_three_both_answers_go_through_every_metric(rating: int) -> None:
 
 
 def test_a_rating_alone_asks_for_no_quality() -> None:
-    """Where only the rating is wanted, a shifted pair costs no more than that."""
+    """A shifted pair costs no more than its rating where only that is wanted."""
     quality = Planted({})
     scorer = TwoStageScorer("judge", Planted({"b": 1}), {Task.CHAT: (EachSide(quality),)})
     judgement = asyncio.run(scorer.score(Pair(Answer("a"), Answer("b"), "context"), qualities=False))
@@ -115,7 +115,7 @@ def test_a_rating_alone_asks_for_no_quality() -> None:
 def test_a_failed_quality_metric_is_counted_once_and_the_rest_stands(
     outcomes: dict[str, int | str], tokens: int
 ) -> None:
-    """Whichever answer it failed on: one failure, no score of that metric, the rating and the other kept.
+    """There is one failure and no score of that metric, whichever answer it failed on.
 
     Where it fails on the reference, the candidate is not asked about.
     """
@@ -173,7 +173,7 @@ SAME = "The import of order 4711 failed at noon."
 def test_only_identical_and_empty_answers_need_no_judge(
     reference: Answer | str, candidate: Answer | str, outcome: int, stage: str
 ) -> None:
-    """They cost nothing; all else costs a call, and without a judge it is unsure."""
+    """Such answers cost nothing; all else costs a call, and is unsure without a judge."""
     sides = [side if isinstance(side, Answer) else Answer(side) for side in (reference, candidate)]
     pair = Pair(*sides, "question")
     judge = Planted({sides[1].text: 2})
@@ -221,7 +221,7 @@ def test_a_stage_is_the_judges_unless_the_details_say_otherwise() -> None:
 def test_what_needs_no_judge_does_not_count_while_the_judge_of_its_exchange_fails(
     scorer: Literal["judge", "metrics"], outcome: int | str, ratings: list[int | None]
 ) -> None:
-    """Of an outage only identical answers would be left, and look steady, or empty ones, and look broken."""
+    """An outage would leave only identical answers, which look steady, or empty ones, which look broken."""
     rater = TwoStageScorer(scorer, Planted({"b": outcome}), {})
     pairs = [Pair(Answer("a"), Answer(candidate), "context") for candidate in ("a", "b", "")]
     same, other, empty = asyncio.run(rater.score_all(pairs))

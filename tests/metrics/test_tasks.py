@@ -68,14 +68,14 @@ def test_prompts_of_the_simulation_are_recognised(task: object) -> None:
 
 
 def test_prompts_of_the_benchmarks_are_recognised() -> None:
-    """So is every prompt of the benchmarks, whose layouts differ."""
+    """Layouts of the benchmarks differ from those of the simulation."""
     for prompt in EVERY:
         messages = json.loads(prompt.body)["messages"]
         assert recognise(Turn(message["role"], message["content"]) for message in messages) == prompt.task
 
 
 def test_a_conversation_is_of_the_task_of_its_last_question() -> None:
-    """After the summary the user asks something else, and what the assistant said is no instruction."""
+    """The user asks something else after the summary, and what the assistant said is no instruction."""
     summary = asked(f"Summarise the support case:\n{CASE}")
     assert recognise(summary) is Task.CASE_SUMMARY
     assert recognise([*summary, Turn("assistant", "A cable was broken."), Turn("user", "Thanks!")]) is None
@@ -334,7 +334,7 @@ def _prompts() -> list[tuple[Task | None, list[Turn]]]:
 
 @pytest.mark.shared_data
 def test_precision_on_public_texts() -> None:
-    """Of the prompts told to be of a task 95 in 100 are, and no public question is of any."""
+    """Ninety-five in 100 prompts that are told to be of a task are, and no public question is of any."""
     told: Counter[tuple[str, str]] = Counter()
     for task, turns in _prompts():
         told[str(task), str(recognise(turns))] += 1

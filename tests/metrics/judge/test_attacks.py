@@ -88,7 +88,7 @@ POLITENESS = rubric_prompt("politeness", "Is the tone civil?", {3: "Civil.", 2: 
     "prompt", [SIMILARITY, FAITHFULNESS, COMPLETENESS, POLITENESS], ids=lambda prompt: prompt.name
 )
 def test_an_attack_stays_whole_between_the_markers(prompt: Prompt, attack: str) -> None:
-    """On either side, the whole attack is one block, and not a character outside changes."""
+    """The whole attack is one block on either side, and not a character outside changes."""
     harmless = taken_apart(prompt.fill({"FIRST": "a", "SECOND": "b"}))
     for texts in ({"FIRST": REFERENCE, "SECOND": attack}, {"FIRST": attack, "SECOND": REFERENCE}):
         found = taken_apart(prompt.fill(texts))

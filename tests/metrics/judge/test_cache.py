@@ -64,7 +64,7 @@ def test_a_remembered_ruling_costs_nothing_and_says_so() -> None:
 
 
 def test_only_rulings_are_remembered() -> None:
-    """After an unreadable reply and a fault the judge is asked again; its ruling then stays."""
+    """The judge is asked again after an unreadable reply and a fault; its ruling then stays."""
 
     async def scene(judge: Judge, scripted: Scripted) -> Any:
         replies = [await judge.ask(QUESTION) for _ in range(4)]
@@ -75,7 +75,7 @@ def test_only_rulings_are_remembered() -> None:
 
 
 def test_judging_afresh_neither_reads_nor_writes() -> None:
-    """For the judge's own noise the endpoint is asked every time, and what it says is not kept."""
+    """The endpoint is asked every time for the judge's own noise, and what it says is not kept."""
     cache = MemoryCache()
 
     async def scene(judge: Judge, scripted: Scripted) -> Any:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def test_a_judge_is_made_of_an_address_a_model_and_a_key() -> None:
-    """As the page about use from Python says; the key is not shown."""
+    """The page about use from Python says so; the key is not shown."""
     judge = metrics.Judge(metrics.Endpoint(base_url="http://localhost:1/v1", model="m", api_key=KEY))
     assert judge.model == "m"
     assert KEY not in repr(judge)
@@ -43,7 +43,7 @@ def test_a_ruling_comes_with_its_tokens_and_cost() -> None:
 @pytest.mark.parametrize("flex", [True, False])
 @pytest.mark.parametrize("waits", [True, False])
 def test_what_can_wait_is_asked_in_the_flex_tier_if_settings_say_so(*, flex: bool, waits: bool) -> None:
-    """Whoever scores says whether it can wait; the trivial question of checks never does."""
+    """The scorer says whether a question can wait; the trivial one of checks never does."""
 
     async def scene(judge: Judge, server: Scripted) -> list[Any]:
         SCORING_WAITS.set(waits)
@@ -78,7 +78,7 @@ def test_odd_usage_and_odd_text_do_not_matter() -> None:
 
 
 def test_check_tells_a_usable_judge_from_an_unusable_one() -> None:
-    """One request without retries: None, or the failure to show at the start of the process."""
+    """A check is one request without retries: None, or the failure to show at the start of the process."""
 
     async def check(judge: Judge, scripted: Scripted) -> tuple[Failure | None, int]:
         return await judge.check(), len(scripted.asked)
@@ -182,7 +182,7 @@ def rate(script: list[Canned], **settings: Any) -> tuple[Rating, int]:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_a_failure_that_says_what_the_judge_did(name: str) -> None:
-    """No rating; only a fault of the endpoint is asked about again, an odd reply stays what it is."""
+    """The judge is asked again only after a fault of the endpoint; an odd reply stays what it is."""
     fault, reason = FAULTS[name]
     rating, requests = rate([fault], max_retries=1)
     assert isinstance(rating.outcome, Failure)
@@ -199,7 +199,7 @@ def test_a_fault_is_a_failure_that_says_what_the_judge_did(name: str) -> None:
     [name for name, (_, reason) in FAULTS.items() if reason in {"empty", "bad_schema", "out_of_scale"}],
 )
 def test_an_unreadable_reply_may_be_asked_for_again(name: str) -> None:
-    """With one repair the judge is reminded of the form once; both calls are paid for, and only both."""
+    """One repair reminds the judge of the form once; both calls are paid for, and only both."""
     fault, reason = FAULTS[name]
     rating, requests = rate([fault, RIGHT], repairs=1)
     assert (rating.outcome, requests) == (2, 2)

@@ -35,7 +35,7 @@ def test_an_estimate_is_rubric_texts_and_reply() -> None:
 
 
 def test_a_reply_that_was_longer_is_learned_from() -> None:
-    """After a reply of 5,000 tokens every estimate expects one as long, and less after short ones."""
+    """Every estimate expects 5,000 tokens after a reply of that length, and less after short ones."""
     usage = {"prompt_tokens": 100, "completion_tokens": 5000, "total_tokens": 5100}
 
     async def scene(judge: Judge, _: Scripted) -> list[tuple[int, int]]:

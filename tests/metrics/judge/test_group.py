@@ -183,7 +183,7 @@ def test_one_filtered_pair_does_not_fail_the_others() -> None:
 
 
 def test_a_judge_that_takes_no_key_is_not_asked_about_each_pair_as_well() -> None:
-    """What fails a group and would fail any pair fails all pairs at once."""
+    """A fault of a group that would fail any pair fails all pairs at once."""
     found, asked, _ = scene(lambda _: error(401))
     assert set(outcomes(found).values()) == {"unauthorized"}
     assert len(asked) == 1
@@ -202,7 +202,7 @@ def test_a_judge_that_takes_no_key_is_not_asked_about_each_pair_as_well() -> Non
 def test_a_judge_that_rates_no_groups_is_left_alone_with_them(
     canned: Canned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After five calls in a row pairs are judged alone for a while, then tried again; nothing is lost."""
+    """Pairs are judged alone for a while after five such calls, then tried again; nothing is lost."""
     monkeypatch.setattr(group_module, "_EXCHANGES_ALONE", 3)
     counted: Counter[tuple[str, str]] = Counter()
     groups: list[int] = []
@@ -246,7 +246,7 @@ def test_a_throttled_group_is_asked_about_pair_by_pair() -> None:
     ],
 )
 def test_a_text_that_may_be_meant_for_the_judge_is_judged_by_itself(text: str) -> None:
-    """What it says about ratings or other candidates does not reach their call."""
+    """Its words about ratings or other candidates do not reach their call."""
     table = CANDIDATES | {text: 1}
 
     def script(body: dict[str, Any]) -> Canned:
@@ -275,7 +275,7 @@ _ENTRY = st.fixed_dictionaries(
 
 @given(_JSON | st.fixed_dictionaries({"ratings": st.lists(_ENTRY | _JSON, max_size=5)}))
 def test_garbage_is_never_a_rating(reply: Any) -> None:
-    """Whatever JSON comes back: a rating counts for the one pair that one entry names, on the scale."""
+    """A rating counts for the pair that a single entry names, on the scale, whatever JSON comes back."""
     read = read_rulings(json.dumps(reply), 3)
     entries = reply["ratings"] if isinstance(read, list) else []
     for number, ruling in enumerate(read if isinstance(read, list) else [], start=1):
@@ -304,7 +304,7 @@ def test_whatever_a_judge_says_about_a_group_each_trial_ends_with_a_rating(
 
 
 def test_a_group_that_is_cancelled_stays_booked() -> None:
-    """It ends while its judge hangs, and what was sent stays booked."""
+    """The group ends while its judge hangs, and what was sent stays booked."""
     wallet, asked = Wallet(), asyncio.Event()
 
     def script(_: dict[str, Any]) -> Canned:
@@ -424,7 +424,7 @@ def test_without_a_recheck_share_groups_are_audited_all_the_same() -> None:
 
 
 def test_replies_are_read_strictly() -> None:
-    """One JSON object with a list; an entry that names no pair spoils all, one given twice only itself."""
+    """A reply is a list in an object; an entry that names no pair spoils all, one given twice only itself."""
     good = {"pair": 1, "explanation": "so", "rating": 3}
     other = {"pair": 2, "explanation": "so", "rating": 1}
 

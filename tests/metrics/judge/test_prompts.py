@@ -31,7 +31,7 @@ def test_the_tag_occurs_in_no_text_and_is_repeatable(texts: list[str]) -> None:
 
 
 def test_a_tag_that_occurs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the first hash stands in a text, upper or lower case, the next one is taken."""
+    """The next hash is taken if the first one stands in a text, upper or lower case."""
     digests = iter(["aa" * 32, "bb" * 32])
 
     class Planted:
@@ -80,7 +80,7 @@ def test_a_rubric_in_words_becomes_a_prompt() -> None:
 
 @pytest.mark.parametrize(("steps", "spoken"), CASES["scales"])
 def test_the_output_form_names_the_ratings_of_the_scale(steps: list[int], spoken: str) -> None:
-    """Whatever the scale, the judge is told which numbers count, and only those do."""
+    """The judge is told which numbers of a scale count, and only those do."""
     question = rubric_prompt("tone", "Is it civil?", dict.fromkeys(steps, "So.")).fill({"ANSWER": "a"})
     assert spoken in question.messages[1].content
     assert question.scale == tuple(steps)

@@ -25,7 +25,7 @@ def test_of_long_texts_only_equal_lines_at_both_ends_are_left_out() -> None:
 
 
 def test_texts_that_differ_everywhere_stay_whole() -> None:
-    """They are judged whole or, if they are too long for that, not at all."""
+    """Such texts are judged whole or, if they are too long for that, not at all."""
     texts = "a" * LONG_CHARS, "b" * LONG_CHARS
     assert shortened(*texts) == (texts, 0, 0)
 
@@ -38,7 +38,7 @@ def test_the_judge_is_told_what_is_left_out() -> None:
 
 
 def test_a_call_is_shown_with_each_argument_by_name() -> None:
-    """In the order of names, each value as the model wrote it; what is no JSON object stays whole."""
+    """Arguments are in the order of names, as the model wrote them; what is no JSON object stays whole."""
     calls = (
         ToolCall("pay", '{"to": {"id": "A-7", "tags": [1, 2.10]}, "amount": 1e2, "note": "für \\"Jo\\""}'),
         ToolCall("now", ""),

@@ -70,7 +70,7 @@ def test_an_absurd_rating_is_not_quoted_at_length() -> None:
 
 
 def test_a_long_explanation_is_cut() -> None:
-    """What is stored for people stays short, and whitespace is unified."""
+    """The text for people stays short, and its whitespace is unified."""
     read = read_ruling(json.dumps({"rating": 3, "explanation": "so  \n" * 1000}))
     assert isinstance(read, Ruling)
     assert read.explanation.startswith("so so so")

@@ -158,7 +158,7 @@ def test_every_built_in_judged_name_is_reserved() -> None:
 
 
 def test_settings_choose_qualities_by_name() -> None:
-    """In the order named, in the task's words where it has them; or none at all."""
+    """Qualities are asked in the order named and in the task's words where it has them; or none at all."""
     bundle = chosen(BUNDLES[Task.CASE_SUMMARY], ["politeness", "completeness", "conciseness"], [POLITE])
     assert [(prompt.name, prompt.version) for prompt in bundle.judged] == [
         ("politeness", POLITE.version), ("completeness", 101), ("conciseness", 1),

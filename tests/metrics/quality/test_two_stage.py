@@ -110,7 +110,7 @@ _VERDICTS = st.lists(
 
 @given(_VERDICTS)
 def test_the_product_is_the_rate_of_shifts_that_change_quality(verdicts: list[Verdict]) -> None:
-    """It is 1 - share of pairs with a shift that changed a metric; each such change has a direction."""
+    """Robustness is 1 - share of pairs whose shift changed a metric; each such change has a direction."""
     content, quality, robustness = report(verdicts)
     changing = sum(
         verdict.rating in (1, 2) and any(score.changed for score in verdict.quality) for verdict in verdicts

@@ -59,7 +59,7 @@ def test_steps_in_quite_other_words_are_left_to_the_judge():
 
 
 def test_an_order_turned_round_is_a_change():
-    """Of five steps in reverse one is in order: 2 · 1 / 10."""
+    """One of five steps in reverse is in order: 2 · 1 / 10."""
     assert agreement(listed(STEPS), listed(STEPS[::-1])).candidate == pytest.approx(0.2)
 
 

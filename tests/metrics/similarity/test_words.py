@@ -40,7 +40,7 @@ def test_rouge_l_at_its_ends(first: str, second: str, score: float) -> None:
     st.text(st.characters(max_codepoint=127), max_size=80),
 )
 def test_rouge_l_agrees_with_the_reference_package(first: str, second: str) -> None:
-    """On ASCII text the score equals the rouge-score package's to 1e-9, empty sides aside."""
+    """The score of ASCII texts equals the rouge-score package's to 1e-9, empty sides aside."""
     from rouge_score.rouge_scorer import RougeScorer  # noqa: PLC0415 - imports nltk: only where it is needed
 
     if words(first) or words(second):
@@ -66,7 +66,7 @@ def test_accented_words_stay_whole() -> None:
     ).map(" ".join)
 )
 def test_words_are_the_runs_of_letters_and_digits_however_they_are_cut(text: str) -> None:
-    """In ASCII, with typographic marks and in other scripts, short and long: always the expression's runs."""
+    """Words are the expression's runs in ASCII, with typographic marks and in other scripts."""
     plain = WORD.findall(text.lower())
     assert words(text) == words(text) == plain
     assert content_words(text) == (frozenset(plain) - GLUE or frozenset(plain))

@@ -166,7 +166,7 @@ def test_unclosed_comments_and_tags_take_linear_time() -> None:
     st.text("#*-_|>`[]() ab:1.\n", max_size=60),
 )
 def test_no_text_breaks_a_reader(brackets: str, block: str, markup: str, markdown: str) -> None:
-    """Whatever brackets, tags and marks are like, there is a tree or the error of this project."""
+    """Any brackets, tags and marks give a tree or the error of this project."""
     found = find_json(brackets)
     assert found is None or 0 <= found.start < found.end <= len(brackets)
     for read in (read_yaml, repair_yaml):

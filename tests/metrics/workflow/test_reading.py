@@ -54,7 +54,7 @@ def test_a_text_has_its_limit() -> None:
     ],
 )
 def test_node_edge_text_and_yaml_are_read(text) -> None:
-    """With prose around it, in a fence, with other marks and line ends."""
+    """Prose around it, a fence, other marks and line ends change nothing."""
     assert read_workflow(text) == DIAMOND
 
 
