@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import re
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import evenkeel.shadow.perturbations as package
 from evenkeel.core import rewordings
 from evenkeel.shadow.perturbations import BUILTIN, by_name, catalogue, seed_for
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
+from tests.shadow.pretended_rewriter import asked
 
 
 @pytest.mark.parametrize(
@@ -33,7 +35,9 @@ def test_an_unknown_name_is_refused_with_what_was_probably_meant(name, message) 
 
 
 def test_builtin_names_are_unique_and_well_formed() -> None:
-    """Names are `category.kind` and versions count from 1."""
+    """Names are `category.kind`, versions count from 1, and the control is the view itself."""
+    assert BUILTIN[0].name == "baseline.identical"
+    assert BUILTIN[0].apply(view := asked("Hi."), 0.0, random.Random(1)) is view
     names = [kind.name for kind in BUILTIN]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[a-z]+\.[A-Za-z0-9_>\-]+", name) for name in names)

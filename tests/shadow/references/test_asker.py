@@ -269,6 +269,17 @@ def test_a_suspicion_asks_at_once_until_the_change_is_found(asking):
     assert last.former < 0.6
 
 
+def test_a_suspicion_of_a_model_that_a_route_does_not_ask_costs_it_no_burst(asking):
+    """The bursts of the day are kept for its own models."""
+    asking.store.add(reference(1))
+    asking.noticed = MonitorFindings(suspected=(Suspicion("forms", "another", asking.now),))
+    asking.step()
+    assert asking.store.asked("shop").bursts == 0
+    asking.noticed = MonitorFindings(suspected=(Suspicion("forms", "m", asking.now),))
+    asking.step()
+    assert asking.store.asked("shop").bursts == 1
+
+
 def test_a_stated_model_begins_anew_only_what_it_answers(asking):
     """Answers of the new name stay, those of the old one are former; another model's references stay."""
     asking.store.add(reference(1))
