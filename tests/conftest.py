@@ -67,12 +67,13 @@ gc.set_threshold(100_000, 20, 50)
 
 _LONGEST = (
     "test_wheel",
+    "test_silent",
+    "test_changes",
     "test_roles",
     "test_incidents",
-    "test_challenger",
     "test_queries",
+    "test_challenger",
     "test_planes",
-    "test_silent",
     "test_reload",
     "test_benchmarks",
 )
