@@ -6,7 +6,6 @@ import asyncio
 import io
 import json
 import random
-from typing import ClassVar
 
 import pytest
 from click.testing import CliRunner
@@ -14,23 +13,18 @@ from rich.console import Console
 
 from evenkeel.cli.main import main
 from evenkeel.cli.perturb import show, try_all, written
-from evenkeel.core.pair import AS_BEFORE, AnswerForm
-from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.release.check.prompts import read_prompt
 from evenkeel.settings import Settings
 from evenkeel.shadow.perturbations import (
     BUILTIN,
-    Draft,
-    NotApplicable,
-    RewriteTask,
     by_name,
     seed_for,
 )
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
-from evenkeel.shadow.perturbations.protocol import GENERAL
 from evenkeel.shadow.prompt import PromptView
 from tests.llm.scripted import said, serving
 
+FRENCH, PLAIN = by_name(["multilingual.fr"]), by_name(["format.free"])
 ASKED = "Hello, the export to https://a.example stops after 4,200 rows.\nWhat should we try next, please?"
 
 
@@ -46,37 +40,6 @@ def as_json(*arguments: str, text: str = ASKED):
     return json.loads(done.output)
 
 
-class Sworn:
-    """A kind that asks a rewriter, and wants something of the answer."""
-
-    name: ClassVar[str] = "general.sworn"
-    rewording = Rewording(GENERAL)
-    version: ClassVar[int] = 3
-    graded: ClassVar[bool] = False
-    requires = frozenset({"rewriter", "judge"})
-    wanted = AnswerForm(language="fr")
-
-    def apply(self, view, severity, rng):
-        tasks = (RewriteTask("translation", "one", "fr"), RewriteTask("translation", "two", "fr"))
-        return Draft(tasks, lambda _: view)
-
-
-class Plainer:
-    """A kind that changes a member of the body and nothing of the text."""
-
-    name: ClassVar[str] = "format.plainer"
-    rewording = Rewording(Category("format"))
-    version: ClassVar[int] = 1
-    graded: ClassVar[bool] = False
-    requires: frozenset[str] = frozenset()
-    wanted = AS_BEFORE
-
-    def apply(self, view, severity, rng):
-        if view.get("response_format") is None:
-            return NotApplicable("already_plain", "no format is asked for")
-        return view.with_members({"response_format": None})
-
-
 def page_of(view, kinds, **console):
     """Return what people see of some kinds."""
     out = io.StringIO()
@@ -86,9 +49,8 @@ def page_of(view, kinds, **console):
 
 def view_of(**members):
     """A chat request of one message."""
-    return PromptView.parse(
-        json.dumps({"messages": [{"role": "user", "content": ASKED}], **members}).encode()
-    )
+    body = {"messages": [{"role": "user", "content": ASKED}]} | members
+    return PromptView.parse(json.dumps(body).encode())
 
 
 def test_a_plain_text_is_the_message_of_a_user():
@@ -235,7 +197,8 @@ routes:
 
 def test_kinds_that_need_a_rewriter_say_what_they_would_ask():
     """The page counts the texts and says what else is needed."""
-    shown = page_of(view_of(), [Sworn()])
+    asked = {"role": "user", "content": ASKED}
+    shown = page_of(view_of(messages=[asked, {"role": "assistant", "content": "Why?"}, asked]), FRENCH)
     assert "Needs a rewriter" in shown
     assert "would rewrite 2 texts (translation to fr); needs a judge that compares answers" in shown
 
@@ -262,8 +225,8 @@ def test_a_rewriter_writes_what_needs_one():
 def test_changes_outside_the_text_are_shown():
     """A member that goes away is a line of the diff, and a kind that can't act says why."""
     view = view_of(response_format={"type": "json_object"})
-    assert '-"response_format": {"type": "json_object"}' in page_of(view, [Plainer()])
-    assert "already_plain: no format is asked for" in page_of(view_of(), [Plainer()])
+    assert '-"response_format": {"type": "json_object"}' in page_of(view, PLAIN)
+    assert "already_wanted: the prompt asks for plain prose as it is" in page_of(view_of(), PLAIN)
 
 
 def test_documents_are_changed_where_inputs_names_them():
