@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 from urllib.parse import quote
 
 import pytest
-from litestar import Litestar, get
 from litestar.testing import TestClient
 
 from evenkeel.console import access, create_app
@@ -22,17 +21,12 @@ from evenkeel.core.verdict import Evidence, QualityScore
 from evenkeel.stores.goldens import Golden
 from evenkeel.stores.labels import LabelStatement, label_of
 from evenkeel.stores.sqlite.database import Database
-from tests.security.desk import LOCAL, console_over
+from tests.security.desk import LOCAL, console_over, pages
 from tests.stores.examples import verdict
 
 
-@get(["/", "/metrics", "/healthz", "/readyz"], sync_to_thread=False)
-def _page() -> str:
-    return "content"
-
-
 def client(token=None, hosts=(), base_url=LOCAL):
-    return TestClient(TokenGuard(Litestar([_page], logging_config=None), token, hosts), base_url=base_url)
+    return TestClient(TokenGuard(pages(), token, hosts), base_url=base_url)
 
 
 def test_the_token_is_compared_in_constant_time(monkeypatch):

@@ -24,7 +24,7 @@ from evenkeel.shadow.original import Reader, UnreadableExchange
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.rewriter.client import reply_to
-from tests.llm.scripted import endpoint_of
+from tests.llm.scripted import NotedBudget, endpoint_of
 from tests.stores.examples import exchange
 
 LIMIT = 1 << 20
@@ -110,16 +110,6 @@ CHOICE = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", 
 COMPLETION = json.dumps({"object": "chat.completion", "model": "m", "choices": [CHOICE]}).encode()
 
 
-class CallBudget:
-    """Pays for everything."""
-
-    def reserve(self, spend):
-        return True
-
-    def settle(self, reserved, spent):
-        pass
-
-
 async def judged(url):
     async with Judge(endpoint_of(base_url=url, model="m", api_key="k")) as judge:
         return await judge.check()
@@ -127,7 +117,7 @@ async def judged(url):
 
 async def rewritten(url):
     async with endpoint_of(base_url=url, model="m", api_key="k") as endpoint:
-        return await reply_to(endpoint, ChatRequest("rewriter", ()), CallBudget())
+        return await reply_to(endpoint, ChatRequest("rewriter", ()), NotedBudget())
 
 
 async def replayed(url):

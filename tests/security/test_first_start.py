@@ -7,7 +7,6 @@ import re
 import stat
 
 import pytest
-from litestar import Litestar, get
 from litestar.testing import TestClient
 
 from evenkeel.console import create_app
@@ -23,15 +22,9 @@ from evenkeel.stores.keys import (
     redeemed,
 )
 from evenkeel.stores.sqlite.database import Database
-from tests.security.desk import LOCAL, access_of, bearer, console_over
+from tests.security.desk import LOCAL, access_of, bearer, console_over, pages
 
 PAGE = {"accept": "text/html,application/xhtml+xml"}
-
-
-@get(["/", "/metrics", "/trials", "/api/cells", "/static/console.css"], sync_to_thread=False)
-def page() -> str:
-    """Content."""
-    return "content"
 
 
 @pytest.fixture
@@ -42,7 +35,7 @@ def folder(tmp_path):
 @pytest.fixture
 def port(tmp_path, folder):
     """The admin port of settings that name no token."""
-    guard = guarded(Litestar([page], logging_config=None), access_of(tmp_path), folder)
+    guard = guarded(pages(), access_of(tmp_path), folder)
     with TestClient(guard, base_url=LOCAL) as client:
         client.follow_redirects = False
         yield client
@@ -189,7 +182,7 @@ def test_a_page_of_another_site_signs_nobody_in_or_out(port, folder):
 
 def test_a_session_ends_with_its_token_its_key_or_its_time(tmp_path, folder, monkeypatch):
     """A cookie of a token that was replaced opens nothing, nor a forged, changed or old one."""
-    app = Litestar([page], logging_config=None)
+    app = pages()
     now = [1_000_000.0]
     monkeypatch.setattr("evenkeel.runtime.process.time.time", lambda: now[0])
 
@@ -213,10 +206,8 @@ def test_a_session_ends_with_its_token_its_key_or_its_time(tmp_path, folder, mon
 
 
 def test_one_setting_turns_it_off_on_loopback(tmp_path, folder):
-    app = Litestar([page], logging_config=None)
-    with TestClient(
-        guarded(app, access_of(tmp_path, "{open_on_loopback: true}"), folder), base_url=LOCAL
-    ) as client:
+    guard = guarded(pages(), access_of(tmp_path, "{open_on_loopback: true}"), folder)
+    with TestClient(guard, base_url=LOCAL) as client:
         assert client.get("/").text == "content"
     assert not folder.exists()
 

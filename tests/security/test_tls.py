@@ -10,7 +10,6 @@ import ssl
 import httpx2
 import pytest
 import uvloop
-from litestar import Litestar, get
 
 from evenkeel.console import server
 from evenkeel.console.guard import TokenGuard
@@ -18,17 +17,12 @@ from evenkeel.console.probes import create_probes
 from evenkeel.console.server import serving
 from evenkeel.settings import SettingsError
 from tests.kit.certificates import Authority
-from tests.security.desk import access_of, bearer
+from tests.security.desk import access_of, bearer, pages
 
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory):
     return Authority(tmp_path_factory.mktemp("ca"), "authority")
-
-
-@get("/metrics", sync_to_thread=False)
-def _metrics() -> str:
-    return "shown"
 
 
 def asked(admin, *contexts):
@@ -44,7 +38,7 @@ def asked(admin, *contexts):
 
     async def main():
         with socket.create_server(("127.0.0.1", 0)) as sock:
-            app = TokenGuard(Litestar([_metrics], logging_config=None), admin.token, admin.hosts)
+            app = TokenGuard(pages(), admin.token, admin.hosts)
             async with serving(app, [sock], admin.tls_context()):
                 url = f"https://localhost:{sock.getsockname()[1]}"
                 return [await ask(url, context) for context in contexts]
