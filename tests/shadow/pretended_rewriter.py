@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.shadow.perturbations import Draft, NotApplicable, RewriteTask, protected_spans
+from evenkeel.shadow.perturbations import Draft, NotApplicable, RewriteTask, by_name, protected_spans
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner
 
@@ -74,6 +74,12 @@ def made(kind: Perturbation, view: PromptView, severity: float = 1.0, seed: int 
     outcome, _ = finished(kind.apply(view, severity, random.Random(seed)))
     assert isinstance(outcome, PromptView), outcome
     return outcome
+
+
+def variant(name: str, text: str, severity: float = 0.5, seed: int = 1) -> str:
+    """Return the text after one perturbation by rule, which must apply."""
+    (kind,) = by_name([name])
+    return made(kind, asked(text), severity, seed).input_text
 
 
 def reason(kind: Perturbation, view: PromptView) -> str:

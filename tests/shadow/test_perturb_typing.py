@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from evenkeel.shadow.perturbations import NotApplicable, by_name
 from evenkeel.shadow.perturbations.spelling import SLIPS, real_words
-from evenkeel.shadow.prompt import PromptView
-from tests.shadow.pretended_rewriter import asked, survives
+from tests.shadow.pretended_rewriter import asked, survives, variant
 
 SEVERITIES = (0.1, 0.3, 0.5, 1.0)
 
@@ -25,14 +24,6 @@ Ticket INC-48213 was opened by jane@example.com; see https://status.example.com/
 
     total = price * 1.19
 The answer was {"ok": false, "code": 500}, which is odd. Please summarise the case, and say what to do"""
-
-
-def variant(name: str, text: str, severity: float = 0.5, seed: int = 1) -> str:
-    """The text after one perturbation; it must apply."""
-    (perturbation,) = by_name([name])
-    result = perturbation.apply(asked(text), severity, random.Random(seed))
-    assert isinstance(result, PromptView)
-    return result.input_text
 
 
 FRAGMENTS = st.sampled_from([

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
 
 import pytest
 
 from evenkeel.shadow.perturbations import NotApplicable, by_name
-from evenkeel.shadow.prompt import PromptView
-
-
-def asked(text: str) -> PromptView:
-    """A prompt of one user message."""
-    return PromptView.parse(json.dumps({"messages": [{"role": "user", "content": text}]}).encode())
-
-
-def variant(name: str, text: str, severity: float = 0.5, seed: int = 1) -> str:
-    """The text after one perturbation; it must apply."""
-    result = by_name([name])[0].apply(asked(text), severity, random.Random(seed))
-    assert isinstance(result, PromptView)
-    return result.input_text
+from tests.shadow.pretended_rewriter import asked, variant
 
 
 @pytest.mark.parametrize(
@@ -76,6 +63,6 @@ def test_no_full_stop_replaces_an_exclamation_mark_where_the_script_has_none(tex
 
 
 def test_a_greek_question_mark_is_no_semicolon() -> None:
-    """It looks like one, but a comma in its place would ask nothing."""
+    """A comma in its place would ask nothing."""
     made = {variant("general.punctuation", "Πού είναι; Περιμένω, λοιπόν", 0.9, seed) for seed in range(50)}
     assert all("είναι; Περιμένω" in text for text in made)
