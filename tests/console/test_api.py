@@ -10,13 +10,12 @@ from litestar.testing import TestClient
 from evenkeel.console import create_probes
 from evenkeel.core.cells import (
     ChangeMark,
-    Estimate,
-    RollupEstimates,
     RollupReport,
     RouteChanges,
 )
 from evenkeel.monitor.measuring import HoldUp, Measuring
-from tests.kit.cells import with_figures
+from tests.kit.cells import ROLLED, with_figures
+from tests.kit.records import altered
 
 
 def test_a_process_that_only_forwards_says_that_it_does_not_know_whether_answers_are_measured():
@@ -101,22 +100,10 @@ def test_an_alert_leads_to_its_verdicts_and_traces(make_scene, console_client):
     assert "nothing" in missing.json()["error"]["message"]
 
 
-ROLLED = RollupEstimates(
-    exchanges=40,
-    content_delta=Estimate(0.25, 0.1, 0.4, 40),
-    quality_delta=None,
-    quality_worse=None,
-    quality_better=None,
-    robustness=None,
-    noise_floor=None,
-    excess=None,
-    judge_noise=None,
-)
-
-
 def test_rollups_are_given_flat_with_their_windows(make_scene, console_client):
     scene = make_scene("quiet")
-    report = RollupReport("chat", "m", 160, scene.now - 30, "judge", {"all": ROLLED})
+    windows = {"all": altered(ROLLED, robustness=None)}
+    report = RollupReport("chat", "m", 160, scene.now - 30, "judge", windows)
     (found,) = console_client(scene, rollups=lambda: [report]).get("/api/rollups").json()["rollups"]
     assert (found["route"], found["model"], found["trials"]) == ("chat", "m", 160)
     assert found["windows"]["all"]["content_delta"] == {"value": 0.25, "lower": 0.1, "upper": 0.4, "n": 40}

@@ -11,7 +11,9 @@ from evenkeel.core.cells import (
     CellKey,
     CellReport,
     Detection,
+    Estimate,
     JudgeEstimates,
+    RollupEstimates,
 )
 
 PARTS = {
@@ -21,6 +23,17 @@ PARTS = {
     "detection": Detection,
 }
 API_NAMES = {"noise": "judge_noise"}
+ROLLED = RollupEstimates(
+    exchanges=40,
+    content_delta=Estimate(0.25, 0.1, 0.4, 40),
+    quality_delta=None,
+    quality_worse=None,
+    quality_better=None,
+    robustness=Estimate(0.9, 0.8, 0.95, 40),
+    noise_floor=Estimate(0.05, 0.01, 0.2, 40),
+    excess=Estimate(-0.05, -0.1, 0.1, 40),
+    judge_noise=None,
+)
 
 
 def cell_report(

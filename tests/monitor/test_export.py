@@ -17,7 +17,6 @@ from evenkeel.core.cells import (
     ChangeMark,
     Estimate,
     Limit,
-    RollupEstimates,
     RollupReport,
     RouteChanges,
     WindowEstimates,
@@ -25,7 +24,7 @@ from evenkeel.core.cells import (
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.export import CellCollector, MonitorReading, SnapshotCollector
 from evenkeel.monitor.export.snapshots import HELP, coverage
-from tests.kit.cells import cell_report, with_figures
+from tests.kit.cells import ROLLED, cell_report, with_figures
 from tests.kit.records import altered
 
 CELL = {"route": "chat", "model": 'odd "name"\\', "perturbation": "general.spelling"}
@@ -56,17 +55,6 @@ FULL = cell_report(
     since_change=WindowEstimates(
         60, Estimate(0.2, 0.1, 0.3, 60), Estimate(0.8, 0.7, 0.9, 59), Estimate(0.1, 0.0, 0.2, 55)
     ),
-)
-ROLLED = RollupEstimates(
-    exchanges=40,
-    content_delta=Estimate(0.25, 0.1, 0.4, 40),
-    quality_delta=None,
-    quality_worse=None,
-    quality_better=None,
-    robustness=Estimate(0.9, 0.8, 0.95, 40),
-    noise_floor=Estimate(0.05, 0.01, 0.2, 40),
-    excess=Estimate(-0.05, -0.1, 0.1, 40),
-    judge_noise=None,
 )
 ROLLUPS = [RollupReport("chat", "m", 160, 1234.5, "judge", {"all": ROLLED, "since_change": ROLLED})]
 CHANGES = [
