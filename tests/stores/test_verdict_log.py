@@ -15,9 +15,7 @@ from evenkeel.stores.labels import LabelStatement, label_of
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.trial_index import ANYTHING, Narrow
-from evenkeel.stores.verdict_log import (
-    LoggedNote,
-)
+from evenkeel.stores.verdict_log import LoggedNote
 from tests.kit.records import altered
 from tests.stores.examples import EVIDENCE, fill, verdict
 
@@ -237,10 +235,7 @@ def test_the_newest_come_first(mixed):
     stretch = mixed.read_before(None, 3)
     assert [row.verdict.id for row in stretch.verdicts] == [MIX[59].id, MIX[58].id, MIX[57].id]
     assert (stretch.reached, stretch.looked_at, stretch.reached_s) == (58, 3, MIX[57].scored_at)
-    assert [row.verdict.id for row in mixed.read_before(3, 5, ANYTHING).verdicts] == [
-        MIX[1].id,
-        MIX[0].id,
-    ]
+    assert [row.verdict.id for row in mixed.read_before(3, 5, ANYTHING).verdicts] == [MIX[1].id, MIX[0].id]
     assert mixed.read_before(1, 5).verdicts == []
 
 

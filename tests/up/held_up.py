@@ -22,7 +22,7 @@ import httpx2
 
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
 from evenkeel.simulate.judge import JUDGE_MODEL
-from tests.kit.relaying import Load, settings_file
+from tests.kit.relaying import Load, settings_file, total
 from tests.redis_server import RedisServer
 from tests.role_processes import ADMIN, Role
 from tests.services import receiver
@@ -179,7 +179,7 @@ def play(name: str, *, as_roles: bool) -> list[str]:
         asking = Load(asked, pause_s=PAUSE_S, clients=1, model=case.model, authorization="Bearer right")
         load = opened.enter_context(asking)
         if case.fault is not None:
-            _wait(lambda: _metric(console, "evenkeel_trials_total") > 30, 90)
+            _wait(lambda: total(_get(console, "/metrics").text, "evenkeel_trials_total") > 30, 90)
             case.fault(started)
         began = time.monotonic()
         _wait(lambda: _held(console), PATIENCE_S)
@@ -233,11 +233,6 @@ def _wait(question: Callable[[], object], timeout_s: float) -> bool:
 
 def _get(url: str, path: str) -> httpx2.Response:
     return httpx2.get(f"{url}{path}", auth=ADMIN, timeout=30)
-
-
-def _metric(url: str, name: str) -> float:
-    lines = _get(url, "/metrics").text.splitlines()
-    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
 
 
 def _held(url: str) -> bool:

@@ -20,7 +20,6 @@ from evenkeel.lab.metrics.embeddings import (
     load_embeddings,
     name_of,
 )
-from evenkeel.lab.metrics.json_similarity import JsonSimilarity
 from evenkeel.lab.metrics.languages import Coverage
 from tests.lab.metrics.compass import Compass, by_mark, pair, reason
 
@@ -65,18 +64,6 @@ def test_a_broken_batch_fails_only_where_vectors_were_needed() -> None:
     broken, same = Embeddings(Compass()).score_all([pair("north", "broken"), pair("east", "east")])
     assert reason(broken) == "encoder_failed"
     assert same == 1.0
-
-
-def test_json_similarity_runs_on_the_local_encoder() -> None:
-    """Values "north" / "north east" have 0.7071 (3 words), 1 / 1 are equal (2 words); one call for all."""
-    encoder = Compass()
-    metric = JsonSimilarity(Embeddings(encoder, coverage=Coverage(frozenset(("en",)), by_mark)))
-    score = metric.score(pair('{"way": "north", "step": 1}', "way: north east\nstep: 1\n"))
-    assert score == pytest.approx((3 * math.sqrt(0.5) + 2) / 5)
-    assert len(encoder.batches) == 1
-    foreign = metric.score(pair('{"way": "north"}', '{"way": "nord"}'))
-    assert isinstance(foreign, Failure)
-    assert (foreign.metric, foreign.reason) == ("json_similarity", "cross_language")
 
 
 def test_two_answers_in_one_unknown_language_are_compared() -> None:
