@@ -118,6 +118,26 @@ def interval(histogram: dict[float, int], low: float = 0.0) -> Estimate | None:
     return weighted_mean(weighted, low=low, alpha=1 - 0.95, effect=12.0)
 
 
+def test_verdicts_without_a_rating_may_be_anything_in_every_window():
+    """A judge that refuses what differs leaves the identical answers: a cell and its model are not steady."""
+    refused = altered(VERDICT, rating=None, failure=Failure("judge", 1, "refused"))
+    verdicts = []
+    for number in range(400):
+        verdict = VERDICT if number % 2 else refused
+        verdicts.append(altered(verdict, exchange_id=f"x{number}"))
+    state = MonitorState(SETTINGS)
+    for place, verdict in enumerate(verdicts, 1):
+        state.apply(LoggedVerdict(place, altered(verdict, id=f"v{place}")))
+    (cell,), (whole,) = state.reports(), state.rollups()
+    assert cell.standing == "unknown"
+    for window in (cell.estimates, cell.since_change, whole.windows["all"], whole.windows["since_change"]):
+        assert (window.content_delta.value, window.robustness.value, window.excess.value) == (0, 1, 0)
+        assert window.content_delta.upper > 0.5 > window.robustness.lower
+        assert window.excess.lower < -0.5 < 0.5 < window.excess.upper
+    restored = restarted(state, SETTINGS)
+    assert (restored.reports(), restored.rollups()) == ([cell], [whole])
+
+
 def test_a_cell_reports_its_rates_and_the_baseline_gives_the_noise_floor():
     """Perturbed trials make deltas and excess, identical resends the noise floor and their own cell."""
     shifted = altered(VERDICT, rating=1, quality=(QualityScore("faithfulness", 1, 3, 1),), scorer="judge")

@@ -145,6 +145,11 @@ def outcome_of(verdict: Verdict) -> RatedOutcome | str:
     return RATED[rating, _quality(verdict) if shifted else None, difference]
 
 
+def is_unrated(reason: str) -> bool:
+    """Return whether a trial that failed for this reason was to be rated, and nobody could."""
+    return reason not in _NOT_ASKED and not reason.startswith(_QUALITY_PREFIX)
+
+
 def _quality(verdict: Verdict) -> QualityOutcome:
     changed = verdict.quality_changed
     if changed is None:
@@ -285,11 +290,7 @@ class Counts(Struct):
         Identical answers need no judge, so one that fails is missed where answers differ: these trials are
         not like the others, and intervals allow for all of them shifted and for none.
         """
-        unrated = 0
-        for reason, count in self.failures.items():
-            if reason not in _NOT_ASKED and not reason.startswith(_QUALITY_PREFIX):
-                unrated += count
-        return unrated
+        return sum(count for reason, count in self.failures.items() if is_unrated(reason))
 
     @property
     def ratings(self) -> dict[int, int]:

@@ -14,6 +14,7 @@ of a single rewording count, and only those that were drawn independently of oth
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,6 +44,8 @@ _BETTER: Final = "b"
 _EXCESS: Final = "x"
 _NOISE: Final = "n"
 _JUDGED_OTHERWISE: Final = "j"
+# Letter of an exchange of which nobody could rate a pair; it has no share.
+_UNRATED: Final = "u0"
 # Separator between a share and the sign of its weight.
 _WEIGHS: Final = "/"
 
@@ -66,6 +69,8 @@ class ExchangeTally(Struct):
     rejudged: int = 0
     """Pairs that a judge rated a second time."""
     rejudged_otherwise: int = 0
+    unrated: bool = False
+    """True if a judge failed for one of its pairs."""
 
     def add_trial(self, outcome: RatedOutcome) -> None:
         """Count a perturbed trial of known content."""
@@ -106,8 +111,11 @@ class ExchangeTally(Struct):
         Args:
             sign: Of the exchange's weight (`weight_sign`), which then comes after each share.
         """
-        words = []
-        if self.trials:
+        words: list[str] = []
+        # Where a judge fails answers differ, so those that it rated are no sample of the exchange.
+        if self.unrated:
+            words = [_UNRATED]
+        elif self.trials:
             changed = self.worse + self.better + self.mixed
             scored = self.shifted - self.unscored
             words = [
@@ -121,9 +129,9 @@ class ExchangeTally(Struct):
                     _WORSE + _share(self.worse, scored),
                     _BETTER + _share(self.better, scored),
                 ]
-        if self.pairs:
+        if self.pairs and not self.unrated:
             words.append(_EXCESS + _share(self.difference + self.pairs, 2 * self.pairs))
-        if self.resends:
+        if self.resends and not self.unrated:
             words.append(_NOISE + _share(self.resends_shifted, self.resends))
         if self.rejudged:
             words.append(_JUDGED_OTHERWISE + _share(self.rejudged_otherwise, self.rejudged))
@@ -149,7 +157,7 @@ def rollup_estimates(
 
     Returns: estimates whose `n` counts exchanges. Where the quality of some shifts is unknown, the
     value of robustness takes them to be like the others; its interval allows for all of them having
-    changed, and for none.
+    changed, and for none. So does every interval where nobody could rate an exchange.
     """
     histograms: dict[str, dict[tuple[float, float], int]] = {}
     for word, count in words.items():
@@ -157,19 +165,31 @@ def rollup_estimates(
         histograms.setdefault(word[0], {})[float(share), weight_of(sign)] = count
 
     rules: Any = {"alpha": alpha, "min_observations": min_exchanges, "effect": effect}
+    unrated = histograms.get(_UNRATED[0], {})
 
     def rate(kind: str) -> Estimate | None:
         return weighted_mean(histograms.get(kind, {}), **rules)
 
-    excess = rate(_EXCESS)
+    def rate_of_all(kind: str) -> Estimate | None:
+        rated = histograms.get(kind, {})
+        mean = weighted_mean(rated, **rules)
+        if mean is None or not unrated:
+            return mean
+        least = weighted_mean(_joined(rated, unrated, 0.0), **rules)
+        most = weighted_mean(_joined(rated, unrated, 1.0), **rules)
+        assert least is not None
+        assert most is not None
+        return replace(mean, lower=least.lower, upper=most.upper)
+
+    excess = rate_of_all(_EXCESS)
     return RollupEstimates(
         exchanges=sum(histograms.get(_SHIFTED, {}).values()),
-        content_delta=rate(_SHIFTED),
+        content_delta=rate_of_all(_SHIFTED),
         quality_delta=rate(_QUALITY),
         quality_worse=rate(_WORSE),
         quality_better=rate(_BETTER),
         robustness=_robustness(histograms, **rules),
-        noise_floor=rate(_NOISE),
+        noise_floor=rate_of_all(_NOISE),
         excess=_spread(excess) if excess else None,
         judge_noise=rate(_JUDGED_OTHERWISE),
     )
@@ -181,6 +201,7 @@ def _spread(share: Estimate) -> Estimate:
 
 def _robustness(histograms: Mapping[str, Mapping[tuple[float, float], int]], **rules: Any) -> Estimate | None:
     changed, perhaps = histograms.get(_CHANGED, {}), histograms.get(_PERHAPS_CHANGED, {})
+    unrated = histograms.get(_UNRATED[0], {})
     fewest = weighted_mean(changed, **rules)
     if fewest is None:
         return None
@@ -191,7 +212,23 @@ def _robustness(histograms: Mapping[str, Mapping[tuple[float, float], int]], **r
         return None
     scored = shifted - (most.value - fewest.value)
     rate = fewest.value if most is fewest or scored <= 0 else fewest.value * shifted / scored
-    return Estimate(1 - min(rate, most.value), 1 - most.upper, 1 - fewest.lower, fewest.n)
+    value, n = 1 - min(rate, most.value), fewest.n
+    if unrated:
+        fewest = weighted_mean(_joined(changed, unrated, 0.0), **rules)
+        most = weighted_mean(_joined(perhaps, unrated, 1.0), **rules)
+        assert fewest is not None
+        assert most is not None
+    return Estimate(value, 1 - most.upper, 1 - fewest.lower, n)
+
+
+def _joined(
+    rated: Mapping[tuple[float, float], int], unrated: Mapping[tuple[float, float], int], share: float
+) -> dict[tuple[float, float], int]:
+    """Return shares by weight, with one and the same share for every unrated exchange."""
+    joined = dict(rated)
+    for (_, weight), count in unrated.items():
+        joined[share, weight] = joined.get((share, weight), 0) + count
+    return joined
 
 
 def _mean(histogram: Mapping[tuple[float, float], int]) -> float:

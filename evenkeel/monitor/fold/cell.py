@@ -68,6 +68,7 @@ class Cell:
         "scorer",
         "shown",
         "since",
+        "since_failures",
         "strayed",
         "tools",
         "trend_at",
@@ -80,6 +81,8 @@ class Cell:
         """Number of the route's changes before the latest trial."""
         self.since: dict[str, int] = {}
         """Trials since the last of these changes, by the word of their outcome."""
+        self.since_failures: dict[str, int] = {}
+        """Failed trials since then, by reason."""
         self.alert = alert
         """Alert on the measures; None for the identical resend, with which the others are compared."""
         self.drift = drift
@@ -110,10 +113,11 @@ class Cell:
         self.counts.count(outcome, verdict, weight)
         self._estimates = None
         self.touch()
-        if isinstance(outcome, str):
-            return None
         if era != self.era:
-            self.era, self.since, self.tools = era, {}, ToolCounts()
+            self.era, self.since, self.since_failures, self.tools = era, {}, {}, ToolCounts()
+        if isinstance(outcome, str):
+            self.since_failures[outcome] = self.since_failures.get(outcome, 0) + 1
+            return None
         self.tools.add(verdict)
         self.scorer = verdict.scoring.scorer
         # The latest in the log, not the largest: one clock that ran ahead must not hide that
@@ -199,7 +203,9 @@ class Cell:
 
     def since_change(self, era: int) -> Counts:
         """Return the counts since the last change of the route, the `era`-th."""
-        return Counts(dict(self.since) if era == self.era else {}, effect=self.counts.effect)
+        if era != self.era:
+            return Counts(effect=self.counts.effect)
+        return Counts(dict(self.since), failures=dict(self.since_failures), effect=self.counts.effect)
 
     def estimates_since_change(self, settings: MonitorSettings, era: int) -> WindowEstimates:
         """Return the estimates since the last change: the same object as before unless something changed."""
@@ -272,6 +278,7 @@ class Cell:
             "counts": msgspec.to_builtins(self.counts),
             "era": self.era,
             "since": self.since,
+            "since_failures": self.since_failures,
             "alert": self.alert.to_json() if self.alert else None,
             "drift": self.drift.to_json(),
             "drifted_in": sorted(self.drifted_in),
@@ -296,7 +303,7 @@ class Cell:
         cell.drifted_in = frozenset(Stratum(*stratum) for stratum in raw["drifted_in"])
         cell.strayed = raw["strayed"]
         cell.tools = from_plain(raw["tools"], ToolCounts)
-        cell.era, cell.since = raw["era"], raw["since"]
+        cell.era, cell.since, cell.since_failures = raw["era"], raw["since"], raw["since_failures"]
         cell.scorer, cell.scored_at, cell.trend_at = raw["scorer"], raw["scored_at"], raw["trend_at"]
         cell.revision = raw["revision"]
         cell.changed = False

@@ -136,8 +136,8 @@ class Rollups:
         """Roll-ups by route and model."""
         self._open: dict[ExchangeRollup, OpenExchange] = {}
 
-    def add(self, exchange: ExchangeRollup, verdict: Verdict, outcome: RatedOutcome, era: int) -> None:
-        """Count a rated verdict, with the number of changes of its route before it."""
+    def add(self, exchange: ExchangeRollup, verdict: Verdict, outcome: RatedOutcome | str, era: int) -> None:
+        """Count a verdict, with the number of changes of its route before it; a reason if nobody rated it."""
         if together_count(verdict.perturbation) > 1:
             return
         unfinished = self._open.get(exchange)
@@ -152,7 +152,9 @@ class Rollups:
         unfinished.session = verdict.origin.session
         tally = unfinished.tally
         tally.add_rejudged(verdict)
-        if verdict.perturbation == BASELINE:
+        if isinstance(outcome, str):
+            tally.unrated = True
+        elif verdict.perturbation == BASELINE:
             tally.add_resend(outcome)
         else:
             tally.add_trial(outcome)

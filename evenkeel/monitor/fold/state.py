@@ -22,7 +22,7 @@ from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.detect import Alert, Baseline, DriftAlert
-from evenkeel.monitor.estimate import CellEffects, Counts, outcome_of
+from evenkeel.monitor.estimate import CellEffects, Counts, is_unrated, outcome_of
 from evenkeel.monitor.fold.cell import Cell, cell_report, compact
 from evenkeel.monitor.fold.events import (
     FoldOutcome,
@@ -98,7 +98,7 @@ class LogClock:
         return list(self._times)
 
 
-VERSION: Final = 18
+VERSION: Final = 19
 """Version of the checkpoint format; no other version is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """Exceptions raised by reading something that is not a checkpoint."""
@@ -204,7 +204,7 @@ class MonitorState:
         # Before the cell counts it: the trial that completes a change is the first one since it.
         history = self._follow(logged, outcome)
         events += self._explained(logged) if history.era != before else ()
-        if drawn and not isinstance(outcome, str):
+        if drawn and (not isinstance(outcome, str) or is_unrated(outcome)):
             self._rollups.add(exchange, verdict, outcome, history.era)
         if drawn:
             self._judges.add(verdict.route, model, verdict)
