@@ -134,11 +134,11 @@ class Play:
                 own = {"model": model, "route": route, "exchange_id": f"{route}-{self.place}", **said}
                 resend = 2 if noisy else 3
                 self.add(altered(VERDICT, perturbation=BASELINE, rating=resend, control_rating=None, **own))
+                trial = altered(VERDICT, control_rating=resend, control_worse=False, **own)
                 for kind in kinds:
                     moved = rating if kind in broken else resend
-                    own["quality"] = WORSE if kind in worse else ()
-                    own["control_worse"] = False
-                    self.add(altered(VERDICT, perturbation=kind, rating=moved, control_rating=resend, **own))
+                    quality = WORSE if kind in worse else ()
+                    self.add(altered(trial, perturbation=kind, rating=moved, quality=quality))
 
     def decide(self, decided, note=""):
         """What ana says of the latest incident."""
