@@ -64,28 +64,52 @@ _UNIT: Final = (
     r"|mila|milion[ei]|miliard[oi]|duizend|miljoen|miljard|milh(?:ão|ões)|bilh(?:ão|ões))"
 )
 
+# Words that begin a declaration, and statements that end in a semicolon.
+_DECLARES: Final = (
+    r"const|let|var|val|export|static|final|public|private|protected|int|long|float|double|char|string|String"
+    r"|bool|boolean|auto|my|local|global|type"
+)
+_STATES: Final = (
+    r"return|break|continue|throw|use|using|package|namespace|import|export|goto|delete|yield|await"
+)
+
 # Rules that may begin with a plain word.
 _BEFORE_WORDS: Final[dict[str, str]] = {
     # Unfenced code, one line at a time: what ends like a statement or begins like one. A line in which
     # a fence or JSON begins is left to those rules.
     "code_line": rf"""
         ^[ \t]*+ (?! [`~{{\[] | [^\n]*(?:```|~~~) ) (?:
-            (?:def|class|if|elif|else|for|while|try|except|finally|with|switch|do)\b [^\n]* : [ \t]* $
+            (?:async[ ])?(?:def|class|if|elif|else|for|while|try|except|finally|with|switch|do|match|case)\b
+              [^\n]* : [ \t]* (?:\#[^\n]*)? $
           | [^\n{{}}]* [{_W})>] [ \t]* \{{ [ \t]* $ (?!\s*["}}\[{{])
           | \}}[^\n]*
           | (?=[^\n]*;[ \t]*$) [^\n]*? [=()\[\]<>] [^\n]*
           | import [ ] [{_W}.*{{}}, ]+ ;? $  |  from [ ] [{_W}.]++ [ ] import [ ] [^\n]*
           | [{_W}.\[\]"']++ [ \t]* [-+*/|&%:]? = [ \t]* (?: (?=[{{\[]) | [^\s=] [^\n]* )
+          | (?:{_DECLARES})[ ] [^\n=]{{1,100}} = [^\n=] [^\n]*
+          | [{_W}.\[\]]++ (?: ,[ ][{_W}.\[\]]++ )+ [ ] = [ ] [^\n]*
+          | [{_W}.]++ : [ ]? [{_W}.\[\], |]{{1,60}} [ ] = [ ] [^\n]*
+          | [$@][{_W}.\->]++ [ ]? = [^\n]*  |  @[{_W}.]++ (?:\([^\n]*)? $
+          | \.? [{_W}.]++ \( [^\n]* \) [ \t]* (?:\#[^\n]*|//[^\n]*)? $
+          | (?:if|for|while|switch|catch) [ ]? \( [^\n]* \) [ \t]* $
+          | \.? [{_W}.]*+ \( $  |  [^\n]* [ ] \\ [ \t]* $
+          | (?:{_STATES})\b [^\n]* ; [ \t]* (?://[^\n]*)? $  |  [\w-]+ [ ]? : [ ]? [^\n:]+ ; [ \t]* $
+          | (?:puts|print|echo|require|import) [ ]+ ["'$@] [^\n]*
+          | export[ ]default[ ] [^\n]*  |  package[ ] [{_W}.]+ $
+          | [^\n]* [ ] do [ ] \|[{_W}, ]+\| [ \t]* $  |  def [ ] [{_W}.?!]+ (?:\([^\n]*\))? $
+          | // [^\n]*  |  \#(?:define|undef|if|ifdef|ifndef|endif|pragma)\b [^\n]*
+          | (?:PS[ ])? [A-Z]:\\ [^\n>]* > [^\n]*  |  [{_W}.\-]++ @ [{_W}.\-]++ : [^\n$\#]* [$\#] [ ] [^\n]*
           | (?:\$|>>>|\#include|\#!) [ \t]* (?=[^\d\s]) [^\n]*
           | at [ ] [{_W}.$<>]++ \( [^\n]*  |  File [ ] "[^\n]*  |  Traceback [ ] \( [^\n]*
           | [{_W}.]*? (?:Error|Exception|Warning) : [^\n]*
         )""",
     "table": r"^[ \t]*+ \| [^\n]* \| [ \t]* $  |  ^ [^,\n]*+ (?: ,(?=[^\s,]) [^,\n]*+ ){2,}+ $",
-    # List markers, option letters, headings, quotation marks of mail, rules.
+    # Lines that quote a mail or a document.
+    "quoted": r"^[ \t]*+ > [^\n]*",
+    # List markers, option letters, headings, rules.
     "marker": r"""
         ^[ \t]*+ (?:
             (?: \#{1,6} | [-*+•·▪●○■◆‣◦–—] | \d{1,3}[.)] | \(?[A-Za-z][.)] ) [ \t]+ (?: \[[ xX]\] [ \t]+ )?
-          | >+ [ \t]*
           | [-*_=]{3,} [ \t]* $
           | [・●○■□◆◇] [ \t]*
         )""",
@@ -99,6 +123,10 @@ _BEFORE_WORDS: Final[dict[str, str]] = {
 
 # A word without anything odd in or after it: no further rule can begin there.
 _PLAIN_WORD: Final = r"""(?: [A-Z]?[a-zß-öø-ÿ]++ | [A-Z]++ ) (?= [\s,;!?)'’"”] | [.:](?:\s|\Z) | \Z )"""
+
+# Arguments of a call, which may hold two further levels of calls.
+_INNER: Final = r"[^()\n]{1,200}+"
+_ARGUMENTS: Final = rf"\((?:{_INNER}|\((?:{_INNER}|\((?:{_INNER})?\)){{0,40}}+\)){{0,40}}+\)"
 
 _AFTER_WORDS: Final[dict[str, str]] = {
     # Fences without an end run to the end of the text.
@@ -147,6 +175,8 @@ _AFTER_WORDS: Final[dict[str, str]] = {
         (?: [-./:,+@'’–×\u066b\u066c]{{1,2}} [{_W}]++ )*
         (?: [ \u00a0\u202f]?{_UNIT} (?![{_W}]) | [ \u00a0\u202f]?[%‰°ºª€£¥$"′″](?![{_W}])
           | [年月日時分秒円元個人歳台本枚回階号週%\uff05] )?""",
+    "call": rf"""
+        [{_W}.]{{1,128}}+ (?: (?:{_ARGUMENTS}|\[[^\[\]\n]{{1,80}}\]) (?: \.[{_W}]++ )*+ )++""",
     "identifier": rf"""
         [0-9A-Za-z]*+_[{_W}]+ (?: [.\-][{_W}]++ )*
       | [A-Z]*+[a-z]++[A-Z][{_W}]*
@@ -155,7 +185,6 @@ _AFTER_WORDS: Final[dict[str, str]] = {
       | \.[A-Za-z][{_W}]* | [A-Za-z]\+\+ | [CFJ]\# | [{_W}]++ (?: \+[{_W}]++ )+
       | [a-z]++ (?: -[a-z]++ ){{3,}}
       | (?<![{_W}\-]) --?[A-Za-z][\w\-]*(?:=\S+)?""",
-    "call": rf"[{_W}.]{{1,128}}+(?:\([^()\n]{{0,80}}\)|\[[^\[\]\n]{{1,80}}\])",
 }
 
 
@@ -236,13 +265,20 @@ _NO_ARGUMENT: Final = (
     r"|und|oder|dann|ist|nicht|et|ou|puis|ne|est|y|o|luego|no|e|poi|non|en|of|als|niet|ou|não)(?![\w/.=-])|[(\"“]"
 )
 _SQL: Final = (
-    r"SELECT\b[^\n;]{0,400}?\bFROM|INSERT[ ]+INTO|UPDATE[ ]+[\w.\"`]+[ ]+SET|DELETE[ ]+FROM|TRUNCATE[ ]+TABLE"
+    r"WITH[ ]+\w+[ ]+AS[ ]*\(|SELECT\b[^;?!]{0,400}?\bFROM"
+    r"|INSERT[ ]+INTO|UPDATE[ ]+[\w.\"`]+[ ]+SET|DELETE[ ]+FROM|TRUNCATE[ ]+TABLE"
     r"|(?:CREATE|ALTER|DROP)[ ]+(?:TABLE|INDEX|VIEW|DATABASE)|WHERE|GROUP[ ]BY|ORDER[ ]BY"
     r"|(?:INNER|LEFT|RIGHT)[ ]JOIN"
-    r"|select[ ]+(?:\*|[\w.()*]+(?:[ ]*,[ ]*[\w.()*]+){0,20})[ ]+from[ ]+\w+"
+    r"|select\s+(?:\*|[\w.()*]+(?:\s*,\s*[\w.()*]+){0,20})\s+from[ ]+\w+"
+)
+# Beginnings of lines that go on with a statement of SQL.
+_CLAUSE: Final = (
+    r"FROM|WHERE|AND|OR|(?:INNER |LEFT |RIGHT |FULL |CROSS )?(?:OUTER )?JOIN|ON|GROUP BY|ORDER BY|HAVING"
+    r"|LIMIT|OFFSET|UNION|SET|VALUES|SELECT|RETURNING"
+    r"|from|where|(?:inner |left |right )?join|on|group by|order by|having|limit"
 )
 # A line with a tab, or with several blanks that are not those behind a sentence or a label.
-_ROW: Final = r"[^\n]*(?:\S[ ]*\t[ \t]*|[^\s.!?:][ ]{2,})(?=\S)[^\n]*"
+_ROW: Final = r"(?=[^\n]*(?:\S[ ]*+\t[ \t]*+|[^\s.!?:][ ]{2,}+)\S)[^\n]*+"
 # A list of one or two words each.
 _WORD: Final = r"[\w'’-]{1,40}"
 _OR: Final = r"(?:and|or|und|oder|y|o|et|ou|e|en|of)"
@@ -264,7 +300,9 @@ _ANSWER: Final = (
 )
 # Texts that keep the blanks between their parts.
 _SPACED: Final[dict[str, re.Pattern[str]]] = {
-    "sql": re.compile(rf"\b(?:{_SQL})\b[^\n;?!]*+;?"),
+    "sql": re.compile(
+        rf"\b(?:{_SQL})(?!\w)[^\n;?!]*+(?:\n(?:[ \t]++\S|[(),]|(?:{_CLAUSE})\b)[^\n;?!]*+)*+;?"
+    ),
     "command": re.compile(
         rf"(?<![\w./-])(?:(?:{_COMMAND})(?![\w/-])(?=[ ][^\s])"
         rf"|(?:{_ALSO_A_WORD})(?=[ ](?:--?[A-Za-z]|[\w-]{{0,40}}[./]\w)))"
@@ -300,8 +338,14 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
 }
 RULES: Final[tuple[str, ...]] = (*_BEFORE_WORDS, *_AFTER_WORDS, *_SPACED)
 """Names of the rules, in the order in which they are tried."""
-# Lines that go on with the code above them.
-_INDENTED: Final = re.compile(r"(?:\n[ \t]++\S[^\n]*+)*+")
+# Lines that go on with the code above them: indented ones, also behind blank lines, and statements and
+# comments that stand directly below it.
+_GOES_ON: Final = (
+    r"return|yield|raise|throw|break|continue|pass|assert|del|await|end|fi|done|esac|else|then|do"
+)
+_INDENTED: Final = re.compile(
+    rf"(?:\n(?:(?:[ \t\r]*+\n)*+[ \t]++\S|(?:{_GOES_ON})\b|\#[^#]|//|/\*)[^\n]*+)*+"
+)
 
 
 def _spaced(text: str) -> Iterator[ProtectedSpan]:

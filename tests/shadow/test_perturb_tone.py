@@ -119,7 +119,7 @@ def test_a_tone_by_the_rewriter_asks_for_the_tone_that_was_picked() -> None:
         picked.add(task.target)
     assert picked == set(TONES)
     assert (kind.requires, kind.graded, kind.version) == (frozenset({"rewriter"}), False, 7)
-    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 14)
+    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 15)
 
 
 @pytest.mark.parametrize("tones", [(), ("rude",)])

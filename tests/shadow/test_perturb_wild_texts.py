@@ -1,11 +1,13 @@
-"""Perturbations of texts as people send them: tables in columns, and scripts with marks of their own."""
+"""Perturbations of texts as people send them: tables in columns, scripts with marks of their own, code."""
 
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
+from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.perturbations import NotApplicable, by_name
 from tests.shadow.pretended_rewriter import asked, variant
 
@@ -66,3 +68,130 @@ def test_a_greek_question_mark_is_no_semicolon() -> None:
     """A comma in its place would ask nothing."""
     made = {variant("general.punctuation", "Πού είναι; Περιμένω, λοιπόν", 0.9, seed) for seed in range(50)}
     assert all("είναι; Περιμένω" in text for text in made)
+
+
+PYTHON = """import csv
+from pathlib import Path
+
+@app.route("/sales")
+def sales(path):
+    rows = list(csv.reader(open(path)))
+
+    # skip the header line
+    total, count = 0, 0
+    for row in rows[1:]:  # each sale
+        total += float(row[2])
+    return total
+
+print(sales(Path("march.csv")), [{"price": 20, "lamps": 2}])
+raise_alarm(sales(today), level(severe))"""
+SCRIPT = """const load = async (name) => {
+  const answer = await fetch(name);
+  return answer;
+}
+let items = load(lamps)
+items.filter(item => item.left).map(item => item.name)
+  .forEach(show);
+// now show them
+return nothing;"""
+C = """#include <stdio.h>
+int main() {
+    printf("hello world");
+}
+for (int i = first; i < last; i++)
+    sum += values[i];"""
+SHELL = """$ sudo systemctl restart nginx
+ann@web:~$ tail -f /var/log/syslog
+docker run -d \\
+  --name shop \\
+  -v data:/data shop:latest
+PS C:\\Users\\ann> Get-Process chrome"""
+SQL = """SELECT shop, sum(price) AS total
+FROM sales
+LEFT JOIN shops ON shops.name = sales.shop
+WHERE placed > 'May'
+  AND status = 'open'
+ORDER BY total DESC;"""
+NAMED_SQL = """WITH recent AS (
+  SELECT customer, max(placed) AS latest
+  FROM orders
+)
+SELECT customer
+FROM recent;"""
+OTHERS = """package main
+
+import "format"
+lamps.each do |lamp|
+  puts lamp.name
+end
+export default greet"""
+SMALL_SQL = """select name,
+       price
+from lamps
+where left > 3"""
+
+
+def lines_of(text: str) -> str:
+    """The lines that are not blank, without blanks at their ends."""
+    return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
+
+
+@pytest.mark.parametrize("code", [PYTHON, SCRIPT, C, SHELL, SQL, SMALL_SQL, NAMED_SQL, OTHERS], ids=range(8))
+@pytest.mark.parametrize("name", ["whitespace", "spelling", "casing", "punctuation", "tone"])
+def test_code_without_a_fence_stays(code: str, name: str) -> None:
+    """Words of calls, assignments, statements and commands are no words of a person's."""
+    text = f"Why does this not work, and what should I change?\n\n{code}\n\nPlease explain it in a few words."
+    for seed in range(20):
+        made = variant(f"general.{name}", text, 0.9, seed)
+        # Blanks at the ends of lines, and blank lines, mean nothing in code.
+        assert lines_of(code) in lines_of(made)
+        assert "\\ " not in made
+
+
+@pytest.mark.parametrize(
+    "call", ["show(first(items), last name)", "a.b(c)(d e).f(g h)", "print(total([{x: 1}]))"]
+)
+def test_a_call_within_a_sentence_stays(call: str) -> None:
+    """Also one that holds further calls, or is a chain of them."""
+    text = f"Then I call {call} at the very end, which does nothing."
+    for seed in range(20):
+        assert call in variant("general.casing", text, 0.9, seed)
+
+
+@pytest.mark.parametrize("text", [
+    "Please cancel my order; I do not need the lamp any more.",
+    "We need several things:\n- a lamp for the desk;\n- a chair for the kitchen.",
+    "Let us know when it comes. Return the lamp, please, and set the table (the red one).",
+    "Print this page, and import the goods from Spain (or Italy).",
+    "While you are there, please select a lamp from the list, or ask somebody.",
+])  # fmt: skip
+def test_sentences_that_look_a_little_like_code_are_changed(text: str) -> None:
+    """Most of their words can be written another way."""
+    made = {word for seed in range(60) for word in variant("general.casing", text, 0.5, seed).split()}
+    words = [word for word in text.split() if len(word) >= 6 and word.isalpha() and word.islower()]
+    changed = [word for word in words if {word.upper(), word.capitalize()} & made]
+    assert len(changed) >= 0.8 * len(words)
+
+
+def test_quoted_lines_stay() -> None:
+    """What somebody else wrote is not the sender's to word otherwise."""
+    quoted = "> did you try another bulb,\n> or another socket?"
+    for name in ("whitespace", "spelling", "casing", "punctuation"):
+        for seed in range(20):
+            made = variant(f"general.{name}", f"see my answer below\n{quoted}\nyes, both of them", 0.9, seed)
+            assert quoted in lines_of(made)
+
+
+@pytest.mark.parametrize(
+    "piece", ["a\tb", "a  b", "a(", "f(a(b(", "SELECT a,", "@a:", "let x ", "\n\n  a", "> ", "a, b"]
+)
+def test_hostile_texts_are_read_in_linear_time(piece: str) -> None:
+    """Four times the text takes about four times as long."""
+
+    def seconds(characters: int) -> float:
+        text = piece * (characters // len(piece))
+        begun = time.process_time()
+        protected_spans.__wrapped__(text)
+        return time.process_time() - begun
+
+    assert seconds(40_000) < 8 * seconds(10_000) + 0.2

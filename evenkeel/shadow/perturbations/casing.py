@@ -38,7 +38,7 @@ class Casing:
 
     name: Final = "general.casing"
     rewording: Final = Rewording(GENERAL, phrase="different capitalisation", order=40)
-    version: Final = 7
+    version: Final = 8
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE

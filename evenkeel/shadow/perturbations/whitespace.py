@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt import PromptView
 
 # Indentation is never a place: `gap` and `double` stand between two visible characters of a line. Nor is a
-# tab, which may part the columns of a table, the last of which may be empty. The first character is matched
-# before its surroundings, so that the search can leap to it.
+# tab, which may part the columns of a table, the last of which may be empty, nor the end of a line that a
+# backslash continues. The first character is matched before its surroundings, so that the search can leap
+# to it.
 _PLACES: Final = re.compile(
     r"""
     [ \r\n] (?:
         (?P<gap>      (?<=\S[ ]) (?=\S) )
       | (?P<double>   (?<=[.!?][ ]) [ ] (?=\S) )
       | (?P<trailing> (?<=\S[ ]) [ ]* (?=\r?\n) )
-      | (?P<line_end> (?: (?<=\S\n) | (?<=\S\r) \n ) )
+      | (?P<line_end> (?: (?<=[^\s\\]\n) | (?<=[^\s\\]\r) \n ) )
       | (?P<blank>    (?: (?<=\n\n) | (?<=\n\r) \n ) )
     )
     """,
@@ -53,7 +54,7 @@ class Whitespace:
 
     name: Final = "general.whitespace"
     rewording: Final = Rewording(GENERAL, phrase="different whitespace", order=10)
-    version: Final = 5
+    version: Final = 6
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE

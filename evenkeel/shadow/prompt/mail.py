@@ -70,7 +70,14 @@ _FORMULA: Final = re.compile(
 # Most lines of a signature that no mark begins, and their greatest length.
 _SIGNATURE_LINES: Final = 8
 _SIGNATURE_LINE: Final = 100
-_SALUTATION: Final = re.compile(r"[^\n.:;?>]{2,60}[,!\uff0c][ \t]*\r?(?:\n|\Z)")
+_SALUTATION: Final = re.compile(
+    r"(?:hi|hello|hey|dear|greetings|good (?:morning|afternoon|evening|day)|to whom"
+    r"|hallo|guten|sehr geehrte[rn]?|liebe[rs]?|moin|servus|grüezi|bonjour|bonsoir|salut|ch(?:er|ère)s?"
+    r"|hola|buen[oa]s|estimad[oa]s?|querid[oa]s?|ciao|salve|buongiorno|buonasera|gentil[ei]|egregi[oa]?"
+    r"|goede\w*|beste|geachte|olá|bom dia|boa tarde|boa noite|prezad[oa]s?|car[oa]s?|你好|您好)\b"
+    r"[^\n.:;?>]{0,60}[,!\uff0c][ \t]*\r?(?:\n|\Z)",
+    re.IGNORECASE,
+)
 _NAMES_A_MAIL: Final = re.compile(
     r"\b(?:e-?mails?|mail|message|nachricht|correo|mensaje|courriel|messaggio|bericht|mensagem)\b",
     re.IGNORECASE,
