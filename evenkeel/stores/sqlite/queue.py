@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from evenkeel.core.exchange import DeadLetter, Lag
@@ -88,9 +89,12 @@ class SqliteExchangeQueue:
         now = self._clock()
         values: list[str | float | bytes] = []
         rows = dropped = 0
+        waiting: Counter[str] | None = None
         for exchange in exchanges:
             if held + rows - dropped >= self._max_waiting or used >= self._max_bytes:
-                freed = self._make_room(exchange.client, now)
+                # Counted once for a batch, since that reads the whole queue.
+                waiting = self._waiting(now) if waiting is None else waiting
+                freed = self._make_room(exchange.client, waiting, now)
                 if not freed:
                     continue
                 dropped += 1
@@ -110,29 +114,41 @@ class SqliteExchangeQueue:
         with self._database.write() as connection:
             return max(0, connection.execute(insert, values).rowcount - dropped)
 
-    def _make_room(self, client: str, now: float) -> int:
+    def _waiting(self, now: float) -> Counter[str]:
+        """Count the waiting exchanges of each client."""
+        rows = self._database.rows(
+            "SELECT client, count(*) FROM exchanges WHERE lease_until <= ? GROUP BY client", (now,)
+        )
+        return Counter({str(client): int(count) for client, count in rows})
+
+    def _make_room(self, client: str, waiting: Counter[str], now: float) -> int:
         """Drop the newest waiting exchange of the client with the most, to make room for `client`.
+
+        Args:
+            client: Name of the client.
+            waiting: Waiting exchanges of each client; changed here.
+            now: Unix time in seconds.
 
         Returns: its size in bytes; 0 if none was dropped, because `client` would then have as many itself.
         """
-        rows = self._database.rows(
-            "SELECT client, count(*) FROM exchanges WHERE lease_until <= ? GROUP BY client ORDER BY client",
-            (now,),
-        )
-        waiting = {name: int(count) for name, count in rows}
-        if not waiting or waiting.get(client, 0) + 1 >= (most := max(waiting.values())):
-            return 0
         # The first by name among equals, so that two proxies drop from the same client.
-        heaviest = next(name for name, count in waiting.items() if count == most)
+        heaviest = min(waiting, key=lambda name: (-waiting[name], name), default="")
+        if waiting[client] + 1 >= waiting[heaviest]:
+            return 0
         # The newest has waited least, and of one client's burst the older ones stand for it.
         newest = "SELECT max(seq) FROM exchanges WHERE client = ? AND lease_until <= ?"
         with self._database.write() as connection:
-            (size,) = connection.execute(
+            dropped = connection.execute(
                 f"DELETE FROM exchanges WHERE seq = ({newest}) RETURNING size",  # noqa: S608 - a constant
                 (heaviest, now),
             ).fetchone()
+        waiting[heaviest] -= 1
+        # A worker may have taken the last one meanwhile.
+        if dropped is None:
+            return 0
+        waiting[client] += 1
         # 0 would say that nothing was dropped.
-        return max(1, int(size))
+        return max(1, int(dropped[0]))
 
     def reserve(self, limit: int, lease_s: float) -> list[Lease]:
         """Lease up to `limit` exchanges: clients take turns, each with its oldest exchange first.
