@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 
 import pytest
 
@@ -12,6 +11,7 @@ from evenkeel.shadow.perturbations import attempt, by_name
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.mail import typed_in_mail
 from evenkeel.shadow.prompt.template import TemplateLearner
+from tests.kit.hostile import Subject, grown_too_fast
 
 HEAD = "From: Ann Hale <ann@hale.example>\nTo: help@shop.example\nSubject: Re: your lamp\n\n"
 BODY = (
@@ -146,8 +146,6 @@ def test_a_letter_gets_no_second_greeting() -> None:
     "line", ["> a\n", "Kind regards\n", "-- \n", "From: a\n", "Hi,\n", "On 2 wrote:\n", "\n", "a "]
 )
 def test_a_hostile_text_is_read_in_time(line) -> None:
-    """Time stays about linear in the length of the text."""
-    text = HEAD + line * (200_000 // len(line))
-    begun = time.monotonic()
-    typed_in_mail(text)
-    assert time.monotonic() - begun < 5
+    """Twice the text takes at most two and a half times the work."""
+    subject = Subject("mail", lambda text: HEAD + line * (len(text) // len(line)), typed_in_mail)
+    assert grown_too_fast(subject, "one long word", 200_000) == ""
