@@ -232,7 +232,10 @@ def test_a_replay_differs_in_the_forced_keys_alone(rng: Any) -> None:
         key: member for key, member in expected.items() if key not in view.left_out or key == "stream_options"
     }
     expected |= {key: False for key in ("store", "background") if key in expected}
-    if not streams:
+    if streams:
+        # The usage is asked for, whatever the client wrote there.
+        expected["stream_options"] = {"include_usage": True}
+    else:
         del expected["stream_options"]
     for key in {"n", "best_of"} & expected.keys():
         if not (expected[key] is None or (isinstance(expected[key], float | bool) and expected[key] <= 1)):
