@@ -45,7 +45,7 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.core
 demo: $(VENV)/.core ## Watch a simulated model being swapped for a fragile one (HEADLESS=1: exit at the end)
 	$(BIN)/evenkeel demo $(if $(HEADLESS),--headless)
 
-test: $(VENV)/.dev ## Run the tests that need no service (about three minutes on two cores)
+test: $(VENV)/.dev ## Run the tests that need no service (about two minutes on two cores)
 	$(PYTEST) -n 3 -m "not service and not system" $(ARGS)
 
 check: lint types services ## Lint, types, and the tests that need services or run whole processes

@@ -78,6 +78,8 @@ STANDINGS: Final[dict[Standing, str]] = {
 
 # Further trials beyond which there is no telling how many a cell needs.
 _MOST_TRIALS: Final = 20_000
+# Share of the trials without a rating above which further ones do not narrow an interval.
+_MOST_UNRATED: Final = 0.05
 # Numbers of further trials are told in steps of so many: they are estimates.
 _FEWEST_STEP: Final = 20
 
@@ -399,9 +401,15 @@ class CellReport:
         distance = abs(limit - excess.value)
         reach = (excess.upper if excess.value <= limit else 2 * excess.value - excess.lower) - excess.value
         needed = excess.n * ((reach / distance) ** 2 - 1) if distance else _MOST_TRIALS + 1.0
-        if needed > _MOST_TRIALS:
+        if needed > _MOST_TRIALS or self._unrated_share > _MOST_UNRATED:
             return None
         return _FEWEST_STEP * max(1, ceil(needed / _FEWEST_STEP))
+
+    @property
+    def _unrated_share(self) -> float:
+        """Return the share of the trials that have no rating, in [0, 1]."""
+        failed = sum(n for reason, n in self.counts.failures.items() if not reason.startswith("quality_"))
+        return failed / max(1, failed + self.counts.trials)
 
     @property
     def _content_limit(self) -> float:

@@ -44,6 +44,8 @@ def test_an_unknown_cell_says_about_how_many_trials_it_needs():
     assert _cell(Estimate(0.1, -0.1, 0.3, 60)).more_trials is None
     assert _cell(Estimate(0.04, -0.02, 0.09, 400)).more_trials is None
     assert _cell(None).more_trials == 20
+    assert _cell(Estimate(0.04, -0.08, 0.16, 100), failures={"refused": 5}).more_trials == 300
+    assert _cell(Estimate(0.04, -0.08, 0.16, 100), failures={"refused": 50}).more_trials is None
     assert _cell(None, pairs={}).more_trials is None
     figures = _cell(Estimate(0.04, -0.08, 0.16, 100)).flat()
     assert (figures["standing"], figures["more_trials"]) == ("unknown", 300)
