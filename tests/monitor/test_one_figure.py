@@ -35,7 +35,11 @@ def _lines() -> list[bytes]:
         for perturbation, rate in (("control", 0.04), (KIND, 0.5 if is_new else 0.04)):
             row = {"time": 1_793_527_200.0 + 20 * number, "exchange": f"x{number}", "prompt_version": "v1"}
             row |= {"model": "m2" if is_new else "m1", "perturbation": perturbation}
-            rows.append(msgspec.json.encode({**row, "rating": 2 if rng.random() < rate else 3}))
+            row |= {"rating": 2 if rng.random() < rate else 3}
+            if is_new and perturbation == KIND and number % 20 == 0:
+                # The judge failed: intervals allow for any rating.
+                row |= {"rating": None, "failure": "refused"}
+            rows.append(msgspec.json.encode(row))
     return rows
 
 

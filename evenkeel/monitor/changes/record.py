@@ -13,7 +13,7 @@ from evenkeel.core.cells import ChangeMark  # noqa: TC001 - msgspec reads the an
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.silent import Silent  # noqa: TC001 - likewise
 from evenkeel.monitor.changes.stay import Stay, turns_of
-from evenkeel.monitor.estimate import Counts
+from evenkeel.monitor.estimate import Counts, is_unrated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +41,8 @@ class ChangeTally(Struct, dict=True):
     """Exchanges by trait and value."""
     invalid: dict[str, int] = field(default_factory=dict)
     """Answers by perturbation that ignore the format or language asked for."""
+    unrated: dict[str, int] = field(default_factory=dict)
+    """Trials by perturbation that nobody could rate."""
     models: dict[str, int] = field(default_factory=dict)
     """Trials by model."""
     judged: bool = False
@@ -69,6 +71,8 @@ class ChangeTally(Struct, dict=True):
             if verdict.invalid:
                 count = self.invalid.get(verdict.perturbation, 0)
                 self.invalid[verdict.perturbation] = count + 1
+        elif is_unrated(outcome):
+            self.unrated[verdict.perturbation] = self.unrated.get(verdict.perturbation, 0) + 1
         self.judged = self.judged or (verdict.scoring.scorer == "judge" and verdict.rating is not None)
 
     def add_exchange(self, traits: Mapping[str, str]) -> None:
@@ -87,6 +91,7 @@ class ChangeTally(Struct, dict=True):
             for value, count in values.items():
                 _add_bounded(counted, value, count)
         _add_all(self.invalid, other.invalid)
+        _add_all(self.unrated, other.unrated)
         for model, count in other.models.items():
             _add_bounded(self.models, model, count)
         self.judged = self.judged or other.judged
@@ -107,7 +112,12 @@ class ChangeTally(Struct, dict=True):
 
     def counts(self, perturbation: str) -> Counts:
         """Return the counts of one perturbation, whatever the model."""
-        return Counts(self.cells.get(perturbation, {}), effect=self.effects.get(perturbation, 1.0))
+        unrated = self.unrated.get(perturbation, 0)
+        return Counts(
+            self.cells.get(perturbation, {}),
+            failures={"unrated": unrated} if unrated else {},
+            effect=self.effects.get(perturbation, 1.0),
+        )
 
 
 def _add_all(counts: dict[str, int], others: Mapping[str, int]) -> None:
