@@ -57,6 +57,8 @@ def test_an_event_says_what_it_is_about(events):
 @pytest.mark.parametrize("logger", ["uvicorn.error", "litestar", "asyncio"])
 def test_libraries_log_the_same_way_but_only_warnings(events, logger):
     """At `debug` too: some of them log requests with their headers."""
+    # A server of another test in this process may have set a level of its own.
+    logging.getLogger(logger).setLevel(logging.NOTSET)
     logs.configure("debug", "json")
     logging.getLogger(logger).info("nothing to see")
     logging.getLogger(logger).error("broken")
