@@ -7,6 +7,8 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evenkeel.core.verdict import Scorer
 
 
@@ -75,6 +77,22 @@ STANDINGS: Final[dict[Standing, str]] = {
     "unmeasured": "unmeasured",
 }
 """Words for people."""
+
+QUALITY_PREFIX: Final = "quality_"
+"""Prefix of the reason of a trial that has a rating but lacks quality scores."""
+# Reasons of trials that no judge was asked about: neither side answered with a text, or another model did.
+_NOT_ASKED: Final = frozenset({"no_text", "model_changed"})
+
+
+def is_unrated(reason: str) -> bool:
+    """Return whether a trial that failed for this reason was to be rated, and nobody could."""
+    return reason not in _NOT_ASKED and not reason.startswith(QUALITY_PREFIX)
+
+
+def unrated(failures: Mapping[str, int]) -> int:
+    """Return the number of failed trials, by reason, that nobody could rate."""
+    return sum(count for reason, count in failures.items() if is_unrated(reason))
+
 
 # Further trials beyond which there is no telling how many a cell needs.
 _MOST_TRIALS: Final = 20_000
@@ -407,8 +425,8 @@ class CellReport:
 
     @property
     def _unrated_share(self) -> float:
-        """Return the share of the trials that have no rating, in [0, 1]."""
-        failed = sum(n for reason, n in self.counts.failures.items() if not reason.startswith("quality_"))
+        """Return the share of the trials that nobody could rate, in [0, 1]."""
+        failed = unrated(self.counts.failures)
         return failed / max(1, failed + self.counts.trials)
 
     @property

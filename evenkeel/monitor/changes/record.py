@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from evenkeel.core.cells import ChangeMark  # noqa: TC001 - msgspec reads the annotations
+from evenkeel.core.cells import ChangeMark, is_unrated
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.silent import Silent  # noqa: TC001 - likewise
 from evenkeel.monitor.changes.stay import Stay, turns_of
-from evenkeel.monitor.estimate import Counts, is_unrated
+from evenkeel.monitor.estimate import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

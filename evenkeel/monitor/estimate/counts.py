@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from msgspec import Struct, field
 
-from evenkeel.core.cells import CellEstimates, Estimate
+from evenkeel.core.cells import QUALITY_PREFIX, CellEstimates, Estimate, unrated
 from evenkeel.monitor.estimate.blocks import CellEffects
 from evenkeel.monitor.estimate.bounded_mean import weighted_mean
 from evenkeel.monitor.estimate.tool_counts import ARGUMENTS, CHOICE, ToolCounts, choice_difference
@@ -145,11 +145,6 @@ def outcome_of(verdict: Verdict) -> RatedOutcome | str:
     return RATED[rating, _quality(verdict) if shifted else None, difference]
 
 
-def is_unrated(reason: str) -> bool:
-    """Return whether a trial that failed for this reason was to be rated, and nobody could."""
-    return reason not in _NOT_ASKED and not reason.startswith(_QUALITY_PREFIX)
-
-
 def _quality(verdict: Verdict) -> QualityOutcome:
     changed = verdict.quality_changed
     if changed is None:
@@ -161,10 +156,6 @@ def _quality(verdict: Verdict) -> QualityOutcome:
 _MOST_REASONS = 32
 # Name that counts failure reasons beyond 32 in a cell together, so that labels stay bounded.
 _OTHER_REASON = "other"
-# Prefix of the reason of a trial that has a rating but lacks quality scores.
-_QUALITY_PREFIX = "quality_"
-# Reasons of trials that no judge was asked about: neither side answered with a text, or another model did.
-_NOT_ASKED = frozenset({"no_text", "model_changed"})
 
 STEPS: Final = 50
 """Steps in a unit of similarity."""
@@ -290,7 +281,7 @@ class Counts(Struct):
         Identical answers need no judge, so one that fails is missed where answers differ: these trials are
         not like the others, and intervals allow for all of them shifted and for none.
         """
-        return sum(count for reason, count in self.failures.items() if is_unrated(reason))
+        return unrated(self.failures)
 
     @property
     def ratings(self) -> dict[int, int]:
@@ -348,7 +339,7 @@ class Counts(Struct):
             self._block(outcome, loss, verdict)
         if outcome.quality == "unscored":
             failed = verdict.quality_failures
-            self._fail(f"{_QUALITY_PREFIX}{failed[0].reason if failed else 'missing'}")
+            self._fail(f"{QUALITY_PREFIX}{failed[0].reason if failed else 'missing'}")
 
     def _grade(self, verdict: Verdict, loss: float | None, sign: str) -> None:
         if verdict.similarity is not None:

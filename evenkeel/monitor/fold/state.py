@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from evenkeel.core.approval import Approval
-from evenkeel.core.cells import CellKey, CellReport, ChangeMark, RollupReport, RouteChanges
+from evenkeel.core.cells import CellKey, CellReport, ChangeMark, RollupReport, RouteChanges, is_unrated
 from evenkeel.core.incidents import Decision
 from evenkeel.core.panel import PanelRated
 from evenkeel.core.records import from_plain
@@ -22,7 +22,7 @@ from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.detect import Alert, Baseline, DriftAlert
-from evenkeel.monitor.estimate import CellEffects, Counts, is_unrated, outcome_of
+from evenkeel.monitor.estimate import CellEffects, Counts, outcome_of
 from evenkeel.monitor.fold.cell import Cell, cell_report, compact
 from evenkeel.monitor.fold.events import (
     FoldOutcome,

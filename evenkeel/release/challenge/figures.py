@@ -181,10 +181,12 @@ def challenge_figures(
         loss = net_loss(pair)
         if loss is not None:
             losses.append((pair, loss))
-    unrated = len(pairs) - len(losses) if judge else 0
+    judged = [pair for pair in pairs if pair.judged]
+    unrated = sum(net_loss(pair) is None for pair in judged)
     worse = interval((loss for _, loss in losses), scale=2.0, alpha=alpha, beta=beta, unrated=unrated)
     differences = _known(fragility_difference, pairs)
-    unrated = sum(pair.rewording is not None for pair in pairs) - len(differences) if judge else 0
+    reworded = [pair for pair in judged if pair.rewording is not None]
+    unrated = sum(fragility_difference(pair) is None for pair in reworded)
     fragile = interval(differences, scale=2.0, alpha=alpha, beta=beta, unrated=unrated)
     unusable = interval(_known(unusable_difference, pairs), scale=1.0, alpha=alpha, beta=beta)
     segments = watched_segments(losses)

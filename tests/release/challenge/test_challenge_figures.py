@@ -86,6 +86,9 @@ def test_pairs_that_nobody_rated_may_be_losses():
     assert (found.decision.answer, found.decision.because) == ("not_yet", ("worse",))
     assert found.worse.value == 0
     assert found.worse.upper > 2 * 60 / 1260
+    before = [replace(unrated, exchange=f"b{number}", judged=False) for number in range(60)]
+    later = [replace(PAIR, exchange=f"l{number}", judged=True) for number in range(1200)]
+    assert challenge_figures(CHALLENGE, [*before, *later]).decision.answer == "may_switch"
     unmoved = replace(PAIR, rewording=replace(PAIR.rewording, candidate_moved=None))
     assert figures((1200, PAIR), (200, unmoved)).decision.because == ("fragile",)
 
