@@ -37,8 +37,6 @@ _SECONDS_PER_DAY: Final = 86_400
 SILENT_S: Final = 900
 """Seconds without a reservation or settlement after which a process counts as dead; no trial takes that long.
 Its reservations are booked as "lost"."""
-DAYS_AHEAD: Final = 7
-"""Days after today whose bookings are counted too. Such bookings exist if the clock was set back."""
 FORGOTTEN_S: Final = 2 * _SECONDS_PER_DAY
 """Age in seconds at which a reservation is dropped: it belongs to a day that no longer counts."""
 
@@ -176,6 +174,8 @@ def day_share_of(now: float) -> float:
 class CostTracker(abc.ABC):
     """Tracker of the current UTC day's spend against the budgets. Calls block on storage.
 
+    The day is the one that the clock shows: one that runs a day ahead for a while spends that day's budget.
+
     A caller reserves what a call may cost before making it and books what it did cost afterwards,
     so calls in flight cannot run past a budget together.
     """
@@ -209,12 +209,8 @@ class CostTracker(abc.ABC):
         return summed
 
     @abc.abstractmethod
-    def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:
-        """Return the spend booked for each route and kind of call; combinations without spend are left out.
-
-        Args:
-            ahead: UTC day, counted from today; below 0 for days that are over.
-        """
+    def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
+        """Return the spend booked today for each route and kind of call that has any."""
 
     @abc.abstractmethod
     def reserve(
@@ -257,9 +253,8 @@ class CostTracker(abc.ABC):
                 sharers.append(sharer)
         return tuple(sharers)
 
-    def _day(self, ahead: int = 0) -> str:
-        today = dt.datetime.fromtimestamp(self._clock(), tz=dt.UTC).date()
-        return (today + dt.timedelta(days=ahead)).isoformat()
+    def _day(self) -> str:
+        return dt.datetime.fromtimestamp(self._clock(), tz=dt.UTC).date().isoformat()
 
 
 def total(amounts: Iterable[Spend]) -> Spend:

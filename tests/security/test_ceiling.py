@@ -1,4 +1,4 @@
-"""Bills stay within the limit, whatever an upstream, the network, the clock and the processes do.
+"""Bills stay within the limit, whatever an upstream, the network and the processes do.
 
 A scripted upstream keeps its own books, by true time. Replays, reference prompts, judge and
 rewriter spend together. Out of scope is an upstream that reports less than it bills, or ignores the limit
@@ -182,13 +182,13 @@ class World:
     def __init__(self, seed):
         self.chance = random.Random(seed)
         self.now = START
-        self.clock_off_s = self.waited_s = 0.0
+        self.waited_s = 0.0
         self.judged = seed % 3 == 0
         self.picky = self.chance.choice(("", "", "new", "short"))
         self.tokens, self.usd = Counter(), Counter()
 
     def clock(self):
-        return self.now + self.clock_off_s
+        return self.now
 
     def bill(self, model, prompt, said):
         self.tokens[self.now // DAY_S] += prompt + said
@@ -377,7 +377,7 @@ class Life:
         events = [self.work] * 11
         events += [self.kill, self.restart, self.reload, self.cancel, self.later, self.night]
         for _ in range(24):
-            await self.chance.choice((*events, self.clock))(self.chance.randrange(len(self.processes)))
+            await self.chance.choice(events)(self.chance.randrange(len(self.processes)))
             await self.world.breathe()
         await self.finished()
 
@@ -423,12 +423,6 @@ class Life:
         self.processes[place].spawn()
         await self.world.breathe()
         self.world.now += 60
-        self.world.clock_off_s = 0.0
-
-    async def clock(self, place):
-        """Set back by up to six days, once something is booked on the true day; and right again."""
-        back = self.world.clock_off_s == 0.0 and self.processes[place].costs.today().tokens
-        self.world.clock_off_s = -self.chance.uniform(0, 6 * DAY_S) if back else 0.0
 
 
 def check(seed, originals, database, open_costs):

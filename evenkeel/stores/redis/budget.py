@@ -8,7 +8,6 @@ import secrets
 from typing import TYPE_CHECKING, Final, cast
 
 from evenkeel.core.budget import (
-    DAYS_AHEAD,
     FORGOTTEN_S,
     LEFT_TO_OTHERS,
     MOST_LEFT,
@@ -55,10 +54,10 @@ class RedisCostTracker(CostTracker):
         self._reserve = Script(store, "budget_reserve")
         self._settle = Script(store, "budget_settle")
 
-    def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:
+    def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
         """Return the day's spending. See `CostTracker.by_route_and_kind`."""
         spend: dict[tuple[str, SpendKind], Spend] = {}
-        fields = self._store.client.hgetall(self._key(ahead))
+        fields = self._store.client.hgetall(self._booked())
         for raw, tokens in fields.items():
             name = text(raw)
             # A kind is one word, so that what follows is the route, whatever it is called.
@@ -113,15 +112,12 @@ class RedisCostTracker(CostTracker):
         )
 
     def _keys(self) -> tuple[str, ...]:
-        # A call has a name, so that one that is sent again is done once. Days to come count too, since the
-        # clock may have been set back.
+        # A call has a name, so that one that is sent again is done once.
         call_name = f"call:{secrets.token_hex(8)}"
-        aside, workers, call = self._store.keys("spend", "aside", "workers", call_name)
-        later = (self._key(ahead) for ahead in range(1, DAYS_AHEAD + 1))
-        return self._key(), aside, workers, call, *later
+        return self._booked(), *self._store.keys("spend", "aside", "workers", call_name)
 
-    def _key(self, ahead: int = 0) -> str:
-        return self._store.key("spend", self._day(ahead))
+    def _booked(self) -> str:
+        return self._store.key("spend", self._day())
 
 
 def _plain(amount: Spend) -> tuple[str, str]:

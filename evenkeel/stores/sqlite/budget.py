@@ -7,7 +7,6 @@ import threading
 from typing import TYPE_CHECKING
 
 from evenkeel.core.budget import (
-    DAYS_AHEAD,
     FORGOTTEN_S,
     NOTHING,
     SILENT_S,
@@ -65,11 +64,11 @@ class SqliteCostTracker(CostTracker):
                  at REAL NOT NULL, PRIMARY KEY (holder, route))""",
         )
 
-    def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:
+    def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
         """Return the day's spending. See `CostTracker.by_route_and_kind`."""
         rows = self._database.rows(
             "SELECT route, kind, tokens, usd FROM spend WHERE day = ? ORDER BY route, kind",
-            (self._day(ahead),),
+            (self._day(),),
         )
         spends: dict[tuple[str, SpendKind], Spend] = {}
         for route, kind, tokens, usd in rows:
@@ -111,23 +110,17 @@ class SqliteCostTracker(CostTracker):
                 "DELETE FROM spend_aside WHERE holder = ? AND route = ? AND tokens <= 0 AND usd < 1e-9",
                 own,
             )
-            day = self._latest_day(connection)
+            day = self._day()
             for kind, amount in spent.items():
                 if any(amount):
                     connection.execute(_BOOK, (day, route, kind, *amount))
-
-    def _latest_day(self, connection: sqlite3.Connection) -> str:
-        """Return today, or a later day that has bookings because the clock was set back since."""
-        days = (self._day(), self._day(DAYS_AHEAD))
-        [(latest,)] = connection.execute("SELECT max(day) FROM spend WHERE day BETWEEN ? AND ?", days)
-        return latest or days[0]
 
     def _taken(self, connection: sqlite3.Connection) -> dict[str | None, Spend]:
         """Return the amounts booked or set aside by route; the key None holds the total."""
         rows = connection.execute(
             "SELECT route, SUM(tokens), SUM(usd) FROM (SELECT route, tokens, usd FROM spend"
-            " WHERE day BETWEEN ? AND ? UNION ALL SELECT route, tokens, usd FROM spend_aside) GROUP BY route",
-            (self._day(), self._day(DAYS_AHEAD)),
+            " WHERE day = ? UNION ALL SELECT route, tokens, usd FROM spend_aside) GROUP BY route",
+            (self._day(),),
         )
         taken: dict[str | None, Spend] = {None: NOTHING}
         for route, tokens, usd in rows:
@@ -141,10 +134,9 @@ class SqliteCostTracker(CostTracker):
             "DELETE FROM spend_aside WHERE at NOT BETWEEN ? AND ? RETURNING route, at, tokens, usd",
             (now - SILENT_S, now + FORGOTTEN_S),
         ).fetchall()
-        day = self._latest_day(connection) if dead else ""
         for route, at, tokens, usd in dead:
             if at >= now - FORGOTTEN_S:
-                connection.execute(_BOOK, (day, route, "lost", tokens, usd))
+                connection.execute(_BOOK, (self._day(), route, "lost", tokens, usd))
 
 
 def _refused(taken: Spend, bounds: Sequence[Bound]) -> Refused | None:

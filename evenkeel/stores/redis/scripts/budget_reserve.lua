@@ -1,5 +1,4 @@
--- KEYS 1 booked today, 2 set aside, 3 workers by time, 4 this call; then what is booked on later days,
---      which counts too: the clock was set back
+-- KEYS 1 booked today, 2 set aside, 3 workers by time, 4 this call
 -- ARGV 1 worker, 2 route, 3 tokens, 4 dollars, 5 when a worker is dead, 6 how long a call is remembered,
 --      7 when what a dead worker set aside counts no more, 8 how long a day is kept,
 --      9 and 10 what a route beyond its share leaves to others: of what they have not used, of all at most;
@@ -14,10 +13,6 @@ local silent = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now - tonumber(ARGV[
 for i = 1, #silent, 2 do
   dead[silent[i]] = tonumber(silent[i + 1])
   redis.call('ZREM', KEYS[3], silent[i])
-end
-local latest = KEYS[1]
-for i = 5, #KEYS do
-  if redis.call('EXISTS', KEYS[i]) == 1 then latest = KEYS[i] end
 end
 local tokens, usd = {ARGV[3] + 0, ARGV[3] + 0}, {ARGV[4] + 0, ARGV[4] + 0}
 local of = {}
@@ -34,20 +29,16 @@ for i = 1, #aside, 2 do
     redis.call('HDEL', KEYS[2], aside[i])
     if dead[worker] >= now - tonumber(ARGV[7]) then
       for _, name in ipairs({'', ' of ' .. route, ' on lost', ' on lost of ' .. route}) do
-        redis.call('HINCRBY', latest, 'tokens' .. name, held_tokens)
-        redis.call('HINCRBYFLOAT', latest, 'usd' .. name, held_usd)
+        redis.call('HINCRBY', KEYS[1], 'tokens' .. name, held_tokens)
+        redis.call('HINCRBYFLOAT', KEYS[1], 'usd' .. name, held_usd)
       end
-      redis.call('EXPIRE', latest, ARGV[8])
+      redis.call('EXPIRE', KEYS[1], ARGV[8])
     end
   end
 end
-for i = 1, #KEYS do
-  if i == 1 or i > 4 then
-    local found = redis.call('HMGET', KEYS[i], 'tokens', 'tokens of ' .. ARGV[2], 'usd', 'usd of ' .. ARGV[2])
-    tokens[1], tokens[2] = tokens[1] + (found[1] or 0), tokens[2] + (found[2] or 0)
-    usd[1], usd[2] = usd[1] + (found[3] or 0), usd[2] + (found[4] or 0)
-  end
-end
+local found = redis.call('HMGET', KEYS[1], 'tokens', 'tokens of ' .. ARGV[2], 'usd', 'usd of ' .. ARGV[2])
+tokens[1], tokens[2] = tokens[1] + (found[1] or 0), tokens[2] + (found[2] or 0)
+usd[1], usd[2] = usd[1] + (found[3] or 0), usd[2] + (found[4] or 0)
 local answer = ''
 local at = 12
 for _ = 1, tonumber(ARGV[11]) do
@@ -66,11 +57,7 @@ local function beyond(place, taken, name)
   local unused = 0
   for i = at + 2, #ARGV do
     local used = of[ARGV[i]] and of[ARGV[i]][place] or 0
-    for day = 1, #KEYS do
-      if day == 1 or day > 4 then
-        used = used + (redis.call('HGET', KEYS[day], name .. ' of ' .. ARGV[i]) or 0)
-      end
-    end
+    used = used + (redis.call('HGET', KEYS[1], name .. ' of ' .. ARGV[i]) or 0)
     unused = unused + math.max(0, part - used)
   end
   return taken[1] > most - math.min(tonumber(ARGV[9]) * unused, tonumber(ARGV[10]) * most)

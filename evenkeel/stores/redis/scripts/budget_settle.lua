@@ -15,16 +15,12 @@ if own then
   end
 end
 redis.call('ZADD', KEYS[3], redis.call('TIME')[1], ARGV[1])
-local latest = KEYS[1]
-for i = 5, #KEYS do
-  if redis.call('EXISTS', KEYS[i]) == 1 then latest = KEYS[i] end
-end
 for i = 7, #ARGV, 3 do
   for _, name in ipairs({'', ' of ' .. ARGV[2], ' on ' .. ARGV[i],
                           ' on ' .. ARGV[i] .. ' of ' .. ARGV[2]}) do
-    redis.call('HINCRBY', latest, 'tokens' .. name, ARGV[i + 1])
-    redis.call('HINCRBYFLOAT', latest, 'usd' .. name, ARGV[i + 2])
+    redis.call('HINCRBY', KEYS[1], 'tokens' .. name, ARGV[i + 1])
+    redis.call('HINCRBYFLOAT', KEYS[1], 'usd' .. name, ARGV[i + 2])
   end
-  redis.call('EXPIRE', latest, ARGV[5])
+  redis.call('EXPIRE', KEYS[1], ARGV[5])
 end
 return 1
