@@ -239,7 +239,7 @@ async def test_a_slow_side_holds_the_other_back(slow):
         reader.pause_reading()
         at = len(wire.received)
         sender.write(payload)
-        # The system's sockets take megabytes, how many is theirs to say; evenkeel itself keeps next to nothing.
+        # The system's sockets take megabytes, how many is theirs to say; evenkeel itself keeps next to none.
         await eventually(lambda: not taking.is_reading())
         assert 0 < giving.get_write_buffer_size() < 1 << 20
         reader.resume_reading()
