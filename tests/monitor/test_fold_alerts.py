@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
 from evenkeel.core.cells import OTHER_MODEL, CellKey
 from evenkeel.core.records import from_json, to_json
-from evenkeel.core.verdict import BASELINE, Verdict
+from evenkeel.core.verdict import BASELINE, Failure, Verdict
 from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.incidents import verdicts_behind
@@ -63,6 +63,15 @@ def test_a_cell_that_leaves_its_baseline_is_reported_and_its_return_too():
     assert report.detection.drift.baseline == pytest.approx(0.05, abs=0.01)
     assert report.detection.drift.provisional
     assert report.detection.alert is False
+
+
+def test_answers_are_not_steadier_because_the_judge_fails_where_they_differ():
+    """Every second of 400 trials moves, then the judge misses all of these: the rate is level."""
+    failed = altered(VERDICT, rating=None, failure=Failure("judge", 1, "judge_timeout"))
+    same = altered(VERDICT, rating=3, control_rating=3)
+    state, events = fold(log_of(*trials(400, 2), *[failed, same] * 200))
+    assert events == []
+    assert state.reports()[0].detection.drift.state == "level"
 
 
 def test_a_change_of_the_model_closes_the_drift_of_its_route_and_of_no_other():

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from scipy.special import betaincinv, stdtrit
 
 from evenkeel.core import rewordings
+from evenkeel.core.cells import is_unrated
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.monitor.estimate import Counts
 from evenkeel.monitor.estimate.counts import UNSURE
@@ -117,7 +118,8 @@ def scores(groups: Iterable[Sequence[BenchTrial]]) -> GroupScores:
 
     A group alone gives the score of a category, a language or a format; all categories give the overall
     score. A shift whose quality is not known counts as one like the others, and the interval of the
-    robustness allows for all such shifts changed and for none.
+    robustness allows for all such shifts changed and for none. Every interval allows for all unrated trials
+    shifted and for none: a judge that fails is missed where answers differ.
     """
     filled = []
     for group in groups:
@@ -125,29 +127,41 @@ def scores(groups: Iterable[Sequence[BenchTrial]]) -> GroupScores:
             filled.append(group)
     if not filled:
         return GroupScores(None, None, None)
-    rated, scored, least, most = [], [], [], []
+    shifted, shifted_at_most, scored, changed, changed_at_most = [], [], [], [], []
     invalid = []
     for group in filled:
-        with_rating = []
+        known = []
         for trial in group:
-            if trial.shifted is not None:
-                with_rating.append(trial)
-        rated.append(_parts(with_rating, lambda trial: trial.shifted is True))
+            if trial.shifted is not None or is_unrated(trial.failure):
+                known.append(trial)
+        shifted.append(_parts(known, lambda trial: trial.shifted is True))
+        shifted_at_most.append(_parts(known, lambda trial: trial.shifted is not False))
         scored.append(_parts([trial for trial in group if trial.changed is not None], _is_changed))
-        # Two bounds: of the shifts whose quality is not known, none changed, or all did.
-        least.append(_parts(with_rating, _is_changed))
-        most.append(_parts(with_rating, lambda trial: bool(trial.shifted) and trial.changed is not False))
-        invalid.append(sum(bool(trial.invalid) for trial in with_rating) / len(with_rating))
-    low, high = interval(least), interval(most)
-    assert low is not None
-    assert high is not None
+        changed.append(_parts(known, _is_changed))
+        changed_at_most.append(
+            _parts(known, lambda trial: trial.shifted is not False and trial.changed is not False)
+        )
+        with_rating = sum(trial.shifted is not None for trial in group)
+        invalid.append(sum(bool(trial.invalid) for trial in group) / with_rating)
+    rated = sum(trial.shifted is not None for group in filled for trial in group)
+    content, loss = _between(shifted, shifted_at_most), _between(changed, changed_at_most)
     runs = _runs(filled)
     return GroupScores(
-        _figure(runs, _robustness, (1 - high[1], 1 - low[0]), _trials(rated)),
-        _figure(runs, lambda counts: counts.content_delta_value, interval(rated), _trials(rated)),
+        _figure(runs, _robustness, (1 - loss[1], 1 - loss[0]), rated),
+        _figure(runs, lambda counts: counts.content_delta_value, content, rated),
         _figure(runs, lambda counts: counts.quality_delta_value, interval(scored), _trials(scored)),
         fmean(invalid),
     )
+
+
+def _between(
+    fewest: Sequence[Mapping[str, IssueCount]], most: Sequence[Mapping[str, IssueCount]]
+) -> tuple[float, float]:
+    """Return the interval that holds those of the fewest successes there may be and of the most."""
+    low, high = interval(fewest), interval(most)
+    assert low is not None
+    assert high is not None
+    return low[0], high[1]
 
 
 def _is_changed(trial: BenchTrial) -> bool:

@@ -218,6 +218,16 @@ class Alert:
         # Before anything is resolved: an alert that is up stays up if another measure is over by now.
         return self._raised() or (self._resolved() if self.over else None)
 
+    def observe_unrated(self, effect: float = 1.0) -> None:
+        """Take a trial that nobody could rate: what is over its limit may have been so in it, too.
+
+        A judge that fails is missed where answers differ, so the others would look as if all were well again.
+        """
+        for measure in self.over:
+            watch = self._watches.get(measure)
+            if watch is not None:
+                watch.update(1.0, "", 1.0, effect)
+
     def _observe_segments(
         self, segments: Mapping[Dimension, str], observed: float | None, weight: float, effect: float
     ) -> str:

@@ -20,6 +20,10 @@ is no theorem: `python -m benchmarks.detection` measures it for rates from .02 t
 is decided before the next trial is seen or takes wealth away, so it changes nothing about that. Trials that
 depend on their neighbours are bet on less, and evidence grows fifteenfold at most within a block of forty.
 
+**Unrated trials.** A judge that fails is missed where answers differ, since identical ones need none. So the
+share of hits is that of the rated trials, or more if unrated ones were hits. A rise of the one has to leave
+all that the other may have been before, and a fall of the other all that the one was.
+
 **The run** of a side is what CUSUM takes for the time since the change: the trials since the sum of
 (x − before − tolerance/2) was last at its lowest, `before` being the stratum's rate without the run. An
 alarm also needs the run's mean to be the tolerance away from what was expected of it; until then evidence is
@@ -140,10 +144,32 @@ class _Tally:
     trials: int = 0
     hits: float = 0.0
     """Number of hits; whole unless a baseline was approved."""
+    unrated: int = 0
+    """Number of trials that may be hits or not."""
 
-    def add(self, hit: int) -> None:
+    def add(self, hit: int | None) -> None:
         self.trials += 1
-        self.hits += hit
+        if hit is None:
+            self.unrated += 1
+        else:
+            self.hits += hit
+
+    def counted(self, *, at_most: bool) -> tuple[int, float]:
+        """Return trials and hits, of rated trials alone or with all unrated ones as hits."""
+        if at_most:
+            return self.trials, self.hits + self.unrated
+        return self.trials - self.unrated, self.hits
+
+    def join(self, other: _Tally, sign: int = 1) -> None:
+        """Add another count, or take it away with the sign −1."""
+        self.trials += sign * other.trials
+        self.hits += sign * other.hits
+        self.unrated += sign * other.unrated
+
+
+def _at_most(hit: int | None) -> int:
+    """Return 1 for a trial that is a hit or may be one, else 0."""
+    return 1 if hit is None else hit
 
 
 # Wealth before anybody has entered; shared, since most detectors never see a bet.
@@ -196,20 +222,20 @@ class _DriftRun:
         """Take wealth away from everybody alike."""
         self.wealth = [wealth * factor for wealth in self.wealth]
 
-    def add(self, stratum: Stratum, hit: int, expected: float, step: float) -> None:
-        """Add a trial to the run; the run ends when its sum of steps falls to 0."""
+    def add(self, stratum: Stratum, hit: int | None, expected: float, step: float) -> None:
+        """Add a trial to the run, an unrated one as a hit; the run ends when its sum of steps falls to 0."""
         self.step += step
         if self.step > 0:
             self.expected += expected
             self.trials += 1
-            self.hits += hit
+            self.hits += _at_most(hit)
             self.count(stratum, hit)
         elif self.trials:
             self.clear()
         else:
             self.step = 0.0
 
-    def count(self, stratum: Stratum, hit: int) -> None:
+    def count(self, stratum: Stratum, hit: int | None) -> None:
         """Count a trial of the run under its stratum."""
         tally = self.counts.get(stratum)
         if tally is None:
@@ -225,22 +251,21 @@ class _DriftRun:
         tally = _Tally()
         for stratum, counted in self.counts.items():
             if stratum.judge == judge:
-                tally.trials += counted.trials
-                tally.hits += counted.hits
+                tally.join(counted)
         return tally
 
     def to_json(self) -> list[Any]:
         """Return the run as JSON values; floats survive exactly."""
         counts = []
         for stratum, tally in self.counts.items():
-            counts.append([*stratum, tally.trials, tally.hits])
+            counts.append([*stratum, *astuple(tally)])
         return [list(self.wealth), self.step, self.expected, self.trials, self.hits, counts]
 
     def read(self, raw: list[Any]) -> None:
         """Take what `to_json` wrote, unless the number of bets differs."""
         if len(raw[0]) == len(SHARES):
             self.wealth, self.step, self.expected, self.trials, self.hits, counts = raw
-            self.counts = {Stratum(row[0], row[1]): _Tally(row[2], row[3]) for row in counts}
+            self.counts = {Stratum(*row[:2]): _Tally(*row[2:]) for row in counts}
 
 
 class Stratum(NamedTuple):
@@ -327,9 +352,7 @@ class DriftAlert:
     def _forget(self, stratum: Stratum) -> None:
         tally = self._strata.pop(stratum)
         self._approved.pop(stratum, None)
-        whole = self._judges[stratum.judge]
-        whole.trials -= tally.trials
-        whole.hits -= tally.hits
+        self._judges[stratum.judge].join(tally, -1)
         if not any(other.judge == stratum.judge for other in self._strata):
             del self._judges[stratum.judge]
 
@@ -355,7 +378,8 @@ class DriftAlert:
                 return self._approved[stratum]
             if self._is_compared(stratum):
                 tally = self._strata[stratum]
-                mean = tally.hits / tally.trials if tally.trials else self._rate(stratum)
+                rated, hits = tally.counted(at_most=False)
+                mean = hits / rated if rated else self._rate(stratum)
                 return Baseline(mean, tally.trials, provisional=True)
         return None
 
@@ -390,24 +414,26 @@ class DriftAlert:
         """log10 of `evidence`, and 0 while that is below 1."""
         return log10(self.evidence) if self.evidence > 1 else 0.0
 
-    def observe(self, observation: int, stratum: Stratum = ALL, effect: float = 1.0) -> DriftChange | None:
+    def observe(
+        self, observation: int | None, stratum: Stratum = ALL, effect: float = 1.0
+    ) -> DriftChange | None:
         """Take one trial; return the change of the alert, if any.
 
         Args:
-            observation: 1 for a hit, else 0.
+            observation: 1 for a hit, else 0; None for a trial that nobody could rate.
             stratum: Who judges, and which version of the prompt was asked.
             effect: Design effect of the trials before.
 
         Raises:
-            ValueError: if the observation is neither; nothing has changed.
+            ValueError: if the observation is none of these; nothing has changed.
         """
-        if observation not in {0, 1}:
-            raise ValueError(f"a trial is 0 or 1, got {observation}")
-        hit = int(observation)
+        if observation not in {0, 1, None}:
+            raise ValueError(f"a trial is 0, 1 or None, got {observation}")
+        hit = None if observation is None else int(observation)
         tally = self._seen(stratum)
         # Before the trial is counted: what it is compared with must not depend on it.
         self._recurring += ((tally.trials > 0) - self._recurring) / _RECENT
-        if self._side is None:
+        if self._side is None and hit is not None:
             self._suspect(self._rate(stratum), hit)
         compared = self._is_compared(stratum)
         if compared and self._side is not None:
@@ -442,37 +468,50 @@ class DriftAlert:
             return False
         return own >= _FAMILIAR or self._recurring <= _MOSTLY
 
-    def _rate(self, stratum: Stratum, run: _DriftRun | None = None) -> float:
-        """Return the rate predicted for a stratum, without a run's trials if given; in (0, 1)."""
+    def _rate(self, stratum: Stratum, run: _DriftRun | None = None, *, at_most: bool = True) -> float:
+        """Return the rate predicted for a stratum, in (0, 1).
+
+        Args:
+            stratum: With trials before.
+            run: Its trials are left out, if given.
+            at_most: Whether unrated trials count as hits; else they do not count.
+        """
         tally, whole = self._strata[stratum], self._judges[stratum.judge]
-        trials, hits, of_all, hits_of_all = tally.trials, tally.hits, whole.trials, whole.hits
-        is_alone = trials == of_all
+        is_alone = tally.trials == whole.trials
+        trials, hits = tally.counted(at_most=at_most)
+        of_all, hits_of_all = whole.counted(at_most=at_most)
         if run is not None:
-            own = run.counts.get(stratum, _EMPTY)
-            trials, hits = trials - own.trials, hits - own.hits
-            judged = run.under(stratum.judge)
-            of_all, hits_of_all = of_all - judged.trials, hits_of_all - judged.hits
+            own, own_hits = run.counts.get(stratum, _EMPTY).counted(at_most=at_most)
+            judged, judged_hits = run.under(stratum.judge).counted(at_most=at_most)
+            trials, hits = trials - own, hits - own_hits
+            of_all, hits_of_all = of_all - judged, hits_of_all - judged_hits
         rate = (hits_of_all + _PRIOR) / (of_all + 2 * _PRIOR)
         return rate if is_alone else (hits + _BORROWED * rate) / (trials + _BORROWED)
 
-    def _bet(self, stratum: Stratum, hit: int, effect: float) -> None:
-        rate, margin = self._rate(stratum), self.rules.tolerance / 2
+    def _bet(self, stratum: Stratum, hit: int | None, effect: float) -> None:
+        most, least, margin = (
+            self._rate(stratum),
+            self._rate(stratum, at_most=False),
+            self.rules.tolerance / 2,
+        )
         rise, fall = self._rise, self._fall
-        rise.bet(_ENTERING, (1 - rate) / rate, effect, wins=hit == 1)
-        fall.bet(_ENTERING, rate / (1 - rate), effect, wins=hit == 0)
+        if hit is not None:
+            rise.bet(_ENTERING, (1 - most) / most, effect, wins=hit == 1)
+        fall.bet(_ENTERING, least / (1 - least), effect, wins=hit == 0)
         factor = self._limit.excess(sum(rise.wealth) + sum(fall.wealth))
         if factor < 1:
             rise.scale(factor)
             fall.scale(factor)
         trials = self._judges[stratum.judge].trials
         for run, sign in ((rise, 1), (fall, -1)):
-            before = rate
+            before = most if sign > 0 else least
             if run.counts:
                 if run.trials > _LONGEST_RUN * max(trials - run.trials, self.rules.provisional_after / 10):
                     run.clear()
                 else:
-                    before = self._rate(stratum, run)
-            run.add(stratum, hit, before, sign * (hit - before) - margin)
+                    before = self._rate(stratum, run, at_most=sign > 0)
+            if hit is not None or sign < 0:
+                run.add(stratum, hit, before, sign * (_at_most(hit) - before) - margin)
 
     def _reached(self) -> DriftChange | None:
         """Raise the alert if there is evidence of a shift that matters; else hold it below the level."""
@@ -490,24 +529,26 @@ class DriftAlert:
             return None
         for stratum, tally in run.counts.items():
             if stratum in self._strata:
-                for counted in (self._strata[stratum], self._judges[stratum.judge]):
-                    counted.trials -= tally.trials
-                    counted.hits -= tally.hits
+                self._strata[stratum].join(tally, -1)
+                self._judges[stratum.judge].join(tally, -1)
         change = self._change(side, run, sign)
         self._settle()
         self._side, self._raised_at = side, evidence
         return change
 
-    def _bet_back(self, stratum: Stratum, hit: int, effect: float) -> DriftChange | None:
+    def _bet_back(self, stratum: Stratum, hit: int | None, effect: float) -> DriftChange | None:
         """Bet against a rate that is still beyond the tolerance."""
-        before, sign = self._rate(stratum), 1 if self._side == "risen" else -1
+        sign = 1 if self._side == "risen" else -1
+        if hit is None and sign < 0:
+            return None
+        before = self._rate(stratum, at_most=sign > 0)
         line = min(max(before + sign * self.rules.tolerance, _END), 1 - _END)
         odds = line / (1 - line)
         self._back.bet(1 / len(SHARES), odds if sign > 0 else 1 / odds, effect, wins=hit == (sign < 0))
         factor = self._limit.excess(sum(self._back.wealth))
         if factor < 1:
             self._back.scale(factor)
-        self._back.add(stratum, hit, before, sign * (line - hit))
+        self._back.add(stratum, hit, before, sign * (line - _at_most(hit)))
         if sum(self._back.wealth) < self.rules.mean_trials_between_false_alarms:
             return None
         change = self._change("recovered", self._back, sign)
@@ -538,8 +579,8 @@ class DriftAlert:
             "side": self._side,
             "raised_at": self._raised_at,
             "suspicion": self.suspicion,
-            "strata": [[*stratum, tally.trials, tally.hits] for stratum, tally in self._strata.items()],
-            "judges": [[judge, tally.trials, tally.hits] for judge, tally in self._judges.items()],
+            "strata": [[*stratum, *astuple(tally)] for stratum, tally in self._strata.items()],
+            "judges": [[judge, *astuple(tally)] for judge, tally in self._judges.items()],
             "approved": [[stratum, *astuple(baseline)] for stratum, baseline in self._approved.items()],
             "limit": to_builtins(self._limit),
             "runs": [run.to_json() for run in (self._rise, self._fall, self._back)],

@@ -18,6 +18,7 @@ from evenkeel.core.cells import (
     DriftReport,
     SegmentReport,
     WindowEstimates,
+    is_unrated,
 )
 from evenkeel.core.records import from_plain
 from evenkeel.core.together import together_count
@@ -117,6 +118,8 @@ class Cell:
             self.era, self.since, self.since_failures, self.tools = era, {}, {}, ToolCounts()
         if isinstance(outcome, str):
             self.since_failures[outcome] = self.since_failures.get(outcome, 0) + 1
+            if self.alert is not None and is_unrated(outcome) and not verdict.selection.split_of:
+                self.alert.observe_unrated(effect)
             return None
         self.tools.add(verdict)
         self.scorer = verdict.scoring.scorer
@@ -140,14 +143,19 @@ class Cell:
         self.revision += 1
         self.changed = True
 
-    def observe_drift(self, outcome: RatedOutcome, stratum: Stratum, effect: float) -> DriftChange | None:
-        """Pass a rated trial to the drift detector, with the design effect before it."""
-        if outcome.unsure:
-            return None
+    def observe_drift(
+        self, outcome: RatedOutcome | str, stratum: Stratum, effect: float
+    ) -> DriftChange | None:
+        """Pass a rated or unrated trial to the drift detector, with the design effect before it."""
+        observed = None
+        if not isinstance(outcome, str):
+            if outcome.unsure:
+                return None
+            observed = int(outcome.shifted)
         # While the alert is up its baselines are frozen; traffic of other prompts can never end it.
         if self.drift.up:
             self.strayed = 0 if stratum in self.drifted_in else self.strayed + 1
-        change = self.drift.observe(int(outcome.quality is not None), stratum, effect)
+        change = self.drift.observe(observed, stratum, effect)
         if change is not None:
             self.drifted_in = self.drift.compared if self.drift.up else frozenset()
             self.strayed = 0

@@ -204,7 +204,8 @@ class MonitorState:
         # Before the cell counts it: the trial that completes a change is the first one since it.
         history = self._follow(logged, outcome)
         events += self._explained(logged) if history.era != before else ()
-        if drawn and (not isinstance(outcome, str) or is_unrated(outcome)):
+        counts = drawn and (not isinstance(outcome, str) or is_unrated(outcome))
+        if counts:
             self._rollups.add(exchange, verdict, outcome, history.era)
         if drawn:
             self._judges.add(verdict.route, model, verdict)
@@ -214,7 +215,7 @@ class MonitorState:
         if change:
             self._note_alerts(cell)
             events.append(alert_event(cell, change, logged, self.settings))
-        if drawn and not isinstance(outcome, str):
+        if counts:
             events += self._drift(cell, logged, outcome, stratum_of(verdict, history.judge), effect)
         trend = []
         if change or (
@@ -242,7 +243,7 @@ class MonitorState:
         return events
 
     def _drift(
-        self, cell: Cell, logged: LoggedVerdict, outcome: RatedOutcome, stratum: Stratum, effect: float
+        self, cell: Cell, logged: LoggedVerdict, outcome: RatedOutcome | str, stratum: Stratum, effect: float
     ) -> list[AlertEvent]:
         """Pass a trial to its cell's drift detector; return the events it causes."""
         drifted = cell.observe_drift(outcome, stratum, effect)

@@ -77,6 +77,17 @@ def test_shifts_of_unknown_quality_widen_the_interval():
     assert figure.upper == 1
 
 
+def test_trials_without_a_rating_may_all_have_moved_or_none():
+    """30 pairs are the same and the judge failed on 10: any rate up to a quarter is within both intervals."""
+    same = trials((f"i{n}", 0, 3, None) for n in range(30))
+    failed = [BenchTrial("m", f"i{n}", "t", "general.casing", 0, failure="judge_timeout") for n in range(10)]
+    known = scores([same])
+    allowed = scores([same + failed])
+    assert (allowed.content_delta.value, allowed.content_delta.lower, allowed.content_delta.n) == (0, 0, 30)
+    assert allowed.content_delta.upper > 10 / 40 > known.content_delta.upper
+    assert allowed.robustness.lower < 1 - 10 / 40 < known.robustness.lower
+
+
 def test_one_trial_an_issue_gives_the_exact_interval():
     """8 of 20: Clopper and Pearson's for 19 trials, one being lost to the spread that is estimated."""
     from scipy.stats import beta  # noqa: PLC0415 - takes a second of every worker

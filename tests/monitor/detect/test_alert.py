@@ -53,6 +53,17 @@ def test_an_alert_is_raised_held_resolved_and_raised_again():
     assert changes[second].run_mean == pytest.approx(0.0, abs=0.1)
 
 
+def test_an_alert_is_not_resolved_by_a_judge_that_rates_only_what_is_the_same():
+    """Every third trial is unrated: each of them may have moved, so the others do not say that it is over."""
+    alert = Alert(RULES)
+    content(alert, *[1] * 50)
+    for _ in range(300):
+        assert content(alert, 0, 0) == [None, None]
+        alert.observe_unrated()
+    assert alert.up
+    assert "resolved" in [change.kind for change in content(alert, *[0] * 300) if change]
+
+
 def test_the_evidence_is_the_weighted_mean_of_the_measures():
     """Eight bets of an eighth each are worth 1 + their mean stake × gain after one trial."""
     mean_share = sum(0.06 * (0.8 / 0.06) ** (number / 7) for number in range(8)) / 8

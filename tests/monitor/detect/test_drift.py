@@ -149,6 +149,30 @@ def test_a_shift_that_is_common_to_the_strata_is_found_by_all_together():
     assert delays[8] < 1.5 * delays[1]
 
 
+def test_a_judge_that_fails_where_answers_differ_is_neither_a_fall_nor_then_a_rise():
+    """Of 30 % that differ none is rated for 500 trials, then all are again; a fall to none is still found."""
+    alert, calm = DriftAlert(RULES), flips(0.3, "calm")
+    for _ in range(1000):
+        alert.observe(next(calm))
+    for _ in range(500):
+        assert alert.observe(None if next(calm) else 0) is None
+    for _ in range(500):
+        assert alert.observe(next(calm)) is None
+    assert alert.baseline.mean == pytest.approx(450 / 1850, abs=0.02)
+    assert DriftAlert.from_json(alert.to_json(), RULES).to_json() == alert.to_json()
+    assert raised(alert.observe(0) for _ in range(500)) == ["fallen"]
+
+
+def test_a_rise_is_found_beside_a_tenth_of_unrated_trials_and_held_by_them():
+    """10 % become 60 % of the rated trials; while all that differ stay unrated, it is not over."""
+    alert, quiet, loud, failed = DriftAlert(RULES), flips(0.1, "calm"), flips(0.6, "loud"), flips(0.1, "x")
+    for _ in range(1000):
+        alert.observe(None if next(failed) else next(quiet))
+    assert "risen" in raised(alert.observe(None if next(failed) else next(loud)) for _ in range(300))
+    assert not raised(alert.observe(None if next(loud) else 0) for _ in range(1000))
+    assert raised(alert.observe(next(quiet)) for _ in range(1000)) == ["recovered"]
+
+
 def test_no_change_raises_no_more_than_stated_though_the_baseline_is_an_estimate():
     """25 cells of 1,000 trials at a level of 1,000: at most 22 alerts are expected, far fewer come."""
     choice = random.Random("estimated baselines")
