@@ -229,7 +229,7 @@ def _keep(outcome: CheckOutcome, options: Mapping[str, Any], err: Console) -> No
         with _store(options) as stores:
             if stores is not None:
                 stores.changes.put_check(as_run(outcome, name=uuid4().hex, at=time.time()))
-    except UserError as error:
+    except (UserError, sqlite3.OperationalError) as error:
         err.print(f"the console will not list this check: {error}", soft_wrap=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import sqlite3
 import sys
 import time
 from collections.abc import Iterable
@@ -243,7 +244,7 @@ def _keep(outcome: GateOutcome, options: Mapping[str, Any]) -> None:
     try:
         with opened(experiment_settings(options)) as stores:
             stores.changes.put_gate(run)
-    except UserError as error:
+    except (UserError, sqlite3.OperationalError) as error:
         # The verdict stands and has been printed; only the list of the console lacks it.
         log.warning("the console will not list this run: %s", error)
 

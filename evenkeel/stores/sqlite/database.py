@@ -45,6 +45,7 @@ class Database:
         path: Path,
         *,
         seal: Seal | None = None,
+        reading: bool = False,
         lost: Callable[[str], object] | None = None,
     ) -> None:
         """Open the file, creating it if needed.
@@ -53,13 +54,15 @@ class Database:
             path: the file.
             seal: encrypts prompts and answers. Default: from the environment, so that no caller can forget it
                 and write plain text.
+            reading: open a file that cannot be written for reading, as a copy on a read-only volume; a write
+                then fails. Default: it is an error at once.
             lost: called with a sentence if the file was deleted while in use, in the thread that notices it.
                 Pass it if the memory of this process must match the file. Default: the file is created again
                 with the same tables.
 
         Raises:
             DamagedStoreError: if the file is not SQLite, or is corrupt.
-            StoreError: if it cannot be written, or others can read it and that cannot be repaired.
+            StoreError: if it cannot be used, or others can read it and that cannot be repaired.
             SealError: for keys that cannot be used.
         """
         self.seal = seal_of(os.environ) if seal is None else seal
@@ -67,6 +70,9 @@ class Database:
         self.recreated = 0
         """Number of times that the file was found deleted and was created again."""
         self._tell_lost = lost
+        self._only_reads = reading and path.exists() and not _is_writable(path)
+        # Making a table that is there must be no error where nothing can be written.
+        self._begin = "BEGIN" if self._only_reads else "BEGIN IMMEDIATE"
         # Device and inode of the file that holds the tables.
         self._file: tuple[int, int] | None = None
         # Statements that create the tables.
@@ -75,8 +81,9 @@ class Database:
         self._connections: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         try:
-            make_private(path)
-            keep_private(path)
+            if not self._only_reads:
+                make_private(path)
+                keep_private(path)
             # A damaged page shows only when it is read. A full check would take seconds for a large file.
             for (table,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'"):
                 self.row(f'SELECT * FROM "{table}" LIMIT 1')  # noqa: S608 - a table of this file
@@ -87,6 +94,11 @@ class Database:
             if getattr(error, "sqlite_errorcode", None) in _DAMAGED:
                 raise DamagedStoreError(
                     f"the store {path} is damaged ({error}); restore a backup of it"
+                ) from error
+            if self._only_reads:
+                raise StoreError(
+                    f"cannot read the store {path}: {error}; copy it, and the files beside it, to a "
+                    "writable folder, and name that with --data-dir"
                 ) from error
             raise StoreError(
                 f"cannot write the store {path}: {error}; choose a writable folder with --data-dir"
@@ -102,19 +114,25 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         self._notice_deletion()
-        make_private(self.path)
+        place = self.path.absolute().as_uri()
+        if self._only_reads:
+            # Without a write-ahead log nobody is writing, and SQLite could not make one here.
+            place += "?mode=ro" if _log_of(self.path).exists() else "?immutable=1"
+        else:
+            make_private(self.path)
         connection = sqlite3.connect(
-            self.path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+            place, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, uri=True
         )
         try:
-            _log_ahead(connection)
+            if not self._only_reads:
+                _log_ahead(connection)
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(f"PRAGMA cache_size={-_CACHED_KIB}")
             # What is deleted is text of users, so free pages are overwritten too.
             connection.execute("PRAGMA secure_delete=ON")
             file = _identity(self.path)
             if self._file != file:
-                with _transaction(connection):
+                with _transaction(connection, self._begin):
                     for statement in self._tables:
                         connection.execute(statement)
         except BaseException:
@@ -166,7 +184,7 @@ class Database:
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """Run a write transaction: all of it, or nothing."""
-        with _transaction(self.connection()) as connection:
+        with _transaction(self.connection(), self._begin) as connection:
             yield connection
 
     def create(self, *statements: str) -> None:
@@ -206,6 +224,15 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
+def _is_writable(path: Path) -> bool:
+    # SQLite makes its write-ahead log beside the file, unless one is there.
+    return os.access(path, os.W_OK) and (os.access(path.parent, os.W_OK) or _log_of(path).exists())
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
 def _log_ahead(connection: sqlite3.Connection) -> None:
     """Switch to a write-ahead log, if the file has none yet.
 
@@ -224,8 +251,8 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
 
 
 @contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    connection.execute("BEGIN IMMEDIATE")
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[sqlite3.Connection]:
+    connection.execute(begin)
     try:
         yield connection
         connection.execute("COMMIT")
