@@ -18,7 +18,7 @@ from evenkeel.lab.backtest import SettingsVariant, grid, read_log, read_store, s
 from evenkeel.lab.backtest.report import as_json, document
 from evenkeel.lab.period import moment
 from evenkeel.monitor.fold import MonitorSettings
-from evenkeel.release.kit.arguments import check_writable, words
+from evenkeel.release.kit.arguments import check_writable, words, write_file
 from evenkeel.release.kit.renderings import html, json_text, show
 from evenkeel.release.kit.terminal import consoles, plain_console
 
@@ -176,7 +176,7 @@ def _write(backtests: list[Backtest], source: str, plot: Path | None, *, json: b
     else:
         show(shown, consoles(PIPED_WIDTH).out)
     if plot is not None:
-        plot.write_bytes(html(shown))
+        write_file(plot, html(shown))
 
 
 @contextlib.contextmanager

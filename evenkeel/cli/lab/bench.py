@@ -37,7 +37,7 @@ from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.metrics.tasks import task_named
-from evenkeel.release.kit.arguments import InputError, check_writable, named_price, words
+from evenkeel.release.kit.arguments import InputError, check_writable, named_price, words, write_reports
 from evenkeel.release.kit.asking import AGAIN, StoppedError
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.cost import PayeeBudget
@@ -187,20 +187,15 @@ def _run(parameters: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
 
 
 def _write(outcome: BenchOutcome, options: Mapping[str, Any]) -> list[Path]:
-    writers = {
-        "trials": lambda: as_lines(outcome).encode(),
-        "html": lambda: html(document(outcome)),
-    }
-    written: list[Path] = []
-    for name in _OUTPUTS:
-        target: Path | None = options[name]
-        if target is not None:
-            try:
-                target.write_bytes(writers[name]())
-            except OSError as error:
-                raise StoppedError(f"{target}: cannot be written ({error.strerror}); {AGAIN}") from error
-            written.append(target)
-    return written
+    try:
+        return write_reports(
+            [
+                (options["trials"], lambda: as_lines(outcome)),
+                (options["html"], lambda: html(document(outcome))),
+            ]
+        )
+    except InputError as error:
+        raise StoppedError(f"{error}; {AGAIN}") from error
 
 
 def _options(options: Mapping[str, Any], settings: Settings) -> BenchOptions:

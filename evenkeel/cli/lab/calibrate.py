@@ -43,7 +43,7 @@ from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.calibration.limits import limits_to_json, lines_of, merged, place_all, read_limits
 from evenkeel.release.calibration.quiet import quiet_routes
 from evenkeel.release.goldens.files import load_goldens
-from evenkeel.release.kit.arguments import InputError, check_writable, read_text, words
+from evenkeel.release.kit.arguments import InputError, check_writable, read_text, words, write_file
 from evenkeel.release.kit.asking import StoppedError
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.renderings import show
@@ -235,7 +235,7 @@ def _place(options: Mapping[str, Any], *, json: bool) -> None:
     if not any(route_limits.limits for route_limits in placed):
         raise CommandFailedError("no limit was placed, nothing was written")
     text = limits_to_json(merged(before, placed))
-    out.write_text(text, encoding="utf-8")
+    write_file(out, text)
     click.echo(f"wrote {out}; it is for alerts.limits in settings", err=json)
     if json:
         click.echo(text, nl=not text.endswith("\n"))

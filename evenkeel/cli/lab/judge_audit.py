@@ -25,7 +25,7 @@ from evenkeel.lab.judge_audit.ratings import RatingScale
 from evenkeel.lab.judge_audit.report import as_json, document
 from evenkeel.lab.judge_audit.run import AuditOptions, run_judge_audit
 from evenkeel.lab.rows import metric_key, suggestion
-from evenkeel.release.kit.arguments import InputError, check_writable, words
+from evenkeel.release.kit.arguments import InputError, check_writable, words, write_file
 from evenkeel.release.kit.asking import StoppedError
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.renderings import html, show
@@ -112,7 +112,7 @@ def _run(file: Path, options: Mapping[str, Any], *, json: bool, confirmed: bool)
     report = document(outcome)
     show(report, out)
     if options["html"]:
-        options["html"].write_bytes(html(report))
+        write_file(options["html"], html(report))
     if json:
         click.echo(as_json(outcome), nl=False)
 

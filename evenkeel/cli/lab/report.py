@@ -14,7 +14,7 @@ from evenkeel.cli.options import file_option, json_option
 from evenkeel.core.figures import number
 from evenkeel.lab import report as period_report
 from evenkeel.lab.period import period_of
-from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.kit.arguments import InputError, write_file
 from evenkeel.release.kit.renderings import html
 from evenkeel.release.kit.terminal import plain_console
 from evenkeel.runtime.stores import opened, settings_of_stores
@@ -105,9 +105,9 @@ def _write(finished: Report, out: Path) -> Path:
     page = out / file_name(finished)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        page.write_bytes(html(period_report.document(finished)))
     except OSError as error:
         raise InputError(f"cannot write to {out}: {error.strerror}; choose a folder with --out") from error
+    write_file(page, html(period_report.document(finished)))
     return page
 
 

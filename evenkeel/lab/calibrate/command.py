@@ -22,6 +22,7 @@ from evenkeel.lab.calibrate.sensitivity import trajectories
 from evenkeel.lab.metrics.workflow_judge import WorkflowJudge
 from evenkeel.metrics.registry import metric
 from evenkeel.release.gate.clusters import clusters
+from evenkeel.release.kit.arguments import write_file, write_lines
 from evenkeel.release.kit.cost import Costs
 from evenkeel.release.kit.journal import opened_journal
 from evenkeel.release.kit.renderings import html
@@ -98,25 +99,16 @@ def write(
         folder: where to.
         published: whether the page has the tables of WorkflowPerturb.
 
-    Raises: OSError.
+    Raises: InputError.
     """
     rng = random.Random(calibration.seed)
     drawn = multiplicities(len(table.goldens), calibration.resamples, rng, table.cluster_numbers)
     ways = trajectories(table, drawn)
-    (folder / SCORES).write_text(
-        "".join(f"{line}\n" for line in table_lines(scores.rows, scores.metrics)), encoding="utf-8"
-    )
+    write_lines(folder / SCORES, table_lines(scores.rows, scores.metrics))
     page = document(calibration, table, ways, beside=sections(calibration, ways) if published else ())
-    (folder / REPORT).write_bytes(html(page))
-    _replace(folder / CALIBRATION, calibration_to_yaml(calibration))
+    write_file(folder / REPORT, html(page))
+    write_file(folder / CALIBRATION, calibration_to_yaml(calibration))
     return OutputFiles(page, tuple(folder / name for name in (CALIBRATION, REPORT, SCORES)))
-
-
-def _replace(path: Path, text: str) -> None:
-    """All of it or nothing: somebody may be reading the file."""
-    beside = path.with_name(f"{path.name}.new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from evenkeel.lab.judge_audit.measures import RESAMPLES, audit, polarity, vader
 from evenkeel.lab.judge_audit.questions import Design, RatingPlan, choose, rubrics
 from evenkeel.lab.judge_audit.ratings import read_ratings
 from evenkeel.lab.rows import suggestion
-from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.kit.arguments import InputError, write_lines
 from evenkeel.release.kit.asking import AGAIN, HOPELESS, UnusableError, advised
 from evenkeel.release.kit.cost import Account, CostEstimate
 from evenkeel.release.kit.journal import opened_journal
@@ -126,9 +126,7 @@ def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) ->
     analysers = (vader(), polarity()) if judgements else ()
     judge = options.judge.model if options.judge else sources[-1] if options.recorded else PEOPLE
     if options.record and judgements:
-        options.record.write_text(
-            "".join(f"{line}\n" for line in recorded_lines(judgements)), encoding="utf-8"
-        )
+        write_lines(options.record, recorded_lines(judgements))
     with err.status("measuring"):
         report = audit(
             judge, items, judgements, seed=options.seed, times=options.resamples, analysers=analysers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import math
+import shutil
 import sys
 import zlib
 from typing import TYPE_CHECKING, Final
@@ -79,11 +80,7 @@ def write_reports(reports: Iterable[tuple[Path | None, Callable[[], str | bytes]
     for target, rendered in reports:
         if target is None:
             continue
-        content = rendered()
-        try:
-            target.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
-        except OSError as error:
-            raise InputError(f"{target}: cannot be written: {error.strerror}") from error
+        write_file(target, rendered())
         targets.append(target)
     return targets
 
@@ -94,9 +91,29 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     Raises: InputError if it cannot be written.
     """
     data = "".join(f"{line}\n" for line in lines).encode()
+    # Without the time: equal lines are equal files.
+    write_file(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write all of a file or nothing: a full disk cuts no file, and leaves the one that was there.
+
+    Raises: InputError if it cannot be written.
+    """
+    data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     try:
-        # Without the time: equal lines are equal files.
-        path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+        # A link or a pipe, as /dev/stdout is, must stay one.
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_bytes(data)
+            return
+        beside = path.with_name(f"{path.name}.new")
+        try:
+            beside.write_bytes(data)
+            if path.exists():
+                shutil.copymode(path, beside)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
 

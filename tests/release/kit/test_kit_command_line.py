@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import resource
 
 import click
 import pytest
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from evenkeel.llm.price import ModelPrice
 from evenkeel.release.kit import confirmation as question
-from evenkeel.release.kit.arguments import InputError, named_price, price
+from evenkeel.release.kit.arguments import InputError, named_price, price, write_file
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.progress import progress
 
@@ -32,6 +33,30 @@ def test_what_is_no_price_is_refused_with_an_example(text):
         named_price(f"m={text}")
     with pytest.raises(InputError, match="MODEL="):
         named_price("0.15/0.60")
+
+
+def test_a_full_disk_cuts_no_file(tmp_path):
+    """The file of before stays as it was, and nothing lies beside it."""
+    path = tmp_path / "goldens.jsonl"
+    write_file(path, "before\n")
+    path.chmod(0o600)
+    limit, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, most))
+    try:
+        with pytest.raises(InputError, match=r"goldens\.jsonl: cannot be written: "):
+            write_file(path, "x" * 10_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
+    assert (path.read_text(), list(tmp_path.iterdir())) == ("before\n", [path])
+    write_file(path, b"after\n")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("after\n", 0o600)
+
+
+def test_a_file_that_is_a_link_stays_one(tmp_path):
+    link, path = tmp_path / "link", tmp_path / "file"
+    link.symlink_to(path)
+    write_file(link, "x")
+    assert (link.is_symlink(), path.read_text()) == (True, "x")
 
 
 @click.command()
