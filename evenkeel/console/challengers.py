@@ -69,6 +69,7 @@ def challenger_handlers(
         return renderer.response(
             "challengers.html",
             panels=[_panel(board, state) for state in board.states()[:_SHOWN]],
+            routes=[setup.route for setup in sources.setup],
             words=words,
             token=form_token(request),
             visitor=visitor_of(request),
@@ -116,7 +117,8 @@ def _forms(sources: ConsoleSources, board: ChallengeBoard) -> list[HTTPRouteHand
     def started(request: AnyRequest, data: Form) -> Response[bytes]:
         visitor, asked, now = visitor_of(request), signed(visitor_of(request), data), sources.clock()
         route, model = asked.get("route", "").strip(), asked.get("model", "").strip()
-        if not (route and model):
+        # A challenger of a route that is not there would wait for requests for ever.
+        if not model or route not in {setup.route for setup in sources.setup}:
             raise HTTPException("Nothing was started: say which route and which model.", status_code=400)
         challenge = Challenge(route=route, model=model, share=_share(asked), started_at=now)
         board.store.start(challenge)

@@ -86,7 +86,7 @@ def golden_list(
         start=start,
         count=len(goldens_listed),
         filters=filters,
-        narrowed=any(chosen.values()),
+        narrowed=bool(chosen["route"] or chosen["task"]),
         start_href=links.goldens_link(**chosen) if start else "",
         next_href=further,
         question=lambda golden: one_line(question(prompt_text(golden.request)), _QUESTION_CHARS),

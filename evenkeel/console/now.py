@@ -56,20 +56,21 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     # What holds measuring up heads the page already.
     behind = "" if measuring.causes else stuck(view, measuring)
     without_trials = {flow.route for flow in view.routes}
-    live, within, last_at = [], True, 0.0
+    live, last_at = [], 0.0
     for report in reports:
         without_trials.discard(report.key.route)
         if not report.retired:
             live.append(report)
             last_at = max(last_at, report.last_scored_at or 0.0)
-            within = within and (report.standing == "within" or report.key.perturbation == BASELINE)
+    # The noise floor has no limit.
+    standings = {report.standing for report in live if report.key.perturbation != BASELINE}
     return Page(
         f"{_TITLES[state]} · evenkeel",
         # Without times, so that it is read only when something else changes.
         announcement=" ".join(said) or _TITLES[state],
         state=state,
         # A tick is for what is known to be good: "measuring" alone says nothing about the answers.
-        tone="learning" if state == "measuring" and not within else state,
+        tone="learning" if state == "measuring" and standings != {"within"} else state,
         measuring=measuring,
         going=going,
         lately=incident_lines(over[:3], sources.writer),

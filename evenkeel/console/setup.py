@@ -121,9 +121,10 @@ def _changed_settings(sources: ConsoleSources) -> list[SettingsSection] | None:
     return sections
 
 
-def _latest_model(sources: ConsoleSources) -> str:
-    reports = sources.reports()
-    return max(reports, key=lambda report: report.last_scored_at or 0.0).key.model if reports else ""
+def _latest_model(sources: ConsoleSources, route: str) -> str:
+    """Return the model that answered last on a route; "MODEL" before the first trial."""
+    own = [report for report in sources.reports() if report.key.route == route]
+    return max(own, key=lambda report: report.last_scored_at or 0.0).key.model if own else "MODEL"
 
 
 def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
@@ -139,7 +140,7 @@ def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         return renderer.response(
             "setup.html",
             routes=routes,
-            snippets=snippets(routes[0].base_url, _latest_model(sources) or "MODEL") if routes else (),
+            snippets=snippets(routes[0].base_url, _latest_model(sources, routes[0].route)) if routes else (),
             visitor=visitor,
             sections=_changed_settings(sources) if admin else None,
             actions=sources.actions.latest(_ACTIONS) if sources.actions and admin else None,

@@ -113,9 +113,10 @@ class TrialView(NamedTuple):
 
     @property
     def severity(self) -> str:
-        """Severity with one decimal; "" for perturbations that have no degrees."""
+        """Severity; "" for perturbations that have no degrees."""
         graded = rewordings.category(self.verdict.perturbation).graded
-        return figures.number(self.verdict.severity, 1) if graded else ""
+        # Not rounded: 0.07 and 0.13 are typing on a desktop and on a phone.
+        return f"{self.verdict.severity:g}" if graded else ""
 
     @property
     def scorer(self) -> str:

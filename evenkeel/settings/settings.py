@@ -174,7 +174,8 @@ def load(
         if odd is not None:  # usually "routes", mistyped
             raise SettingsError(f"{where}: {odd}: {_unknown((odd,))}")
         raise SettingsError(
-            f"{where}: no upstream to forward to; name one with --upstream URL, or under `routes:` in a file"
+            f"{where}: no upstream to forward to; name one under `routes:` in the file of --config, or with "
+            "the option --upstream of `up` and `proxy`"
         )
 
     # A class of its own for each load, because pydantic-settings asks the class for the sources.

@@ -128,6 +128,12 @@ def test_the_list_shows_who_approved_what_and_is_narrowed(desk):
     assert "None match" in desk.page("/goldens?task=none").words()
 
 
+def test_without_goldens_the_page_says_how_to_approve_some_whatever_it_shows(desk):
+    for path in ("/goldens", "/goldens?show=all"):
+        assert "None yet. Open a trial" in desk.page(path).words()
+    assert "None match" in desk.page("/goldens?route=nothing").words()
+
+
 def test_the_list_is_paged(desk):
     for number in range(45):
         desk.store.approve(golden(id=f"g{number:02}"), by="ann", at=1.0 + number)

@@ -127,6 +127,14 @@ def test_the_page_is_about_what_matters_most(reports, eligible, measuring, state
     assert state_of(reports, view, measuring, incident_lines([incident], Writer())) == "incident"
 
 
+def test_a_tick_is_for_cells_that_are_all_within_their_limits(make_scene, console_client):
+    """Without a cell, or with the noise floor alone, nothing is known to be good."""
+    scene = make_scene("quiet")
+    for reports, tone in (([], "learning"), ([cell(BASELINE)], "learning"), ([WITHIN], "measuring")):
+        scene.reports = reports
+        assert f'class="status {tone}"' in console_client(scene).get("/").text
+
+
 def test_a_page_that_is_held_up_says_what_since_when_and_what_to_do(make_scene, console_client):
     """First of all, also beside an incident; the word "steady" is nowhere."""
     for name in ("quiet", "alert"):

@@ -21,6 +21,7 @@ from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
 from tests.console.reading import words
 from tests.console.scenes import Scene
 from tests.console.whole_scene import SECRET, Ledger, whole
+from tests.house import ROOT
 from tests.kit.records import altered
 
 
@@ -101,6 +102,15 @@ def test_every_runbook_the_pages_link_to_is_there(client):
         assert client.get(link).status_code == 200
     for name in ("runbooks%2F..%2Fsettings", "nothing", "runbooks/Nothing", "../pyproject"):
         assert client.get(f"/docs/{name}").status_code in {404, 400}
+
+
+def test_links_into_the_documentation_lead_to_a_heading(client):
+    templates = (ROOT / "evenkeel" / "console" / "templates").glob("*.html")
+    pages = " ".join(page.read_text(encoding="utf-8") for page in templates)
+    anchors = set(re.findall(r'href="/docs/([^"#]+)#([^"]+)"', pages))
+    assert anchors
+    for name, anchor in anchors:
+        assert f'id="{anchor}"' in client.get(f"/docs/{name}").text, (name, anchor)
 
 
 @pytest.mark.parametrize("name", ["runbooks/EvenkeelIncident", "runbooks/README", "reference/settings"])

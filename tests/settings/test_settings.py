@@ -114,7 +114,7 @@ RUDE = "{description: How kind it is, scale: {3: kind}}"
         ("alerts: {webhook: x}", r"alerts\.webhook: is not an http"),
         ("routes: [", r"evenkeel\.yaml: line \d is not YAML"),
         ("- routes:", r"must be a mapping"),
-        ("listen: {port: 1} # routes:", r"no upstream to forward to; name one with --upstream"),
+        ("listen: {port: 1} # routes:", r"no upstream to forward to; name one under `routes:`"),
         ("embeddings: false", r"embeddings: is gone: similarity reads words"),
         ("shadow: {concurrency: 2}", r"shadow: is gone: write `replays`"),
         ("routes: [{upstream: 'http://a', prefix: /a}]", r"prefix: is gone: write `match\.prefix`"),

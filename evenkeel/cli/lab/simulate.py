@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _RECORDED_ONLY = ("version", "name", "form", "version_from")
 _SIMULATED_ONLY = ("fragility", "noise", "worse_share")
+_SHARE = click.FloatRange(0, 1)
 _FORMATS = ("evenkeel", "llm_stability", "llm_drift", "pbss")
 
 
@@ -37,18 +38,33 @@ _FORMATS = ("evenkeel", "llm_stability", "llm_drift", "pbss")
     "serve under this name.",
 )
 @click.option(
-    "--fragility", default=0.02, metavar="SHARE", help="Share of prompts that always get a bad answer."
+    "--fragility",
+    type=_SHARE,
+    default=0.02,
+    metavar="SHARE",
+    help="Share of prompts that always get a bad answer.",
 )
 @click.option(
-    "--noise", default=0.03, metavar="SHARE", help="Share of calls that get a bad answer at random."
+    "--noise",
+    type=_SHARE,
+    default=0.03,
+    metavar="SHARE",
+    help="Share of calls that get a bad answer at random.",
 )
 @click.option(
     "--worse-share",
+    type=_SHARE,
     default=0.5,
     metavar="SHARE",
     help="Share of bad answers that are worse, not just different.",
 )
-@click.option("--latency", default=0.0, metavar="SECONDS", help="Delay before an answer.")
+@click.option(
+    "--latency",
+    type=click.FloatRange(0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Delay before an answer.",
+)
 @click.option("--deterministic", is_flag=True, help="Answer equal requests with equal bytes.")
 @click.option("--seed", type=int, help="Random seed.  [default: random]")
 @click.option(
@@ -139,7 +155,7 @@ def simulate(context: click.Context, /, host: str, port: int, **options: Any) ->
 def _simulated(options: dict[str, Any]) -> Simulation:
     """Build the simulated models that the options describe.
 
-    Raises: ValueError if a share is outside [0, 1] or a model is named twice.
+    Raises: ValueError if a model is named twice.
     """
     from evenkeel.lab.bench.items import builtin_items
     from evenkeel.lab.bench.subjects import IssueSubjects
@@ -157,8 +173,6 @@ def _simulated(options: dict[str, Any]) -> Simulation:
                 latency_s=options["latency"],
             )
         )
-    for state in states:
-        state.truth  # noqa: B018 - raises for a share outside [0, 1]
     settings = SimulationSettings(deterministic=options["deterministic"])
     subjects = IssueSubjects(builtin_items())
     return Simulation(states, settings, apis=APIS, subjects=subjects, rng=random.Random(options["seed"]))
