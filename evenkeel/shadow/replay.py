@@ -16,8 +16,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
-import httpx2
 import msgspec
 
 from evenkeel.core.backoff import Backoff
@@ -118,7 +118,8 @@ _FIRST_SERVER_ERROR = 500
 _INVALID = frozenset({400, 422})
 # Of an error body, which may be a whole web page of a gateway.
 _COMPLAINT_BYTES = 65_536
-_ABOUT_LIMIT = (b"max_tokens", b"max_completion_tokens", b"max_output_tokens", b"context length")
+_ABOUT_LENGTH = (b"context length",)
+_ABOUT_LIMIT = (b"max_tokens", b"max_completion_tokens", b"max_output_tokens", *_ABOUT_LENGTH)
 _ABOUT_USAGE = (b"stream_options", b"include_usage")
 _USAGE: Final = b'"%b":%b' % (STREAM_OPTIONS.encode(), USAGE_IN_STREAM.encode())
 _PREVIOUS_UNKNOWN: Final = "previous_response_not_found"
@@ -167,6 +168,43 @@ class _Attempt(NamedTuple):
     outcome: Replay | Failure
 
 
+class _ReplayForm(NamedTuple):
+    """Form of a request that an upstream takes."""
+
+    limit: int = 0
+    """Index of the name for the limit of the answer among the API's; there is no limit beyond the last."""
+    usage: bool = True
+    """True if a stream may be asked for its token counts."""
+
+
+@dataclass(slots=True)
+class _ReplayRequest:
+    """Request that gives up what an upstream rejects."""
+
+    limited: list[bytes]
+    """Request with a limit of the answer under each name, and last without a limit."""
+    wants_usage: bool
+    form: _ReplayForm
+    too_long: bool = False
+    """True if the upstream says that prompt and limit together are too long, which is about this one."""
+
+    @property
+    def body(self) -> bytes:
+        """The request in its present form."""
+        body = self.limited[min(self.form.limit, len(self.limited) - 1)]
+        return _with_members(body, _USAGE) if self.wants_usage and self.form.usage else body
+
+    def gives_way(self, response: RawResponse) -> bool:
+        """Leave out what a response rejects. Return whether that gives another request."""
+        before = self.body
+        if self.wants_usage and self.form.usage and _rejects(response, _ABOUT_USAGE):
+            self.form = self.form._replace(usage=False)
+        elif _rejects(response, _ABOUT_LIMIT):
+            self.too_long |= _rejects(response, _ABOUT_LENGTH)
+            self.form = self.form._replace(limit=self.form.limit + 1)
+        return self.body != before
+
+
 class Replayer:
     """Sends variants under a concurrency limit shared by all routes."""
 
@@ -195,10 +233,8 @@ class Replayer:
         self._patience_s = patience_s
         # Pauses that upstreams asked for, by route and host of the upstream.
         self._pauses: dict[tuple[str, str], Pauses] = {}
-        # Index of the name that each upstream accepts for the limit of the answer, by its URL.
-        self._forms: dict[str, int] = {}
-        # URLs of upstreams that reject `stream_options`.
-        self._without_usage: set[str] = set()
+        # Form that each upstream takes, by its URL. Only what worked is remembered.
+        self._forms: dict[str, _ReplayForm] = {}
 
     async def close(self) -> None:
         """Close the connections."""
@@ -229,8 +265,11 @@ class Replayer:
         Returns: the answer, or a `Failure`: "budget" if the first attempt was not allowed, `FLEX_UNAVAILABLE`
             or `FLEX_UNSUPPORTED` if the flex tier did not take it.
         """
-        forms = _limited(body, api, quote)
-        wants_usage = api.usage_on_request and _streams_without_options(body)
+        request = _ReplayRequest(
+            _limited(body, api, quote),
+            api.usage_on_request and _streams_without_options(body),
+            self._forms.get(target.url, _ReplayForm()),
+        )
         pauses = self._pauses_of(target)
         patience_s = self._patience_s
         outcome: Replay | Failure | None = None
@@ -242,10 +281,7 @@ class Replayer:
                     "rate_limited", "not sent: the upstream asked replays of this route to pause"
                 )
             patience_s -= rested_s
-            form = min(self._forms.get(target.url, 0), len(forms) - 1)
-            asks_usage = wants_usage and target.url not in self._without_usage
-            sent = _with_members(forms[form], _USAGE) if asks_usage else forms[form]
-            post = partial(self._attempt, target, sent, api, quote, observed)
+            post = partial(self._attempt, target, request.body, api, quote, observed)
             try:
                 if budget is None:
                     tried: _Attempt | None = await post()
@@ -259,12 +295,10 @@ class Replayer:
             response, outcome = tried
             if isinstance(response, MissingResponse):
                 break
-            if asks_usage and _rejects(response, _ABOUT_USAGE):
-                self._without_usage.add(target.url)
+            if request.gives_way(response):
                 continue
-            if form < len(forms) - 1 and _rejects(response, _ABOUT_LIMIT):
-                self._forms[target.url] = form + 1
-                continue
+            if response.is_success and not request.too_long:
+                self._forms[target.url] = request.form
             if response.status not in _THROTTLED:
                 break
             if isinstance(outcome, Failure) and outcome.reason in {"rejected", FLEX_UNAVAILABLE}:
@@ -319,7 +353,7 @@ class Replayer:
             self._slots.release()
 
     def _pauses_of(self, target: Target) -> Pauses:
-        key = target.route, target.unix_path or httpx2.URL(target.url).netloc.decode()
+        key = target.route, target.unix_path or urlsplit(target.url).netloc
         if key not in self._pauses:
             self._pauses[key] = Pauses(clock=self._clock, sleep=self._sleep)
         return self._pauses[key]

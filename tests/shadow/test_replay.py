@@ -280,6 +280,28 @@ def test_an_answer_is_bounded_under_the_name_that_the_upstream_takes(taken, sent
     assert budget.settled == [Spend(0, 0.0)] * (len(sent) - 2) + [quote.estimate] * 2
 
 
+@pytest.mark.parametrize("refused", [2, 3])
+def test_a_request_that_is_too_long_takes_no_limit_from_others(refused):
+    """What cures one request, or cures nothing, is not remembered."""
+    seen = []
+
+    def answer(asked):
+        seen.append(next(iter(set(asked) - {"messages"}), None))
+        too_long = b'{"error": {"message": "The maximum context length is 4096 tokens."}}'
+        return (400, too_long) if len(seen) <= refused else (200, ANSWER)
+
+    body = b'{"messages": []}'
+    twice(answer, body, quote=Quote(Prices(), ["m"], body, None, 6))
+    assert seen == ["max_tokens", "max_completion_tokens", None, "max_tokens"]
+
+
+def test_a_path_that_is_no_url_is_a_connection_failure():
+    """Clients choose the query of a path, and an exchange must end whatever is in it."""
+    result = send("http://127.0.0.1:9/v1/chat/completions?\x01")
+    assert isinstance(result, Failure)
+    assert result.reason == "connection"
+
+
 @pytest.mark.parametrize(("knows", "sent"), [(True, [True, True]), (False, [True, False, False])])
 def test_a_stream_is_asked_for_its_token_counts_where_the_upstream_takes_it(knows, sent):
     """A replay of a streamed request asks for them unless the upstream has rejected that before."""
