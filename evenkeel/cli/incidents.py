@@ -26,7 +26,7 @@ from evenkeel.core.incidents import DECIDED, Decision
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.monitor.incidents import Incident, IncidentBoard
 from evenkeel.monitor.notify import Writer, incident_json, summary
-from evenkeel.monitor.notify.notices import headline, resolved_line
+from evenkeel.monitor.notify.notices import current_line, headline
 from evenkeel.runtime.notifications import contacts
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
@@ -78,7 +78,9 @@ def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, a
     if len(selected) > limit:
         click.echo(f"{len(selected) - limit} older ones are not listed; --limit lists more.", err=True)
     if as_json:
-        emit([{**incident_json(incident), "headline": _said(incident)} for incident in selected[:limit]])
+        emit(
+            [{**incident_json(incident), "headline": current_line(incident)} for incident in selected[:limit]]
+        )
         return
     if not selected:
         narrowed = route is not None or state is not None
@@ -86,7 +88,7 @@ def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, a
         return
     rows = []
     for incident in selected[:limit]:
-        rows.append((incident.id, incident.state, _said(incident)))
+        rows.append((incident.id, incident.state, current_line(incident)))
     print_rows(("incident", "state", "what happened"), rows, wide=("what happened",))
 
 
@@ -116,10 +118,14 @@ def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: 
         )
     if as_json:
         emit(
-            {**incident_json(known_incident), "headline": _said(known_incident), "facts": list(notice.facts)}
+            {
+                **incident_json(known_incident),
+                "headline": current_line(known_incident),
+                "facts": list(notice.facts),
+            }
         )
         return
-    lines = [_said(known_incident)]
+    lines = [current_line(known_incident)]
     # Once it is over, the facts of the message repeat the times below; how it began says more.
     lines += [headline(known_incident)] if known_incident.state == "resolved" else notice.facts
     lines.append(_times(known_incident))
@@ -205,10 +211,6 @@ def _times(incident: Incident) -> str:
         why = incident.ending.replace("_", " ")
         steps.append(f"resolved {figures.date_and_time(incident.closed_at)}{by} ({why})")
     return f"State: {incident.state}; {', '.join(steps)}"
-
-
-def _said(incident: Incident) -> str:
-    return resolved_line(incident) if incident.state == "resolved" else headline(incident)
 
 
 def _found(stores: Stores, incident: str) -> Incident:

@@ -32,7 +32,7 @@ from evenkeel.core.together import by_themselves
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.incidents import cases_of, worst_trials
 from evenkeel.monitor.notify import incident_json
-from evenkeel.monitor.notify.notices import headline, held_back, resolved_line
+from evenkeel.monitor.notify.notices import current_line, headline, held_back
 from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
@@ -373,7 +373,7 @@ def incident_handlers(
         shown = older[:limit]
         plain = []
         for incident in shown:
-            plain.append({**incident_json(incident), "headline": said_of(incident)})
+            plain.append({**incident_json(incident), "headline": current_line(incident)})
         return json_response(
             {
                 "incidents": plain,
@@ -427,8 +427,3 @@ def older_than(incidents: Sequence[Incident], before: str) -> Sequence[Incident]
         if incident.id == before:
             return incidents[index + 1 :]
     return incidents
-
-
-def said_of(incident: Incident) -> str:
-    """Return a sentence that says what happened, or that the incident is over."""
-    return resolved_line(incident) if incident.state == "resolved" else headline(incident)

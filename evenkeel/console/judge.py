@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.console.labels import in_order
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.spend import spent_today
 from evenkeel.core.budget import total
@@ -57,7 +56,8 @@ def judge_page(
         deciders=_DECIDERS,
         decided=decided,
         cost=total(spent) if spent else None,
-        people=in_order(people),
+        # First on trials drawn at random, then on those that people chose.
+        people=sorted(people, key=lambda each: (each.judge, each.source != "drawn", each.decided_by)),
         drawn=drawn,
         can_label=sources.labels is not None,
     )

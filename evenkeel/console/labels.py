@@ -1,4 +1,4 @@
-"""Labels: the form of a trial, a random trial to rate, the API, and agreement of people and judge."""
+"""Labels: the form of a trial, a random trial to rate, and the API."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.verdict import Verdict
-    from evenkeel.monitor.labels import HumanAgreement
     from evenkeel.stores.audit_log import What
     from evenkeel.stores.labels import Label, LabelStore
     from evenkeel.stores.verdict_log import VerdictLog
@@ -48,30 +47,13 @@ class Feedback(NamedTuple):
     """The labels that the page of a trial shows."""
 
     labels: Sequence[Label]
-    agreement: Sequence[HumanAgreement]
-    ratings: Mapping[int, str]
-    qualities: Mapping[str, str]
+    ratings: Mapping[int, str] = RATINGS
+    qualities: Mapping[str, str] = QUALITIES
 
     def said(self, label: Label) -> str:
         """Describe a label."""
         parts = (self.ratings.get(label.rating or 0), self.qualities.get(label.quality or ""))
         return "; ".join(filter(None, parts))
-
-
-def feedback(store: LabelStore, counted: Sequence[Label], verdict_id: str, judge: str) -> Feedback:
-    """Return the labels of a verdict, and the agreement with its judge over all labels that count."""
-    agreements = []
-    for agreement in human_agreement(counted):
-        if agreement.judge == judge:
-            agreements.append(agreement)
-    return Feedback(store.of_verdict(verdict_id), in_order(agreements), RATINGS, QUALITIES)
-
-
-def in_order(agreements: Sequence[HumanAgreement]) -> list[HumanAgreement]:
-    """Order agreement: first on verdicts drawn at random, then on those that people chose."""
-    return sorted(
-        agreements, key=lambda agreement: (agreement.judge, agreement.source != "drawn", agreement.decided_by)
-    )
 
 
 def drawn(log: VerdictLog, store: LabelStore) -> str | None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from litestar import Response, get
-
 from evenkeel.console.first_hour import first_hour
 from evenkeel.console.incidents import case_lines, incident_lines
 from evenkeel.console.overview import LEGEND, counted, overview
 from evenkeel.console.pipeline import pipeline_line, stuck
-from evenkeel.console.rendering import KnownTag, Page, tagged
+from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
 from evenkeel.release.challenge.retirements import retirement_note
@@ -143,17 +141,5 @@ def retirement_notices(sources: ConsoleSources, reports: Sequence[CellReport]) -
 
 
 def now_handlers(sources: ConsoleSources, situation: Situation, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """Handlers of `/` and `/fragments/now`."""
-
-    @get("/", sync_to_thread=True, needs="viewer")
-    def page() -> Response[bytes]:
-        shown = now_page(sources, situation)
-        return renderer.response(
-            "live.html", page=shown, fragment="_now.html", source="/fragments/now", here="/"
-        )
-
-    @get("/fragments/now", sync_to_thread=True, needs="viewer")
-    def fragment(known: KnownTag = None) -> Response[bytes]:
-        return tagged(renderer.page("_now.html", page=now_page(sources, situation)), known)
-
-    return [page, fragment]
+    """Handlers of `/` and its live part."""
+    return live_handlers("/", "_now.html", lambda _: now_page(sources, situation), renderer)

@@ -10,7 +10,7 @@ from litestar import Response, get
 
 from evenkeel.console import diffs, links, wording
 from evenkeel.console.access import form_token, visitor_of
-from evenkeel.console.labels import feedback
+from evenkeel.console.labels import Feedback
 from evenkeel.console.questions import question, reworded_question
 from evenkeel.console.rendering import AnyRequest, PathText, QueryText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core import figures, rewordings
@@ -18,7 +18,6 @@ from evenkeel.core.labels import scorer_words
 from evenkeel.core.text import visible
 from evenkeel.core.verdict import BASELINE, PROVENANCE, stage_of
 from evenkeel.release.goldens.candidates import golden_from
-from evenkeel.stores.labels import CountedLabels
 from evenkeel.stores.sealing import SealError
 from evenkeel.stores.trial_index import Narrow
 
@@ -230,7 +229,6 @@ def session_steps(log: VerdictLog, verdict: Verdict) -> list[Verdict]:
 
 def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
     """`/verdicts/{id}`; `?blind=1` leaves out how it was rated, for somebody who is about to rate it."""
-    counted = CountedLabels(sources.labels)
 
     # The path type also takes ids that hold a slash.
     @get("/verdicts/{verdict_id:path}", sync_to_thread=True, needs="viewer")
@@ -242,10 +240,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         texts, others = texts_of(sources.log, verdict.id), siblings(sources.log, verdict)
         evidence, control = texts.evidence, _control_of(sources.log, others)
         again = control.evidence.candidate if control.evidence else None
-        store = sources.labels
-        label_feedback = (
-            feedback(store, counted(), verdict.id, verdict.scoring.judge_model) if store else None
-        )
+        feedback = Feedback(sources.labels.of_verdict(verdict.id)) if sources.labels else None
         return renderer.response(
             "trial.html",
             one=TrialView(verdict, exhibit_in_full(evidence, again) if evidence else None),
@@ -255,9 +250,9 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
             approval=approval(sources.goldens, verdict.exchange_id) if sources.goldens else None,
             steps=session_steps(sources.log, verdict),
             siblings=[TrialView(other) for other in others],
-            feedback=label_feedback,
+            feedback=feedback,
             # Once somebody has rated the trial, hiding the rating helps nobody.
-            blind=bool(blind) and label_feedback is not None and not label_feedback.labels,
+            blind=bool(blind) and feedback is not None and not feedback.labels,
             token=form_token(request),
             visitor=visitor_of(request),
         )

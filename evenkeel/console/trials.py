@@ -1,4 +1,4 @@
-"""The list of trials and its form, filtered by the address; as page, file and JSON."""
+"""The list of trials and its form, filtered by the address, as page and JSON."""
 
 from __future__ import annotations
 

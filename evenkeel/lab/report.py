@@ -23,8 +23,7 @@ from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.incidents import IncidentBoard
 from evenkeel.monitor.monitor import stored_states
 from evenkeel.monitor.notify import incident_json
-from evenkeel.monitor.notify.notices import headline as incident_headline
-from evenkeel.monitor.notify.notices import resolved_line
+from evenkeel.monitor.notify.notices import current_line
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.document import (
     Bullets,
@@ -453,8 +452,7 @@ def _listed(name: str, lines: list[str], none: str) -> ReportSection:
 
 
 def _incident_line(incident: Incident) -> str:
-    words = resolved_line(incident) if incident.state == "resolved" else incident_headline(incident)
-    return f"{words} ({incident.id})"
+    return f"{current_line(incident)} ({incident.id})"
 
 
 def _change_line(change: ChangeReport, incidents: list[Incident]) -> str:

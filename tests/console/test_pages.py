@@ -13,7 +13,7 @@ from tests.kit.records import altered
 
 _PATHS = (
     "/",
-    "/fragments/now",
+    "/fragments",
     "/api/cells",
     "/api/alerts",
     "/api/trials",
@@ -44,7 +44,7 @@ def test_every_response_carries_the_security_headers(make_scene, console_client,
 def test_pages_are_well_formed_and_ask_nobody_else(make_scene, console_client, scene):
     """Tags are balanced, nothing is inline, no address leads elsewhere, and no text is markup."""
     client = console_client(make_scene(scene))
-    paths = ("/", "/fragments/now", "/incidents", "/judge", "/calibration", "/pipeline")
+    paths = ("/", "/fragments", "/incidents", "/judge", "/calibration", "/pipeline")
     links = Page(client.get("/").text).all("a")
     routes = [attrs["href"] for attrs in links if attrs.get("class") == "route"]
     trials = [attrs["href"] for attrs in links if attrs.get("href", "").startswith("/verdicts/")]
@@ -171,7 +171,7 @@ def test_a_broken_source_gives_a_page_that_says_so(make_scene, console_client, c
     scene.log.latest = scene.log.read_before = lambda *_args, **_kwargs: broken()
     scene.store.events = lambda _limit: broken()
     client = console_client(scene)
-    for path in ("/", "/fragments/now", "/api/trials"):
+    for path in ("/", "/fragments", "/api/trials"):
         response = client.get(path)
         assert response.status_code == 500
         assert "check that the store can be reached" in response.text

@@ -60,7 +60,6 @@ def test_what_somebody_says_is_stored_with_all_that_it_needs(desk):
     html, _ = desk.form()
     for text in ("<b>ann</b>: the same; just as good", ">disagrees<", "Only the order differs."):
         assert text in html
-    assert "0 of 1" in html  # the agreement with the judge
 
 
 def test_a_correction_replaces_and_taking_back_withdraws(desk):
@@ -70,11 +69,9 @@ def test_a_correction_replaces_and_taking_back_withdraws(desk):
     html, _ = desk.form()
     assert "version 2" in html
     assert ">disagrees<" not in html
-    assert "1 of 1" in html
     assert desk.send(withdraw="1").status_code == 303
     html, _ = desk.form()
     assert "taken back" in html
-    assert "1 of 1" not in html
     assert desk.store.select() == ()
 
 

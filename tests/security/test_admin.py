@@ -151,7 +151,7 @@ def test_what_an_address_says_is_not_written_into_a_page(desk):
         for text in MARKUP:
             for path, query in (
                 ("/", {"route": text, "rating": text, "perturbation": text}),
-                ("/fragments/now", {"route": text}),
+                ("/fragments", {"route": text}),
                 ("/goldens", {"route": text, "task": text, "show": text}),
                 ("/trials", {"route": text, "text": text, "reason": text, "model": text, "change": text}),
                 (f"/goldens/{quote(text, safe='')}", {}),
@@ -167,7 +167,7 @@ def test_what_is_stored_is_not_written_into_a_page(desk):
     with TestClient(create_app(desk), base_url=LOCAL) as browser:
         paths = ["/goldens", "/goldens?show=all", "/trials"]
         paths += [f"/{kind}{number}" for kind in ("verdicts/v", "goldens/g") for number in range(len(MARKUP))]
-        for path in ("/", "/fragments/now", "/incidents"):
+        for path in ("/", "/fragments", "/incidents"):
             check(browser.get(path))
         for path in paths:
             response = browser.get(path)

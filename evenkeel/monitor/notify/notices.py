@@ -549,8 +549,12 @@ def headline(incident: Incident) -> str:
 def log_line(incident: Incident) -> str:
     """Return the state of an incident as one line for the log."""
     by = f" by {incident.acknowledged_by}" if incident.state == "acknowledged" else ""
-    line = resolved_line(incident) if incident.state == "resolved" else headline(incident)
-    return f"[evenkeel] INCIDENT {incident.state}{by}: {line}"
+    return f"[evenkeel] INCIDENT {incident.state}{by}: {current_line(incident)}"
+
+
+def current_line(incident: Incident) -> str:
+    """Return a sentence that says what happened, or that the incident is resolved."""
+    return resolved_line(incident) if incident.state == "resolved" else headline(incident)
 
 
 def _always(incident: Incident) -> bool:
