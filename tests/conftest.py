@@ -24,8 +24,11 @@ hypothesis.settings.register_profile(
 hypothesis.settings.register_profile("fuzz", max_examples=1000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("default")
 
+# Settings that somebody's shell has for an evenkeel of their own are none of these tests'.
+for _name in [name for name in os.environ if name.startswith("EVENKEEL_")]:
+    del os.environ[_name]
 # What is started here is read by tests, as a person would: the banner, and events as text.
-os.environ.setdefault("EVENKEEL_TELEMETRY__LOG_FORMAT", "text")
+os.environ["EVENKEEL_TELEMETRY__LOG_FORMAT"] = "text"
 
 # A request of a test that says nothing of time would have five seconds, which is little on a busy machine.
 _default = inspect.signature(httpx2.Client).parameters["timeout"].default

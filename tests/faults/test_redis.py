@@ -66,7 +66,7 @@ def test_what_the_replica_does_not_have_is_not_kept(server, tmp_path):
     folder = tmp_path / "replica"
     folder.mkdir()
     replica = RedisServer(folder, "--replicaof", f"127.0.0.1 {server.port}")
-    store = a_store(server, replicas=1, timeout_s=1.0)
+    store = a_store(server, replicas=1, timeout_s=240.0)
     now = [0.0]
 
     def pause(seconds):
@@ -82,9 +82,11 @@ def test_what_the_replica_does_not_have_is_not_kept(server, tmp_path):
     assert there.client.xlen(store.key("main", "log")) == 1
     there.close()
     replica.stop()
+    store.close()
+    store = a_store(server, replicas=1, timeout_s=1.0, prefix=store.place.prefix)
     impatient = RedisExchangeQueue(store, lambda: 1000.0, patience_s=0, timer=lambda: now[0])
     with pytest.raises(NotReplicatedError, match="0 replica"):
         impatient.put([exchange(2)])
     with pytest.raises(NotReplicatedError):
-        log.append(verdict(2), None)
+        RedisVerdictLog(store).append(verdict(2), None)
     store.close()

@@ -77,9 +77,10 @@ def exchanges():
     """The exchange that each request of the SDK becomes, by its name."""
 
     def talk(port):
-        client = openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="sk-k", max_retries=0)
-        for ask in ASKED.values():
-            ask(client)
+        url = f"http://127.0.0.1:{port}/v1"
+        with openai.OpenAI(base_url=url, api_key="sk-k", max_retries=0) as client:
+            for ask in ASKED.values():
+                ask(client)
 
     async def captured():
         async with relay(OK) as rig:

@@ -45,10 +45,12 @@ async def _agent(socket):
 
 def _talk(url, turns, compression):
     """An agent's loop: ask, run the tool, send its result. Return the types of all events."""
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="sk-k")
     events = []
     options = {"compression": compression}
-    with client.responses.connect(websocket_connection_options=options) as connection:
+    with (
+        openai.OpenAI(base_url=f"{url}/v1", api_key="sk-k") as client,
+        client.responses.connect(websocket_connection_options=options) as connection,
+    ):
         for turn in range(turns):
             previous = f"resp_{2 * turn + 1}"
             result = {"type": "function_call_output", "call_id": f"c{2 * turn + 1}", "output": "7"}

@@ -22,7 +22,7 @@ from tests.proxy.conftest import relay
 
 IMPATIENT = {
     "limits": Limits(client_head_s=0.03, client_idle_s=0.03, linger_s=0.03),
-    "timeouts": Timeouts(silence_s=0.05),
+    "timeouts": Timeouts(silence_s=0.25),
 }
 """The relay ends a connection soon after it has nothing more to do on it, so that all of it can be read."""
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

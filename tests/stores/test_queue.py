@@ -234,7 +234,7 @@ def test_workers_that_are_gone_are_forgotten(store, monkeypatch):
 def test_an_absence_of_redis_loses_nothing_unless_it_is_long(tmp_path):
     """The hand-off's thread tries again for as long as it was told; then it is an error, which it counts."""
     server = RedisServer(tmp_path)
-    store = a_store(server, timeout_s=0.3)
+    store = a_store(server)
     pauses = []
 
     def pause(seconds):

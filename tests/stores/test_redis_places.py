@@ -207,7 +207,7 @@ def wait_for(true):
 def test_a_verdict_that_only_the_primary_has_is_not_read(start):
     """A failover could undo it and bring it back at another place, where a monitor would miss it."""
     server = start()
-    careful = RedisStore(RedisPlace(url=server.url, replicas=1, timeout_s=0.2))
+    careful = RedisStore(RedisPlace(url=server.url, replicas=1, timeout_s=1.0))
     assert RedisVerdictLog(careful).entries_after(0, 10) == []
     RedisVerdictLog(RedisStore(RedisPlace(url=server.url))).append(verdict(1), None)
     with pytest.raises(NotReplicatedError):

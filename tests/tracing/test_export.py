@@ -143,12 +143,14 @@ def test_the_end_hardly_waits_for_a_collector_that_just_failed(queue):
     assert counted() == {"export_failed": 2, "shutdown": 1}
 
 
-def report(collector_url, monkeypatch, timeout_s=3.0):
+def report(collector_url, monkeypatch, collector=None):
     """Report an exchange to a collector by the real exporter; return the counters."""
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector_url)
-    spans = ExportedSpans(otlp_exporter(), delay_s=60)
+    spans = ExportedSpans(otlp_exporter(), delay_s=0.01)
     assert spans.sink(Sink()).put([exchange()]) == 1
-    spans.finish(timeout_s)
+    if collector is not None:
+        wait_until(lambda: collector.refused)
+    spans.finish(0.2)
     return {(name, labels.get("reason")): number for name, labels, number in spans.snapshot()["counters"]}
 
 
@@ -156,10 +158,10 @@ def report(collector_url, monkeypatch, timeout_s=3.0):
 def test_a_collector_in_trouble_costs_one_span(fault, monkeypatch):
     """The span is handed over, closing ends, and the loss is counted."""
     if fault == "no listener":
-        counters = report("http://127.0.0.1:9", monkeypatch, 0.2)
+        counters = report("http://127.0.0.1:9", monkeypatch)
     else:
         with collecting(0 if fault == "silent" else 500) as collector:
-            counters = report(collector.url, monkeypatch, 1.0)
+            counters = report(collector.url, monkeypatch, collector)
             assert collector.refused == 1
     assert sum(counters.values()) == 1
     ((name, reason),) = counters

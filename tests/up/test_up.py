@@ -44,7 +44,6 @@ def ask(client, seed, **options):
 
 def send(url, seeds, workers=4):
     """Requests on parallel connections; returns how many failed."""
-    client = openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, timeout=240)
 
     def one(seed):
         try:
@@ -54,7 +53,10 @@ def send(url, seeds, workers=4):
         except openai.OpenAIError:
             return True
 
-    with ThreadPoolExecutor(workers) as pool:
+    with (
+        openai.OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, timeout=240) as client,
+        ThreadPoolExecutor(workers) as pool,
+    ):
         return sum(pool.map(one, seeds))
 
 
