@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.prompt import PromptView
     from evenkeel.shadow.quoted_replays import QuotedReplays
-    from evenkeel.shadow.trial_log import Outcome
     from evenkeel.stores.challenges import ChallengeStore
     from evenkeel.stores.counters import Tally
 
@@ -124,10 +123,10 @@ class Challenger:
         self._clock = clock
         self._known: dict[str, tuple[float, Challenge | None]] = {}
 
-    async def ask(self, original: Original, resend: Outcome | None) -> None:
+    async def ask(self, original: Original, resend: Replay | Failure | None) -> None:
         """Ask the candidate of the exchange's route, if there is one and the exchange is drawn.
 
-        `resend` is the outcome of the identical resend; None if its trials made none.
+        `resend` is the replay of the identical resend; None if its trials made none.
         """
         route = original.exchange.route
         try:
@@ -152,7 +151,7 @@ class Challenger:
             self._known[route] = now, challenge
         return challenge
 
-    async def _try(self, challenge: Challenge, original: Original, resend: Outcome | None) -> str:
+    async def _try(self, challenge: Challenge, original: Original, resend: Replay | Failure | None) -> str:
         """Return the outcome, for a counter."""
         candidate = _candidate(challenge, original)
         if candidate is None:
@@ -248,7 +247,7 @@ class _Plan:
     """Senders to the incumbent and to the candidate."""
     quotes: tuple[Quote, Quote]
 
-    def estimate(self, judges: ChallengeJudges, resend: Outcome | None) -> Spend:
+    def estimate(self, judges: ChallengeJudges, resend: Replay | Failure | None) -> Spend:
         """Return the most that all of it is expected to cost."""
         reworded = self.rewording is not None
         texts_chars = 2 * len(self.original.answer.text) + len(self.original.view.text)
@@ -260,7 +259,7 @@ class _Plan:
             ]
         )
 
-    async def asked(self, budget: Allowance, resend: Outcome | None) -> _Answers:
+    async def asked(self, budget: Allowance, resend: Replay | Failure | None) -> _Answers:
         """Send all requests and return the answers."""
         sent = [self._candidate(self.candidate.view, budget)]
         if resend is None:
@@ -272,7 +271,7 @@ class _Plan:
                 self._candidate(self.candidate.view, budget),
             ]
         candidate, *others = await asyncio.gather(*sent)
-        again = others.pop(0) if resend is None else resend.replay
+        again = others.pop(0) if resend is None else resend
         return _Answers(again, candidate, *others)
 
     async def _incumbent(self, view: PromptView, budget: Allowance) -> Replay | Failure:

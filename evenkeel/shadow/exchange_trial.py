@@ -27,13 +27,13 @@ from evenkeel.shadow.planner import SEVERITIES, WHOLE, candidates, contrasts_of,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from evenkeel.core.verdict import Verdict
+    from evenkeel.core.verdict import Failure, Verdict
     from evenkeel.shadow.groups import Root, RootTrials
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Draft, Outcome, Perturbation
     from evenkeel.shadow.planner import Needs, Trial
     from evenkeel.shadow.prompt import PromptView
-    from evenkeel.shadow.trial_log import Outcome as TrialOutcome
+    from evenkeel.shadow.replay import Replay
 
 _CONTROL: Final = IdenticalResend()
 
@@ -64,8 +64,8 @@ class ExchangeTrial:
         """
         self.original = original
         self.verdicts = {verdict.id: verdict for verdict in verdicts}
-        self.resend: TrialOutcome | None = None
-        """Outcome of the identical resend; None if it was not made by this process."""
+        self.resend: Replay | Failure | None = None
+        """Replay of the identical resend; None if it was not made by this process."""
         self.control_trial = trial_of(original.exchange.id, _CONTROL, 0.0)
         self.urgent = needs.urgent
         """True if its calls may use the reserve of the budget, because its route has just changed or is

@@ -19,18 +19,21 @@ from evenkeel.core.verdict import (
     Verdict,
 )
 from evenkeel.metrics.tool_calls import compared
+from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.replay import Replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenkeel.core.budget import Spend
+    from evenkeel.core.budget import Allowance, Spend
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Judgement, Scorer
+    from evenkeel.llm.price import Quote
+    from evenkeel.shadow.observer import TrialReport
     from evenkeel.shadow.original import Original
+    from evenkeel.shadow.perturbations import Draft
     from evenkeel.shadow.planner import Trial
-    from evenkeel.shadow.prompt import PromptView
     from evenkeel.stores.verdict_log import VerdictLog
 
 
@@ -47,20 +50,32 @@ class Stamp:
 
 
 @dataclass(slots=True)
-class Outcome:
-    """Outcome of a trial: first its replay, then the judgement of the answer."""
+class TrialRun:
+    """A trial on its way: quoted and booked, then replayed, then judged."""
 
     trial: Trial
-    variant: PromptView
-    replay: Replay | Failure
+    prompt: PromptView | Draft
+    """Variant of the prompt; a draft until its texts are rewritten."""
+    report: TrialReport
+    quote: Quote = field(init=False)
+    replaying: Allowance = field(init=False)
+    """Budget of the replay."""
+    replay: Replay | Failure | None = None
+    """None until it is replayed."""
     judgement: Judgement | None = None
     """Judgement of the answer; None if the replay brought no answer."""
-    spent: Spend = NOTHING
+    judging: Spend = NOTHING
+    """Cost of the judgement, with a share of what failed."""
 
     @property
     def answer(self) -> Answer | None:
         """Return the answer to the variant; None if there is none."""
         return self.replay.answer if isinstance(self.replay, Replay) else None
+
+    @property
+    def spent(self) -> Spend:
+        """Return the cost of the trial."""
+        return self.replaying.spent.plus(self.judging)
 
 
 class TrialLog:
@@ -93,28 +108,26 @@ class TrialLog:
         """Return the logged verdicts of an exchange. Blocks on storage, as do all methods below."""
         return self._verdicts.of_exchange(exchange_id)
 
-    def write(self, original: Original, outcome: Outcome, control: Verdict | None, trace_id: str) -> Verdict:
-        """Log the verdict of a trial.
+    def write(self, original: Original, run: TrialRun, control: Verdict | None) -> Verdict:
+        """Log the verdict of a trial that was replayed.
 
-        `control` is the verdict of the identical resend, None if this is it; `trace_id` is "" without a
-        trace.
+        `control` is the verdict of the identical resend, None if this is it.
         """
-        verdict = self._verdict(original, outcome, control, trace_id)
+        assert isinstance(run.prompt, PromptView)
+        verdict = self._verdict(original, run, control)
         evidence = Evidence(
-            original.view.text, outcome.variant.text, original.answer, outcome.answer, original.view.asked
+            original.view.text, run.prompt.text, original.answer, run.answer, original.view.asked
         )
         self._verdicts.append(verdict, evidence)
         if self._post_score is not None:
             self._post_score(original.exchange, verdict)
         # A reference needs a second answer to the same request; the resend is one, and has been paid for.
         if verdict.is_control and self._keep_reference is not None:
-            self._keep_reference(original, verdict, outcome.answer)
+            self._keep_reference(original, verdict, run.answer)
         return verdict
 
-    def _verdict(
-        self, original: Original, outcome: Outcome, control: Verdict | None, trace_id: str
-    ) -> Verdict:
-        trial, replay, judgement = outcome.trial, outcome.replay, outcome.judgement
+    def _verdict(self, original: Original, run: TrialRun, control: Verdict | None) -> Verdict:
+        trial, replay, judgement = run.trial, run.replay, run.judgement
         failure = replay if isinstance(replay, Failure) else None
         quality_failures: tuple[Failure, ...] = ()
         if judgement and judgement.rating is None and not judgement.unsure:
@@ -147,7 +160,7 @@ class TrialLog:
             quality=judgement.quality if judgement else (),
             quality_failures=quality_failures,
             control=control.as_control if control else NO_CONTROL,
-            tools=_tools(original, outcome),
+            tools=_tools(original, run),
             origin=Origin(
                 task=original.task,
                 prompt_version=original.prompt_version,
@@ -168,18 +181,18 @@ class TrialLog:
                 label_share=self._stamp.label_share if judgement and not failure else 0.0,
             ),
             cost=TrialCost(
-                tokens=outcome.spent.tokens,
-                usd=outcome.spent.usd,
+                tokens=run.spent.tokens,
+                usd=run.spent.usd,
                 replay_s=replay.duration_s if isinstance(replay, Replay) else 0.0,
             ),
             settings=self._stamp.settings.get(original.exchange.route, ""),
-            trace_id=trace_id,
+            trace_id=run.report.trace_id,
         )
 
 
-def _tools(original: Original, outcome: Outcome) -> ToolStep | None:
+def _tools(original: Original, run: TrialRun) -> ToolStep | None:
     """Return the comparison of the tool calls; None for a request without tools, or without an outcome."""
-    judgement, answer = outcome.judgement, outcome.answer
+    judgement, answer = run.judgement, run.answer
     if judgement is None or answer is None or (judgement.rating is None and not judgement.unsure):
         return None
     offered = original.view.get("tools") or original.view.get("functions")

@@ -11,7 +11,7 @@ from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
-from evenkeel.core.budget import NOTHING, SCORING_BUDGET, Allowance, RouteBudget, Spend, total
+from evenkeel.core.budget import SCORING_BUDGET, Allowance, RouteBudget, Spend, total
 from evenkeel.core.pair import AS_BEFORE, Pair
 from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import Failure, Judgement
@@ -20,7 +20,7 @@ from evenkeel.shadow.groups import SettledNeeds
 from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.planner import Needs
-from evenkeel.shadow.trial_log import Outcome
+from evenkeel.shadow.trial_log import TrialRun
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.shadow.challenger import Challenger
     from evenkeel.shadow.exchange_trial import PlannedTrial
-    from evenkeel.shadow.observer import ShadowObserver, TrialReport
+    from evenkeel.shadow.observer import ShadowObserver
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Outcome as Perturbed
     from evenkeel.shadow.planner import Trial
@@ -49,48 +49,6 @@ _AT_ONCE: Final = 16
 # Share of the scorer's highest possible cost that is reserved. The maximum assumes a token per character and
 # that every quality is rated. Most trials cost less; reserving all of it would block much of a small budget.
 _USUAL_SHARE_OF_CEILING: Final = 1 / 3
-
-
-class Booking:
-    """Budget reserved for a round: for each of its replays, and for the judge."""
-
-    def __init__(
-        self, costs: CostTracker, route: str, quotes: Sequence[Quote], scoring: Spend, *, urgent: bool
-    ) -> None:
-        """Take over a reservation: the estimate of each quote, plus `scoring` for the judge.
-
-        `urgent` lets calls that exceed it draw on the budget's reserve.
-        """
-        self.quotes = quotes
-        self.replays = [Allowance(costs, route, quote.estimate, urgent=urgent) for quote in quotes]
-        self.judge = Allowance(costs, route, scoring, urgent=urgent)
-        self._costs = costs
-        self._route = route
-        # Cost according to the judgements, which include the encoder's tokens.
-        self._reported = NOTHING
-
-    @property
-    def judged(self) -> Spend:
-        """Cost of judging, failed calls included."""
-        reported, booked = self._reported, self.judge.spent
-        return Spend(max(reported.tokens, booked.tokens), max(reported.usd, booked.usd))
-
-    def charge(self, outcomes: Sequence[Outcome]) -> None:
-        """Charge each trial with the cost of its judgements. The cost of failed calls is split evenly."""
-        costs: list[Spend] = []
-        for outcome in outcomes:
-            judgement = outcome.judgement
-            costs.append(Spend(judgement.tokens, judgement.cost_usd) if judgement else NOTHING)
-        self._reported = total(costs)
-        further = self.judged.minus(self._reported).parts(len(outcomes))
-        for outcome, cost, part in zip(outcomes, costs, further, strict=True):
-            outcome.spent = outcome.spent.plus(cost).plus(part)
-
-    def close(self) -> None:
-        """Book what was spent and release the rest."""
-        held = total(allowance.close() for allowance in (*self.replays, self.judge))
-        replayed = total(allowance.spent for allowance in self.replays)
-        self._costs.settle(held, self._route, {"replay": replayed, "judge": self.judged})
 
 
 class TrialMaker:
@@ -167,23 +125,22 @@ class TrialMaker:
         """
         if not planned:
             return None
-        route = state.original.exchange.route
         async with self._places(len(planned)):
-            with ExitStack() as trials:
-                reports = []
-                for trial, _ in planned:
-                    reports.append(trials.enter_context(self.observer.trial(trial)))
+            with ExitStack() as reports:
+                runs = []
+                for trial, prompt in planned:
+                    runs.append(TrialRun(trial, prompt, reports.enter_context(self.observer.trial(trial))))
                 # In a thread, because the first quote of a process loads the price list.
-                booking = await asyncio.to_thread(self._book, state, planned)
-                if isinstance(booking, str):
-                    for (trial, _), report in zip(planned, reports, strict=True):
-                        self._skip(trial, route, booking)
-                        report.skipped(booking)
-                    return booking
+                judge = await asyncio.to_thread(self._book, state, runs)
+                if isinstance(judge, str):
+                    for run in runs:
+                        self._skip(run.trial, state.original.exchange.route, judge)
+                        run.report.skipped(judge)
+                    return judge
                 try:
-                    await self._make(state, planned, booking, reports)
+                    await self._make(state, runs, judge)
                 finally:
-                    await asyncio.to_thread(booking.close)
+                    await asyncio.to_thread(self._settle, state.original.exchange.route, runs, judge)
         return None
 
     @asynccontextmanager
@@ -219,87 +176,77 @@ class TrialMaker:
         self._tally.add("spend_usd", spent.usd, route=route)
 
     def _book(
-        self, state: ExchangeTrial, planned: Sequence[PlannedTrial]
-    ) -> Booking | Refused | Literal["unpriced"]:
-        """Reserve the estimated cost of a round, or return why a budget or an unknown price forbids it."""
+        self, state: ExchangeTrial, runs: Sequence[TrialRun]
+    ) -> Allowance | Refused | Literal["unpriced"]:
+        """Reserve the estimated cost of a round: of each of its replays, and of judging their answers.
+
+        Returns: the judge's part, or the reason why a budget or an unknown price forbids the round.
+        """
         original, route = state.original, state.original.exchange.route
         if self._replays.refuses(original):
             return "unpriced"
         by_length: dict[bool, Quote] = {}
-        quotes: list[Quote] = []
-        for trial, _ in planned:
-            as_long = trial.perturbation.wanted == AS_BEFORE
+        for run in runs:
+            as_long = run.trial.perturbation.wanted == AS_BEFORE
             if as_long not in by_length:
                 quote = self._replays.quote(original, can_wait=state.can_wait, as_long=as_long)
                 by_length[as_long] = quote
-            quotes.append(by_length[as_long])
+            run.quote = by_length[as_long]
         chars = 2 * len(original.answer.text)
-        ceiling = self._scorer.estimate(chars, len(original.view.text), original.task).times(len(planned))
+        ceiling = self._scorer.estimate(chars, len(original.view.text), original.task).times(len(runs))
         share = _USUAL_SHARE_OF_CEILING
         scoring = Spend(round(ceiling.tokens * share), ceiling.usd * share)
-        whole = total(quote.estimate for quote in quotes).plus(scoring)
+        whole = total(run.quote.estimate for run in runs).plus(scoring)
         refused = self._costs.reserve(whole, route, urgent=state.urgent, paced=state.control is None)
-        return refused or Booking(self._costs, route, quotes, scoring, urgent=state.urgent)
+        if refused:
+            return refused
+        for run in runs:
+            run.replaying = Allowance(self._costs, route, run.quote.estimate, urgent=state.urgent)
+        return Allowance(self._costs, route, scoring, urgent=state.urgent)
 
-    async def _make(
-        self,
-        state: ExchangeTrial,
-        planned: Sequence[PlannedTrial],
-        booking: Booking,
-        reports: Sequence[TrialReport],
-    ) -> None:
-        original, route = state.original, state.original.exchange.route
-        replays = []
-        for planned_trial, quote, budget, report in zip(
-            planned, booking.quotes, booking.replays, reports, strict=True
-        ):
-            replays.append(partial(self._replay, state, planned_trial, quote, budget, report))
+    def _settle(self, route: str, runs: Sequence[TrialRun], judge: Allowance) -> None:
+        """Book what a round has cost and release the rest."""
+        replaying = [run.replaying for run in runs]
+        held = total(allowance.close() for allowance in (*replaying, judge))
+        replayed = total(allowance.spent for allowance in replaying)
+        self._costs.settle(held, route, {"replay": replayed, "judge": judge.spent})
+
+    async def _make(self, state: ExchangeTrial, runs: Sequence[TrialRun], judge: Allowance) -> None:
+        later = list(runs)
         # The control goes first, alone, so that the provider has cached the prompt before the variants come.
-        first = [await replays.pop(0)()] if state.control is None else []
-        replayed = [*first, *await asyncio.gather(*(replay() for replay in replays), return_exceptions=True)]
-        made: dict[int, Outcome] = {}
-        for index, outcome in enumerate(replayed):
-            if isinstance(outcome, Outcome):
-                made[index] = outcome
-        await self._judge(state, list(made.values()), booking)
-        for index, outcome in made.items():
-            is_control = outcome.trial.id == state.control_trial.id
-            if is_control:
-                state.resend = outcome
-            verdict = await asyncio.to_thread(
-                self.log.write,
-                original,
-                outcome,
-                None if is_control else state.control,
-                reports[index].trace_id,
-            )
-            state.verdicts[verdict.id] = verdict
-            self._count_spend(outcome.spent, route)
-            answer_id = outcome.answer.response_id if outcome.answer else None
-            reports[index].logged(verdict, answer_id, original.answer.response_id)
-            self._count(verdict)
-        for failed in replayed:
-            if isinstance(failed, BaseException):
-                raise failed
+        if state.control is None:
+            await self._replay(state, later.pop(0))
+        faults = await asyncio.gather(*(self._replay(state, run) for run in later), return_exceptions=True)
+        made = [run for run in runs if run.replay is not None]
+        await self._judge(state, made, judge)
+        for run in made:
+            await self._log(state, run)
+        for fault in faults:
+            if fault is not None:
+                raise fault
 
-    async def _replay(
-        self,
-        state: ExchangeTrial,
-        planned: PlannedTrial,
-        quote: Quote,
-        budget: Allowance,
-        report: TrialReport,
-    ) -> Outcome | None:
-        """Finish a variant and replay it. Return None if it turns out not to apply."""
-        trial, outcome = planned
-        with report.within():
-            variant = await self._finish(outcome, state)
+    async def _replay(self, state: ExchangeTrial, run: TrialRun) -> None:
+        """Finish a variant and replay it, unless it turns out not to apply."""
+        with run.report.within():
+            variant = await self._finish(run.prompt, state)
             if isinstance(variant, NotApplicable):
-                self._skip(trial, state.original.exchange.route, variant.reason)
-                report.skipped(variant.reason)
-                return None
-            replay = await self._replays.replay(state.original, variant, quote, budget)
-        return Outcome(trial, variant, replay, spent=budget.spent)
+                self._skip(run.trial, state.original.exchange.route, variant.reason)
+                run.report.skipped(variant.reason)
+                return
+            run.prompt = variant
+            run.replay = await self._replays.replay(state.original, variant, run.quote, run.replaying)
+
+    async def _log(self, state: ExchangeTrial, run: TrialRun) -> None:
+        """Write the verdict of a trial to the log, and count it."""
+        original, control = state.original, state.control
+        if run.trial.id == state.control_trial.id:
+            control, state.resend = None, run.replay
+        verdict = await asyncio.to_thread(self.log.write, original, run, control)
+        state.verdicts[verdict.id] = verdict
+        self._count_spend(run.spent, verdict.route)
+        answer_id = run.answer.response_id if run.answer else None
+        run.report.logged(verdict, answer_id, original.answer.response_id)
+        self._count(verdict)
 
     async def _finish(self, outcome: Perturbed, state: ExchangeTrial) -> PromptView | NotApplicable:
         """Ask the rewriter for the texts of a draft until the variant is complete."""
@@ -331,40 +278,43 @@ class TrialMaker:
             outcome = await asyncio.to_thread(outcome.finish, texts)
         return outcome
 
-    async def _judge(self, state: ExchangeTrial, outcomes: Sequence[Outcome], booking: Booking) -> None:
-        """Judge all answers against the original answer, in one call."""
+    async def _judge(self, state: ExchangeTrial, runs: Sequence[TrialRun], judge: Allowance) -> None:
+        """Judge all answers against the original answer, in one call, and charge their trials for it."""
         original = state.original
-        answered = []
-        for outcome in outcomes:
-            if outcome.answer is not None:
-                answered.append(outcome)
-        paying, waiting = SCORING_BUDGET.set(booking.judge), SCORING_WAITS.set(state.can_wait)
+        answered: list[TrialRun] = []
+        compared: list[TrialRun] = []
+        pairs: list[Pair] = []
+        for run in runs:
+            if run.answer is None:
+                continue
+            answered.append(run)
+            run.judgement = _swapped_model(self._scorer, original.answer, run.answer)
+            if run.judgement is None:
+                wanted = run.trial.perturbation.wanted
+                pairs.append(Pair(original.answer, run.answer, original.view.text, original.task, wanted))
+                compared.append(run)
+        paying, waiting = SCORING_BUDGET.set(judge), SCORING_WAITS.set(state.can_wait)
         try:
-            comparable: list[Outcome] = []
-            pairs: list[Pair] = []
-            for outcome in answered:
-                outcome.judgement = _swapped_model(self._scorer, original.answer, outcome.answer)
-                if outcome.judgement is None and outcome.answer is not None:
-                    wanted = outcome.trial.perturbation.wanted
-                    context = original.view.text
-                    pairs.append(Pair(original.answer, outcome.answer, context, original.task, wanted))
-                    comparable.append(outcome)
             judgements = await self._scorer.score_all(pairs)
-            for outcome, judgement in zip(comparable, judgements, strict=True):
-                outcome.judgement = judgement
         finally:
             SCORING_BUDGET.reset(paying)
             SCORING_WAITS.reset(waiting)
-        booking.charge(answered)
+        for run, judgement in zip(compared, judgements, strict=True):
+            run.judgement = judgement
+            run.judging = Spend(judgement.tokens, judgement.cost_usd)
+        # The cost of failed calls is split evenly.
+        further = judge.spent.minus(total(run.judging for run in answered)).parts(len(answered))
+        for run, part in zip(answered, further, strict=True):
+            run.judging = run.judging.plus(part)
 
 
-def _swapped_model(scorer: TwoStageScorer, reference: Answer, candidate: Answer | None) -> Judgement | None:
+def _swapped_model(scorer: TwoStageScorer, reference: Answer, candidate: Answer) -> Judgement | None:
     """Return a failed judgement if two models gave the answers; None if they came from the same model.
 
     Some servers name the backend in a stream but an alias in a whole answer. So a streamed answer is not
     compared with a whole one.
     """
-    if candidate is None or not reference.model or not candidate.model or reference.model == candidate.model:
+    if not reference.model or not candidate.model or reference.model == candidate.model:
         return None
     if reference.streamed != candidate.streamed:
         return None
