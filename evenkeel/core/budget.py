@@ -8,6 +8,7 @@ import datetime as dt
 import threading
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -290,7 +291,10 @@ async def booked(
 
     Returns: the result of `send`; None, with nothing sent, if the budget does not allow it.
     """
-    if not await _set_aside(budget, estimate):
+    if not await set_aside(
+        partial(budget.reserve, estimate),
+        lambda allowed: budget.settle(estimate, NOTHING) if allowed else None,
+    ):
         return None
     # Until something else is proven, also if `send` raises or is cancelled.
     spent = estimate
@@ -302,14 +306,16 @@ async def booked(
         await asyncio.to_thread(budget.settle, estimate, spent)
 
 
-async def _set_aside(budget: CallBudget, estimate: Spend) -> bool:
-    # A thread cannot be cancelled: what it reserves after its task has gone must be given back.
-    asked = asyncio.ensure_future(asyncio.to_thread(budget.reserve, estimate))
+async def set_aside(reserve: Callable[[], T], give_back: Callable[[T], None]) -> T:
+    """Reserve in a thread and return what `reserve` does.
+
+    A thread cannot be cancelled: what it reserves after its task has gone is given back.
+    """
+    reserving = asyncio.ensure_future(asyncio.to_thread(reserve))
     try:
-        return await asyncio.shield(asked)
+        return await asyncio.shield(reserving)
     except asyncio.CancelledError:
-        if await asked:
-            await asyncio.to_thread(budget.settle, estimate, NOTHING)
+        await asyncio.to_thread(give_back, await reserving)
         raise
 
 

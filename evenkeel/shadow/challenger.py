@@ -14,9 +14,10 @@ import logging
 import random
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.budget import SCORING_BUDGET, Allowance, Spend, total
+from evenkeel.core.budget import SCORING_BUDGET, Allowance, Spend, set_aside, total
 from evenkeel.core.challenge import (
     CHALLENGERS,
     ChallengeAnswer,
@@ -34,7 +35,7 @@ from evenkeel.shadow.replay import Replay
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenkeel.core.budget import CostTracker
+    from evenkeel.core.budget import CostTracker, Refused
     from evenkeel.core.challenge import Challenge
     from evenkeel.core.pair import Answer
     from evenkeel.core.tiers import Tier
@@ -160,10 +161,15 @@ class Challenger:
             return "unpriced"
         plan = await asyncio.to_thread(self._plan, challenge, original, candidate)
         held = plan.estimate(self._judges, resend)
-        refused = await asyncio.to_thread(self._costs.reserve, held, CHALLENGERS)
+        budget = Allowance(self._costs, CHALLENGERS, held)
+
+        def settle(refused: Refused | None = None) -> None:
+            if refused is None:
+                self._costs.settle(budget.close(), CHALLENGERS, {"challenge": budget.spent})
+
+        refused = await set_aside(partial(self._costs.reserve, held, CHALLENGERS), settle)
         if refused:
             return refused
-        budget = Allowance(self._costs, CHALLENGERS, held)
         paying, waiting = SCORING_BUDGET.set(budget), SCORING_WAITS.set(True)
         try:
             answers = await plan.asked(budget, resend)
@@ -171,9 +177,7 @@ class Challenger:
         finally:
             SCORING_BUDGET.reset(paying)
             SCORING_WAITS.reset(waiting)
-            await asyncio.to_thread(
-                lambda: self._costs.settle(budget.close(), CHALLENGERS, {"challenge": budget.spent})
-            )
+            await asyncio.to_thread(settle)
         judged = self._judges.preference is not None
         pair = replace(_pair(plan, answers, rated, self._replays.prices), judged=judged)
         if await asyncio.to_thread(self._store.add, pair) and self._keeps_texts:

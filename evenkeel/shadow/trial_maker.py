@@ -11,7 +11,7 @@ from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
-from evenkeel.core.budget import SCORING_BUDGET, Allowance, RouteBudget, Spend, total
+from evenkeel.core.budget import SCORING_BUDGET, Allowance, RouteBudget, Spend, set_aside, total
 from evenkeel.core.pair import AS_BEFORE, Pair
 from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import Failure, Judgement
@@ -125,22 +125,24 @@ class TrialMaker:
         """
         if not planned:
             return None
+        route = state.original.exchange.route
         async with self._places(len(planned)):
             with ExitStack() as reports:
                 runs = []
                 for trial, prompt in planned:
                     runs.append(TrialRun(trial, prompt, reports.enter_context(self.observer.trial(trial))))
-                # In a thread, because the first quote of a process loads the price list.
-                judge = await asyncio.to_thread(self._book, state, runs)
-                if isinstance(judge, str):
+                judge: Allowance | Refused | Literal["unpriced"] = await set_aside(
+                    partial(self._book, state, runs), partial(self._settle, route, runs)
+                )
+                if not isinstance(judge, Allowance):
                     for run in runs:
-                        self._skip(run.trial, state.original.exchange.route, judge)
+                        self._skip(run.trial, route, judge)
                         run.report.skipped(judge)
                     return judge
                 try:
                     await self._make(state, runs, judge)
                 finally:
-                    await asyncio.to_thread(self._settle, state.original.exchange.route, runs, judge)
+                    await asyncio.to_thread(self._settle, route, runs, judge)
         return None
 
     @asynccontextmanager
@@ -204,8 +206,12 @@ class TrialMaker:
             run.replaying = Allowance(self._costs, route, run.quote.estimate, urgent=state.urgent)
         return Allowance(self._costs, route, scoring, urgent=state.urgent)
 
-    def _settle(self, route: str, runs: Sequence[TrialRun], judge: Allowance) -> None:
-        """Book what a round has cost and release the rest."""
+    def _settle(
+        self, route: str, runs: Sequence[TrialRun], judge: Allowance | Refused | Literal["unpriced"]
+    ) -> None:
+        """Book what a round has cost and release the rest, unless it was not booked."""
+        if isinstance(judge, str):
+            return
         replaying = [run.replaying for run in runs]
         held = total(allowance.close() for allowance in (*replaying, judge))
         replayed = total(allowance.spent for allowance in replaying)

@@ -8,6 +8,7 @@ import json
 import random
 import sqlite3
 from collections import Counter
+from unittest.mock import Mock
 
 import httpx2
 import pytest
@@ -38,6 +39,7 @@ from tests.cases import cases
 from tests.kit.records import altered
 from tests.llm.scripted import endpoint_of
 from tests.shadow.planes import JSON, Plane, captured
+from tests.shadow.trial_makers import trial_maker
 from tests.shadow.wild_exchanges import WildExchanges
 
 KINDS = by_name(["general.whitespace", "general.punctuation", "general.casing", "general.spelling"])
@@ -303,6 +305,33 @@ def test_a_spent_budget_stops_replays_and_is_counted(plane, simulation):
     assert calls_of(simulation) == calls
     assert plane.tally.value("exchanges_skipped", reason="budget") == 1
     assert plane.tally.value("trials_skipped", reason="budget") == 5
+
+
+def test_a_round_that_is_cancelled_while_it_is_booked_gives_its_budget_back(plane):
+    """An exchange over its processor time is cancelled just there, and its process goes on."""
+    costs = plane.costs(Budget(tokens_per_day=100_000))
+    costs.reserve, reserve = Mock(), costs.reserve
+    plan = RoutePlan(KINDS, 4, "case_summary")
+    original = Reader({"default": plan}).read(plane.capture(1))
+
+    async def cancelled():
+        replayer = Replayer(concurrency=4, timeout_s=240)
+        maker = trial_maker(plane.log, plane.scorer, replayer, costs, lambda _: Target(plane.upstream))
+        making = asyncio.create_task(maker.make(original))
+        loop = asyncio.get_running_loop()
+
+        def reserve_late(*args, **more):
+            refused = reserve(*args, **more)
+            loop.call_soon_threadsafe(making.cancel)
+            return refused
+
+        costs.reserve.side_effect = reserve_late
+        await asyncio.gather(making, return_exceptions=True)
+        await replayer.close()
+        return making.cancelled()
+
+    assert asyncio.run(cancelled())
+    assert reserve(Spend(100_000, 0.0), "default") is None
 
 
 def test_a_model_without_a_price_is_not_replayed_where_dollars_are_limited(plane, simulation, caplog):
