@@ -289,7 +289,9 @@ def summary(report: Report) -> list[str]:
             compared.append(cell.estimates.excess)
     if compared:
         above = sum(excess.lower > 0 for excess in compared)
-        lines.append(f"{above} of {figures.count(len(compared), 'rewording')} move answers beyond chance.")
+        lines.append(
+            f"{above} of {figures.count(len(compared), 'rewording')} are shown to move answers beyond noise."
+        )
     lines.append(
         f"{figures.count(len(report.incidents), 'incident')}, {figures.count(len(report.changes), 'change')}."
     )

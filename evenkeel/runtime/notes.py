@@ -37,7 +37,8 @@ def judge_line(settings: Settings) -> str:
     upstream = Upstream.parse(without_credentials(judge.base_url))
     key = f"the key in {judge.api_key_env}"
     return (
-        f"{judged_by(judge.model)} at {upstream} with {key}, within the budget ({price}); --no-judge for none"
+        f"{judged_by(judge.model)} at {upstream} with {key}, within the budget ({price}); "
+        "`judge: null` or --no-judge for none"
     )
 
 

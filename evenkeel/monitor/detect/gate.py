@@ -14,6 +14,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.cells import Estimate
+from evenkeel.core.figures import percent
 from evenkeel.core.verdict import Failure
 from evenkeel.monitor.detect.decision import SwitchDecision, SwitchMeasure, decide, paired_mean
 from evenkeel.monitor.detect.gate_evidence import mirrored, needed
@@ -389,6 +390,8 @@ class Gate:
         if answer == "must_not":
             return GateVerdict.REGRESSION, True, ""
         trouble = cut_short or self._trouble(measured)
+        if not trouble and answer == "may_switch":
+            trouble = self._no_room()
         if trouble:
             return GateVerdict.COULD_NOT_MEASURE, False, trouble
         if answer == "may_switch":
@@ -410,6 +413,21 @@ class Gate:
             if self._runs[name].n == 0:
                 silent.append(name)
         return f"nothing is known about {', '.join(silent)}" if silent else ""
+
+    def _no_room(self) -> str:
+        """Return why a worse candidate would have passed as well; "" if it would not.
+
+        Where the reference breaches nearly all goldens, no candidate can breach the margin more of them.
+        """
+        for name in self._deciding:
+            run = self._runs[name]
+            share = run.reference / max(run.counts.total(), 1)
+            if share > 1 - self.rules.limit:
+                return (
+                    f"the reference itself breaches {name} in {percent(share)} of the goldens, so no "
+                    "candidate could be shown to be worse; approve answers of the model that runs today"
+                )
+        return ""
 
     def _finding(self, measure: GateMeasure) -> GateFinding:
         run, state = self._runs[measure.name], self._state(measure.name)

@@ -188,6 +188,11 @@ def _open(challenge: Challenge, figures: ChallengeFigures) -> str:
     if segments:
         why.append(f"whether its answers are worse for {listing(segments)}")
     more = figures.decision.more_pairs
+    if not figures.pairs and not figures.left_out:
+        return (
+            "No pair has been compared yet: requests have to be sampled, and the budget must not hold "
+            "replays back. Pipeline in the console counts both."
+        )
     if more is None:
         return f"It is open {listing(why)}."
     # A pair comes with one sampled request of many; users see neither.

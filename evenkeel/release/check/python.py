@@ -56,6 +56,11 @@ def check(
         `evenkeel.release.check.report.as_json` writes it.
     Raises: UserError for arguments that cannot be used; UnusableError if the model cannot be asked.
     """
+    if model == "simulated":
+        raise UserError(
+            "model: only the command line starts a simulated model; run `evenkeel simulate`, and give "
+            'model="simulated-1" and its base_url'
+        )
     text = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False)
     views = read_prompts(text, inputs, "prompt")
     first = model_at(model, os.environ, base_url=base_url, key_variable=api_key_env)

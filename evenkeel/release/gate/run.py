@@ -59,7 +59,7 @@ _PATIENCE: Final = 10
 _OF_JUDGE: Final = {
     "variable": "its variable",
     "key_option": "--judge-key-env",
-    "url_option": "--judge-url",
+    "url_option": "--judge-url (without it and --config, api.openai.com is asked)",
     "members": "such requests",
 }
 

@@ -54,10 +54,17 @@ def test_goldens_that_nobody_rated_may_be_differences():
 
 def test_a_candidate_that_fails_where_the_reference_does_is_no_regression():
     """Breaches of both sides are noise: they are taken off, and the gate passes."""
-    report = feed(gate(), 1.0, 1.0, times=200).report()
+    report = feed(gate(), 0.5, 0.5, times=200).report()
     assert report.verdict is GateVerdict.PASS
     assert report.asked == SOON
     assert report.findings[0].upper < 0.1
+
+
+def test_a_reference_that_breaches_nearly_everything_passes_nobody():
+    """No candidate can breach ten points more than 95 in 100: the goldens do not fit what runs today."""
+    report = feed(gate(), 0.95, 0.95, times=200).report()
+    assert report.verdict is GateVerdict.COULD_NOT_MEASURE
+    assert "the reference itself breaches content_shift in 95\u202f% of the goldens" in report.reason
 
 
 def test_without_a_reference_the_same_answers_are_a_regression():
