@@ -18,6 +18,7 @@ from evenkeel.core import network
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
 from evenkeel.settings.credentials import UpstreamKeys, keys_by_route
+from evenkeel.settings.gone import GONE
 from evenkeel.settings.judge import JUDGE_KEY, default_judge, judge_of
 from evenkeel.settings.replay import BudgetSettings, ReplaySettings, RewriterSettings
 from evenkeel.settings.routes import PREFIX_PATTERN, Route, route_table
@@ -405,7 +406,13 @@ def _wrong_value(fault: ErrorDetails) -> str:
 
 
 def _unknown(location: tuple[int | str, ...]) -> str:
-    """Return the message about an unknown setting, with the one that has the most similar name."""
+    """Return the message about an unknown setting: its removal, or the setting with the most similar name."""
+    names = [part for part in location if isinstance(part, str)]
+    if names[:2] == ["budget", "prices"]:
+        del names[2:3]  # the model, which users name
+    remedy = GONE.get(".".join(names))
+    if remedy is not None:
+        return f"is gone: {remedy}"
     *section, unknown = ["[]" if isinstance(part, int) else part for part in location]
     paths = dict.fromkeys(_places(Settings))
     # The shorter path is for mappings such as `budget.prices`, where the last part is a key of the user's.

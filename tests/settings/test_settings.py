@@ -19,6 +19,8 @@ from evenkeel.runtime.notes import notes
 from evenkeel.runtime.preflight import missing_keys
 from evenkeel.runtime.stores import RedisStores
 from evenkeel.settings import Settings, SettingsError, load, route_table
+from evenkeel.settings.gone import GONE
+from evenkeel.settings.settings import _places
 from evenkeel.stores.redis.connection import Host
 
 UPSTREAM = {"upstream": "http://127.0.0.1:9/v1"}
@@ -93,7 +95,7 @@ RUDE = "{description: How kind it is, scale: {3: kind}}"
             r"prices\.m\.input: unknown setting; did you mean 'input_usd'\?",
         ),
         ("route: [{upstream: 'http://a'}] # routes:", r"route: unknown setting; did you mean 'routes'\?"),
-        ("zebra: red\nlog: 1", r"zebra: unknown .*\n.*yaml: log: unknown"),
+        ("zebra: red\nadmin: 1", r"zebra: unknown .*\n.*yaml: admin: is gone: write `access`$"),
         (
             "routes: [{upstream: 'http://a', sampling_rate: yes}]",
             r"sampling_rate: must be a number; YAML reads",
@@ -113,7 +115,10 @@ RUDE = "{description: How kind it is, scale: {3: kind}}"
         ("routes: [", r"evenkeel\.yaml: line \d is not YAML"),
         ("- routes:", r"must be a mapping"),
         ("listen: {port: 1} # routes:", r"no upstream to forward to; name one under `routes:`"),
-        ("routes: [{upstream: 'http://a', prefix: /a}]", r"prefix: unknown .* 'routes\[\]\.match\.prefix'"),
+        ("embeddings: false", r"embeddings: is gone: similarity reads words"),
+        ("shadow: {concurrency: 2}", r"shadow: is gone: write `replays`"),
+        ("routes: [{upstream: 'http://a', prefix: /a}]", r"prefix: is gone: write `match\.prefix`"),
+        ("judge: {model: m, group: 2}", r"judge\.group: is gone: it has a fixed value now; remove it"),
         ("zebra: red", r"zebra: unknown setting; docs/reference/settings\.md"),
         # Sums of money that are infinite stay so, and a share of nothing is no number.
         ("routes: [{upstream: 'http://a', sampling_rate: .nan}]", "sampling_rate: must be a finite number"),
@@ -336,3 +341,9 @@ def test_a_setting_says_which_extra_it_needs(monkeypatch, module, extra, values)
     )
     with pytest.raises(ValueError, match=re.escape(f"pip install 'evenkeel-proxy[{extra}]'")):
         Settings.model_validate({"routes": [{"upstream": "https://api.example"}], **values})
+
+
+def test_nothing_that_is_gone_is_a_setting():
+    """Advice about a setting that exists would never be read."""
+    existing = {".".join(part for part in path if part != "[]") for path in _places(Settings)}
+    assert not existing & set(GONE)
