@@ -87,12 +87,11 @@ class EvenkeelCheck:
         from evenkeel.core.errors import UserError  # noqa: PLC0415
         from evenkeel.release.check.python import check  # noqa: PLC0415
         from evenkeel.release.check.report import document, headline  # noqa: PLC0415
-        from evenkeel.release.kit.asking import UnusableError  # noqa: PLC0415
         from evenkeel.release.kit.renderings import markdown  # noqa: PLC0415
 
         try:
             outcome = check(prompt, model=model, **options)
-        except (UserError, UnusableError) as error:
+        except UserError as error:
             pytest.fail(f"evenkeel check: {error}", pytrace=False)
         if outcome.is_over or not outcome.settled:
             pytest.fail(markdown(document(outcome)), pytrace=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import random
 import sqlite3
@@ -17,17 +16,19 @@ import click
 
 from evenkeel.cli.options import (
     EXISTING,
-    PIPED_WIDTH,
     CommandFailedError,
     call_options,
     file_option,
     json_option,
+    parameters_option,
+    prices_option,
+    severity_option,
+    task_option,
     yes_option,
 )
 from evenkeel.core.errors import UserError
 from evenkeel.core.figures import usd
 from evenkeel.llm.price import Prices
-from evenkeel.metrics.tasks import task_named
 from evenkeel.release.check.endpoints import OPENAI, ModelAt, is_simulated, judge_beside, model_at
 from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.prompts import as_chat, read_dataset, read_prompts
@@ -37,13 +38,12 @@ from evenkeel.release.check.service import CheckRequest, kinds_by_category, make
 from evenkeel.release.kit.arguments import (
     InputError,
     check_writable,
-    named_price,
     read_text,
     words,
     write_reports,
 )
 from evenkeel.release.kit.asking import AGAIN, UnusableError
-from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.release.kit.confirmation import confirmation
 from evenkeel.release.kit.datasets import is_dataset, read_rows
 from evenkeel.release.kit.progress import progress
 from evenkeel.release.kit.renderings import html, markdown, show
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.metrics.tasks import Task
     from evenkeel.release.check.run import CheckOutcome
     from evenkeel.runtime.stores import DocumentStores
     from evenkeel.shadow.prompt import PromptView
@@ -66,12 +65,6 @@ _OVER: Final = 1
 _NOT_KNOWN: Final = 3
 _JUNIT: Final = Path("evenkeel-check.xml")
 _SIMULATED: Final = "simulated"
-
-
-class _CouldNotMeasureError(UserError):
-    """Error that the model could not be asked."""
-
-    exit_code = 2
 
 
 @click.command()
@@ -88,7 +81,7 @@ class _CouldNotMeasureError(UserError):
     "--judge", metavar="MODEL", help="Model that rates answers.  [default: a small one of the provider]"
 )
 @click.option("--no-judge", is_flag=True, help="Measure similarity only; contradictions cannot be seen.")
-@click.option("--task", metavar="NAME", help="Task of the prompt, for its quality metrics.")
+@task_option("Task of the prompt, for its quality metrics.")
 @click.option(
     "--perturbations",
     metavar="LIST",
@@ -102,21 +95,9 @@ class _CouldNotMeasureError(UserError):
     help="Points above noise that are tolerated, of 100.",
 )
 @click.option("--rounds", type=click.IntRange(1, 10_000), default=200, help="Most rounds.")
-@click.option(
-    "--severity",
-    type=click.FloatRange(0, 1),
-    default=0.13,
-    metavar="SHARE",
-    help="Share of places to change: 0.07 = typing on a desktop, 0.13 = on a phone; 0.3 = stress.",
-)
-@click.option("--parameters", metavar="JSON", help='Parameters of each request, such as {"temperature": 0}.')
-@click.option(
-    "--price",
-    "prices",
-    multiple=True,
-    metavar="MODEL=IN/OUT",
-    help="Price in USD per million tokens; repeatable.",
-)
+@severity_option
+@parameters_option('Parameters of each request, such as {"temperature": 0}.')
+@prices_option
 @click.option("--budget-usd", type=click.FloatRange(0), metavar="USD", help="Stop after spending this much.")
 @click.option("--seed", default=0, help="Random seed.")
 @call_options(16, 120.0)
@@ -154,7 +135,7 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
     Exit code: 0 done, 1 stopped early, 2 could not measure or invalid options. With --ci: 0 within the limit,
     1 over it, 2 could not measure or invalid options, 3 not known with this budget.
     """
-    out, err = consoles(PIPED_WIDTH, json=as_json)
+    out, err = consoles(json=as_json)
     check_writable((options["html"], options["markdown"], _junit(options), options["journal"]))
     with contextlib.ExitStack() as stack:
         request = _request(prompt, options, stack)
@@ -178,7 +159,7 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
         click.echo(to_json(outcome), nl=False)
     # Last, so that a pipeline has its files also where nothing could be measured.
     if outcome.nothing_measured:
-        raise _CouldNotMeasureError(f"nothing was measured: {nothing_because(outcome)}")
+        raise UnusableError(f"nothing was measured: {nothing_because(outcome)}")
     # Outside a pipeline a finding is an answer, not a failure.
     if options["ci"] and outcome.is_over:
         sys.exit(_OVER)
@@ -194,12 +175,8 @@ def _confirm(request: CheckRequest, budget_usd: float | None, *, confirmed: bool
     # A budget is a promise: nothing above it can be spent, whatever the estimate says.
     ahead = cost if budget_usd is None else min(cost, budget_usd)
     unknown = not cost and budget_usd is None and not _is_simulated(request)
-    try:
-        confirmation(confirmed=confirmed or (ahead <= _ASK_ABOVE_USD and not unknown), in_pipelines=True)(
-            question
-        )
-    except NotConfirmedError as error:
-        raise CommandFailedError("nothing was asked") from error
+    confirmed = confirmed or (ahead <= _ASK_ABOVE_USD and not unknown)
+    confirmation(confirmed=confirmed, in_pipelines=True)(question)
 
 
 def _is_simulated(request: CheckRequest) -> bool:
@@ -210,8 +187,6 @@ def _run(request: CheckRequest, err: Console) -> CheckOutcome:
     try:
         with progress("checking", "rounds", request.options.rounds, err) as made:
             return make_check(request, progress=made.add)
-    except UnusableError as error:
-        raise _CouldNotMeasureError(str(error)) from error
     except sqlite3.Error as error:
         raise CommandFailedError(f"the journal {request.journal} cannot be written ({error})") from error
     except KeyboardInterrupt as error:
@@ -288,11 +263,11 @@ def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitSta
         judge=judge,
         limit=options["limit"] / 100,
         rounds=options["rounds"],
-        task=_task(options["task"]),
+        task=options["task"],
         severity=options["severity"],
         seed=options["seed"],
-        parameters=_parameters(options["parameters"]),
-        prices=Prices(dict(named_price(text) for text in options["prices"])),
+        parameters=options["parameters"],
+        prices=Prices(options["prices"]),
         journal=options["journal"],
         most_usd=options["budget_usd"],
         concurrency=options["concurrency"],
@@ -344,22 +319,3 @@ def _simulated() -> Iterator[ModelAt]:
     simulation = Simulation([model], SimulationSettings(deterministic=False), rng=random.Random(0))
     with serving(simulation) as url:
         yield ModelAt(DEFAULT_MODEL, f"{url}/v1", "", "")
-
-
-def _task(name: str | None) -> Task | None:
-    if name is None:
-        return None
-    try:
-        return task_named(name)
-    except ValueError as error:
-        raise InputError(f"--task: {error}") from error
-
-
-def _parameters(text: str | None) -> dict[str, Any]:
-    try:
-        read = json.loads(text or "{}")
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"--parameters: is not JSON: {error}") from error
-    if not isinstance(read, dict):
-        raise InputError('--parameters: is no JSON object such as {"temperature": 0}')
-    return read

@@ -24,13 +24,14 @@ from evenkeel.cli.options import (
     call_options,
     experiment_settings,
     json_option,
+    max_usd_option,
     model_options,
     price_option,
+    task_option,
     yes_option,
 )
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
-from evenkeel.metrics.tasks import task_named
 from evenkeel.monitor.detect.gate import GateRules
 from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.gate.edits import EditError, NewSystemPrompt, NewTemplate
@@ -73,8 +74,6 @@ COULD_NOT_MEASURE: Final = 2
 _EXIT_CODES: Final = {"pass": 0, "regression": 1, "could_not_measure": COULD_NOT_MEASURE, "undecided": 3}
 # Above it nearly every pair of answers differs, and no number of goldens shows anything.
 _MOST_NOISE: Final = 0.95
-# Columns of the table where the output is not a terminal.
-_PIPED_WIDTH: Final = 140
 
 
 @click.command()
@@ -109,9 +108,7 @@ _PIPED_WIDTH: Final = 140
 @click.option(
     "--config", type=FILE, metavar="FILE", help="Settings file: upstreams, judge, prices, qualities, store."
 )
-@click.option(
-    "--task", metavar="NAME", help="Task of goldens that name none.  [default: recognised from the prompt]"
-)
+@task_option("Task of goldens that name none.  [default: recognised from the prompt]")
 @model_options("judge", "Model that rates answers.  [default: none, similarity only]")
 @click.option("--gate-on", metavar="LIST", help="Measures that can fail the gate.  [default: all]")
 @click.option("--tolerance", default=0.0, metavar="SHARE", help="Difference treated as zero.")
@@ -133,9 +130,7 @@ _PIPED_WIDTH: Final = 140
 @click.option("--repeats", type=click.IntRange(1, 100), default=1, help="Calls per golden and side.")
 @click.option("--seed", default=0, help="Random seed of the order of the goldens.")
 @call_options(8, 60.0)
-@click.option(
-    "--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop, undecided, after spending this much."
-)
+@max_usd_option
 @price_option
 @click.option(
     "--journal", type=FILE, metavar="FILE", help="File for answers, so that a stopped run can continue."
@@ -186,7 +181,7 @@ def _show_plan(files: tuple[Path, ...], noise: float, options: Mapping[str, Any]
     measures = len(words(options["gate_on"])) or len(RATED)
     found = len(set(clusters(goldens).values()))
     planned = plan_document(noise, _rules(options), measures=measures, goldens=len(goldens), clusters=found)
-    show(planned, consoles(_PIPED_WIDTH, json=False)[0])
+    show(planned, consoles().out)
 
 
 def _run(files: tuple[Path, ...], options: Mapping[str, Any], *, json: bool, confirmed: bool) -> int:
@@ -195,7 +190,7 @@ def _run(files: tuple[Path, ...], options: Mapping[str, Any], *, json: bool, con
     Returns: the exit code. A fault of the gate itself counts as not measured.
     Raises: UserError for options, files and stores that cannot be used.
     """
-    out, err = consoles(_PIPED_WIDTH, json=json)
+    out, err = consoles(json=json)
     try:
         check_writable((options["markdown"], options["junit"], options["json"], options["journal"]))
         confirm = confirmation(confirmed=confirmed, in_pipelines=True)
@@ -265,7 +260,7 @@ def options_of(files: tuple[Path, ...], options: Mapping[str, Any]) -> GateOptio
         goldens=goldens,
         source=source,
         sides=_sides(options, settings),
-        task=_task(options["task"]),
+        task=options["task"],
         route_tasks={route.name: route.task for route in settings.routes},
         rating=lambda database: _rating(settings, costs, database),
         prices=costs,
@@ -479,10 +474,3 @@ def _edit(options: Mapping[str, Any]) -> Edit | None:
     except EditError as error:
         raise InputError(f"{prompt or old}: {error}") from error
     return None
-
-
-def _task(name: str | None) -> str | None:
-    try:
-        return None if name is None else task_named(name)
-    except ValueError as error:
-        raise InputError(f"--task: {error}") from error

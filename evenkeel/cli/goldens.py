@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -43,24 +43,12 @@ _model = click.option("--model", metavar="NAME", help="Only answers by this mode
 _retired = click.option("--all", "retired", is_flag=True, help="Include retired goldens.")
 
 
-class GoldenFilter(NamedTuple):
-    """Filter of goldens; None = any."""
-
-    route: str | None = None
-    task: str | None = None
-    model: str | None = None
-    """Model that gave the answer, as the endpoint returned it."""
-    retired: bool = False
-    """True if retired goldens are included."""
-
-    def select(self, stores: Stores) -> tuple[Golden, ...]:
-        """Return the goldens in their newest version, the last approved first."""
-        selected = stores.goldens.select(route=self.route, task=self.task, active=not self.retired)
-        goldens = []
-        for golden in selected:
-            if self.model in (None, golden.model):
-                goldens.append(golden)
-        return tuple(goldens)
+def _selected(
+    stores: Stores, *, route: str | None, task: str | None, model: str | None, retired: bool
+) -> list[Golden]:
+    """Return goldens in their newest version, the last approved first; None = any."""
+    selected = stores.goldens.select(route=route, task=task, active=not retired)
+    return [golden for golden in selected if model in (None, golden.model)]
 
 
 @click.group()
@@ -88,7 +76,7 @@ def goldens() -> None:
 @with_stores
 def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
     """List goldens in their newest version, last approved first."""
-    selected = GoldenFilter(**narrowed).select(stores)
+    selected = _selected(stores, **narrowed)
     if as_json:
         emit([golden_row(golden) for golden in selected])
     elif selected:
@@ -315,7 +303,7 @@ def import_(
 def export(stores: Stores, output: Path | None, *, versions: bool, **narrowed: Any) -> None:
     """Write goldens as JSON lines, first approved first; `import` reads them back."""
     # Oldest first: whoever imports the file gets the same order of approval.
-    selected = list(reversed(GoldenFilter(**narrowed).select(stores)))
+    selected = _selected(stores, **narrowed)[::-1]
     if versions:
         newest, selected = selected, []
         for golden in newest:

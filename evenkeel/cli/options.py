@@ -28,13 +28,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.llm.price import ModelPrice
+    from evenkeel.metrics.tasks import Task
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings.types import Section
     from evenkeel.stores.audit_log import What
 
 _OPENAI: Final = "https://api.openai.com/v1"
-PIPED_WIDTH: Final = 220
-"""Columns of a table written to a file or a pipe, where nothing needs to be cut."""
 
 FILE: Final = click.Path(path_type=Path)
 EXISTING: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -56,6 +55,31 @@ price_option = click.option(
 )
 max_usd_option = click.option(
     "--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop after spending this much."
+)
+severity_option = click.option(
+    "--severity",
+    type=click.FloatRange(0, 1),
+    default=0.13,
+    metavar="SHARE",
+    help="Share of places to change: 0.07 = typing on a desktop, 0.13 = on a phone; 0.3 = stress.",
+)
+
+
+def _prices(
+    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, ModelPrice]:
+    from evenkeel.release.kit.arguments import named_price
+
+    return dict(map(named_price, texts))
+
+
+prices_option = click.option(
+    "--price",
+    "prices",
+    multiple=True,
+    metavar="MODEL=IN/OUT",
+    callback=_prices,
+    help="Price in USD per million tokens; repeatable.",
 )
 route_option = click.option("--route", metavar="NAME", help="Only this route.")
 by_option = click.option(
@@ -116,6 +140,38 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
+def task_option(help: str) -> Decorator:  # noqa: A002 - click's word
+    """Return --task; a name that is none is refused with the nearest that is one."""
+
+    def read(_context: click.Context, _parameter: click.Parameter, name: str | None) -> Task | None:
+        if name is None:
+            return None
+        # Loaded on demand: roles take their options from this module, too.
+        from evenkeel.metrics.tasks import task_named
+
+        try:
+            return task_named(name)
+        except ValueError as error:
+            raise UserError(f"--task: {error}") from error
+
+    return click.option("--task", metavar="NAME", callback=read, help=help)
+
+
+def parameters_option(help: str) -> Decorator:  # noqa: A002 - click's word
+    """Return --parameters, a JSON object; {} without the option."""
+
+    def read(_context: click.Context, _parameter: click.Parameter, text: str | None) -> dict[str, Any]:
+        try:
+            given = json.loads(text or "{}")
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"--parameters: is not JSON: {error}") from error
+        if not isinstance(given, dict):
+            raise UserError('--parameters: is no JSON object such as {"temperature": 0}')
+        return given
+
+    return click.option("--parameters", metavar="JSON", callback=read, help=help)
+
+
 def file_option(name: str, help: str, *, metavar: str = "FILE", **more: Any) -> Decorator:  # noqa: A002 - click's
     """Return an option that names a file or, with another `metavar`, a folder."""
     return click.option(name, type=FILE, metavar=metavar, help=help, **more)
@@ -165,7 +221,7 @@ def table_console() -> Console:
     # Loaded on demand, like rich itself: roles that serve print no table.
     from evenkeel.release.kit.terminal import consoles
 
-    return consoles(PIPED_WIDTH).out
+    return consoles().out
 
 
 store_options = together(

@@ -140,7 +140,6 @@ def make_report(
     *,
     min_trials: int,
     clock: Callable[[], float],
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Report:
     """Read the stores and make the report. Blocks.
 
@@ -150,7 +149,6 @@ def make_report(
         route: Only this route; None for all.
         min_trials: Observations that a figure needs at least.
         clock: Unix time in seconds.
-        progress: Called with how much of the log is read, and how much there is.
 
     Raises: InputError, in one line that says what there is, if there is nothing to report on.
     """
@@ -160,7 +158,7 @@ def make_report(
     costs: defaultdict[str, Cost] = defaultdict(Cost)
     days: defaultdict[int, Cost] = defaultdict(Cost)
     first, last = inf, 0.0
-    for logged in _verdicts(stores.verdicts, progress):
+    for logged in _verdicts(stores.verdicts):
         verdict = logged.verdict
         if not period.covers(verdict.scored_at):
             continue
@@ -193,14 +191,11 @@ def make_report(
     )
 
 
-def _verdicts(log: VerdictLog, progress: Callable[[int, int], None]) -> Iterator[LoggedVerdict]:
-    newest = log.read_before(None, 1).verdicts
-    total = newest[0].offset if newest else 0
+def _verdicts(log: VerdictLog) -> Iterator[LoggedVerdict]:
     at = 0
     while batch := log.read_after(at, _BATCH):
         yield from batch
         at = batch[-1].offset
-        progress(min(at, total), total)
 
 
 def _nothing(log: VerdictLog, period: Period, route: str | None, routes: set[str]) -> str:

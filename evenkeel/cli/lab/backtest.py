@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import evenkeel.shadow.perturbations  # noqa: F401 - registers the labels of rewordings
-from evenkeel.cli.options import PIPED_WIDTH, file_option, json_option
+from evenkeel.cli.options import file_option, json_option
 from evenkeel.core.errors import UserError
 from evenkeel.core.figures import number
 from evenkeel.lab.backtest import SettingsVariant, grid, read_log, read_store, sweep
@@ -174,7 +174,7 @@ def _write(backtests: list[Backtest], source: str, plot: Path | None, *, json: b
     if json:
         click.echo(json_text(as_json(backtests, source)), nl=False)
     else:
-        show(shown, consoles(PIPED_WIDTH).out)
+        show(shown, consoles().out)
     if plot is not None:
         write_file(plot, html(shown))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from random import Random
@@ -20,6 +19,9 @@ from evenkeel.cli.options import (
     json_option,
     max_usd_option,
     model_options,
+    parameters_option,
+    prices_option,
+    severity_option,
     yes_option,
 )
 from evenkeel.core.languages import language_of
@@ -37,9 +39,9 @@ from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.metrics.tasks import task_named
-from evenkeel.release.kit.arguments import InputError, check_writable, named_price, words, write_reports
-from evenkeel.release.kit.asking import AGAIN, StoppedError
-from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.release.kit.arguments import InputError, check_writable, words, write_reports
+from evenkeel.release.kit.asking import AGAIN
+from evenkeel.release.kit.confirmation import confirmation
 from evenkeel.release.kit.cost import PayeeBudget
 from evenkeel.release.kit.renderings import html, show
 from evenkeel.release.kit.terminal import consoles
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
 
     from evenkeel.lab.bench.items import Issue
     from evenkeel.lab.bench.models import ModelUnderTest
-    from evenkeel.lab.bench.run import BenchOutcome, Connect
+    from evenkeel.lab.bench.run import Connect
     from evenkeel.lab.metrics.embeddings import Embeddings
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.tasks import Task
@@ -69,9 +71,6 @@ if TYPE_CHECKING:
 
 STOPPED: Final = 1
 """Exit code of a run that stopped early."""
-# Columns of the tables where the output is not a terminal.
-_PIPED_WIDTH: Final = 200
-_OUTPUTS: Final = ("trials", "html")
 _KEY_ENV: Final = "EVENKEEL_SHADOW_API_KEY"
 _key_option = click.option(
     "--api-key-env", metavar="VARIABLE", help=f"Environment variable with the API key.  [default: {_KEY_ENV}]"
@@ -99,29 +98,13 @@ _key_option = click.option(
     "--perturbations", metavar="LIST", help="Perturbations or categories, comma-separated.  [default: all]"
 )
 @click.option("--runs", type=click.IntRange(1, 100), default=5, help="Repetitions of every call.")
-@click.option(
-    "--severity",
-    type=click.FloatRange(0, 1),
-    default=0.13,
-    metavar="SHARE",
-    help="Share of places to change: 0.07 = typing on a desktop, 0.13 = on a phone; 0.3 = stress.",
-)
-@click.option(
-    "--parameters",
-    metavar="JSON",
-    help='Parameters of each request.  [default: {"temperature": 0, "seed": 0}]',
-)
+@severity_option
+@parameters_option('Parameters of each request.  [default: {"temperature": 0, "seed": 0}]')
 @file_option("--config", "Settings file: judge, rewriter, prices, qualities.")
 @model_options("judge", "Model that rates answers.  [default: none, similarity only]")
 @model_options("rewriter", "Model that paraphrases and translates.")
 @embeddings_option
-@click.option(
-    "--price",
-    "prices",
-    multiple=True,
-    metavar="MODEL=IN/OUT",
-    help="Price in USD per million tokens; repeatable.",
-)
+@prices_option
 @click.option("--seed", default=0, help="Random seed.")
 @call_options(8, 120.0)
 @max_usd_option
@@ -156,13 +139,13 @@ def _run(parameters: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
 
     Raises: UserError for options and files that cannot be used, and for a run that ended before its end.
     """
-    out, err = consoles(_PIPED_WIDTH, json=json)
+    out, err = consoles(json=json)
     confirm = confirmation(confirmed=confirmed, in_pipelines=True)
     try:
-        own_prices = dict(map(named_price, parameters["prices"]))
-        settings = experiment_settings(parameters, services=("judge", "rewriter"), prices=own_prices)
+        services = ("judge", "rewriter")
+        settings = experiment_settings(parameters, services=services, prices=parameters["prices"])
         options = _options(parameters, settings)
-        check_writable((*(parameters[name] for name in _OUTPUTS), parameters["journal"]))
+        check_writable((parameters["trials"], parameters["html"], parameters["journal"]))
         outcome = run_bench(
             options,
             _connect(settings, options, embeddings=parameters["embeddings"]),
@@ -170,12 +153,14 @@ def _run(parameters: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
             confirm=confirm,
         )
         show(document(outcome), out)
-        for path in _write(outcome, parameters):
+        targets = write_reports(
+            [
+                (parameters["trials"], lambda: as_lines(outcome)),
+                (parameters["html"], lambda: html(document(outcome))),
+            ]
+        )
+        for path in targets:
             err.print(f"wrote {path}", soft_wrap=True)
-    except NotConfirmedError as error:
-        raise CommandFailedError("no more calls were made; add --yes to run without confirmation") from error
-    except StoppedError as error:
-        raise CommandFailedError(str(error)) from error
     except KeyboardInterrupt as error:
         raise CommandFailedError(
             f"stopped; every answer so far is in {parameters['journal']}: {AGAIN}"
@@ -184,18 +169,6 @@ def _run(parameters: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
         click.echo(as_json(outcome), nl=False)
     if outcome.unusable:
         sys.exit(STOPPED)
-
-
-def _write(outcome: BenchOutcome, options: Mapping[str, Any]) -> list[Path]:
-    try:
-        return write_reports(
-            [
-                (options["trials"], lambda: as_lines(outcome)),
-                (options["html"], lambda: html(document(outcome))),
-            ]
-        )
-    except InputError as error:
-        raise StoppedError(f"{error}; {AGAIN}") from error
 
 
 def _options(options: Mapping[str, Any], settings: Settings) -> BenchOptions:
@@ -241,7 +214,7 @@ def _read_key(variable: str, header: str) -> tuple[tuple[str, str], ...]:
 
 
 def _models(options: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTest, ...]:
-    parameters = _parameters(options["parameters"])
+    parameters = {**PARAMETERS, **options["parameters"]}
     url = options["base_url"]
     key_env = options["api_key_env"] or settings.replays.api_key_env
     home = upstream_at(url) if url else None
@@ -272,16 +245,6 @@ def _models(options: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderT
     if twice is not None:
         raise InputError(f'the model "{twice}" is there twice; give them different names')
     return tuple(models)
-
-
-def _parameters(text: str | None) -> dict[str, Any]:
-    try:
-        own = json.loads(text or "{}")
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"--parameters: is not JSON: {error}") from error
-    if not isinstance(own, dict):
-        raise InputError('--parameters: is no JSON object such as {"temperature": null, "top_p": 1}')
-    return {**PARAMETERS, **own}
 
 
 def _tasks(text: str | None) -> tuple[Task, ...]:

@@ -20,6 +20,7 @@ from evenkeel.cli.options import (
     emit,
     file_option,
     json_option,
+    max_usd_option,
     model_options,
     price_option,
     store_options,
@@ -44,8 +45,7 @@ from evenkeel.release.calibration.limits import limits_to_json, lines_of, merged
 from evenkeel.release.calibration.quiet import quiet_routes
 from evenkeel.release.goldens.files import load_goldens
 from evenkeel.release.kit.arguments import InputError, check_writable, read_text, words, write_file
-from evenkeel.release.kit.asking import StoppedError
-from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.release.kit.confirmation import confirmation
 from evenkeel.release.kit.renderings import show
 from evenkeel.release.kit.terminal import consoles
 from evenkeel.runtime.limits import monitor_settings
@@ -57,9 +57,6 @@ if TYPE_CHECKING:
     from evenkeel.lab.calibrate.command import CalibrationOutcome
     from evenkeel.stores.goldens import Golden
     from evenkeel.stores.verdict_log import Entry
-
-# Columns of the tables where the output is not a terminal.
-_PIPED_WIDTH: Final = 160
 
 
 @click.command()
@@ -119,9 +116,7 @@ _PIPED_WIDTH: Final = 160
 )
 @call_options(4, 60.0, most=None, least_s=None)
 @price_option
-@click.option(
-    "--max-usd", type=click.FloatRange(0, min_open=True), metavar="USD", help="Stop after spending this much."
-)
+@max_usd_option
 @click.option(
     "--false-alerts",
     type=click.FloatRange(0, 0.5, min_open=True),
@@ -247,7 +242,7 @@ def _run(goldens: Path | None, options: Mapping[str, Any], *, json: bool, confir
     Raises: UserError for options, files, goldens and stores that cannot be used, for a user who did not
         confirm, and for a model that could not be used.
     """
-    out, err = consoles(_PIPED_WIDTH, json=json)
+    out, err = consoles(json=json)
     try:
         outcome = run_calibrate(
             _options(goldens, options),
@@ -259,10 +254,6 @@ def _run(goldens: Path | None, options: Mapping[str, Any], *, json: bool, confir
         raise InputError(str(error)) from error
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from error
-    except NotConfirmedError as error:
-        raise CommandFailedError("no calls were made; add --yes to run without confirmation") from error
-    except StoppedError as error:
-        raise CommandFailedError(str(error)) from error
     show(outcome.written.page, out)
     for line in _notes(outcome):
         out.print(line)

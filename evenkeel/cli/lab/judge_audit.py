@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evenkeel.cli.lab.options import model_address
 from evenkeel.cli.options import (
     EXISTING,
-    CommandFailedError,
     call_options,
     file_option,
     json_option,
@@ -26,17 +25,12 @@ from evenkeel.lab.judge_audit.report import as_json, document
 from evenkeel.lab.judge_audit.run import AuditOptions, run_judge_audit
 from evenkeel.lab.rows import metric_key, suggestion
 from evenkeel.release.kit.arguments import InputError, check_writable, words, write_file
-from evenkeel.release.kit.asking import StoppedError
-from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.release.kit.confirmation import confirmation
 from evenkeel.release.kit.renderings import html, show
 from evenkeel.release.kit.terminal import consoles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-# Columns of the tables where the output is not a terminal.
-_PIPED_WIDTH: Final = 160
 
 
 @click.command("judge-audit")
@@ -99,16 +93,11 @@ def _run(file: Path, options: Mapping[str, Any], *, json: bool, confirmed: bool)
     Raises: UserError for options and files that cannot be used, for a user who did not confirm, and for a
         judge that could not be asked.
     """
-    out, err = consoles(_PIPED_WIDTH, json=json)
+    out, err = consoles(json=json)
     check_writable(options[name] for name in ("html", "record", "journal"))
     if options["judge_model"] or options["recorded"]:
         _check_extra()
-    try:
-        outcome = run_judge_audit(_options(file, options), err=err, confirm=confirmation(confirmed=confirmed))
-    except NotConfirmedError as error:
-        raise CommandFailedError("no calls were made; add --yes to run without confirmation") from error
-    except StoppedError as error:
-        raise CommandFailedError(str(error)) from error
+    outcome = run_judge_audit(_options(file, options), err=err, confirm=confirmation(confirmed=confirmed))
     report = document(outcome)
     show(report, out)
     if options["html"]:

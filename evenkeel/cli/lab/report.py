@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import time
 from pathlib import Path
@@ -10,18 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evenkeel.cli.options import file_option, json_option
-from evenkeel.core.figures import number
+from evenkeel.cli.options import json_option, route_option, store_options
 from evenkeel.lab import report as period_report
 from evenkeel.lab.period import period_of
 from evenkeel.release.kit.arguments import InputError, write_file
 from evenkeel.release.kit.renderings import html
-from evenkeel.release.kit.terminal import plain_console
+from evenkeel.release.kit.terminal import consoles
 from evenkeel.runtime.stores import opened, settings_of_stores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from evenkeel.lab.report import Report
 
 # A route is named by its operator: no part of a path may come from it.
@@ -37,7 +33,7 @@ _UNSAFE: Final = re.compile(r"[^\w.-]+")
 @click.option(
     "--until", metavar="TIME", help="End, in the same form; a date includes that day.  [default: now]"
 )
-@click.option("--route", metavar="NAME", help="Only this route.")
+@route_option
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -45,10 +41,7 @@ _UNSAFE: Final = re.compile(r"[^\w.-]+")
     metavar="DIR",
     help="Folder for the page; created if missing.",
 )
-@file_option("--config", "Settings file of `evenkeel up`; names the store.")
-@file_option(
-    "--data-dir", "Data folder.  [default: ./evenkeel-data]", metavar="DIR", envvar="EVENKEEL_DATA_DIR"
-)
+@store_options
 @json_option
 def report(
     since: str | None,
@@ -76,14 +69,13 @@ def report(
     """
     settings = settings_of_stores(config, data_dir)
     period = period_of(since, until, time.time())
-    with opened(settings) as stores, _progress() as progress:
+    with opened(settings) as stores, consoles().err.status("reading verdicts"):
         finished = period_report.make_report(
             stores,
             period,
             route,
             min_trials=settings.alerts.min_trials,
             clock=time.time,
-            progress=progress,
         )
     if as_json:
         click.echo(period_report.as_json(finished), nl=False)
@@ -109,24 +101,3 @@ def _write(finished: Report, out: Path) -> Path:
         raise InputError(f"cannot write to {out}: {error.strerror}; choose a folder with --out") from error
     write_file(page, html(period_report.document(finished)))
     return page
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    err = plain_console(stderr=True)
-    columns = (
-        TextColumn("reading verdicts"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[read]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=err, disable=not err.is_terminal, transient=True) as bar:
-        task = bar.add_task("", total=None, read="")
-
-        def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=max(total, 1), read=number(done))
-
-        yield show

@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from evenkeel.core.budget import Spend
+from evenkeel.core.errors import UserError
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.shadow.prompt import CHAT
@@ -49,11 +50,13 @@ _WORTH_REPEATING: Final = frozenset({"connection", "timeout", "server_error"})
 _PATIENCE_AT_FIRST: Final = 3
 
 
-class StoppedError(Exception):
+class StoppedError(UserError):
     """The run ended before its end. The message says why, and how to go on."""
 
+    exit_code = 1
 
-class UnusableError(Exception):
+
+class UnusableError(UserError):
     """Nothing more can be measured: no model, or no judge, or no rewriter answers."""
 
 

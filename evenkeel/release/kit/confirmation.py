@@ -7,14 +7,21 @@ from collections.abc import Callable
 
 import click
 
+from evenkeel.core.errors import UserError
 from evenkeel.release.kit.arguments import InputError
 
 Confirm = Callable[[object], None]
 """Shows an estimate of the cost and raises NotConfirmedError unless it may be spent."""
 
 
-class NotConfirmedError(Exception):
+class NotConfirmedError(UserError):
     """The user did not want to spend what the run would have cost."""
+
+    exit_code = 1
+
+    def __init__(self) -> None:
+        """Say what is not done, and how to do it."""
+        super().__init__("no more calls are made; add --yes to run without confirmation")
 
 
 def confirmation(*, confirmed: bool, in_pipelines: bool = False) -> Confirm:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -11,6 +11,9 @@ from evenkeel.core.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
+
+# Columns of a table written to a file or a pipe, where nothing needs to be cut.
+_PIPED_WIDTH: Final = 220
 
 
 class Consoles(NamedTuple):
@@ -22,16 +25,11 @@ class Consoles(NamedTuple):
     """Progress and notes."""
 
 
-def consoles(piped_width: int, *, json: bool = False) -> Consoles:
-    """Standard output and error.
-
-    Args:
-        piped_width: Columns that tables have at least where they do not go to a terminal.
-        json: Whether standard output is kept for a JSON document; all else goes to standard error then.
-    """
+def consoles(*, json: bool = False) -> Consoles:
+    """Standard output and error; with `json` all but a JSON document goes to standard error."""
     out = plain_console(stderr=json)
     if not out.is_terminal:
-        out.width = max(out.width, piped_width)
+        out.width = max(out.width, _PIPED_WIDTH)
     return Consoles(out, plain_console(stderr=True))
 
 

@@ -56,7 +56,7 @@ def test_nothing_is_asked_without_consent_or_beyond_the_limit(tmp_path):
     goldens = write_goldens(tmp_path / "goldens.jsonl", 2)
     with ScriptedChat(by_length) as chat:
         arguments = [goldens, "--out", tmp_path, *asking(chat, "--price", "1/2")]
-        assert "no calls were made" in run(*arguments, exit_code=1, input="n\n")
+        assert "no more calls are made" in run(*arguments, exit_code=1, input="n\n")
         assert "36 questions to scripted, at most" in run(*arguments, exit_code=1, input="")
         shown = run(*arguments, "--yes", "--max-usd", "0.001", exit_code=1)
         assert "more than --max-usd 0.001; raise it, or ask about fewer goldens" in shown

@@ -116,7 +116,7 @@ def test_nothing_is_asked_without_consent(tmp_path):
     with Scripted(lambda *_: 3) as judge:
         shown = run(path, *asking(judge), "--price", "1/2", exit_code=1, input="n\n")
         assert "8 calls to scripted, about " in shown
-        assert "no calls were made" in shown
+        assert "no more calls are made" in shown
         run(path, *asking(judge), exit_code=1, input="")
         assert not judge.prompts
 
