@@ -176,18 +176,17 @@ def challenge_figures(
     # Before the first pair nobody knows, and the page must not say that there is none.
     judge = not pairs or any(pair.judged for pair in pairs)
     alpha, beta = whole_rates(3)
-    losses: list[tuple[ChallengePair, float]] = []
+    losses: list[tuple[ChallengePair, float | None]] = []
+    differences: list[float | None] = []
     for pair in pairs:
-        loss = net_loss(pair)
-        if loss is not None:
+        loss, fragility = net_loss(pair), fragility_difference(pair)
+        # Where there was no judge, what is not known is no failure of it.
+        if pair.judged or loss is not None:
             losses.append((pair, loss))
-    judged = [pair for pair in pairs if pair.judged]
-    unrated = sum(net_loss(pair) is None for pair in judged)
-    worse = interval((loss for _, loss in losses), scale=2.0, alpha=alpha, beta=beta, unrated=unrated)
-    differences = _known(fragility_difference, pairs)
-    reworded = [pair for pair in judged if pair.rewording is not None]
-    unrated = sum(fragility_difference(pair) is None for pair in reworded)
-    fragile = interval(differences, scale=2.0, alpha=alpha, beta=beta, unrated=unrated)
+        if fragility is not None or (pair.judged and pair.rewording is not None):
+            differences.append(fragility)
+    worse = interval((loss for _, loss in losses), scale=2.0, alpha=alpha, beta=beta)
+    fragile = interval(differences, scale=2.0, alpha=alpha, beta=beta)
     unusable = interval(_known(unusable_difference, pairs), scale=1.0, alpha=alpha, beta=beta)
     segments = watched_segments(losses)
     again_side = _side([pair.again for pair in every])

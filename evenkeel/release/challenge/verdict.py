@@ -42,18 +42,24 @@ UNUSABLE: Final = "unusable"
 
 
 def interval(
-    differences: Iterable[float], *, scale: float, alpha: float, beta: float | None = None, unrated: int = 0
+    differences: Iterable[float | None], *, scale: float, alpha: float, beta: float | None = None
 ) -> Estimate | None:
     """Return the mean of differences in [−scale, scale]; None without any.
 
     Args:
-        differences: One a pair.
+        differences: One a pair; None for a pair that nobody could rate, which each end takes for what speaks
+            most against it.
         scale: Largest difference there can be.
         alpha: Probability with which the lower end is ever above the mean.
         beta: Probability with which the upper end is ever below it; None = alpha.
-        unrated: Pairs that nobody could rate: each end takes them for what speaks most against it.
     """
-    counts = Counter(differences)
+    counts: Counter[float] = Counter()
+    unrated = 0
+    for difference in differences:
+        if difference is None:
+            unrated += 1
+        else:
+            counts[difference] += 1
     # Each end of a two-sided interval misses with half of its alpha.
     mean = bounded_mean(counts, low=-scale, high=scale, alpha=2 * alpha)
     if mean is None:
@@ -103,12 +109,13 @@ class ChallengeDecision:
     """Further pairs until it may be settled, if all stays as it is; None if nobody can say."""
 
 
-def watched_segments(losses: Sequence[tuple[ChallengePair, float]]) -> tuple[SegmentFigures, ...]:
+def watched_segments(losses: Sequence[tuple[ChallengePair, float | None]]) -> tuple[SegmentFigures, ...]:
     """Return the segments that are large enough to be looked at by themselves.
 
     Args:
-        losses: Pairs and their net losses, oldest first. A segment is chosen by its size alone and for good,
-            so that looking at it costs no more than its share of the error rates.
+        losses: Pairs and their net losses, None if nobody could rate one, oldest first. A segment is chosen
+            by its size alone and for good, so that looking at it costs no more than its share of the error
+            rates.
     """
     seen: Counter[tuple[str, str]] = Counter()
     chosen: list[tuple[str, str]] = []
@@ -127,8 +134,8 @@ def watched_segments(losses: Sequence[tuple[ChallengePair, float]]) -> tuple[Seg
         share = seen[dimension, name] / len(losses)
         if share >= _WHOLE_SHARE:
             continue
-        inside: list[float] = []
-        outside: list[float] = []
+        inside: list[float | None] = []
+        outside: list[float | None] = []
         for pair, loss in losses:
             if str(getattr(pair, dimension)) == name:
                 inside.append(loss)

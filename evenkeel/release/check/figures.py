@@ -52,7 +52,7 @@ class CheckTrial:
     cut: bool = False
     """True if an answer reached the maximum length."""
     unrated: bool = False
-    """True if all three answers are there, and nobody could rate them."""
+    """True if the prompt was answered twice, and the rewording was not, or nobody could rate the answers."""
     failure: str = ""
     """Reason why there is no outcome."""
     explanation: str = ""
@@ -74,7 +74,7 @@ class CheckTrial:
 
     @property
     def is_answered(self) -> bool:
-        """Return whether all three answers are there."""
+        """Return whether the prompt was answered twice, so that the trial has a say."""
         return self.unrated or self.excess is not None
 
 

@@ -155,7 +155,7 @@ class RoundResult:
     """Contrast of two arms: 1 if they differ in content, less the mean of how both differ from their own
     resend; in [−1, 1]. Its mean is 0 if both answer alike, however noisy they are."""
     unrated: bool = False
-    """True if both arms answered, and nobody could rate how they differ."""
+    """True if the first arm answered, and it is not known how the second differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +207,8 @@ class RoundMaker:
             moved = content_moved(between)
             if moved is not None and first.control_moved is not None and second.control_moved is not None:
                 difference = moved - (first.control_moved + second.control_moved) / 2
+        # A second model that fails where the first one answers may not take its place unseen.
+        if len(arms) > 1 and first.reference is not None:
             unrated = difference is None
         return RoundResult(tuple(trials), reasons, tuple(judgements), difference, unrated)
 
@@ -233,7 +235,8 @@ class RoundMaker:
         answered: list[tuple[Variant, Answer]] = []
         for variant, answer in zip(variants, answers, strict=True):
             if isinstance(answer, Failure):
-                trials.append(_failed(round_number, arm, variant, answer))
+                # It may be the rewording that the model fails at.
+                trials.append(replace(_failed(round_number, arm, variant, answer), unrated=True))
             else:
                 answered.append((variant, answer))
                 pairs.append(Pair(reference, answer, view.text, self.task, variant.wanted))

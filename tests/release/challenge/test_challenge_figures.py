@@ -93,6 +93,15 @@ def test_pairs_that_nobody_rated_may_be_losses():
     assert figures((1200, PAIR), (200, unmoved)).decision.because == ("fragile",)
 
 
+def test_pairs_that_nobody_rated_may_be_losses_of_their_segment():
+    """A judge that fails at every fifth pair of one client: 40 points more than those that it rated."""
+    client = replace(PAIR, client="5f1c")
+    found = figures((900, PAIR), (80, client), (20, replace(client, rating=None, preference=None)))
+    (segment,) = found.segments
+    assert (segment.worse.value, segment.worse.n, segment.rest.n) == (0, 80, 900)
+    assert segment.worse.lower < -0.4 < 0.4 < segment.worse.upper
+
+
 def test_a_candidate_that_loses_must_not():
     found = figures((400, PAIR), (100, WORSE), (20, BETTER))
     assert (found.candidate.worse, found.candidate.better) == (100, 20)

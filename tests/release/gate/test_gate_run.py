@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
+import pytest
+
 from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import Failure
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.monitor.detect.gate import Gate, GateRules
 from evenkeel.release.gate.run import Run
@@ -63,3 +66,30 @@ def test_answers_count_in_the_order_of_the_goldens():
     assert [fallen.golden.id for fallen in found.fallen] == [f"{n:03}" for n in range(report.asked)]
     assert report.asked < 12
     assert asker.most["calls"] <= 8
+
+
+class Failing:
+    """An asker whose one side fails at every tenth golden."""
+
+    def __init__(self, side):
+        self.side = side
+
+    async def ask(self, call):
+        if call.payee == self.side and int(call.body) % 10 == 0:
+            return Failure("replay", 1, "timeout")
+        return Answer("Approved.")
+
+
+@pytest.mark.parametrize(("side", "verdict"), [("candidate", "undecided"), ("reference", "pass")])
+def test_a_candidate_that_fails_where_the_reference_answers_is_not_passed(side, verdict):
+    """It may fail at what it would get wrong: 10 of 100 are as much as the margin. The reference may fail."""
+    tasks = [
+        SideTask(Golden(id=f"{n:03}", answer=Answer("Approved.")), "Q", {
+            "candidate": request(str(n)), "reference": request(str(n), "reference"),
+        })
+        for n in range(100)
+    ]  # fmt: skip
+    scoring = GateScoring(heuristic_scorer())
+    gate = Gate(GateRules(), scoring.measures(("differs",)), goldens=len(tasks))
+    asyncio.run(Run(gate, Failing(side), scoring, costs=Costs()).run(tasks))
+    assert gate.report().verdict == verdict

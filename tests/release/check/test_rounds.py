@@ -1,0 +1,59 @@
+"""Rounds of a check with a scripted model: what failed answers count for."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import Failure, Judgement
+from evenkeel.release.check.figures import FIRST, SECOND
+from evenkeel.release.check.prompts import read_prompts
+from evenkeel.release.check.rounds import RoundMaker, Variant
+from evenkeel.release.check.run import CheckOptions, run_check
+from evenkeel.release.kit.cost import Costs
+
+(VIEW,) = read_prompts("Which plan fits a team of 12?", None, "p")
+
+
+class OneVariant:
+    """Rewords nothing: the scripted model knows a variant by its draw."""
+
+    async def make(self, view, round_number, open_categories):
+        return [Variant("general", "general.casing", view)], {}
+
+
+async def score(pairs):
+    return [Judgement("judge", 3, rated_by="similarity@1") for _ in pairs]
+
+
+def outcome_of(failing):
+    """Return the outcome where each third of some calls, named by arm and end of their draw, fails."""
+
+    async def ask(arm, view, draw):
+        number, what = draw.split()
+        fails = int(number) % 3 == 0 and (arm, what) in failing
+        return Failure("replay", 1, "timeout") if fails else Answer("Pro.")
+
+    models = dict.fromkeys((FIRST, SECOND), "planted")
+    options = CheckOptions(models=models, categories=("general",), judge="j", rounds=180)
+    maker = RoundMaker(ask, score, OneVariant(), {FIRST: [VIEW], SECOND: [VIEW]}, None)
+    return asyncio.run(run_check(options, maker, Costs()))
+
+
+@pytest.mark.parametrize(
+    ("failing", "standing", "answer"),
+    [
+        ((), "within", "may_switch"),
+        # Nothing is known of a round whose prompt got no answer, and nothing is wrong with the rewording.
+        ([(FIRST, "first")], "within", "may_switch"),
+        ([(FIRST, "general.casing")], "unknown", "not_yet"),
+        ([(SECOND, "first")], "within", "not_yet"),
+        ([(SECOND, "general.casing")], "within", "not_yet"),
+    ],
+)
+def test_a_model_that_fails_at_rewordings_or_in_the_place_of_another_is_not_passed(failing, standing, answer):
+    """All answers are the same, but a third of some may have moved, as far as anybody knows."""
+    found = outcome_of(failing)
+    assert (found.arms[FIRST][0].standing, found.switch.answer) == (standing, answer)
