@@ -30,6 +30,10 @@ for _name in [name for name in os.environ if name.startswith("EVENKEEL_")]:
 # What is started here is read by tests, as a person would: the banner, and events as text.
 os.environ["EVENKEEL_TELEMETRY__LOG_FORMAT"] = "text"
 
+# What tests serve on this machine is not asked for through somebody's proxy.
+_around = f"{os.environ.get('no_proxy') or os.environ.get('NO_PROXY', '')},localhost,127.0.0.1"
+os.environ["no_proxy"] = os.environ["NO_PROXY"] = _around.lstrip(",")
+
 # A request of a test that says nothing of time would have five seconds, which is little on a busy machine.
 _default = inspect.signature(httpx2.Client).parameters["timeout"].default
 _default.connect = _default.read = _default.write = _default.pool = 240.0

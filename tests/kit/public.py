@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import random
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -134,65 +132,6 @@ def shared_prompts() -> dict[str, list[dict[str, str]]]:
         texts |= {f"llm_drift/{name}/{place}": _asked(rows[place]["query"]) for place in range(0, 120, 12)}
     phrasings = json.loads((DATA / "pbss" / "prompts.json").read_text("utf-8"))
     return texts | {f"pbss/{name}": _asked(texts[0]) for name, texts in list(phrasings.items())[::5]}
-
-
-def drawn_prompts() -> dict[str, list[dict[str, str]]]:
-    """Some 2,500 prompts to draw from: questions and chats of two turns and more, tickets, logs, tasks."""
-    found = {f"pbss/{number}": _asked(text) for number, text in enumerate(rephrased()[::4])}
-    for language in LANGUAGES:
-        answers = {row["question_id"]: row for row in rows_of(f"mt_bench/{language}_gpt-4_answer.jsonl.gz")}
-        for row in rows_of(f"mt_bench/{language}_question.jsonl.gz"):
-            name, turns = f"mt_bench/{language}/{row['question_id']}", row["turns"]
-            found[name] = _asked(turns[0])
-            if len(turns) > 1 and row["question_id"] in answers:
-                first = answers[row["question_id"]]["choices"][0]["turns"][0]
-                found[f"{name}/2"] = [
-                    *_asked(turns[0]), {"role": "assistant", "content": first}, *_asked(turns[1])
-                ]  # fmt: skip
-    triage = "You triage IT tickets. Answer with the priority (low, medium, high) and one sentence why."
-    for number, ticket in enumerate(tickets()[::3]):
-        found[f"ticket/{number}"] = [{"role": "system", "content": triage}, *_asked(ticket)]
-    for place, log in enumerate(chat_logs()):
-        said = [line.partition("> ")[2] for line in log.splitlines() if "> " in line]
-        for start in range(0, len(said) - 2, 40):
-            ask, answer, again = said[start : start + 3]
-            found[f"irc/{place}/{start}"] = [
-                *_asked(ask), {"role": "assistant", "content": answer}, *_asked(again)
-            ]  # fmt: skip
-    for name in ("leetcode_easy", "opinionqa", "sensitiveq", "countahappynumber", "prime_full"):
-        with gzip.open(DATA / f"llm_drift/{name}_eval.csv.gz", "rt", encoding="utf-8", newline="") as lines:
-            queries = list(dict.fromkeys(row["query"] for row in csv.DictReader(lines)))[:60]
-        found |= {f"llm_drift/{name}/{number}": _asked(query) for number, query in enumerate(queries)}
-    for row in rows_of("worfbench/worfbench_gold.jsonl.gz")[::15]:
-        found[f"worfbench/{row['id']}"] = _asked(row["task"])
-    return {name: messages for name, messages in found.items() if messages[-1]["content"].strip()}
-
-
-def composed_prompts(seed: int, number: int) -> dict[str, list[dict[str, str]]]:
-    """Prompts with contexts: the layouts of `composed.toml`, drawn and filled with public texts."""
-    rng = random.Random(seed)
-    layouts = tomllib.loads(Path(__file__).with_name("composed.toml").read_text("utf-8"))["prompts"]
-    sentences = texts_of(DATA / "stsb_multi_mt" / "stsb-en-test.csv.gz")
-    logs = [log.splitlines() for log in chat_logs()]
-    paragraphs: dict[str, list[str]] = {}
-    for language in LANGUAGES:
-        answers = rows_of(f"mt_bench/{language}_gpt-4_answer.jsonl.gz")
-        texts = "\n\n".join(row["choices"][0]["turns"][0] for row in answers).split("\n\n")
-        paragraphs[language] = [text for text in texts if 80 < len(text) < 600]
-    prompts: dict[str, list[dict[str, str]]] = {}
-    for place in range(number):
-        layout_number = rng.randrange(len(layouts))
-        layout = layouts[layout_number]
-        fields = {"t": rng.choice(tickets()), "q": rng.choice(questions(layout["language"])).split("\n")[0]}
-        log = rng.choice(logs)
-        start = rng.randrange(len(log))
-        fields["log"] = "\n".join(log[start : start + 10])
-        for name, texts in (("d", paragraphs[layout["language"]]), ("s", sentences)):
-            for count, text in enumerate(rng.sample(texts, 4), 1):
-                fields[f"{name}{count}"] = text
-        system = [{"role": "system", "content": layout["system"]}] if "system" in layout else []
-        prompts[f"composed/{layout_number}/{place}"] = [*system, *_asked(layout["user"].format(**fields))]
-    return prompts
 
 
 def rows_of(path: str) -> list[dict[str, Any]]:

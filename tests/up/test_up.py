@@ -162,7 +162,7 @@ def test_wrong_settings_are_one_line_that_says_what_to_do(tmp_path, upstream, mo
     for arguments, message in [
         (("--upstream", "localhost:8000"), "needs a scheme"),
         ((*good, "--port", port), "choose another with --port"),
-        ((), "--upstream URL"),
+        ((), "the option --upstream"),
     ]:
         done = CliRunner().invoke(main, ["up", *arguments])
         assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done
