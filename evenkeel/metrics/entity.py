@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.assignment import MOST_CELLS, best_assignment
 from evenkeel.metrics.identity import is_empty
 from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.sequence import rouge_l
-from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
 from evenkeel.metrics.structured.json import find_json
 from evenkeel.metrics.structured.reading import Structure, fences, read_structure
 from evenkeel.metrics.structured.tree import Tree, UnreadableError, flat

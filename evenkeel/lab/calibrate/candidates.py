@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from evenkeel.core.pair import Pair
 from evenkeel.lab.calibrate.degrade import SEVERITIES
 from evenkeel.lab.calibrate.score_table import DamageLevel
-from evenkeel.metrics.workflow.diagrams import looks_like_node_edge, write_node_edge
+from evenkeel.lab.metrics.workflow_judge import write_node_edge
+from evenkeel.metrics.workflow.diagrams import looks_like_node_edge
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
 from evenkeel.release.goldens.files import newest_versions

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.metrics.value_alignment import ValuePair, align
 from evenkeel.metrics.identity import is_empty
 from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.sequence import rouge_l
 from evenkeel.metrics.similarity.words import words
-from evenkeel.metrics.structured.alignment import ValuePair, align
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import Tree, UnreadableError
 

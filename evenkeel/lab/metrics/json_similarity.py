@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.metrics.json_rouge import Trees, read_pair, weight, weighted_mean
+from evenkeel.lab.metrics.value_alignment import align
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.structured.alignment import align
 from evenkeel.metrics.structured.tree import UnreadableError
 
 if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
     from evenkeel.lab.metrics.embeddings import Embeddings
-    from evenkeel.metrics.structured.alignment import ValuePair
+    from evenkeel.lab.metrics.value_alignment import ValuePair
 
 
 class JsonSimilarity:

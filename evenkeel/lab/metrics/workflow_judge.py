@@ -12,7 +12,6 @@ from evenkeel.lab.metrics.compare import read_both
 from evenkeel.metrics.judge.prompts import prompts_of
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.workflow.diagrams import write_node_edge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +27,31 @@ CALLS = 3
 
 WORKFLOW = prompts_of(__package__)["workflow_judge"]
 """Rubric, anchors and self-check follow appendix B.6 of WorkflowPerturb; the wording is our own."""
+
+
+def write_node_edge(written_workflow: Workflow) -> str:
+    """Return a workflow as nodes and edges, the form in which it is shown to a judge.
+
+    `read_node_edge` reads it back unchanged, line breaks in steps aside.
+    """
+    size = len(written_workflow.steps)
+    lines = []
+    for number, step in enumerate(written_workflow.steps, 1):
+        lines.append(f"{number}: {' '.join(step.split())}")
+    has_before, has_after = (
+        {edge.after for edge in written_workflow.edges},
+        {edge.before for edge in written_workflow.edges},
+    )
+    edges: list[str] = []
+    for index in range(size):
+        if index not in has_before:
+            edges.append(f"(START,{index + 1})")
+    for before, after in written_workflow.edges:
+        edges.append(f"({before + 1},{after + 1})")
+    for index in range(size):
+        if index not in has_after:
+            edges.append(f"({index + 1},END)")
+    return "\n".join(["Node:", *lines, " ".join(["Edge:", *edges])])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import re
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.verdict import Failure, QualityScore
+from evenkeel.metrics.assignment import MOST_CELLS, best_assignment
 from evenkeel.metrics.quality.measurement import RuleQuality
 from evenkeel.metrics.similarity.words import content_words, stem
-from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
 from evenkeel.metrics.workflow.alignment import Alignment, StepMatch, arranged, equal_steps
 from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.reading import read_answer

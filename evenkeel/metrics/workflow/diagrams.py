@@ -179,31 +179,6 @@ def read_node_edge(text: str) -> Workflow:
     return assemble(nodes, None if edges is None else list(_edges(text[edges.end() :])), by_id=True)
 
 
-def write_node_edge(written_workflow: Workflow) -> str:
-    """Return a workflow in this form.
-
-    `read_node_edge` reads it back unchanged, line breaks in steps aside.
-    """
-    size = len(written_workflow.steps)
-    lines = []
-    for number, step in enumerate(written_workflow.steps, 1):
-        lines.append(f"{number}: {' '.join(step.split())}")
-    has_before, has_after = (
-        {edge.after for edge in written_workflow.edges},
-        {edge.before for edge in written_workflow.edges},
-    )
-    edges: list[str] = []
-    for index in range(size):
-        if index not in has_before:
-            edges.append(f"(START,{index + 1})")
-    for before, after in written_workflow.edges:
-        edges.append(f"({before + 1},{after + 1})")
-    for index in range(size):
-        if index not in has_after:
-            edges.append(f"({index + 1},END)")
-    return "\n".join(["Node:", *lines, " ".join(["Edge:", *edges])])
-
-
 def _nodes(text: str) -> Iterator[Node]:
     number = ""
     steps: list[str] = []

@@ -12,8 +12,9 @@ from evenkeel.core.pair import Answer, AnswerForm, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.metrics.json_rouge import JsonRouge, json_rouge
 from evenkeel.lab.metrics.json_similarity import JsonSimilarity
+from evenkeel.lab.metrics.value_alignment import ValuePair, align, canonical_key
+from evenkeel.metrics.assignment import best_assignment
 from evenkeel.metrics.obedience import is_valid
-from evenkeel.metrics.structured.alignment import ValuePair, align, best_assignment, canonical_key
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError, flat, gather, leaves, scalar
 from tests.cases import cases, tupled

@@ -14,9 +14,9 @@ from evenkeel.core.verdict import Failure
 from evenkeel.lab.metrics.alignment import ExactText
 from evenkeel.lab.metrics.graph import graph_f1
 from evenkeel.lab.metrics.tau import inversions, kendall_tau
+from evenkeel.lab.metrics.workflow_judge import write_node_edge
 from evenkeel.metrics.registry import heuristics
 from evenkeel.metrics.workflow.chain import chain_f1, longest_increasing
-from evenkeel.metrics.workflow.diagrams import write_node_edge
 from evenkeel.metrics.workflow.workflow import Workflow, sequence, workflow
 from tests.cases import cases
 

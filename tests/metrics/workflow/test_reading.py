@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.metrics.workflow.diagrams import write_node_edge
+from evenkeel.lab.metrics.workflow_judge import write_node_edge
 from evenkeel.metrics.workflow.reading import read_answer, read_calls, read_workflow
 from evenkeel.metrics.workflow.workflow import Workflow, WorkflowError, sequence, workflow
 from tests.cases import cases
