@@ -286,15 +286,9 @@ def judge_scorer(
 
     Raises: ValueError for a share outside [0, 1].
     """
-    asked = JudgeRater(judge, swap_share=swap_share)
-    grouped = GroupRater(judge, asked, most=group, count=count_group)
-    rater: Rater = JudgeNoise(
-        grouped if group > 1 else asked,
-        fresh=asked.afresh(),
-        share=recheck_share,
-        count=count,
-        turned=grouped.turned,
-    )
+    asked = GroupRater(judge, most=group, count=count_group, swap_share=swap_share)
+    fresh = JudgeRater(judge, swap_share=swap_share, fresh=True)
+    rater: Rater = JudgeNoise(asked, fresh=fresh, share=recheck_share, count=count, turned=asked.turned)
     if heuristic is not None:
         rater = _MeasuredJudge(heuristic, rater)
         language_of = language_of or heuristic.language_of

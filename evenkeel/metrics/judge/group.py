@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import JUDGED_TOGETHER, Failure
 from evenkeel.metrics.judge.prompts import SIMILARITY
-from evenkeel.metrics.judge.raters import rating_of, relabelled
+from evenkeel.metrics.judge.raters import JudgeRater, rating_of, relabelled, swaps
 from evenkeel.metrics.judge.rendering import render
 from evenkeel.metrics.judge.reply import Reply, Ruling
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Pair
     from evenkeel.metrics.judge.client import Judge
-    from evenkeel.metrics.judge.raters import JudgeRater
     from evenkeel.metrics.judge.reply import GroupReply
     from evenkeel.metrics.protocol import Rating
 
@@ -74,8 +73,8 @@ _LONGEST_CHARS: Final = 40_000
 _NUMBERED: Final = re.compile(r"\b((?:candidate|reference)(?: answer)?) #?\d+\b", re.IGNORECASE)
 
 
-class GroupRater:
-    """Rater that rates pairs given together in one call, as far as possible, and all others alone.
+class GroupRater(JudgeRater):
+    """Rater that asks a judge about pairs given together in one call, as far as possible, else alone.
 
     A pair whose rating is missing or unreadable is judged alone, and so are all pairs of a call that was
     refused, cut off or too long, and one with a text that may be meant for the judge. Equal candidates are
@@ -83,18 +82,19 @@ class GroupRater:
     """
 
     def __init__(
-        self, judge: Judge, alone: JudgeRater, *, most: int, count: Callable[[str, str], None]
+        self, judge: Judge, *, most: int, count: Callable[[str, str], None], swap_share: float = 0.0
     ) -> None:
         """Build the rater; nothing is sent.
 
         Args:
             judge: Whom to ask.
-            alone: Asks it about one pair.
-            most: Candidates in one call.
+            most: Candidates in one call; with 1, each pair is judged alone.
             count: Called with "calls" or "pairs", and what came of one.
+            swap_share: As for `JudgeRater`, of calls about several pairs as well.
+
+        Raises: ValueError for a share outside [0, 1].
         """
-        self._judge = judge
-        self._alone = alone
+        super().__init__(judge, swap_share=swap_share)
         self._most = most
         self._count = count
         # Number of calls in a row that rated no pair.
@@ -108,16 +108,15 @@ class GroupRater:
         A rating given in a group has `JUDGED_TOGETHER` among its details, and its part of the call's price.
         """
         answers = await self._ask_together(pairs)
-        return list(
-            await asyncio.gather(*(self._rate(pair, answers.get(index)) for index, pair in enumerate(pairs)))
-        )
+        ratings = (self._rated(pair, answers.get(index)) for index, pair in enumerate(pairs))
+        return list(await asyncio.gather(*ratings))
 
-    async def _rate(self, pair: Pair, answer: _Answer | None) -> Rating:
+    async def _rated(self, pair: Pair, answer: _Answer | None) -> Rating:
         if answer is None:
-            return await self._alone.rate(pair)
+            return await self.rate(pair)
         outcome = answer.reply.outcome
         if isinstance(outcome, Failure) and outcome.reason not in _NOT_ALONE:
-            rating = await self._alone.rate(pair)
+            rating = await self.rate(pair)
             tokens, cost_usd = rating.tokens + answer.reply.tokens, rating.cost_usd + answer.reply.cost_usd
             return replace(rating, tokens=tokens, cost_usd=cost_usd)
         rating = rating_of(answer.reply, SIMILARITY)
@@ -126,7 +125,7 @@ class GroupRater:
 
     async def _ask_together(self, pairs: Sequence[Pair]) -> dict[int, _Answer]:
         """Ask once for each reference, or several times for many candidates; answers by place of the pair."""
-        if len(pairs) <= 1:
+        if len(pairs) <= 1 or self._most <= 1:
             return {}
         if self._exchanges_alone:
             self._exchanges_alone -= 1
@@ -154,7 +153,7 @@ class GroupRater:
         for text in sorted(candidates):
             if _TO_THE_JUDGE.search(reference) or _TO_THE_JUDGE.search(text):
                 self._count("pairs", "kept_apart")
-            elif not await self._alone.remembers(reference, text):
+            elif not await self._judge.remembers(self._question((reference, text))):
                 texts.append(text)
         random.Random("\0".join((reference, *texts))).shuffle(texts)
         parts: list[list[_Candidate]] = [[]]
@@ -170,7 +169,7 @@ class GroupRater:
 
     async def _call(self, reference: str, part: list[_Candidate]) -> dict[int, _Answer]:
         texts = [candidate.text for candidate in part]
-        swapped = self._alone.swaps_group(reference, texts)
+        swapped = swaps((reference, "\0".join(sorted(texts))), self._swap_share)
         reply = await self._judge.ask_group(SIMILARITY.fill_group(reference, texts, swapped=swapped))
         self._note(reply)
         count = sum(len(candidate.places) for candidate in part)
@@ -184,7 +183,7 @@ class GroupRater:
                 explanation = relabelled(explanation) if swapped else explanation
                 outcome = replace(outcome, explanation=explanation)
                 # One rubric: whoever asks about the pair later may have this ruling.
-                await self._alone.remember(reference, candidate.text, outcome)
+                await self._judge.remember(self._question((reference, candidate.text)), outcome)
             for index in candidate.places:
                 prompt, completion = next(prompts), next(completions)
                 own = Reply(outcome, prompt.tokens, completion.tokens, prompt.usd, SIMILARITY.prompt_version)
@@ -217,4 +216,5 @@ class GroupRater:
 
     def turned(self, pair: Pair, rated: Rating) -> bool:
         """Return whether a pair has to change sides to be shown by itself as in the group that was rated."""
-        return bool(rated.details.get("swapped")) != self._alone.swaps(pair)
+        sides = (render(pair.reference), render(pair.candidate))
+        return bool(rated.details.get("swapped")) != swaps(sides, self._swap_share)

@@ -21,7 +21,7 @@ from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.protocol import Rating
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from evenkeel.core.budget import Spend
     from evenkeel.core.pair import Answer, Pair
@@ -147,26 +147,6 @@ class JudgeRater(Asking):
         super().__init__(judge, prompt)
         self._swap_share = swap_share
         self._fresh = fresh
-
-    def afresh(self) -> JudgeRater:
-        """Return this rater without its cache: for judging a pair again to measure the judge's noise."""
-        return JudgeRater(self._judge, self._prompt, swap_share=self._swap_share, fresh=True)
-
-    def swaps(self, pair: Pair) -> bool:
-        """Return whether a call about this pair shows its sides in the other order."""
-        return swaps((render(pair.reference), render(pair.candidate)), self._swap_share)
-
-    def swaps_group(self, reference: str, candidates: Iterable[str]) -> bool:
-        """Return whether a call shows the candidates in place of the reference, and that in place of them."""
-        return swaps((reference, "\0".join(sorted(candidates))), self._swap_share)
-
-    async def remembers(self, reference: str, candidate: str) -> bool:
-        """Return whether the judge remembers its ruling on these texts."""
-        return await self._judge.remembers(self._question((reference, candidate)))
-
-    async def remember(self, reference: str, candidate: str, ruling: Ruling) -> None:
-        """Have the judge remember a ruling on these texts."""
-        await self._judge.remember(self._question((reference, candidate)), ruling)
 
     def _question(self, texts: Sequence[str]) -> Question:
         first, second = texts

@@ -82,8 +82,8 @@ def test_judging_afresh_neither_reads_nor_writes() -> None:
         rater = JudgeRater(judge)
         ratings = [
             await rater.rate(PAIR),
-            await rater.afresh().rate(PAIR),
-            await rater.afresh().rate(PAIR),
+            await JudgeRater(judge, fresh=True).rate(PAIR),
+            await JudgeRater(judge, fresh=True).rate(PAIR),
             await rater.rate(PAIR),
         ]
         return [rating.outcome for rating in ratings], len(scripted.asked)

@@ -86,8 +86,9 @@ def scene(
     counted: Counter[tuple[str, str]] = Counter()
 
     async def staged(judge: Judge, server: Scripted) -> Any:
-        alone = JudgeRater(judge, swap_share=swap_share)
-        rater = GroupRater(judge, alone, most=most, count=lambda *what: counted.update([what]))
+        rater = GroupRater(
+            judge, most=most, count=lambda *what: counted.update([what]), swap_share=swap_share
+        )
         SCORING_BUDGET.set(wallet)
         ratings = await rater.rate_all(pairs_of(candidates))
         return dict(zip(candidates, ratings, strict=True)), server.asked
@@ -208,7 +209,7 @@ def test_a_judge_that_rates_no_groups_is_left_alone_with_them(
     groups: list[int] = []
 
     async def staged(judge: Judge, _: Scripted) -> None:
-        rater = GroupRater(judge, JudgeRater(judge), most=6, count=lambda *what: counted.update([what]))
+        rater = GroupRater(judge, most=6, count=lambda *what: counted.update([what]))
         for _round in range(10):
             groups.append(0)
             ratings = await rater.rate_all(pairs_of(CANDIDATES))
@@ -312,7 +313,7 @@ def test_a_group_that_is_cancelled_stays_booked() -> None:
         return Canned(hang=True)
 
     async def staged(judge: Judge, _: Scripted) -> None:
-        rater = GroupRater(judge, JudgeRater(judge), most=6, count=lambda *_: None)
+        rater = GroupRater(judge, most=6, count=lambda *_: None)
         SCORING_BUDGET.set(wallet)
         rating = asyncio.ensure_future(rater.rate_all(pairs_of(CANDIDATES)))
         async with asyncio.timeout(240):
@@ -342,7 +343,7 @@ def test_what_the_judge_remembers_is_not_asked_again() -> None:
         put = staticmethod(kept.__setitem__)
 
     async def staged(judge: Judge, server: Scripted) -> list[dict[str, Any]]:
-        rater = GroupRater(judge, JudgeRater(judge), most=6, count=lambda *_: None)
+        rater = GroupRater(judge, most=6, count=lambda *_: None)
         for texts in (list(CANDIDATES)[:2], list(CANDIDATES)):
             ratings = await rater.rate_all(pairs_of(texts))
             assert [rating.outcome for rating in ratings] == [CANDIDATES[text] for text in texts]
@@ -399,9 +400,9 @@ def test_the_order_of_the_sides_is_not_taken_for_the_doing_of_the_group() -> Non
         return said(json.dumps({"ratings": entries}))
 
     async def staged(judge: Judge, _: Scripted) -> None:
-        alone = JudgeRater(judge, swap_share=0.5)
-        rater = GroupRater(judge, alone, most=6, count=lambda *_: None)
-        noise = JudgeNoise(rater, fresh=alone.afresh(), share=1.0, turned=rater.turned)
+        rater = GroupRater(judge, most=6, count=lambda *_: None, swap_share=0.5)
+        fresh = JudgeRater(judge, swap_share=0.5, fresh=True)
+        noise = JudgeNoise(rater, fresh=fresh, share=1.0, turned=rater.turned)
         for number in range(8):
             for rating in await noise.rate_all(pairs_of(f"{text}{number}" for text in "abc")):
                 assert isinstance(rating.outcome, int)
