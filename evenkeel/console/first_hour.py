@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # Exchanges from which the yield is read; before, the settings say what to expect.
 _ENOUGH: Final = 5
 _APIS: Final = "chat/completions, completions, responses, messages and :generateContent"
+# The command tests what its own options say, so it needs those of `up`.
+_TRY: Final = "evenkeel check-config --test request, with the options of evenkeel up,"
 
 
 class RouteProgress(NamedTuple):
@@ -97,12 +99,12 @@ def _unsampled(setup: RouteSetup, flow: RouteFlow | None) -> tuple[str, str]:
     if flow is None or (total - replays < _ENOUGH and not flow.eligible):
         return (
             "No request that can be replayed has come.",
-            f"Point an application at {setup.base_url}; evenkeel check-config --test request sends one.",
+            f"Point an application at {setup.base_url}; {_TRY} sends one.",
         )
     if total and not requests.get("2xx", 0):
         return (
             f"The endpoint answered all {figures.count(total, 'request')} with an error.",
-            "evenkeel check-config --test request shows what is wrong: mostly the key, model or path.",
+            f"{_TRY} shows what is wrong: mostly the key, model or path.",
         )
     if not flow.eligible:
         return (

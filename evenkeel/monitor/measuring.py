@@ -341,7 +341,9 @@ class MeasuringWatch:
                 left = left and spent.tokens < _SPENT * budget.tokens_per_day
             if reason == "budget" and left:
                 sentence = "What is left of the day's budget is too small for an exchange"
-            sentence += f" ({' and '.join(limits)})"
+            # A limit that was lifted meanwhile has no figures.
+            if limits:
+                sentence += f" ({' and '.join(limits)})"
         return sentence, step
 
     def _folded(self, now: float) -> Iterable[HoldUp]:

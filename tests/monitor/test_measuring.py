@@ -151,6 +151,15 @@ def test_a_budget_that_is_too_small_for_an_exchange_is_not_called_spent(plant):
     assert cause.said == "What is left of the day's budget is too small for an exchange (0 of 1,500 tokens)"
 
 
+def test_a_budget_whose_limits_were_lifted_has_no_figures(plant):
+    """What it held back before is still counted."""
+    plant.budget = Budget(None, None)
+    plant.watch()
+    plant.count("trials_skipped", 9, reason="budget")
+    (cause,) = plant.later().causes
+    assert "(" not in cause.said
+
+
 def test_a_judge_in_trouble_holds_everything_up(plant):
     """All that waits or was lost meanwhile is its doing; a refused key is told apart."""
     plant.trouble = JudgeTrouble("timeout", "The judge j cannot be used (timeout)", "Check judge.base_url.")
