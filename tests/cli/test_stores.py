@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 import yaml
@@ -104,6 +105,20 @@ def test_a_backtest_of_the_store_is_that_of_the_same_verdicts_in_a_file(run, sto
     assert stored == read
     assert stored["trials"] == len(ratings)
     assert stores.monitor.load() == (None, 0)
+
+
+def test_a_report_is_about_the_trials_of_the_store(run, stores):
+    """Of the period that is asked for; 20 of its 80 trials changed the content."""
+    now = time.time()
+    for place, rating in enumerate([1] * 20 + [3] * 60 + [1] * 30):
+        at = now - (3_600 if place < 80 else 7 * 86_400) + place
+        verdict_id = f"v{place}"
+        stores.verdicts.append(
+            altered(VERDICT, id=verdict_id, exchange_id=verdict_id, scored_at=at, rating=rating), None
+        )
+    report = json.loads(run("report", "--since", "36h", "--json"))
+    (cell,) = report["cells"]
+    assert (cell["trials"], cell["content_delta"]["value"]) == (80, 0.25)
 
 
 @pytest.mark.parametrize(
