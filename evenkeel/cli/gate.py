@@ -50,9 +50,10 @@ from evenkeel.runtime.replays import prices
 from evenkeel.runtime.stores import opened
 from evenkeel.settings import Credential, SettingsError
 from evenkeel.settings.credentials import shadow_origin
+from evenkeel.stores.cache import DocumentCache
 from evenkeel.stores.changes import GateRun
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite.cache import rulings
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -316,7 +317,7 @@ def gate_of(
 @asynccontextmanager
 async def _rating(settings: Settings, prices: Prices, database: Database) -> AsyncIterator[TwoStageScorer]:
     """Yield what rates answers by the settings: their judge, else heuristics."""
-    judge = make_judge(settings, rulings(database), prices)[0]
+    judge = make_judge(settings, DocumentCache(SqliteDocuments(database), "rulings"), prices)[0]
     try:
         yield make_scorer(settings, judge, Tally())
     finally:

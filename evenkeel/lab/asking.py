@@ -12,7 +12,8 @@ from evenkeel.metrics.judge import Judge
 from evenkeel.release.kit.asking import AGAIN, FAULTS, StoppedError, UnusableError, advised, work_through
 from evenkeel.release.kit.cost import BudgetUsedUpError
 from evenkeel.release.kit.progress import progress
-from evenkeel.stores.sqlite.cache import rulings
+from evenkeel.stores.cache import DocumentCache
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable
@@ -103,7 +104,9 @@ class ModelAddress:
 
     def judge(self, journal: Database | None = None, *, repairs: int = 0) -> Judge:
         """A judge there that remembers its rulings in a journal; nothing is sent yet."""
-        cache = None if journal is None else rulings(journal, kept=KEPT)
+        cache = None
+        if journal is not None:
+            cache = DocumentCache(SqliteDocuments(journal), "rulings", kept=KEPT)
         return Judge(self.endpoint(), cache=cache, repairs=repairs)
 
 

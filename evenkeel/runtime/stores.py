@@ -155,6 +155,20 @@ class DocumentStores(abc.ABC):
         return ReferenceStore(self.documents, kept_s=self._texts_kept_s, total_chars=_REFERENCE_CHARS)
 
     @cached_property
+    def judge_cache(self) -> Cache:
+        """Rulings of the judge."""
+        from evenkeel.stores.cache import DocumentCache
+
+        return DocumentCache(self.documents, "rulings")
+
+    @cached_property
+    def rewrites(self) -> Cache:
+        """Texts of the rewriter."""
+        from evenkeel.stores.cache import DocumentCache
+
+        return DocumentCache(self.documents, "rewrites")
+
+    @cached_property
     def templates(self) -> Templates:
         """Templates of the routes, by whichever worker learns."""
         from evenkeel.shadow.templates import Templates
@@ -247,20 +261,6 @@ class SqliteStores(DocumentStores):
 
         limits = budgets(self._settings)
         return SqliteCostTracker(self._database, limits.all_routes, time.time, limits.routes, limits.sharing)
-
-    @cached_property
-    def judge_cache(self) -> Cache:
-        """Rulings of the judge."""
-        from evenkeel.stores.sqlite.cache import rulings
-
-        return rulings(self._database)
-
-    @cached_property
-    def rewrites(self) -> Cache:
-        """Texts of the rewriter."""
-        from evenkeel.stores.sqlite.cache import SqliteCache
-
-        return SqliteCache(self._database, "rewrites", "rewrite")
 
     def counters_of(self, supervisor: int | None) -> SqliteCounterStore:  # noqa: ARG002 - a file has one
         """Return the counters, as `DocumentStores.counters_of` does."""
@@ -372,20 +372,6 @@ class RedisStores(DocumentStores):
 
         limits = budgets(self._settings)
         return RedisCostTracker(self._store, limits.all_routes, time.time, limits.routes, limits.sharing)
-
-    @cached_property
-    def judge_cache(self) -> Cache:
-        """Rulings of the judge."""
-        from evenkeel.stores.redis.cache import RedisCache
-
-        return RedisCache(self._store, "rulings")
-
-    @cached_property
-    def rewrites(self) -> Cache:
-        """Texts of the rewriter."""
-        from evenkeel.stores.redis.cache import RedisCache
-
-        return RedisCache(self._store, "rewrites")
 
     def counters_of(self, supervisor: int | None) -> CounterStore:
         """Return the counters of a supervisor, as `DocumentStores.counters_of` does."""

@@ -2,7 +2,7 @@
 
 A `Collection` declares what its documents are called and how they are filtered, packed and bounded; a new one
 is one declaration. Thin typed layers add rules and know nothing of storage: `goldens`, `labels`, `audit_log`,
-`changes`, `bursts`, `templates`, `references` and `salt`.
+`changes`, `bursts`, `templates`, `references`, `cache` and `salt`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Collection(Generic[Item]):
     group: str = ""
     """Collections of one group can be changed together; default: alone."""
     kept: int | None = None
-    """Documents kept, the newest; None = all."""
+    """Documents kept, the newest, give or take a hundredth; None = all."""
     kept_of: str = ""
     """Field by which `kept` is counted: so many documents are kept for each of its values."""
 

@@ -13,10 +13,10 @@ from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.exchange import Lag
 from evenkeel.core.pair import Answer
 from evenkeel.stores.archive import ExchangeArchive
+from evenkeel.stores.cache import DocumentCache
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.redis.budget import RedisCostTracker
-from evenkeel.stores.redis.cache import RedisCache
 from evenkeel.stores.redis.connection import Host, NotReplicatedError, RedisPlace, RedisStore
 from evenkeel.stores.redis.counters import RedisCounterStore
 from evenkeel.stores.redis.documents import RedisDocuments
@@ -65,7 +65,7 @@ def use(place):
     counters.publish("a", {"counters": [["n", {}, 1]]})
     counters.retire("a")
     assert counters.read()[0]["counters"] == [["n", {}, 1]]
-    RedisCache(store, "rulings").put("k", b"same")
+    DocumentCache(RedisDocuments(store), "rulings").put("k", b"same")
     archive = ExchangeArchive(RedisDocuments(store))
     archive.put(ARCHIVED)
     assert archive.latest(route="shop") == [ARCHIVED]

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence
 from evenkeel.stores.archive import ArchivedExchange, ExchangeArchive
+from evenkeel.stores.cache import DocumentCache
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
-from evenkeel.stores.redis.cache import RedisCache
 from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
 from evenkeel.stores.sealing import KEY_VARIABLE, MAGIC, Seal, SealError, payload_keys, seal_of
-from evenkeel.stores.sqlite.cache import rulings
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
@@ -178,7 +177,7 @@ def test_nothing_readable_is_left_in_a_store(backend):
             GoldenStore(backend.documents(place)),
             LabelStore(backend.documents(place)),
             ReferenceStore(backend.documents(place)),
-            _rulings(place),
+            DocumentCache(backend.documents(place), "rulings"),
         )
 
     filled(stores(FIRST))
@@ -242,7 +241,3 @@ def _swap(place, where, one, two):
     names = [place.key(section, f"{prefix}{name}") for name in (one, two)]
     first, second = place.client.mget(names)
     place.client.mset({names[0]: second, names[1]: first})
-
-
-def _rulings(place):
-    return rulings(place) if isinstance(place, Database) else RedisCache(place, "rulings")

@@ -31,10 +31,11 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
+from evenkeel.stores.cache import DocumentCache
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
-from evenkeel.stores.sqlite.cache import SqliteCache
 from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.tracing.export import ExportedSpans
@@ -122,7 +123,7 @@ def work(tmp_path_factory):
                 judge = Judge(endpoint(JUDGE_MODEL))
             if rewritten:
                 rewriter = Rewriter(
-                    endpoint(REWRITER_MODEL), cache=SqliteCache(database, "rewrites", "rewrite")
+                    endpoint(REWRITER_MODEL), cache=DocumentCache(SqliteDocuments(database), "rewrites")
                 )
             url = f"{target or upstream}/v1/chat/completions?api-key={KEY}"
             trials = trial_maker(

@@ -52,7 +52,8 @@ from evenkeel.settings import NOWHERE, Credential
 from evenkeel.settings.credentials import shadow_origin
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
-from evenkeel.stores.sqlite.cache import SqliteCache, rulings
+from evenkeel.stores.cache import DocumentCache
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -309,7 +310,8 @@ def _connect(settings: Settings, options: BenchOptions, *, embeddings: bool | No
             scorer = heuristic_scorer(rater, bundles=options.bundles)
         else:
             there = endpoint(chosen, options.prices)
-            judge = Judge(there, cache=rulings(database, kept=KEPT), repairs=1)
+            rulings = DocumentCache(SqliteDocuments(database), "rulings", kept=KEPT)
+            judge = Judge(there, cache=rulings, repairs=1)
             stack.push_async_callback(judge.close)
             scorer = judge_scorer(
                 judge,
@@ -339,7 +341,7 @@ def _rewriter(
         return None
     rewriter = Rewriter(
         endpoint(chosen, prices),
-        cache=SqliteCache(database, "rewrites", "rewrite", kept=KEPT),
+        cache=DocumentCache(SqliteDocuments(database), "rewrites", kept=KEPT),
         equal_meaning=JudgedMeaning(judge, PayeeBudget(costs)) if judge else None,
     )
     stack.push_async_callback(rewriter.close)

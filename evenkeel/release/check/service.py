@@ -34,7 +34,8 @@ from evenkeel.shadow.perturbations import by_name, catalogue
 from evenkeel.shadow.perturbations.contrast import question_of
 from evenkeel.shadow.replay import Replayer
 from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
-from evenkeel.stores.sqlite.cache import SqliteCache, rulings
+from evenkeel.stores.cache import DocumentCache
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -216,14 +217,16 @@ class _Services:
         self._rewriter: Rewriter | None = None
         self._watch: JudgeWatch | None = None
         if request.judge is not None:
-            judge = Judge(self._endpoint(request.judge), cache=rulings(database, kept=KEPT), repairs=1)
+            documents = SqliteDocuments(database)
+            rulings = DocumentCache(documents, "rulings", kept=KEPT)
+            judge = Judge(self._endpoint(request.judge), cache=rulings, repairs=1)
             stack.push_async_callback(judge.close)
             name = f"the judge {request.judge.model}"
             self._watch = JudgeWatch(name, "--judge", self._advice(request.judge))
             self._scorer = judge_scorer(judge, group=_GROUP, language_of=language_of)
             self._rewriter = Rewriter(
                 self._endpoint(rewriter_beside(request.judge)),
-                cache=SqliteCache(database, "rewrites", "rewrite", kept=KEPT),
+                cache=DocumentCache(documents, "rewrites", kept=KEPT),
                 equal_meaning=JudgedMeaning(judge, self._budget),
             )
             stack.push_async_callback(self._rewriter.close)

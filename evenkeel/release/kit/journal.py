@@ -11,10 +11,11 @@ from evenkeel.core.pair import Answer  # noqa: TC001 - msgspec reads it
 from evenkeel.core.records import from_json, to_json
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.shadow.replay import Replay
+from evenkeel.stores.cache import DocumentCache
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.sealing import SealError
-from evenkeel.stores.sqlite.cache import SqliteCache
 from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,8 @@ class Answers:
     """Answers of models by content, in SQLite; failures are asked for again."""
 
     def __init__(self, database: Database) -> None:
-        self._cache = SqliteCache(database, "answers", "answer", kept=KEPT)
+        self._database = database
+        self._cache = DocumentCache(SqliteDocuments(database), "answers", kept=KEPT)
 
     def get(self, key: bytes) -> Replay | None:
         """The answer, None if it has to be asked for."""
@@ -81,4 +83,4 @@ class Answers:
 
     def count(self) -> int:
         """Answers that are remembered, whoever asked for them."""
-        return len(self._cache)
+        return int(self._database.row("SELECT count(*) FROM answers")[0])

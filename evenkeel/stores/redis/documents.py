@@ -119,10 +119,16 @@ class RedisDocuments:
         """Return how many documents of the group were ever put."""
         return int(self._store.client.get(self._revision(collection)) or 0)
 
-    def names(self, collection: Collection[Any], key: Sequence[str] = ()) -> list[str]:
-        """Return the names of all versions of the documents whose names begin so, in their order."""
+    def names(self, collection: Collection[Any], key: Sequence[str] = (), until: int = -1) -> list[str]:
+        """Return the names of all versions of the documents whose names begin so, in their order.
+
+        Args:
+            collection: Collection.
+            key: Beginning of the names.
+            until: Last place in the order that is looked at; -1 is that of the newest.
+        """
         every = []
-        for name in self._store.client.zrange(self.place(collection, "order"), 0, -1):
+        for name in self._store.client.zrange(self.place(collection, "order"), 0, until):
             every.append(text(name))
         start = [storable(part) for part in key]
         return [name for name in every if json.loads(name)[: len(start)] == start] if start else every
@@ -205,14 +211,22 @@ class _RedisWriting:
         if collection.version:
             self._note_version(documents.place(collection, "newest"), _name(key), version)
         if collection.kept is not None:
-            others = []
-            for other in documents.names(collection):
-                if other != name:
-                    others.append(other)
-            if collection.kept_of:
-                rows, same = documents.rows(collection), values[collection.kept_of]
-                others = [name for name in others if rows[name][collection.kept_of] == same]
-            self._remove(collection, others[: max(0, len(others) + 1 - collection.kept)])
+            self._remove(collection, self._beyond(collection, collection.kept, name, values))
+
+    def _beyond(
+        self, collection: Collection[Any], kept: int, name: str, values: Mapping[str, Field]
+    ) -> list[str]:
+        """Return the oldest names, which go when this one is put."""
+        documents = self._documents
+        if not collection.kept_of:
+            # One that is put again does not count twice; until the next one comes, one too few stays.
+            return [other for other in documents.names(collection, until=-kept) if other != name]
+        others = []
+        rows, same = documents.rows(collection), values[collection.kept_of]
+        for other in documents.names(collection):
+            if other != name and rows[other][collection.kept_of] == same:
+                others.append(other)
+        return others[: max(0, len(others) + 1 - kept)]
 
     def add(self, collection: Collection[Item], item: Item) -> bool:
         # The commit fails if another process has added it since this look.

@@ -1,0 +1,43 @@
+"""Caches of model answers: rulings of a judge, texts of the rewriter, and the answers in a journal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from evenkeel.stores.documents import Collection, DocumentBody
+
+if TYPE_CHECKING:
+    from evenkeel.stores.documents import Documents, Packed
+    from evenkeel.stores.sealing import Seal
+
+
+class _Entry(NamedTuple):
+    key: str
+    body: bytes
+
+
+class DocumentCache:
+    """`Cache` that outlives the process, and is shared by all who use the store."""
+
+    def __init__(self, documents: Documents, name: str, *, kept: int = 20_000) -> None:
+        """Open the cache of a name; it keeps about `kept` bodies, the newest."""
+        self._documents = documents
+
+        def pack(entry: _Entry, seal: Seal) -> Packed:
+            return seal.close(entry.body, f"{name}/{entry.key}")
+
+        def unpack(packed: Packed, seal: Seal, key: tuple[str, ...]) -> _Entry:
+            assert isinstance(packed, bytes)
+            return _Entry(key[0], seal.open(packed, f"{name}/{key[0]}"))
+
+        self._entries = Collection(name=name, key=("key",), kept=kept, body=DocumentBody(pack, unpack))
+        documents.open(self._entries)
+
+    def get(self, key: str) -> bytes | None:
+        """Return the body of a key; None if there is none. Raises: SealError if it cannot be opened."""
+        entry = self._documents.find(self._entries, key)
+        return None if entry is None else entry.body
+
+    def put(self, key: str, body: bytes) -> None:
+        """Keep a body as the newest."""
+        self._documents.put(self._entries, _Entry(key, body))
