@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.sealing import Seal
 
 
-class _Entry(NamedTuple):
+class _CachedBody(NamedTuple):
     key: str
     body: bytes
 
@@ -23,12 +23,12 @@ class DocumentCache:
         """Open the cache of a name; it keeps about `kept` bodies, the newest."""
         self._documents = documents
 
-        def pack(entry: _Entry, seal: Seal) -> Packed:
+        def pack(entry: _CachedBody, seal: Seal) -> Packed:
             return seal.close(entry.body, f"{name}/{entry.key}")
 
-        def unpack(packed: Packed, seal: Seal, key: tuple[str, ...]) -> _Entry:
+        def unpack(packed: Packed, seal: Seal, key: tuple[str, ...]) -> _CachedBody:
             assert isinstance(packed, bytes)
-            return _Entry(key[0], seal.open(packed, f"{name}/{key[0]}"))
+            return _CachedBody(key[0], seal.open(packed, f"{name}/{key[0]}"))
 
         self._entries = Collection(name=name, key=("key",), kept=kept, body=DocumentBody(pack, unpack))
         documents.open(self._entries)
@@ -40,4 +40,4 @@ class DocumentCache:
 
     def put(self, key: str, body: bytes) -> None:
         """Keep a body as the newest."""
-        self._documents.put(self._entries, _Entry(key, body))
+        self._documents.put(self._entries, _CachedBody(key, body))
