@@ -11,7 +11,6 @@ import logging
 import os
 import signal
 import threading
-from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -73,7 +72,6 @@ async def serve(briefing: Briefing, stop: asyncio.Event) -> None:
     with contextlib.closing(await _opened(role, settings)) as stores:
         instruments = await Instruments.set_up(settings, stores)
         health = instruments.health
-        counters = stores.counters_of(os.getppid())
         stopping = threading.Event()
         monitor = worker = None
         bodies: list[Callable[[], object]] = []
@@ -81,7 +79,8 @@ async def serve(briefing: Briefing, stop: asyncio.Event) -> None:
         if role == "monitor":
             from evenkeel.runtime.roles.monitor import MonitorRole  # noqa: PLC0415
 
-            monitor = await MonitorRole.set_up(settings, stores, instruments, counters.read)
+            own = partial(stores.counters.read, briefing.source)
+            monitor = await MonitorRole.set_up(settings, stores, instruments, own)
             bodies += monitor.bodies(stopping)
         else:
             from evenkeel.runtime.roles.worker import WorkerRole  # noqa: PLC0415
@@ -93,9 +92,7 @@ async def serve(briefing: Briefing, stop: asyncio.Event) -> None:
         def published() -> Snapshot:
             return merge([instruments.counted(), *([health.snapshot()] if worker else [])])
 
-        bodies.append(
-            partial(publish_counters, stopping, briefing.source, lambda: nullcontext(counters), published)
-        )
+        bodies.append(partial(publish_counters, stopping, briefing.report, published))
         main = [worker.run(stop)] if worker else []
         main += [monitor.lead(stop)] if monitor else []
 

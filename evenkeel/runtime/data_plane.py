@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import gc
 import logging
-import os
 import resource
 import signal
 import threading
@@ -32,12 +31,11 @@ from evenkeel.runtime.supervisor import when_orphaned
 from evenkeel.settings import route_table
 from evenkeel.stores.counters import Tally, merge
 from evenkeel.stores.salt import client_salt
-from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.tracing import LAST_SPANS_S, open_spans
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.core.exchange import Exchange, ExchangeQueue, ExchangeSink
     from evenkeel.proxy.lanes import Lane
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
     from evenkeel.settings.storage import Redaction
     from evenkeel.shadow.protection import Redactor
     from evenkeel.stores.bursts import Bursts, Override
-    from evenkeel.stores.counters import CounterStore, Snapshot
+    from evenkeel.stores.counters import Snapshot
 
 
 log = logging.getLogger("evenkeel.proxy")
@@ -175,8 +173,6 @@ class Running(NamedTuple):
     """Returns its routes at run time."""
     follow: Callable[[Settings], None]
     """Makes it use the routes of other settings for new requests. Blocks for some milliseconds."""
-    recreated: Callable[[], int]
-    """Count of times that its store was found deleted and made again."""
 
 
 class _OpenedWhenUsed:
@@ -196,10 +192,6 @@ class _OpenedWhenUsed:
             self._queue = self._open()
         return self._queue.put(exchanges)
 
-    def recreated(self) -> int:
-        """Count the times that the store was found deleted and made again; 0 on a Redis."""
-        return self._queue.recreated if isinstance(self._queue, SqliteExchangeQueue) else 0
-
 
 def run(briefing: Briefing) -> None:
     """Serve under the supervisor until SIGTERM, or until the supervisor is gone; then drain."""
@@ -216,22 +208,10 @@ def run(briefing: Briefing) -> None:
 
             when_orphaned(lambda: loop.call_soon_threadsafe(stop.set), told)
 
-        shared = SharedStore(briefing.source, os.getppid())
-        await serve(briefing.settings, briefing.open_sockets(), stop, started=started, shared=shared)
+        await serve(briefing.settings, briefing.open_sockets(), stop, started=started, report=briefing.report)
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(serve_until_stopped())
-
-
-class SharedStore(NamedTuple):
-    """Connection of a data plane to a store that other processes use as well."""
-
-    source: str
-    """Name of the process among those of its supervisor."""
-    supervisor: int
-    """Process id."""
-    counted: Callable[[], Snapshot] = dict
-    """Returns further counters to publish."""
 
 
 async def serve(
@@ -240,7 +220,7 @@ async def serve(
     stop: asyncio.Event,
     *,
     started: Callable[[Running], None],
-    shared: SharedStore | None = None,
+    report: Callable[[Snapshot], None] | None = None,
 ) -> Callable[[], Snapshot]:
     """Forward until `stop` is set, then drain and empty the hand-off. Return a reader of the counters.
 
@@ -249,8 +229,8 @@ async def serve(
         sockets: bound and listening.
         stop: ends the forwarding.
         started: called once requests are accepted.
-        shared: how it takes part in a store with others; None = it keeps its counters to itself, and nobody
-            has it sample more for a while.
+        report: hands its counters to its supervisor; None = there is none, and nobody has it sample more
+            for a while.
     """
     spans = open_spans(settings)
     tally = Tally()
@@ -286,9 +266,13 @@ async def serve(
     take_short_turns()
     handoff.start()
     await plane.serve(sockets)
-    running = Running(snapshot, lambda: plane.lanes, take, queued.recreated)
+    running = Running(snapshot, lambda: plane.lanes, take)
     stopping = threading.Event()
-    with threads(stopping, _bodies(settings, running, shared, stopping) if shared else ()):
+    bodies: list[Callable[[], None]] = []
+    if report is not None:
+        bodies.append(partial(publish_counters, stopping, report, snapshot))
+        bodies.append(partial(follow_bursts, stopping, running.lanes, lambda: connect(settings).bursts))
+    with threads(stopping, bodies):
         started(running)
         # What is alive now lives as long as the process; the collector need not walk it again.
         gc.collect()
@@ -305,22 +289,3 @@ async def serve(
 def _salt(settings: Settings) -> bytes:
     with contextlib.closing(connect(settings)) as stores:
         return client_salt(stores.documents)
-
-
-def _bodies(
-    settings: Settings, running: Running, shared: SharedStore, stopping: threading.Event
-) -> tuple[Callable[[], None], ...]:
-    """Return the bodies of the threads that connect a data plane and the store, until `stopping` is set."""
-
-    def snapshot() -> Snapshot:
-        return merge([running.snapshot(), shared.counted()])
-
-    @contextlib.contextmanager
-    def counters() -> Iterator[CounterStore]:
-        with contextlib.closing(connect(settings)) as stores:
-            yield stores.counters_of(shared.supervisor)
-
-    return (
-        partial(publish_counters, stopping, shared.source, counters, snapshot),
-        partial(follow_bursts, stopping, running.lanes, lambda: connect(settings).bursts),
-    )

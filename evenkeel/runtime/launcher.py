@@ -1,4 +1,4 @@
-"""Starts roles: in this process, or as children of a supervisor.
+"""Starts roles: a supervisor, and each role in a process below it.
 
 Whatever the role, the ports are opened first, then the store is looked at, then the role runs until SIGINT or
 SIGTERM, with the settings in force: a data plane takes new ones as they come, everything else finishes what
@@ -13,19 +13,17 @@ import fcntl
 import logging
 import math
 import os
-import sqlite3
+import socket
 import sys
 import threading
 import time
-from contextlib import nullcontext
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
 
 from evenkeel import logs
 from evenkeel.core.trouble import JudgeTrouble
 from evenkeel.core.version import VERSION
-from evenkeel.runtime import data_plane
-from evenkeel.runtime.process import new_event_loop, probes, publish_counters, served, stop_on_signal, threads
+from evenkeel.runtime.process import probes, publish_counters, served, threads
 from evenkeel.runtime.reload import Follower, Reloader, SettingsSource
 from evenkeel.runtime.stores import checkpoint_name, connect
 from evenkeel.runtime.supervisor import Briefing, Child, Supervisor, listen, listen_shared
@@ -40,7 +38,6 @@ from evenkeel.stores.sqlite.privacy import LOCK_FILE
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
@@ -53,9 +50,6 @@ Role = Literal["up", "proxy", "worker", "monitor"]
 
 log = logging.getLogger("evenkeel")
 settings_log = logging.getLogger("evenkeel.settings")
-
-# Name under which a supervisor publishes its counters.
-_SOURCE: Final = "supervisor"
 
 
 def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Callable[[str], None]) -> None:
@@ -84,13 +78,14 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
         for name in (ADMIN_TOKEN, METRICS_TOKEN):  # now, so that an unwritable folder is reported
             kept(settings.data_dir, name)
     new = settings.storage.shared_at is None and not (settings.data_dir / DATABASE_FILE).exists()
-    start = _Start(follower, ports, cache(lambda: say(_banner(role, settings, admin=admin, new=new))))
+    # A file has one supervisor at a time, whose counters replace those of the one before.
+    name = "supervisor"
+    if settings.storage.shared_at is not None:
+        # With the time, because in a container the host's name and the process id are always the same.
+        name = f"{socket.gethostname()}:{os.getpid()} since {time.time():.0f}"
+    start = _Start(name, follower, ports, cache(lambda: say(_banner(role, settings, admin=admin, new=new))))
     if role == "up":
         _up(start)
-    # One data plane needs no supervisor: whatever started it, such as Kubernetes, starts it again.
-    elif role == "proxy" and settings.listen.processes == 1:
-        with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(_proxy(start))
     else:
         _alone(role, start)
 
@@ -130,6 +125,8 @@ class _Ports(NamedTuple):
 class _Start(NamedTuple):
     """Follower, ports and banner of a role that is starting."""
 
+    source: str
+    """Name of this supervisor in the counter store."""
     follower: Follower
     """Holder of the settings in effect."""
     ports: _Ports
@@ -142,55 +139,17 @@ class _Start(NamedTuple):
         return self.follower.reloader.running
 
 
-# In this process
-
-
-async def _proxy(start: _Start) -> None:
-    """Run a data plane until a signal stops it."""
-    settings, follower = start.settings, start.follower
-    stop = stop_on_signal()
-    loop = asyncio.get_running_loop()
-    snapshots: list[Callable[[], Snapshot]] = [follower.reloader.snapshot]
-    tasks: list[asyncio.Task[None]] = []
-
-    def snapshot() -> Snapshot:
-        return merge(read() for read in snapshots)
-
-    def apply(running: data_plane.Running, settings: Settings) -> None:
-        loop.run_in_executor(None, running.follow, settings)
-
-    def started(running: data_plane.Running) -> None:
-        snapshots.append(running.snapshot)
-        if settings.storage.shared_at is None:
-            snapshots.append(lambda: {"counters": [["store_recreated", {}, running.recreated()]]})
-        tasks.append(loop.create_task(follower.run(partial(apply, running))))
-        start.ready()
-
-    # With Redis, other processes show its counters, too; a file has no other readers.
-    shared = data_plane.SharedStore(f"proxy.{int(time.time())}", os.getpid(), follower.reloader.snapshot)
-    async with served(partial(probes, settings, lambda: [snapshot()]), settings, start.ports.admin):
-        await data_plane.serve(
-            settings,
-            start.ports.data,
-            stop,
-            started=started,
-            shared=shared if settings.storage.shared_at is not None else None,
-        )
-        for task in tasks:
-            task.cancel()
-
-
-# Under a supervisor
-
-
 def _up(start: _Start) -> None:
     """Run data planes, worker and monitor, each in a process of its own."""
     settings = start.settings
-    children = [*_proxies(start), _worker(settings), _monitor(start)]
+    children = [*_proxies(start), _worker(start), _monitor(start)]
     with contextlib.ExitStack() as opened:
         counted: Callable[[], Snapshot] = dict
         if settings.storage.shared_at is not None:
-            counters, _ = opened.enter_context(_counters(settings, readable=True))
+            stores = opened.enter_context(contextlib.closing(connect(settings)))
+            stores.check()
+            stores.queue.check_readable()
+            counters = stores.counters
         else:
             folder = opened.enter_context(DataFolder.taken(settings.data_dir))
             counters, counted = folder.counters, folder.counted
@@ -199,29 +158,38 @@ def _up(start: _Start) -> None:
 
 def _alone(role: Literal["proxy", "worker", "monitor"], start: _Start) -> None:
     """Run a role under a supervisor of its own, which restarts it with new settings."""
-    # Loaded on demand: a proxy stays small.
-    from evenkeel.runtime.preflight import missing_keys  # noqa: PLC0415
-
     settings = start.settings
-    if role == "proxy":
-        children, problems = _proxies(start), []
-    else:
-        children = [_worker(settings) if role == "worker" else _monitor(start)]
+    if role == "proxy" and settings.storage.shared_at is None:
+        # Nobody else reads its counters, and requests are forwarded also where no file can be written.
+        _supervise(start, _proxies(start), None, probed=True)
+        return
+    with contextlib.closing(connect(settings)) as stores:
+        if role == "proxy":
+            # The Redis is not asked: while it is away, requests are forwarded.
+            _supervise(start, _proxies(start), stores.counters, probed=True)
+            return
+        # Loaded on demand: a proxy stays small.
+        from evenkeel.runtime.preflight import missing_keys  # noqa: PLC0415
+
+        stores.check()
         problems = missing_keys(settings, role)
-    with _counters(settings, readable=role == "worker") as (counters, stores):
-        watch = _watch(stores) if role == "worker" else None
-        _supervise(start, children, counters, problems=problems, probed=role != "monitor", measuring=watch)
+        if role == "monitor":
+            _supervise(start, [_monitor(start)], stores.counters, problems=problems)
+            return
+        stores.queue.check_readable()
+        watch = _watch(stores)
+        _supervise(start, [_worker(start)], stores.counters, problems=problems, probed=True, measuring=watch)
 
 
-def _worker(settings: Settings) -> Child:
+def _worker(start: _Start) -> Child:
     """Return the worker's process."""
-    return Child("worker", Briefing("worker", "", settings, ()), sheet=Timesheet.blank())
+    return Child("worker", Briefing("worker", start.source, start.settings, ()), sheet=Timesheet.blank())
 
 
 def _monitor(start: _Start) -> Child:
     """Return the monitor's process, which serves the admin port itself."""
     sockets = tuple(sock.fileno() for sock in start.ports.admin)
-    return Child("monitor", Briefing("monitor", "", start.settings, sockets))
+    return Child("monitor", Briefing("monitor", start.source, start.settings, sockets))
 
 
 def _proxies(start: _Start) -> list[Child]:
@@ -231,7 +199,7 @@ def _proxies(start: _Start) -> list[Child]:
         children.append(
             Child(
                 "proxy" if number == 0 else f"proxy-{number + 1}",
-                Briefing("proxy", "", start.settings, (sock.fileno(),)),
+                Briefing("proxy", start.source, start.settings, (sock.fileno(),)),
                 follows=True,
             )
         )
@@ -241,7 +209,7 @@ def _proxies(start: _Start) -> list[Child]:
 def _supervise(
     start: _Start,
     children: Sequence[Child],
-    counters: CounterStore,
+    counters: CounterStore | None,
     *,
     counted: Callable[[], Snapshot] = dict,
     problems: Sequence[str] = (),
@@ -253,7 +221,7 @@ def _supervise(
     Args:
         start: The settings and the banner.
         children: Processes to run.
-        counters: Store of the children's counters, where the results of reloads are published.
+        counters: Where the counters of the children and the results of reloads are published; None = nowhere.
         counted: Further counters of the supervisor.
         problems: Logged after the banner.
         probed: True if the supervisor serves the admin port, for children that are data planes or a worker.
@@ -267,7 +235,7 @@ def _supervise(
         for problem in problems:
             log.error("%s", problem)
 
-    supervisor = Supervisor(children, ended=counters.retire)
+    supervisor = Supervisor(children, start.ports.data)
 
     def published() -> Snapshot:
         return merge([follower.reloader.snapshot(), supervisor.snapshot(), counted()])
@@ -281,14 +249,17 @@ def _supervise(
             task.add_done_callback(warnings.discard)
 
         stopping = threading.Event()
-        publish = partial(publish_counters, stopping, _SOURCE, lambda: nullcontext(counters), published)
+        bodies = []
+        if counters is not None:
+            publish = partial(counters.publish, start.source)
+            bodies.append(partial(publish_counters, stopping, publish, published))
         sockets = start.ports.admin if probed else []
         held_up = (lambda: measuring().problems()) if measuring else None
-        app = partial(probes, start.settings, counters.read, held_up)
+        app = partial(probes, start.settings, lambda: [published()], held_up)
         async with served(app, start.settings, sockets):
             following = asyncio.create_task(follower.run(apply))
             try:
-                with threads(stopping, [publish]):
+                with threads(stopping, bodies):
                     await supervisor.run(ready=ready)
             finally:
                 await _cancelled(following)
@@ -350,34 +321,6 @@ def _shared_at(settings: Settings, role: str) -> str:
     return settings.storage.shared_at
 
 
-@contextlib.contextmanager
-def _counters(settings: Settings, *, readable: bool = False) -> Iterator[tuple[CounterStore, Stores]]:
-    """Open the stores, and the counters of this supervisor's children; those in a local file are cleared.
-
-    Args:
-        settings: Name the store.
-        readable: True if the exchanges in it must be readable.
-
-    Raises: StoreError, in one line, if it cannot be used.
-    """
-    with contextlib.closing(connect(settings)) as stores:
-        stores.check()
-        if readable:
-            stores.queue.check_readable()
-        counters = stores.counters_of(os.getpid())
-        if settings.storage.shared_at is None:
-            _start_from_zero(counters)
-        yield counters, stores
-
-
-def _start_from_zero(counters: CounterStore) -> None:
-    """Clear the counters; a full store must not stop forwarding."""
-    try:
-        counters.clear()
-    except sqlite3.OperationalError as error:
-        log.warning("the store cannot be written (%s); requests are forwarded, not scored", error)
-
-
 class DataFolder:
     """The data folder, which this process holds while it lives."""
 
@@ -394,8 +337,7 @@ class DataFolder:
         held.callback(self._database.close)
         SqliteExchangeQueue(self._database, time.time).check_readable()
         self.counters = SqliteCounterStore(self._database)
-        """Store for the counters of the children, empty at first."""
-        _start_from_zero(self.counters)
+        """Store for the counters of the children."""
 
     @classmethod
     @contextlib.contextmanager

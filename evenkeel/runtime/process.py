@@ -8,7 +8,6 @@ import gc
 import logging
 import os
 import secrets
-import signal
 import sys
 import threading
 import time
@@ -22,7 +21,6 @@ from evenkeel.stores.keys import ADMIN_TOKEN, METRICS_TOKEN, SESSION_KEY, kept, 
 if TYPE_CHECKING:
     import socket
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from litestar.types import ASGIApp
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from evenkeel.console.sign_in import SignIn
     from evenkeel.settings import Settings
     from evenkeel.settings.server import Access
-    from evenkeel.stores.counters import CounterStore, Snapshot
+    from evenkeel.stores.counters import Snapshot
 
 
 log = logging.getLogger("evenkeel")
@@ -86,21 +84,6 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
-
-
-def stop_on_signal() -> asyncio.Event:
-    """Return an event that SIGTERM or SIGINT sets."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def obey() -> None:
-        if not stop.is_set():
-            log.info("stopping: what is under way is finished first")
-        stop.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, obey)
-    return stop
 
 
 @contextlib.contextmanager
@@ -243,27 +226,21 @@ async def attend(main: Coroutine[Any, Any, None], *beside: Coroutine[Any, Any, N
 
 
 def publish_counters(
-    stopping: threading.Event,
-    source: str,
-    connect: Callable[[], AbstractContextManager[CounterStore]],
-    snapshot: Callable[[], Snapshot],
+    stopping: threading.Event, publish: Callable[[Snapshot], None], snapshot: Callable[[], Snapshot]
 ) -> None:
-    """Publish the counters of this process every second until `stopping` is set, and then once more.
+    """Publish counters at once and every second until `stopping` is set, and then once more.
 
     Args:
         stopping: Ends the loop.
-        source: Names this process among those of its supervisor.
-        connect: Opens the store that the process which shows the counters reads them from.
+        publish: Hands the counters to the supervisor, or to the store.
         snapshot: Reads the counters.
     """
     trouble = Trouble(log, "counters cannot be published (%s); everything else goes on")
-    with contextlib.ExitStack() as opened:
-        counters: CounterStore | None = None
-        while True:
-            # Known before it publishes: what was counted until the stop is published, too.
-            last = stopping.wait(_PUBLISH_EVERY_S)
-            with trouble:
-                counters = counters or opened.enter_context(connect())
-                counters.publish(source, snapshot())
-            if last:
-                return
+    last = False
+    while True:
+        with trouble:
+            publish(snapshot())
+        if last:
+            return
+        # Known before it publishes: what was counted until the stop is published, too.
+        last = stopping.wait(_PUBLISH_EVERY_S)

@@ -80,17 +80,8 @@ class DocumentStores(abc.ABC):
         self._texts_kept_s = settings.storage.evidence_days * _SECONDS_PER_DAY
 
     @abc.abstractmethod
-    def counters_of(self, supervisor: int | None) -> CounterStore:
-        """Return the counters of a supervisor's processes, by its process id; None = of all processes."""
-
-    @abc.abstractmethod
     def lease(self, name: str, length_s: float = 10.0) -> RoleLease:
         """Return a lease, which only one of several processes may hold, in the name of this one."""
-
-    @cached_property
-    def counters(self) -> CounterStore:
-        """Counters of all processes."""
-        return self.counters_of(None)
 
     @cached_property
     def archive(self) -> ExchangeArchive:
@@ -262,8 +253,9 @@ class SqliteStores(DocumentStores):
         limits = budgets(self._settings)
         return SqliteCostTracker(self._database, limits.all_routes, time.time, limits.routes, limits.sharing)
 
-    def counters_of(self, supervisor: int | None) -> SqliteCounterStore:  # noqa: ARG002 - a file has one
-        """Return the counters, as `DocumentStores.counters_of` does."""
+    @cached_property
+    def counters(self) -> CounterStore:
+        """Counters of all processes."""
         return SqliteCounterStore(self._database)
 
     def lease(self, name: str, length_s: float = 10.0) -> RoleLease:  # noqa: ARG002 - one process holds them all
@@ -373,12 +365,12 @@ class RedisStores(DocumentStores):
         limits = budgets(self._settings)
         return RedisCostTracker(self._store, limits.all_routes, time.time, limits.routes, limits.sharing)
 
-    def counters_of(self, supervisor: int | None) -> CounterStore:
-        """Return the counters of a supervisor, as `DocumentStores.counters_of` does."""
+    @cached_property
+    def counters(self) -> CounterStore:
+        """Counters of all processes."""
         from evenkeel.stores.redis.counters import RedisCounterStore
 
-        group = "" if supervisor is None else f"{socket.gethostname()}:{supervisor}"
-        return RedisCounterStore(self._store, time.time, group=group)
+        return RedisCounterStore(self._store, time.time)
 
     def lease(self, name: str, length_s: float = 10.0) -> RoleLease:
         """Return a lease that processes compete for, as `DocumentStores.lease` does."""

@@ -6,7 +6,8 @@ with them.
 
 The supervisor writes one JSON line, the briefing, to the child's standard input and keeps the pipe open; to
 some it writes another when there are new settings. The pipe ends when the supervisor ends, however it ends,
-so no child survives it.
+so no child survives it. On its standard output a child writes its counters, a line every second: they are
+there to be shown whatever has become of the store.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.backoff import Backoff
 from evenkeel.core.errors import UserError
 from evenkeel.settings import Settings
-from evenkeel.stores.counters import Tally
+from evenkeel.stores.counters import Tally, merge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,6 +51,10 @@ _STABLE_AFTER_S = 10.0
 _STOP_GRACE_S = 25.0
 # Short against the 20 s of processor time that an exchange may take.
 _WATCH_S = 0.5
+# Longest line of counters that a child may write.
+_LINE_BYTES = 64 << 20
+# Name of the sum of the counters of processes that have ended, among those of the children.
+_ENDED: Final = ""
 # Seconds without a heartbeat after which a worker hangs: it waits for something that never comes.
 _HANGS_S = 60.0
 
@@ -128,9 +133,10 @@ class Child:
 class Supervisor:
     """Keeps children alive until asked to stop; then lets them finish, and stops them."""
 
-    def __init__(self, children: Sequence[Child], *, ended: Callable[[str], None]) -> None:
-        """Args: children: what to run. ended: called with the source name of a process that ended."""
+    def __init__(self, children: Sequence[Child], listening: Sequence[socket.socket] = ()) -> None:
+        """Args: children: what to run. listening: sockets of theirs, closed once they are asked to finish."""
         self._children = children
+        self._listening = listening
         # Settings that arrived after the start.
         self._settings: Settings | None = None
         # Processes asked to end for new settings.
@@ -138,7 +144,8 @@ class Supervisor:
         # Processes killed because an exchange took too much CPU time.
         self._over: set[asyncio.subprocess.Process] = set()
         self._tally = Tally()
-        self._ended = ended
+        # Latest counters of each child. Replaced as a whole, because other threads read it.
+        self._counted: dict[str, Snapshot] = {}
         self._stopping = asyncio.Event()
         self._processes: dict[str, asyncio.subprocess.Process] = {}
 
@@ -147,13 +154,19 @@ class Supervisor:
         if not self._stopping.is_set():
             log.info("stopping: what is under way is finished first")
         self._stopping.set()
+        # While this process had one open, new connections would wait instead of being refused.
+        for sock in self._listening:
+            sock.close()
         for process in self._processes.values():
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()
 
     def snapshot(self) -> Snapshot:
-        """Count the exchanges that were given up with their worker."""
-        return self._tally.snapshot()
+        """Return the counters of all children, and of the exchanges that were given up with their worker.
+
+        The counters of a process that ended are kept, its gauges are not.
+        """
+        return merge([self._tally.snapshot(), *self._counted.values()])
 
     def renew(self, settings: Settings) -> None:
         """Give all children other settings; must run in the event loop's thread."""
@@ -184,18 +197,17 @@ class Supervisor:
         log.info("stopped")
 
     async def _keep_alive(self, child: Child) -> None:
-        failures = generation = 0
+        failures = 0
         while not self._stopping.is_set():
-            generation += 1
-            source = f"{child.name}.{generation}"
             started = time.monotonic()
-            process = await self._start(child, source)
+            process = await self._start(child)
+            listening = asyncio.create_task(self._listen(child, process))
             log.info("%s started (pid %d)", child.name, process.pid)
             watching = asyncio.create_task(self._watch(child, process))
             code = await self._finish(child, process)
             watching.cancel()
-            # Its counters end with it: the next one begins at zero, under another source.
-            await self._retire(source)
+            await listening
+            self._retire(child)
             if self._stopping.is_set():
                 return
             if process in self._leaving:
@@ -250,7 +262,21 @@ class Supervisor:
             )
             return
 
-    async def _start(self, child: Child, source: str) -> asyncio.subprocess.Process:
+    async def _listen(self, child: Child, process: asyncio.subprocess.Process) -> None:
+        """Note the counters that a process writes, until it ends."""
+        assert process.stdout is not None
+        while line := await process.stdout.readline():
+            if line.endswith(b"\n"):  # A process that is killed may not finish its last line.
+                self._counted = {**self._counted, child.name: json.loads(line)}
+
+    def _retire(self, child: Child) -> None:
+        """Add the counters of an ended process to those of earlier ones: the next one begins at zero."""
+        counted = dict(self._counted)
+        total = merge([counted.pop(child.name, {}), counted.get(_ENDED, {})])
+        total["gauges"] = []
+        self._counted = {**counted, _ENDED: total}
+
+    async def _start(self, child: Child) -> asyncio.subprocess.Process:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -258,13 +284,15 @@ class Supervisor:
             "child",
             child.name,
             stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=_LINE_BYTES,
             pass_fds=child.inherited,
             start_new_session=True,  # Ctrl-C reaches the supervisor, which stops children in order
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
         self._processes[child.name] = process
         sheet = child.sheet.descriptor if child.sheet else -1
-        self._brief(process, replace(child.briefing, source=source, sheet=sheet))
+        self._brief(process, replace(child.briefing, sheet=sheet))
         assert process.stdin is not None
         # A child that ends at once has closed the pipe; `_keep_alive` sees that and starts another.
         with contextlib.suppress(ConnectionError):
@@ -279,12 +307,6 @@ class Supervisor:
             briefing = replace(briefing, settings=self._settings)
         assert process.stdin is not None
         process.stdin.write(briefing.to_line())
-
-    async def _retire(self, source: str) -> None:
-        try:
-            await asyncio.to_thread(self._ended, source)
-        except Exception as error:  # noqa: BLE001 - a store in trouble must not end the supervisor
-            log.warning("counters of %s, which ended, are lost (%s)", source, error)
 
     async def _finish(self, child: Child, process: asyncio.subprocess.Process) -> int:
         ending = asyncio.ensure_future(process.wait())
@@ -314,12 +336,14 @@ class Briefing:
 
     role: str
     source: str
-    """Name of the process in the counter store."""
+    """Name of the supervisor in the counter store."""
     settings: Settings
     sockets: tuple[int, ...]
     """File descriptors of listening sockets."""
     sheet: int = -1
     """File descriptor of the `Timesheet`."""
+    counters: int = -1
+    """File descriptor on which the child writes its counters; known to the child alone."""
 
     def to_line(self) -> bytes:
         """Return the briefing as a line of JSON."""
@@ -352,9 +376,15 @@ class Briefing:
         """Return the listening sockets."""
         return [socket.socket(fileno=descriptor) for descriptor in self.sockets]
 
+    def report(self, snapshot: Snapshot) -> None:
+        """Write counters to the supervisor."""
+        line = json.dumps(snapshot).encode() + b"\n"
+        while line:
+            line = line[os.write(self.counters, line) :]
+
 
 def receive() -> Briefing:
-    """Read the briefing from standard input.
+    """Read the briefing from standard input, and keep standard output for counters.
 
     Raises: SystemExit if the supervisor has gone before it had written it.
     """
@@ -363,7 +393,10 @@ def receive() -> Briefing:
     line = _next_line()
     if not line:
         raise SystemExit(1)
-    return Briefing.from_line(line)
+    # What a library prints goes where logs go, and no process that is started from here keeps the pipe open.
+    counters = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return replace(Briefing.from_line(line), counters=counters)
 
 
 def when_orphaned(act: Callable[[], object], brief: Callable[[Briefing], object] = lambda _: None) -> None:

@@ -144,25 +144,14 @@ def untried(snapshots: Iterable[Snapshot]) -> list[UntriedPerturbation]:
 
 
 class CounterStore(Protocol):
-    """Store of the latest snapshot of each process.
-
-    The counters of a process that ended are kept, its gauges are not.
-    """
+    """Store of the latest snapshot of each supervisor, which adds up the counters of its processes."""
 
     def publish(self, source: str, snapshot: Snapshot) -> None:
-        """Replace the snapshot of one process."""
+        """Replace the snapshot of one supervisor."""
         ...
 
-    def retire(self, source: str) -> None:
-        """Fold the counters of an ended process into the total of the ended ones."""
-        ...
-
-    def clear(self) -> None:
-        """Reset all counters to zero, as when a service starts."""
-        ...
-
-    def read(self) -> list[Snapshot]:
-        """Return the snapshots of all processes, ended ones included."""
+    def read(self, source: str = "") -> list[Snapshot]:
+        """Return the snapshots of all supervisors, ended ones included, or that of one."""
         ...
 
 

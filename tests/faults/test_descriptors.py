@@ -74,9 +74,9 @@ def test_connections_leave_files_for_everything_else(proxy):
         assert statuses.count(200) == ROOM
         assert statuses.count(503) >= 1
         assert statuses.count(200) + statuses.count(503) + statuses.count(None) == ROOM + 30
-        assert proxy.metric("evenkeel_proxy_connections_open") == ROOM
-        assert proxy.metric("evenkeel_proxy_connections_limit") == ROOM
-        assert proxy.metric("evenkeel_proxy_connections_refused_total", reason="full") == refused + 30
+        proxy.becomes(ROOM, "evenkeel_proxy_connections_open")
+        proxy.becomes(ROOM, "evenkeel_proxy_connections_limit")
+        proxy.becomes(refused + 30, "evenkeel_proxy_connections_refused_total", reason="full")
         proxy.becomes(queued + ROOM, "evenkeel_exchanges_queued_total")
     proxy.becomes(0, "evenkeel_proxy_connections_open")
     with connected(proxy.port, 1) as [client]:
@@ -89,11 +89,12 @@ def test_no_file_left_at_accept_is_no_end(proxy):
         pytest.skip("needs Linux, to limit another process")
     with connected(proxy.port, 3) as clients:
         assert [heard(client) for client in clients] == [200] * 3
-        used = cpu_s(proxy.process.pid)
-        limit = resource.prlimit(proxy.process.pid, resource.RLIMIT_NOFILE)
-        taken = {int(file.name) for file in Path(f"/proc/{proxy.process.pid}/fd").iterdir()}
+        pid = proxy.child("proxy")
+        used = cpu_s(pid)
+        limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        taken = {int(file.name) for file in Path(f"/proc/{pid}/fd").iterdir()}
         free = next(number for number in itertools.count() if number not in taken)
-        resource.prlimit(proxy.process.pid, resource.RLIMIT_NOFILE, (free, limit[1]))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, limit[1]))
         try:
             with connected(proxy.port, 20) as more:
                 assert [heard(client) for client in more] == [None] * 20
@@ -102,8 +103,8 @@ def test_no_file_left_at_accept_is_no_end(proxy):
                     client.send(REQUEST)
                     assert heard(client) == 200
         finally:
-            resource.prlimit(proxy.process.pid, resource.RLIMIT_NOFILE, limit)
-        assert cpu_s(proxy.process.pid) - used < 1.0
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limit)
+        assert cpu_s(pid) - used < 1.0
     with connected(proxy.port, 1) as [client]:
         assert heard(client) == 200
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 
@@ -59,14 +60,10 @@ def test_a_killed_proxy_leaves_no_answer_that_looks_whole(tmp_path):
     """The client of a stream sees a reset or a missing end, and the upstream sees that the proxy is gone."""
     with recording() as upstream:
         upstream.handler = holding(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + EVENT)
-        arguments = ("--upstream", upstream.url)
-        with (
-            running("proxy", tmp_path, *arguments, exit_code=-signal.SIGKILL) as proxy,
-            raw(proxy.port) as client,
-        ):
+        with running("proxy", tmp_path, "--upstream", upstream.url) as proxy, raw(proxy.port) as client:
             client.send(GET)
             client.until(EVENT)
-            proxy.process.kill()
+            os.kill(proxy.child("proxy"), signal.SIGKILL)
             with contextlib.suppress(ConnectionResetError):
                 assert client.rest() == b""
             upstream.eventually(lambda: upstream.wires[0].ended)

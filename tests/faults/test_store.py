@@ -132,15 +132,15 @@ class Tally:
 
 
 @contextlib.contextmanager
-def full_disk(process):
+def full_disk(pid):
     """Let a process write no file beyond its first byte, as if the disk were full."""
     if not hasattr(resource, "prlimit"):
         pytest.skip("needs Linux, to limit another process")
-    before = resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+    before = resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
     try:
         yield
     finally:
-        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, before)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
 
 
 def test_a_full_disk(proxy, upstream):
@@ -148,7 +148,7 @@ def test_a_full_disk(proxy, upstream):
     tally = Tally(proxy)
     queued = same_as_direct(proxy, upstream)
     tally.becomes(queued=queued)
-    with full_disk(proxy.process):
+    with full_disk(proxy.child("proxy")):
         failed = same_as_direct(proxy, upstream)
         tally.becomes(queued=queued, failed=failed)
     queued += same_as_direct(proxy, upstream)
@@ -215,7 +215,8 @@ def test_a_hand_off_buffer_that_is_full(proxy, upstream):
         with raw(proxy.port) as client:
             for _ in range(30):
                 assert client.ask(request + body)[1] == ANSWER
-        assert proxy.metric("evenkeel_exchanges_skipped_total", reason="queue_full") > 5
+        skipped = "evenkeel_exchanges_skipped_total"
+        proxy.wait(lambda: proxy.metric(skipped, reason="queue_full") > 5, "exchanges were dropped")
         assert proxy.metric("evenkeel_handoff_bytes") <= 64 << 20
         same_as_direct(proxy, upstream)
 

@@ -79,11 +79,11 @@ class Running:
         before the third. What a worker did not publish before it was killed is never counted: look into the
         store.
         """
-        self._wait(lambda: self.metric("evenkeel_proxy_requests_total") >= self.requests, "all are counted")
-        self._wait(lambda: self._left() <= 0, "all are scored")
+        self.wait(lambda: self.metric("evenkeel_proxy_requests_total") >= self.requests, "all are counted")
+        self.wait(lambda: self._left() <= 0, "all are scored")
         stepped = time.time()
         for _ in range(3):
-            self._wait(partial(self._steps_after, stepped), "the monitor steps")
+            self.wait(partial(self._steps_after, stepped), "the monitor steps")
             stepped = self.metric(_STEPPED)
 
     def is_idle(self) -> bool:
@@ -101,7 +101,7 @@ class Running:
         never = total(page, "evenkeel_exchanges_skipped_total", reason="replay")  # were not captured
         return self.planted + total(page, "evenkeel_exchanges_sampled_total") + never - came
 
-    def _wait(self, question: Callable[[], bool], until: str) -> None:
+    def wait(self, question: Callable[[], bool], until: str) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while not question():
             assert time.monotonic() < deadline, f"waited in vain until {until}:\n{self.page('/metrics')}"
@@ -113,7 +113,7 @@ class Running:
 
     def becomes(self, number: float, name: str, **labels: str) -> None:
         """Wait until a metric has a value."""
-        self._wait(lambda: self.metric(name, **labels) == number, f"{name} {labels} is {number}")
+        self.wait(lambda: self.metric(name, **labels) == number, f"{name} {labels} is {number}")
 
     def check_log(self) -> None:
         """Fail if a callback raised: that ends nothing and is only logged."""

@@ -1,7 +1,10 @@
-"""What a supervisor tells the processes that it starts."""
+"""What a supervisor and the processes that it starts tell each other."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
 import subprocess
 import sys
 
@@ -9,7 +12,7 @@ import pytest
 
 from evenkeel.monitor.detect import Measure
 from evenkeel.runtime.limits import monitor_settings
-from evenkeel.runtime.supervisor import Briefing
+from evenkeel.runtime.supervisor import Briefing, Child, Supervisor
 from evenkeel.settings import Settings
 
 
@@ -31,3 +34,39 @@ def test_a_process_whose_supervisor_is_gone_before_it_was_told_ends_quietly(begu
     command = [sys.executable, "-m", "evenkeel", "child", "worker"]
     done = subprocess.run(command, input=begun, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
+
+
+def test_a_supervisor_adds_up_what_its_processes_count():
+    """One that ended keeps its counters, but no gauge and no line that it could not finish."""
+    children = [Child("proxy", None), Child("worker", None)]
+
+    def counted(number):
+        return {"counters": [["requests", {}, number]], "gauges": [["in_flight", {}, number]]}
+
+    async def said():
+        supervisor = Supervisor(children)
+        for child, number in ((children[0], 1), (children[1], 2), (children[0], 4)):
+            lines = "".join(f"{json.dumps(counted(seen))}\n" for seen in (0, number)) + '{"counters": [['
+            process = await asyncio.create_subprocess_exec("printf", "%s", lines, stdout=-1)
+            await supervisor._listen(child, process)
+            await process.wait()
+            if number == 1:
+                supervisor._retire(child)
+        return supervisor.snapshot()
+
+    total = asyncio.run(said())
+    assert total["counters"] == [["requests", {}, 7]]
+    assert total["gauges"] == [["in_flight", {}, 6]]
+
+
+def test_counters_of_any_length_arrive_whole():
+    """A line that is longer than the pipe is written in pieces."""
+    reading, writing = os.pipe()
+    settings = Settings(routes=[{"upstream": "http://127.0.0.1:9/v1"}])
+    briefing = Briefing("worker", "", settings, (), counters=writing)
+    long = {"counters": [["requests", {"route": "r" * 300_000}, 1]]}
+    with subprocess.Popen(["wc", "-c"], stdin=reading, stdout=subprocess.PIPE) as reader:
+        os.close(reading)
+        briefing.report(long)
+        os.close(writing)
+        assert int(reader.stdout.read()) == len(json.dumps(long)) + 1

@@ -123,7 +123,7 @@ def test_a_worker_whose_loop_stands_still_is_killed(sheet, monkeypatch):
     child = Child("worker", None, sheet=sheet)
 
     async def watched():
-        supervisor = Supervisor([child], ended=lambda _: None)
+        supervisor = Supervisor([child])
         process = await asyncio.create_subprocess_exec("sleep", "60")
         watching = asyncio.create_task(supervisor._watch(child, process))
         for _ in range(20):

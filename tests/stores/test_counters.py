@@ -30,36 +30,30 @@ def test_snapshots_add_up():
     }
 
 
-def test_an_ended_process_keeps_its_counters_and_loses_its_gauges(backend):
-    """A restarted child goes on counting from where its predecessor stopped."""
+def counted(number):
+    """A snapshot with a counter and a gauge."""
+    return {"counters": [["requests", {}, number]], "gauges": [["in_flight", {}, number]]}
+
+
+def test_supervisors_are_told_apart_and_add_up(backend):
+    """The latest of each counts; a name that nobody has published under has none."""
     store = backend.counters()
-    for source in ("proxy.1", "proxy.2"):
-        store.publish(source, {"counters": [["requests", {}, 2]], "gauges": [["in_flight", {}, 4]]})
-        store.retire(source)
-    store.publish("proxy.3", {"counters": [["requests", {}, 1]], "gauges": [["in_flight", {}, 1]]})
-    total = merge(store.read())
-    assert total["counters"] == [["requests", {}, 5]]
-    assert total["gauges"] == [["in_flight", {}, 1]]
-    store.clear()
-    assert store.read() == []
+    for source, number in (("h:1", 1), ("h:1", 2), ("h:2", 5)):
+        store.publish(source, counted(number))
+    assert store.read("h:1") == [counted(2)]
+    assert store.read("h:3") == []
+    assert merge(store.read())["counters"] == [["requests", {}, 7]]
 
 
-def test_counters_of_a_host_are_told_apart_and_add_up(on_redis):
-    """A supervisor reads its own; the console reads all, without the gauges of who has fallen silent."""
+def test_a_silent_supervisor_keeps_its_counters_and_loses_its_gauges(on_redis):
+    """After a day it is forgotten, and what it has counted is not."""
     store, now = on_redis.place, [1000.0]
-    here, there = (RedisCounterStore(store, lambda: now[0], group=group) for group in ("h:1", "h:2"))
-    everybody = RedisCounterStore(store, lambda: now[0])
-    for counters, number in ((here, 2), (there, 5)):
-        snapshot = {"counters": [["requests", {}, number]], "gauges": [["in_flight", {}, number]]}
-        counters.publish("proxy.1", snapshot)
-    assert merge(here.read())["counters"] == [["requests", {}, 2]]
-    assert merge(everybody.read())["counters"] == [["requests", {}, 7]]
-    here.retire("proxy.1")
+    counters = RedisCounterStore(store, lambda: now[0])
+    for source, number in (("h:1", 2), ("h:2", 5)):
+        counters.publish(source, counted(number))
     now[0] += 20
-    assert merge(everybody.read()) == {"counters": [["requests", {}, 7]], "gauges": [], "histograms": []}
+    assert merge(counters.read()) == {"counters": [["requests", {}, 7]], "gauges": [], "histograms": []}
     now[0] += 100_000
-    everybody.read()
+    counters.read()
     assert store.client.hkeys(store.key("counters", "times")) == []
-    assert merge(everybody.read())["counters"] == [["requests", {}, 7]]
-    here.clear()
-    assert merge(everybody.read())["counters"] == [["requests", {}, 5]]
+    assert merge(counters.read())["counters"] == [["requests", {}, 7]]

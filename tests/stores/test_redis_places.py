@@ -63,7 +63,6 @@ def use(place):
     assert [alert.id for alert in monitor.events(5)] == ["a1"]
     counters = RedisCounterStore(store, lambda: 1000.0)
     counters.publish("a", {"counters": [["n", {}, 1]]})
-    counters.retire("a")
     assert counters.read()[0]["counters"] == [["n", {}, 1]]
     DocumentCache(RedisDocuments(store), "rulings").put("k", b"same")
     archive = ExchangeArchive(RedisDocuments(store))

@@ -236,7 +236,8 @@ def test_requests_are_forwarded_while_redis_is_gone(tmp_path, config, upstream):
     """No request fails or waits; what cannot be queued is counted, and queueing goes on afterwards."""
     server = RedisServer(tmp_path)
     shared = config("gone", storage={"redis": {"url": server.url}})
-    proxy = Role(tmp_path, "proxy", shared, "--admin-port", "0")
+    several = {"EVENKEEL_LISTEN__PROCESSES": "2"}
+    proxy = Role(tmp_path, "proxy", shared, "--admin-port", "0", environment=several)
     with stopping([proxy]):
         url = proxy.find(r"base URL +(http://\S+?)/v1 ")
         metrics = proxy.find(r"metrics +(http://\S+?)/metrics")

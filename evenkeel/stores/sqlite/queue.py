@@ -72,11 +72,6 @@ class SqliteExchangeQueue:
                  id TEXT PRIMARY KEY, reason TEXT NOT NULL, buried_at REAL NOT NULL)""",
         )
 
-    @property
-    def recreated(self) -> int:
-        """Number of times the file was found deleted and was made again; see `Database`."""
-        return self._database.recreated
-
     def put(self, exchanges: Sequence[Exchange]) -> int:
         """Store exchanges in one transaction; returns how many were added.
 
