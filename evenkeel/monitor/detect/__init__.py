@@ -7,7 +7,7 @@
 
 from evenkeel.core.cells import Limit
 from evenkeel.monitor.detect.alert import Alert, AlertChange, AlertRules, Measure, blind_measures
-from evenkeel.monitor.detect.drift import Baseline, DriftAlert, DriftChange, DriftRules, DriftState
+from evenkeel.monitor.detect.drift import Baseline, DriftAlert, DriftChange, DriftRules
 from evenkeel.monitor.detect.e_detector import Bets, DetectorRun, EDetector, Side, bets_against
 from evenkeel.monitor.detect.segments import DIMENSIONS, Dimension, SegmentName, Segments
 
@@ -23,7 +23,6 @@ __all__ = [
     "DriftAlert",
     "DriftChange",
     "DriftRules",
-    "DriftState",
     "EDetector",
     "Limit",
     "Measure",

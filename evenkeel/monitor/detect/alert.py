@@ -24,21 +24,19 @@ A fifth measure is the content of the segments that people can name: see `evenke
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from math import log, log10
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from msgspec import to_builtins
+from msgspec import Struct, field
 
-from evenkeel.core.records import from_plain
+from evenkeel.core.cells import Limit  # noqa: TC001 - msgspec reads the annotations
 from evenkeel.monitor.detect.e_detector import DetectorRun, Watch, bets_against
 from evenkeel.monitor.detect.segments import SegmentName, Segments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel.core.cells import Limit
     from evenkeel.monitor.detect.segments import Dimension
 
 
@@ -76,27 +74,23 @@ _WEIGHTS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AlertRules:
+class AlertRules(Struct, dict=True):
     """Rules by which an alert is raised and resolved."""
 
-    limits: Mapping[Measure, Limit]
+    limits: dict[Measure, Limit]
     """Limits of the watched measures, at least one."""
     mean_trials_between_false_alarms: float
     """Evidence at which the alert changes: the level."""
-    weights: dict[Measure, float] = field(init=False, repr=False, compare=False)
-    """Weights of the watched measures; they sum to 1."""
 
     def __post_init__(self) -> None:
+        self.weights: dict[Measure, float] = {}
+        """Weights of the watched measures; they sum to 1."""
         total = sum(measure.weight for measure in self.limits)
-        weights = {}
         for measure in self.limits:
-            weights[measure] = measure.weight / total
-        object.__setattr__(self, "weights", weights)
+            self.weights[measure] = measure.weight / total
 
 
-@dataclass(frozen=True, slots=True)
-class AlertChange:
+class AlertChange(Struct, frozen=True):
     """Change of an alert: it was raised or resolved."""
 
     kind: Literal["raised", "resolved"]
@@ -113,11 +107,13 @@ class AlertChange:
     """Segment that is over its limit; "" if the traffic as a whole is."""
 
 
+# Line of segments where they have no limit: it is never read.
+_UNWATCHED: Final = 0.999
 # Trials without a segment after which its alert ends.
 _GONE_AFTER: Final = 1_000
 
 
-class Alert:
+class Alert(Struct):
     """Detector for measures over their limits, and afterwards for evidence that they are back within.
 
     A measure is *over* once it carried most of the evidence that reached the level. From then on an
@@ -126,23 +122,45 @@ class Alert:
     for an excess all the time, so that it isn't resolved while the trouble has only changed its form.
     """
 
-    __slots__ = ("_raised_at", "_watches", "_weights", "over", "rules", "segment", "segments")
+    rules: AlertRules
+    over: list[Measure] = field(default_factory=list)
+    """Measures that are over their limits, in the order in which they went over."""
+    raised_at: float = 0.0
+    """Evidence that raised it; 0 unless it is up."""
+    watches: dict[Measure, Watch] = field(default_factory=dict)
+    """Watches of the measures that were observed; most cells never observe quality or format."""
+    segments: Segments = field(default_factory=lambda: Segments(_UNWATCHED))
+    segment: SegmentName | None = None
+    """Segment that is over its limit; None unless `over` has that measure."""
 
-    def __init__(self, rules: AlertRules) -> None:
-        self.rules = rules
-        self._raised_at = 0.0
-        self._weights = rules.weights
-        self.over: list[Measure] = []
-        """Measures that are over their limits, in the order in which they went over."""
-        # Watches of the measures that were observed; most cells never observe quality or format.
-        self._watches: dict[Measure, Watch] = {}
-        limit = rules.limits.get(Measure.SEGMENT)
-        self.segments = Segments(limit.value if limit else 1.0 - _END)
-        self.segment: SegmentName | None = None
-        """Segment that is over its limit; None unless `over` has that measure."""
+    def __post_init__(self) -> None:
+        if not self.segments.trials:
+            self.segments.line = self._segment_line
+
+    @property
+    def _segment_line(self) -> float:
+        limit = self.rules.limits.get(Measure.SEGMENT)
+        return limit.value if limit else _UNWATCHED
+
+    def follow(self, rules: AlertRules) -> None:
+        """Go on under rules that may be others.
+
+        Evidence gathered under another limit says nothing under this one: that measure starts from
+        nothing. An alert that is up stays up until evidence resolves it, under any rules.
+        """
+        self.rules, was_over = rules, self.over
+        if was_over:
+            kept = [measure for measure in was_over if measure in rules.limits]
+            self.over = kept or [next(iter(rules.limits))]
+            self.raised_at = max(self.raised_at, rules.mean_trials_between_false_alarms)
+        for measure, watch in list(self.watches.items()):
+            limit = rules.limits.get(measure)
+            if limit is None or limit.value != watch.line or (measure in was_over) != (measure in self.over):
+                del self.watches[measure]
+        self.segments.move_line(self._segment_line)
 
     def _watch(self, measure: Measure) -> Watch:
-        watch = self._watches.get(measure)
+        watch = self.watches.get(measure)
         if watch is None:
             side: Literal["above", "below"] = "below" if measure in self.over else "above"
             watch = Watch(self.rules.limits[measure].value, side, measure.low)
@@ -156,11 +174,11 @@ class Alert:
     @property
     def evidence(self) -> float:
         """Evidence that a measure is over its limit; while the alert is up, what it was when raised."""
-        return self._raised_at if self.over else self._gathered()
+        return self.raised_at if self.over else self._gathered()
 
     def _gathered(self) -> float:
-        gathered, over, watches = 0.0, self.over, self._watches
-        for measure, weight in self._weights.items():
+        gathered, over, watches = 0.0, self.over, self.watches
+        for measure, weight in self.rules.weights.items():
             if over and measure in over:
                 continue
             if measure is Measure.SEGMENT:
@@ -202,7 +220,7 @@ class Alert:
         Raises:
             ValueError: if an observation is out of its measure's range; nothing has changed.
         """
-        watches, watched = self._watches, self._weights
+        watches, watched = self.watches, self.rules.weights
         for measure, observed in observations.items():
             if not 0 <= observed <= 1 and measure in watched and not measure.low <= observed <= 1:
                 raise ValueError(f"{measure} must lie in [{measure.low:g}, 1], got {observed}")
@@ -224,7 +242,7 @@ class Alert:
         A judge that fails is missed where answers differ, so the others would look as if all were well again.
         """
         for measure in self.over:
-            watch = self._watches.get(measure)
+            watch = self.watches.get(measure)
             if watch is not None:
                 watch.update(1.0, "", 1.0, effect)
 
@@ -234,9 +252,9 @@ class Alert:
         """Pass a trial to its segments; return its client if that has a place among them."""
         alarm = self.segments.observe(segments, observed, weight, effect)
         if self.segment in alarm and observed is not None:
-            watch = self._watches.get(Measure.SEGMENT)
+            watch = self.watches.get(Measure.SEGMENT)
             if watch is None:
-                watch = self._watches[Measure.SEGMENT] = self._watch(Measure.SEGMENT)
+                watch = self.watches[Measure.SEGMENT] = self._watch(Measure.SEGMENT)
             watch.update(observed, "", weight, effect)
         return next((name.value for name in alarm if name.dimension == "client"), "")
 
@@ -245,8 +263,8 @@ class Alert:
         if gathered < self.rules.mean_trials_between_false_alarms:
             return None
         measure = max(
-            (measure for measure in self._weights if measure not in self.over),
-            key=lambda measure: self._weights[measure] * self._evidence_of(measure),
+            (measure for measure in self.rules.weights if measure not in self.over),
+            key=lambda measure: self.rules.weights[measure] * self._evidence_of(measure),
         )
         change = self._change("raised", measure)
         was_up = self.up
@@ -256,17 +274,17 @@ class Alert:
         self.segments.forget_evidence()
         # The alert is up already, so nobody is told again: this measure now has to come back as well.
         if was_up:
-            self._watches.pop(measure, None)
+            self.watches.pop(measure, None)
             return None
         # From here on each watch looks for the way back of a measure, or for a further one that goes over.
-        self._raised_at = gathered
-        self._watches = {}
+        self.raised_at = gathered
+        self.watches = {}
         return change
 
     def _evidence_of(self, measure: Measure) -> float:
         if measure is Measure.SEGMENT:
             return self.segments.evidence
-        watch = self._watches.get(measure)
+        watch = self.watches.get(measure)
         return watch.evidence if watch else 0.0
 
     @property
@@ -278,12 +296,12 @@ class Alert:
         """Mark measures as back within their limits if evidence says so; the last one ends the alert."""
         level = self.rules.mean_trials_between_false_alarms
         for measure in tuple(self.over):
-            watch = self._watches.get(measure)
+            watch = self.watches.get(measure)
             gone = measure is Measure.SEGMENT and self._is_segment_gone
             if gone or (watch and watch.evidence >= level):
                 change = self._change("resolved", measure)
                 self.over.remove(measure)
-                self._watches.pop(measure, None)
+                self.watches.pop(measure, None)
                 if measure is Measure.SEGMENT:
                     self.segment = None
                     self.segments.forget_evidence()
@@ -292,7 +310,7 @@ class Alert:
         return None
 
     def _change(self, kind: Literal["raised", "resolved"], measure: Measure) -> AlertChange:
-        limit, watch, segment = self.rules.limits[measure], self._watches.get(measure), ""
+        limit, watch, segment = self.rules.limits[measure], self.watches.get(measure), ""
         run, clients = (watch.run, watch.clients) if watch else (DetectorRun(), {})
         if measure is Measure.SEGMENT:
             name = self.segment or self.segments.leading()
@@ -305,47 +323,12 @@ class Alert:
 
     def restart(self) -> bool:
         """Forget all evidence, because its subject is gone; return whether the alert was up."""
-        was_up, self.over, self._watches, self._raised_at = self.up, [], {}, 0.0
+        was_up, self.over, self.watches, self.raised_at = self.up, [], {}, 0.0
         self.segment = None
         self.segments.forget_evidence()
         return was_up
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the state as JSON values; floats survive exactly."""
-        return {
-            "over": [measure.value for measure in self.over],
-            "raised_at": self._raised_at,
-            "watches": to_builtins(self._watches),
-            "segments": to_builtins(self.segments),
-            "segment": self.segment,
-        }
 
-    @classmethod
-    def from_json(cls, raw: dict[str, Any], rules: AlertRules) -> Alert:
-        """Read what `to_json` wrote.
-
-        Evidence gathered under another limit says nothing under this one: that measure starts from
-        nothing. An alert that is up stays up until evidence resolves it, under any rules.
-        """
-        over = [Measure(name) for name in raw["over"]]
-        alert = cls(rules)
-        alert.over = [measure for measure in over if measure in rules.limits]
-        if over and not alert.over:
-            alert.over = [next(iter(rules.limits))]
-        for measure, watch in from_plain(raw["watches"], dict[Measure, Watch]).items():
-            here = rules.limits.get(measure)
-            if here is not None and here.value == watch.line and (measure in over) == (measure in alert.over):
-                alert._watches[measure] = watch
-        line = alert.segments.line
-        alert.segments = from_plain(raw["segments"], Segments, strict=False)
-        alert.segments.move_line(line)
-        alert.segment = SegmentName(*raw["segment"]) if raw["segment"] and alert.over else None
-        alert._raised_at = max(raw["raised_at"], rules.mean_trials_between_false_alarms) if over else 0.0
-        return alert
-
-
-# Distance from 1 of the line of a measure that has no limit and is never read.
-_END: Final = 0.001
 MOST_TRIALS: Final = 2_000
 """Observations within which the largest possible change must be found; else a measure is blind."""
 

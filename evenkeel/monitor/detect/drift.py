@@ -41,20 +41,18 @@ until the alert is over. An e-detector then looks for a rate within the toleranc
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
-from enum import StrEnum
+from dataclasses import dataclass
 from math import log10
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from msgspec import to_builtins
+from msgspec import Struct, field
 
-from evenkeel.core.records import from_plain
 from evenkeel.core.suspicion import MOST_SUSPICION, risen_log_ratio
 from evenkeel.monitor.detect.e_detector import BlockLimit
 from evenkeel.monitor.estimate.blocks import BLOCK
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 SHARES: Final = tuple(0.04 * (0.6 / 0.04) ** (number / 5) for number in range(6))
 """Bets as shares of the largest that cannot go broke. Measured against the eight of a fixed line, which begin
@@ -63,6 +61,8 @@ at 0.06: a rise from 0.05 to 0.15 after 200 trials is missed in 9 % instead of 1
 _KEPT: Final = tuple(1 - share for share in SHARES)
 # Wealth that enters with each trial on each bet on either side.
 _ENTERING: Final = 0.5 / len(SHARES)
+# Trials in other strata after which the traffic of an alert counts as gone.
+_GONE_AFTER: Final = 100
 MOST_STRATA: Final = 64
 """Most strata remembered for a cell; the least recently seen is forgotten first."""
 # Jeffreys' prior of a rate: Beta(½, ½).
@@ -114,14 +114,10 @@ class DriftRules:
     """Trials of a judge from which on they are compared with former ones, if no baseline is approved."""
 
 
-class DriftState(StrEnum):
-    """Position of the rate relative to its baseline, as far as the evidence shows."""
-
-    UNKNOWN = "unknown"
-    """State while no stratum has a baseline."""
-    LEVEL = "level"
-    RISEN = "risen"
-    FALLEN = "fallen"
+Side = Literal["risen", "fallen"]
+DriftState = Literal["unknown", "level", "risen", "fallen"]
+"""Position of the rate relative to its baseline, as far as the evidence shows; "unknown" while no stratum has
+a baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +135,32 @@ class DriftChange:
     """Share of hits among them; chosen in hindsight, so it errs towards the change."""
 
 
-@dataclass(slots=True)
-class _Tally:
+class Stratum(NamedTuple):
+    """Trials that are compared with each other."""
+
+    judge: str
+    """Judge of the route at the time, and its wording."""
+    version: str
+    """Version of the prompt."""
+
+
+ALL: Final = Stratum("", "")
+"""Stratum of trials of which neither is known."""
+
+
+class StratumTally(Struct):
+    """Trials of a stratum, all or those of a run."""
+
+    stratum: Stratum
     trials: int = 0
     hits: float = 0.0
     """Number of hits; whole unless a baseline was approved."""
     unrated: int = 0
     """Number of trials that may be hits or not."""
+    approved: Baseline | None = None
 
     def add(self, hit: int | None) -> None:
+        """Count a trial, None for an unrated one."""
         self.trials += 1
         if hit is None:
             self.unrated += 1
@@ -160,11 +173,28 @@ class _Tally:
             return self.trials, self.hits + self.unrated
         return self.trials - self.unrated, self.hits
 
-    def join(self, other: _Tally, sign: int = 1) -> None:
+    def join(self, other: StratumTally, sign: int = 1) -> None:
         """Add another count, or take it away with the sign −1."""
         self.trials += sign * other.trials
         self.hits += sign * other.hits
         self.unrated += sign * other.unrated
+
+
+def _find(tallies: Sequence[StratumTally], stratum: Stratum) -> StratumTally | None:
+    # The one that was seen last is mostly the one that is seen next.
+    for tally in reversed(tallies):
+        if tally.stratum == stratum:
+            return tally
+    return None
+
+
+def _under(tallies: Iterable[StratumTally], judge: str) -> StratumTally:
+    """Return the count of all trials under a judge."""
+    whole = StratumTally(Stratum(judge, ""))
+    for tally in tallies:
+        if tally.stratum.judge == judge:
+            whole.join(tally)
+    return whole
 
 
 def _at_most(hit: int | None) -> int:
@@ -172,28 +202,22 @@ def _at_most(hit: int | None) -> int:
     return 1 if hit is None else hit
 
 
-# Wealth before anybody has entered; shared, since most detectors never see a bet.
-_NOBODY: Final[Sequence[float]] = (0.0,) * len(SHARES)
-
-
-class _DriftRun:
+class DriftRun(Struct):
     """Wealth of one side's gamblers, and the trials since the change seems to have begun."""
 
-    __slots__ = ("counts", "expected", "hits", "step", "trials", "wealth")
-
-    def __init__(self) -> None:
-        self.wealth = _NOBODY
-        self.clear()
+    wealth: list[float] = field(default_factory=lambda: [0.0] * len(SHARES))
+    step: float = 0.0
+    """Sum of the steps towards the change, above 0 unless the run is empty."""
+    expected: float = 0.0
+    """Expected number of hits, from the strata's rates before the run."""
+    trials: int = 0
+    hits: float = 0.0
+    counts: list[StratumTally] = field(default_factory=list)
+    """Trials of the run by stratum."""
 
     def clear(self) -> None:
         """Start a new run with the next trial; the wealth stays."""
-        self.step = 0.0
-        """Sum of the steps towards the change, above 0 unless the run is empty."""
-        self.expected = 0.0
-        """Expected number of hits, from the strata's rates before the run."""
-        self.trials, self.hits = 0, 0.0
-        self.counts = _UNCOUNTED
-        """Trials of the run by stratum."""
+        self.step, self.expected, self.trials, self.hits, self.counts = 0.0, 0.0, 0, 0.0, []
 
     @property
     def shift(self) -> float:
@@ -229,93 +253,55 @@ class _DriftRun:
             self.expected += expected
             self.trials += 1
             self.hits += _at_most(hit)
-            self.count(stratum, hit)
+            tally = _find(self.counts, stratum)
+            if tally is None:
+                tally = StratumTally(stratum)
+                self.counts.append(tally)
+            tally.add(hit)
         elif self.trials:
             self.clear()
         else:
             self.step = 0.0
 
-    def count(self, stratum: Stratum, hit: int | None) -> None:
-        """Count a trial of the run under its stratum."""
-        tally = self.counts.get(stratum)
-        if tally is None:
-            tally = _Tally()
-            if self.counts:
-                self.counts[stratum] = tally
-            else:
-                self.counts = {stratum: tally}
-        tally.add(hit)
 
-    def under(self, judge: str) -> _Tally:
-        """Return the count of the run's trials under a judge."""
-        tally = _Tally()
-        for stratum, counted in self.counts.items():
-            if stratum.judge == judge:
-                tally.join(counted)
-        return tally
-
-    def to_json(self) -> list[Any]:
-        """Return the run as JSON values; floats survive exactly."""
-        counts = []
-        for stratum, tally in self.counts.items():
-            counts.append([*stratum, *astuple(tally)])
-        return [list(self.wealth), self.step, self.expected, self.trials, self.hits, counts]
-
-    def read(self, raw: list[Any]) -> None:
-        """Take what `to_json` wrote, unless the number of bets differs."""
-        if len(raw[0]) == len(SHARES):
-            self.wealth, self.step, self.expected, self.trials, self.hits, counts = raw
-            self.counts = {Stratum(*row[:2]): _Tally(*row[2:]) for row in counts}
+_EMPTY: Final = StratumTally(ALL)
 
 
-class Stratum(NamedTuple):
-    """Trials that are compared with each other."""
-
-    judge: str
-    """Judge of the route at the time, and its wording."""
-    version: str
-    """Version of the prompt."""
-
-
-ALL: Final = Stratum("", "")
-"""Stratum of trials of which neither is known."""
-# Counts of an empty run. They are shared, so never added to.
-_UNCOUNTED: Final[dict[Stratum, _Tally]] = {}
-_EMPTY: Final = _Tally()
-
-
-class DriftAlert:
+class DriftAlert(Struct):
     """Detector that watches a rate for a rise and a fall by stratum, and for recovery after an alarm."""
 
-    __slots__ = (
-        "_approved",
-        "_back",
-        "_fall",
-        "_judges",
-        "_limit",
-        "_raised_at",
-        "_recurring",
-        "_rise",
-        "_side",
-        "_strata",
-        "rules",
-        "suspicion",
-    )
+    rules: DriftRules
+    strata: list[StratumTally] = field(default_factory=list)
+    """Strata, the most recently seen last."""
+    recurring: float = 0.0
+    """Share of the latest trials whose version was there before."""
+    approved: Baseline | None = None
+    """Baseline that was approved, until the next trial names its stratum."""
+    side: Side | None = None
+    """Side on which the rate has left its baseline; None while it has not."""
+    raised_at: float = 0.0
+    """Evidence that raised the alert."""
+    raised_in: list[Stratum] = field(default_factory=list)
+    """Strata that were compared when the alert was raised; empty unless it is up."""
+    strayed: int = 0
+    """Trials since the last one in those strata."""
+    suspicion: float = 0.0
+    """Log of the likelihood ratio of a rise by a tenth, at least 0; 0 while the alert is up."""
+    rise: DriftRun = field(default_factory=DriftRun)
+    fall: DriftRun = field(default_factory=DriftRun)
+    back: DriftRun = field(default_factory=DriftRun)
+    limit: BlockLimit = field(default_factory=lambda: BlockLimit(_BLOCK_GAIN, BLOCK))
 
-    def __init__(self, rules: DriftRules, baseline: Baseline | None = None) -> None:
+    def follow(self, rules: DriftRules) -> None:
+        """Go on under rules that may be others.
+
+        Baselines and an alert that is up outlive another tolerance, evidence does not.
+        """
+        if rules.tolerance != self.rules.tolerance:
+            self._forget_evidence()
+        if self.side is not None:
+            self.raised_at = max(self.raised_at, rules.mean_trials_between_false_alarms)
         self.rules = rules
-        # Strata, the most recently seen last.
-        self._strata: dict[Stratum, _Tally] = {}
-        # Trials of all versions by judge.
-        self._judges: dict[str, _Tally] = {}
-        # Share of the latest trials whose version was there before.
-        self._recurring = 0.0
-        # Approved baselines by stratum; under None until the next trial names the stratum.
-        self._approved: dict[Stratum | None, Baseline] = {}
-        self._side: Literal["risen", "fallen"] | None = None
-        self._settle()
-        if baseline is not None:
-            self.approve(baseline)
 
     def approve(self, baseline: Baseline) -> None:
         """Compare with this baseline from now on; an alert against the previous one ends.
@@ -323,63 +309,46 @@ class DriftAlert:
         It belongs to the stratum of the next trial. All others are forgotten, since a figure of all together
         says nothing of each.
         """
-        self._strata, self._judges, self._approved = {}, {}, {None: baseline}
-        self._settle()
+        self.strata, self.approved = [], baseline
+        self.close()
 
     def close(self) -> None:
-        """End an alert whose traffic is gone; the baselines stay."""
-        self._settle()
-
-    def _settle(self) -> None:
-        self._side, self._raised_at = None, 0.0
+        """End the alert, and start without evidence; the baselines stay."""
+        self.side, self.raised_at, self.raised_in, self.strayed = None, 0.0, [], 0
         self.suspicion = 0.0
-        """Log of the likelihood ratio of a rise by a tenth, at least 0; 0 while the alert is up."""
-        self._rise, self._fall, self._back = _DriftRun(), _DriftRun(), _DriftRun()
-        self._limit = BlockLimit(_BLOCK_GAIN, BLOCK)
+        self._forget_evidence()
 
-    def _begin(self, stratum: Stratum) -> _Tally:
-        tally = self._strata[stratum] = _Tally()
-        whole = self._judges.setdefault(stratum.judge, _Tally())
-        baseline = self._approved.pop(None, None)
-        if baseline is not None:
-            self._approved[stratum] = baseline
-            for counted in (tally, whole):
-                counted.trials, counted.hits = baseline.n, baseline.mean * baseline.n
-        if len(self._strata) > MOST_STRATA:
-            self._forget(next(iter(self._strata)))
-        return tally
-
-    def _forget(self, stratum: Stratum) -> None:
-        tally = self._strata.pop(stratum)
-        self._approved.pop(stratum, None)
-        self._judges[stratum.judge].join(tally, -1)
-        if not any(other.judge == stratum.judge for other in self._strata):
-            del self._judges[stratum.judge]
+    def _forget_evidence(self) -> None:
+        self.rise, self.fall, self.back = DriftRun(), DriftRun(), DriftRun()
+        self.limit = BlockLimit(_BLOCK_GAIN, BLOCK)
 
     @property
     def state(self) -> DriftState:
         """State of the rate."""
-        if self._side is not None:
-            return DriftState(self._side)
-        return DriftState.UNKNOWN if self.baseline is None else DriftState.LEVEL
+        return self.side or ("unknown" if self.baseline is None else "level")
 
     @property
     def up(self) -> bool:
         """True if the rate has left its baseline."""
-        return self._side is not None
+        return self.side is not None
+
+    @property
+    def has_strayed(self) -> bool:
+        """True if the prompts in which an alert was raised are gone."""
+        return self.strayed >= _GONE_AFTER
 
     @property
     def baseline(self) -> Baseline | None:
         """Baseline of the most recently seen stratum that has one; frozen while the alert is up."""
-        if None in self._approved:
-            return self._approved[None]
-        for stratum in reversed(self._strata):
-            if stratum in self._approved:
-                return self._approved[stratum]
-            if self._is_compared(stratum):
-                tally = self._strata[stratum]
+        if self.approved is not None:
+            return self.approved
+        for tally in reversed(self.strata):
+            if tally.approved is not None:
+                return tally.approved
+            whole = _under(self.strata, tally.stratum.judge)
+            if self._is_compared(tally, whole):
                 rated, hits = tally.counted(at_most=False)
-                mean = hits / rated if rated else self._rate(stratum)
+                mean = hits / rated if rated else self._rate(tally, whole)
                 return Baseline(mean, tally.trials, provisional=True)
         return None
 
@@ -396,18 +365,9 @@ class DriftAlert:
         return max(0.0, baseline.mean - self.rules.tolerance), min(1.0, baseline.mean + self.rules.tolerance)
 
     @property
-    def compared(self) -> frozenset[Stratum]:
-        """The strata whose trials are compared with former ones."""
-        compared = set()
-        for stratum in self._strata:
-            if self._is_compared(stratum):
-                compared.add(stratum)
-        return frozenset(compared)
-
-    @property
     def evidence(self) -> float:
         """Evidence that the rate has left the baseline; while the alert is up, what it was when raised."""
-        return self._raised_at if self.up else sum(self._rise.wealth) + sum(self._fall.wealth)
+        return self.raised_at if self.up else sum(self.rise.wealth) + sum(self.fall.wealth)
 
     @property
     def evidence_log10(self) -> float:
@@ -432,180 +392,151 @@ class DriftAlert:
         hit = None if observation is None else int(observation)
         tally = self._seen(stratum)
         # Before the trial is counted: what it is compared with must not depend on it.
-        self._recurring += ((tally.trials > 0) - self._recurring) / _RECENT
-        if self._side is None and hit is not None:
-            self._suspect(self._rate(stratum), hit)
-        compared = self._is_compared(stratum)
-        if compared and self._side is not None:
-            return self._bet_back(stratum, hit, effect)
+        self.recurring += ((tally.trials > 0) - self.recurring) / _RECENT
+        whole = _under(self.strata, stratum.judge)
+        if self.side is not None:
+            # Its baselines are frozen while it is up: traffic of other prompts can never end it.
+            self.strayed = 0 if stratum in self.raised_in else self.strayed + 1
+        elif hit is not None:
+            self._suspect(self._rate(tally, whole), hit)
+        compared = self._is_compared(tally, whole)
+        if compared and self.side is not None:
+            return self._bet_back(tally, whole, hit, effect)
         if compared:
-            self._bet(stratum, hit, effect)
+            self._bet(tally, whole, hit, effect)
         tally.add(hit)
-        self._judges[stratum.judge].add(hit)
         return self._reached() if compared else None
 
     def _suspect(self, rate: float, hit: int) -> None:
         gained = risen_log_ratio(max(rate, _LEAST_RATE), _SUSPECTED_RISE, hit=bool(hit))
         self.suspicion = min(MOST_SUSPICION, max(0.0, self.suspicion + gained))
 
-    def _seen(self, stratum: Stratum) -> _Tally:
-        tally = self._strata.pop(stratum, None)
+    def _seen(self, stratum: Stratum) -> StratumTally:
+        tally = _find(self.strata, stratum)
         if tally is None:
-            return self._begin(stratum)
-        self._strata[stratum] = tally
+            tally, approved = StratumTally(stratum, approved=self.approved), self.approved
+            if approved is not None:
+                tally.trials, tally.hits, self.approved = approved.n, approved.mean * approved.n, None
+            self.strata.append(tally)
+            del self.strata[:-MOST_STRATA]
+        elif tally is not self.strata[-1]:
+            self.strata.remove(tally)
+            self.strata.append(tally)
         return tally
 
-    def _is_compared(self, stratum: Stratum) -> bool:
+    def _is_compared(self, tally: StratumTally, whole: StratumTally) -> bool:
         """Return whether trials of a stratum are compared with former ones.
 
         Where most trials are of versions that were there before, a new one may be other traffic. Its first
         trials are only counted. Where versions come and go all the time, waiting would mean to see nothing.
         """
-        if stratum in self._approved:
+        if tally.approved is not None:
             return True
-        whole, own = self._judges[stratum.judge].trials, self._strata[stratum].trials
-        if whole < self.rules.provisional_after:
+        if whole.trials < self.rules.provisional_after:
             return False
-        return own >= _FAMILIAR or self._recurring <= _MOSTLY
+        return tally.trials >= _FAMILIAR or self.recurring <= _MOSTLY
 
-    def _rate(self, stratum: Stratum, run: _DriftRun | None = None, *, at_most: bool = True) -> float:
+    def _rate(
+        self, tally: StratumTally, whole: StratumTally, run: DriftRun | None = None, *, at_most: bool = True
+    ) -> float:
         """Return the rate predicted for a stratum, in (0, 1).
 
         Args:
-            stratum: With trials before.
+            tally: Its trials before.
+            whole: Those of all strata of its judge.
             run: Its trials are left out, if given.
             at_most: Whether unrated trials count as hits; else they do not count.
         """
-        tally, whole = self._strata[stratum], self._judges[stratum.judge]
         is_alone = tally.trials == whole.trials
         trials, hits = tally.counted(at_most=at_most)
         of_all, hits_of_all = whole.counted(at_most=at_most)
         if run is not None:
-            own, own_hits = run.counts.get(stratum, _EMPTY).counted(at_most=at_most)
-            judged, judged_hits = run.under(stratum.judge).counted(at_most=at_most)
-            trials, hits = trials - own, hits - own_hits
+            own = _find(run.counts, tally.stratum) or _EMPTY
+            own_trials, own_hits = own.counted(at_most=at_most)
+            judged, judged_hits = _under(run.counts, tally.stratum.judge).counted(at_most=at_most)
+            trials, hits = trials - own_trials, hits - own_hits
             of_all, hits_of_all = of_all - judged, hits_of_all - judged_hits
         rate = (hits_of_all + _PRIOR) / (of_all + 2 * _PRIOR)
         return rate if is_alone else (hits + _BORROWED * rate) / (trials + _BORROWED)
 
-    def _bet(self, stratum: Stratum, hit: int | None, effect: float) -> None:
-        most, least, margin = (
-            self._rate(stratum),
-            self._rate(stratum, at_most=False),
-            self.rules.tolerance / 2,
-        )
-        rise, fall = self._rise, self._fall
+    def _bet(self, tally: StratumTally, whole: StratumTally, hit: int | None, effect: float) -> None:
+        most, least = self._rate(tally, whole), self._rate(tally, whole, at_most=False)
+        margin = self.rules.tolerance / 2
+        rise, fall = self.rise, self.fall
         if hit is not None:
             rise.bet(_ENTERING, (1 - most) / most, effect, wins=hit == 1)
         fall.bet(_ENTERING, least / (1 - least), effect, wins=hit == 0)
-        factor = self._limit.excess(sum(rise.wealth) + sum(fall.wealth))
+        factor = self.limit.excess(sum(rise.wealth) + sum(fall.wealth))
         if factor < 1:
             rise.scale(factor)
             fall.scale(factor)
-        trials = self._judges[stratum.judge].trials
         for run, sign in ((rise, 1), (fall, -1)):
             before = most if sign > 0 else least
             if run.counts:
-                if run.trials > _LONGEST_RUN * max(trials - run.trials, self.rules.provisional_after / 10):
+                if run.trials > _LONGEST_RUN * max(
+                    whole.trials - run.trials, self.rules.provisional_after / 10
+                ):
                     run.clear()
                 else:
-                    before = self._rate(stratum, run, at_most=sign > 0)
+                    before = self._rate(tally, whole, run, at_most=sign > 0)
             if hit is not None or sign < 0:
-                run.add(stratum, hit, before, sign * (_at_most(hit) - before) - margin)
+                run.add(tally.stratum, hit, before, sign * (_at_most(hit) - before) - margin)
 
     def _reached(self) -> DriftChange | None:
         """Raise the alert if there is evidence of a shift that matters; else hold it below the level."""
         # Not the property: this is asked after every trial.
-        evidence = sum(self._rise.wealth) + sum(self._fall.wealth)
+        evidence = sum(self.rise.wealth) + sum(self.fall.wealth)
         level = self.rules.mean_trials_between_false_alarms
         if evidence < level:
             return None
-        side: Literal["risen", "fallen"] = "risen" if sum(self._rise.wealth) >= evidence / 2 else "fallen"
-        run, sign = (self._rise, 1) if side == "risen" else (self._fall, -1)
+        side: Side = "risen" if sum(self.rise.wealth) >= evidence / 2 else "fallen"
+        run, sign = (self.rise, 1) if side == "risen" else (self.fall, -1)
         if sign * run.shift < self.rules.tolerance:
-            self._rise.scale(_HELD * level / evidence)
-            self._fall.scale(_HELD * level / evidence)
+            self.rise.scale(_HELD * level / evidence)
+            self.fall.scale(_HELD * level / evidence)
             self.suspicion = 0.0  # what it shows is tolerated
             return None
-        for stratum, tally in run.counts.items():
-            if stratum in self._strata:
-                self._strata[stratum].join(tally, -1)
-                self._judges[stratum.judge].join(tally, -1)
+        for own in run.counts:
+            tally = _find(self.strata, own.stratum)
+            if tally is not None:
+                tally.join(own, -1)
         change = self._change(side, run, sign)
-        self._settle()
-        self._side, self._raised_at = side, evidence
+        self.close()
+        self.side, self.raised_at = side, evidence
+        for tally in self.strata:
+            if self._is_compared(tally, _under(self.strata, tally.stratum.judge)):
+                self.raised_in.append(tally.stratum)
         return change
 
-    def _bet_back(self, stratum: Stratum, hit: int | None, effect: float) -> DriftChange | None:
+    def _bet_back(
+        self, tally: StratumTally, whole: StratumTally, hit: int | None, effect: float
+    ) -> DriftChange | None:
         """Bet against a rate that is still beyond the tolerance."""
-        sign = 1 if self._side == "risen" else -1
+        sign = 1 if self.side == "risen" else -1
         if hit is None and sign < 0:
             return None
-        before = self._rate(stratum, at_most=sign > 0)
+        before = self._rate(tally, whole, at_most=sign > 0)
         line = min(max(before + sign * self.rules.tolerance, _END), 1 - _END)
         odds = line / (1 - line)
-        self._back.bet(1 / len(SHARES), odds if sign > 0 else 1 / odds, effect, wins=hit == (sign < 0))
-        factor = self._limit.excess(sum(self._back.wealth))
+        self.back.bet(1 / len(SHARES), odds if sign > 0 else 1 / odds, effect, wins=hit == (sign < 0))
+        factor = self.limit.excess(sum(self.back.wealth))
         if factor < 1:
-            self._back.scale(factor)
-        self._back.add(stratum, hit, before, sign * (line - _at_most(hit)))
-        if sum(self._back.wealth) < self.rules.mean_trials_between_false_alarms:
+            self.back.scale(factor)
+        self.back.add(tally.stratum, hit, before, sign * (line - _at_most(hit)))
+        if sum(self.back.wealth) < self.rules.mean_trials_between_false_alarms:
             return None
-        change = self._change("recovered", self._back, sign)
-        self._settle()
+        change = self._change("recovered", self.back, sign)
+        self.close()
         return change
 
-    def _change(
-        self, kind: Literal["risen", "fallen", "recovered"], run: _DriftRun, sign: int
-    ) -> DriftChange:
-        strata = set(run.counts)
+    def _change(self, kind: Literal["risen", "fallen", "recovered"], run: DriftRun, sign: int) -> DriftChange:
         mean = run.expected / run.trials if run.trials else 0.0
-        n = 0
-        for stratum in strata:
-            # One that came and went since the run began is forgotten by now.
-            if stratum in self._strata:
-                n += self._strata[stratum].trials
-        baseline = Baseline(mean, n, provisional=not strata & self._approved.keys())
-        if len(strata) == 1 and not baseline.provisional:
-            baseline = self._approved[next(iter(strata))]
+        # One that came and went since the run began is forgotten by now.
+        found = [_find(self.strata, own.stratum) for own in run.counts]
+        tallies = [tally for tally in found if tally is not None]
+        approved = [tally.approved for tally in tallies if tally.approved is not None]
+        baseline = Baseline(mean, sum(tally.trials for tally in tallies), provisional=not approved)
+        if len(run.counts) == 1 and approved:
+            baseline = approved[0]
         line = min(max(baseline.mean + sign * self.rules.tolerance, 0.0), 1.0)
         return DriftChange(kind, baseline, line, run.trials, run.mean)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the state as JSON values; floats survive exactly."""
-        return {
-            "tolerance": self.rules.tolerance,
-            "recurring": self._recurring,
-            "side": self._side,
-            "raised_at": self._raised_at,
-            "suspicion": self.suspicion,
-            "strata": [[*stratum, *astuple(tally)] for stratum, tally in self._strata.items()],
-            "judges": [[judge, *astuple(tally)] for judge, tally in self._judges.items()],
-            "approved": [[stratum, *astuple(baseline)] for stratum, baseline in self._approved.items()],
-            "limit": to_builtins(self._limit),
-            "runs": [run.to_json() for run in (self._rise, self._fall, self._back)],
-        }
-
-    @classmethod
-    def from_json(cls, raw: dict[str, Any], rules: DriftRules) -> DriftAlert:
-        """Read what `to_json` wrote.
-
-        Baselines and an alert that is up outlive another tolerance, evidence does not.
-        """
-        alert = cls(rules)
-        for judge, version, *counts in raw["strata"]:
-            alert._strata[Stratum(judge, version)] = _Tally(*counts)
-        for judge, *counts in raw["judges"]:
-            alert._judges[judge] = _Tally(*counts)
-        for stratum, *baseline in raw["approved"]:
-            alert._approved[None if stratum is None else Stratum(*stratum)] = Baseline(*baseline)
-        alert._side = raw["side"]
-        alert._recurring = raw["recurring"]
-        if alert._side is not None:
-            alert._raised_at = max(raw["raised_at"], rules.mean_trials_between_false_alarms)
-        alert.suspicion = raw["suspicion"]
-        if raw["tolerance"] == rules.tolerance:
-            for run, state in zip((alert._rise, alert._fall, alert._back), raw["runs"], strict=True):
-                run.read(state)
-            alert._limit = from_plain(raw["limit"], BlockLimit)
-        return alert

@@ -6,9 +6,9 @@ The report compares the cell's own figures with those of its control and of its 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec import Struct, field
 
 from evenkeel.core.cells import (
     CellCounts,
@@ -20,10 +20,9 @@ from evenkeel.core.cells import (
     WindowEstimates,
     is_unrated,
 )
-from evenkeel.core.records import from_plain
 from evenkeel.core.together import together_count
+from evenkeel.core.verdict import Scorer  # noqa: TC001 - msgspec reads the annotations
 from evenkeel.monitor.detect import Alert, DriftAlert, Measure, blind_measures
-from evenkeel.monitor.detect.drift import Stratum
 from evenkeel.monitor.estimate import (
     Counts,
     ToolCounts,
@@ -35,69 +34,36 @@ from evenkeel.monitor.fold.measures import observations, segments_of
 
 if TYPE_CHECKING:
     from evenkeel.core.cells import CellEstimates, Estimate, JudgeEstimates, Limit
-    from evenkeel.core.verdict import Scorer, Verdict
-    from evenkeel.monitor.detect import AlertChange, AlertRules, DriftChange, DriftRules
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.detect import AlertChange, AlertRules, DriftChange
+    from evenkeel.monitor.detect.drift import Stratum
     from evenkeel.monitor.estimate import RatedOutcome
     from evenkeel.monitor.fold.settings import MonitorSettings
 
 
-# Observations in other strata after which the traffic of a drift alert counts as gone.
-_GONE_AFTER: Final = 100
-
-
-def compact(raw: Any) -> str:
-    """Encode JSON without spaces; floats survive exactly, and those that are not finite become null."""
-    return msgspec.json.encode(raw).decode()
-
-
-class Cell:
+class Cell(Struct, dict=True, eq=False):
     """Cell with its counts, detectors and cached estimates."""
 
-    __slots__ = (
-        "_estimates",
-        "_since",
-        "_since_at",
-        "alert",
-        "changed",
-        "counts",
-        "drift",
-        "drifted_in",
-        "era",
-        "key",
-        "revision",
-        "scored_at",
-        "scorer",
-        "shown",
-        "since",
-        "since_failures",
-        "strayed",
-        "tools",
-        "trend_at",
-    )
+    key: CellKey
+    alert: Alert | None
+    """Alert on the measures; None for the identical resend, with which the others are compared."""
+    drift: DriftAlert
+    """Detector of drift in the share of shifted answers; the identical resend has one, too."""
+    counts: Counts = field(default_factory=Counts)
+    era: int = 0
+    """Number of the route's changes before the latest trial."""
+    since: dict[str, int] = field(default_factory=dict)
+    """Trials since the last of these changes, by the word of their outcome."""
+    since_failures: dict[str, int] = field(default_factory=dict)
+    """Failed trials since then, by reason."""
+    tools: ToolCounts = field(default_factory=ToolCounts)
+    """Changes in tool calls since then."""
+    scorer: Scorer = "metrics"
+    scored_at: float | None = None
+    trend_at: float | None = None
+    revision: int = 0
 
-    def __init__(self, key: CellKey, counts: Counts, alert: Alert | None, drift: DriftAlert) -> None:
-        self.key = key
-        self.counts = counts
-        self.era = 0
-        """Number of the route's changes before the latest trial."""
-        self.since: dict[str, int] = {}
-        """Trials since the last of these changes, by the word of their outcome."""
-        self.since_failures: dict[str, int] = {}
-        """Failed trials since then, by reason."""
-        self.alert = alert
-        """Alert on the measures; None for the identical resend, with which the others are compared."""
-        self.drift = drift
-        """Detector of drift in the share of shifted answers; the identical resend has one, too."""
-        self.drifted_in: frozenset[Stratum] = frozenset()
-        """Strata that were compared when the alert of drift was raised; empty unless it is up."""
-        self.strayed = 0
-        """Observations since the last one in those strata."""
-        self.tools = ToolCounts()
-        """Changes in tool calls since the latest change of the route."""
-        self.scorer: Scorer = "metrics"
-        self.scored_at: float | None = None
-        self.trend_at: float | None = None
-        self.revision = 0
+    def __post_init__(self) -> None:
         self.changed = True
         """True if it changed since the last checkpoint."""
         self.shown: CellReport | None = None
@@ -152,26 +118,13 @@ class Cell:
             if outcome.unsure:
                 return None
             observed = int(outcome.shifted)
-        # While the alert is up its baselines are frozen; traffic of other prompts can never end it.
-        if self.drift.up:
-            self.strayed = 0 if stratum in self.drifted_in else self.strayed + 1
-        change = self.drift.observe(observed, stratum, effect)
-        if change is not None:
-            self.drifted_in = self.drift.compared if self.drift.up else frozenset()
-            self.strayed = 0
-        return change
-
-    @property
-    def has_strayed(self) -> bool:
-        """True if the prompts in which an alert of drift was raised are gone."""
-        return self.strayed >= _GONE_AFTER
+        return self.drift.observe(observed, stratum, effect)
 
     def leave_drift(self) -> bool:
         """End a drift alert because its traffic is gone; return whether there was one."""
         if not self.drift.up:
             return False
         self.drift.close()
-        self.drifted_in, self.strayed = frozenset(), 0
         self.touch()
         return True
 
@@ -194,7 +147,7 @@ class Cell:
             return None
         below, above = self.drift.lines
         return DriftReport(
-            state=self.drift.state.value,
+            state=self.drift.state,
             baseline=baseline.mean,
             trials=baseline.n,
             provisional=baseline.provisional,
@@ -279,43 +232,6 @@ class Cell:
         """Remember that a point was made."""
         self.trend_at = at
         self.changed = True
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the cell as JSON values; floats survive exactly."""
-        return {
-            "counts": msgspec.to_builtins(self.counts),
-            "era": self.era,
-            "since": self.since,
-            "since_failures": self.since_failures,
-            "alert": self.alert.to_json() if self.alert else None,
-            "drift": self.drift.to_json(),
-            "drifted_in": sorted(self.drifted_in),
-            "strayed": self.strayed,
-            "tools": msgspec.to_builtins(self.tools),
-            "scorer": self.scorer,
-            "scored_at": self.scored_at,
-            "trend_at": self.trend_at,
-            "revision": self.revision,
-        }
-
-    @classmethod
-    def from_json(cls, key: CellKey, raw: dict[str, Any], rules: AlertRules, drift: DriftRules) -> Cell:
-        """Read what `to_json` wrote."""
-        alert = Alert.from_json(raw["alert"], rules) if raw["alert"] else None
-        cell = cls(
-            key,
-            from_plain(raw["counts"], Counts, strict=False),
-            alert,
-            DriftAlert.from_json(raw["drift"], drift),
-        )
-        cell.drifted_in = frozenset(Stratum(*stratum) for stratum in raw["drifted_in"])
-        cell.strayed = raw["strayed"]
-        cell.tools = from_plain(raw["tools"], ToolCounts)
-        cell.era, cell.since, cell.since_failures = raw["era"], raw["since"], raw["since_failures"]
-        cell.scorer, cell.scored_at, cell.trend_at = raw["scorer"], raw["scored_at"], raw["trend_at"]
-        cell.revision = raw["revision"]
-        cell.changed = False
-        return cell
 
 
 def _limits(settings: MonitorSettings, key: CellKey) -> dict[str, Limit]:

@@ -6,12 +6,12 @@ A checkpoint is a small head and parts, of which only those that changed are wri
 from __future__ import annotations
 
 import json
-from collections import deque
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
+from msgspec import Struct, field
 
 from evenkeel.core.approval import Approval
 from evenkeel.core.cells import CellKey, CellReport, ChangeMark, RollupReport, RouteChanges, is_unrated
@@ -23,7 +23,7 @@ from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.detect import Alert, Baseline, DriftAlert
 from evenkeel.monitor.estimate import CellEffects, Counts, outcome_of
-from evenkeel.monitor.fold.cell import Cell, cell_report, compact
+from evenkeel.monitor.fold.cell import Cell, cell_report
 from evenkeel.monitor.fold.events import (
     FoldOutcome,
     TrendRow,
@@ -69,36 +69,25 @@ if TYPE_CHECKING:
 _VOTES: Final = 9
 
 
-class LogClock:
-    """Clock of the log: the median time of the last nine verdicts.
+class LogClock(Struct):
+    """Clock of the log: the median time of the last nine verdicts and sightings.
 
-    The fold may not look at a clock, or a replay would end differently. The newest verdict's time
+    The fold may not look at a clock, or a replay would end differently. The newest entry's time
     would let one worker whose clock is wrong end what lasts a day; the largest so far would never come back.
-    The median follows the log within four verdicts, over idle nights too, and in both directions.
+    The median follows the log within four entries, over idle nights too, and in both directions.
     """
 
-    __slots__ = ("_times", "now")
-
-    def __init__(self, times: list[float] | None = None) -> None:
-        self._times = deque(times or (), maxlen=_VOTES)
-        self.now = self._median()
+    times: list[float] = field(default_factory=list)
+    """Times of which the median is taken, oldest first."""
 
     def add(self, at: float) -> float:
-        """Take the time of the next verdict, in Unix seconds; return the log's time."""
+        """Take the time of the next entry, in Unix seconds; return the log's time."""
         if isfinite(at):
-            self._times.append(at)
-            self.now = self._median()
-        return self.now
-
-    def _median(self) -> float:
-        return sorted(self._times)[(len(self._times) - 1) // 2] if self._times else 0.0
-
-    def to_json(self) -> list[float]:
-        """Return the times of which the median is taken, oldest first."""
-        return list(self._times)
+            self.times = [*self.times[1 - _VOTES :], at]
+        return sorted(self.times)[(len(self.times) - 1) // 2] if self.times else 0.0
 
 
-VERSION: Final = 19
+VERSION: Final = 20
 """Version of the checkpoint format; no other version is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """Exceptions raised by reading something that is not a checkpoint."""
@@ -125,7 +114,7 @@ class Checkpoint:
 
 def part_name(kind: str, *key: str) -> str:
     """Return the name of a part: its kind, and what it is the state of."""
-    return compact([kind, *key])
+    return msgspec.json.encode([kind, *key]).decode()
 
 
 class MonitorState:
@@ -145,8 +134,6 @@ class MonitorState:
         self._clock = LogClock()
         self._routes: dict[str, RouteWatch] = {}
         self._silent = SilentChanges(settings, self._watch)
-        # Clock of the sightings: some routes have sightings but no scored trials.
-        self._seen_clock = LogClock()
         self._stored = False
         # Cells with an alert that is up.
         self._alarmed: set[tuple[str, str, str]] = set()
@@ -227,7 +214,7 @@ class MonitorState:
         return FoldOutcome(events, trend)
 
     def _sighted(self, sighting: ReferenceAnswered | PanelRated, offset: int) -> list[AlertEvent]:
-        now = self._seen_clock.add(sighting.at)
+        now = self._clock.add(sighting.at)
         watch, dropped = self._watch(sighting.route), self._silent.dropped
         if isinstance(sighting, PanelRated):
             changed = watch.note_panel(sighting, offset)
@@ -250,7 +237,7 @@ class MonitorState:
         if drifted:
             self._note_alerts(cell)
             return [self._drifted(cell, drifted, logged)]
-        if cell.has_strayed and cell.leave_drift():
+        if cell.drift.has_strayed and cell.leave_drift():
             self._note_alerts(cell)
             return [drift_left(cell, logged, self.settings)]
         return []
@@ -379,7 +366,7 @@ class MonitorState:
         if cell is None:
             rules, drift = self._rules_of(route, perturbation)
             alert = None if perturbation == BASELINE else Alert(rules)
-            cell = Cell(CellKey(*key), Counts(), alert, DriftAlert(drift))
+            cell = Cell(CellKey(*key), alert, DriftAlert(drift))
             former = self._former_cell(route, perturbation)
             if former is not None:
                 cell.counts.effects = CellEffects.after(former.counts.effects)
@@ -528,7 +515,7 @@ class MonitorState:
         incidents: list[IncidentRow] = []
         for key, cell in self._cells.items():
             if whole or cell.changed:
-                parts[part_name("cell", *key)] = compact(cell.to_json()).encode()
+                parts[part_name("cell", *key)] = msgspec.json.encode(cell)
                 cell.changed = False
         for route, watch in self._routes.items():
             if whole or watch.changed:
@@ -556,8 +543,7 @@ class MonitorState:
                 "offset": self.offset,
                 "models": self._models,
                 "folded_models": self.folded_models,
-                "clock": self._clock.to_json(),
-                "seen_clock": self._seen_clock.to_json(),
+                "clock": self._clock,
                 "silent": self._silent.models,
                 "unfinished": self._rollups.unfinished,
                 "judges": self._judges.counts,
@@ -592,15 +578,20 @@ class MonitorState:
         for models in state._models.values():
             models.most = settings.max_models_per_route
         state.folded_models = head["folded_models"]
-        state._clock = LogClock(head["clock"])
+        state._clock = from_plain(head["clock"], LogClock)
         state._judges = Judges(from_plain(head["judges"], dict[str, dict[str, JudgeCounts]]))
-        state._seen_clock = LogClock(head["seen_clock"])
         tests: list[ModelTests] = []
         incidents: list[Any] = []
         for name, raw in parts.items():
             kind, *key = json.loads(name)
             if kind == "cell":
-                cell = Cell.from_json(CellKey(*key), raw, *state._rules_of(key[0], key[2]))
+                # The keys of some counts are numbers, which are texts in JSON.
+                cell = from_plain(raw, Cell, strict=False)
+                rules, drift = state._rules_of(key[0], key[2])
+                if cell.alert is not None:
+                    cell.alert.follow(rules)
+                cell.drift.follow(drift)
+                cell.changed = False
                 state._cells[cell.key.parts] = cell
                 state._note_alerts(cell)
             elif kind == "route":

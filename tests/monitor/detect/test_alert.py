@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import random
 
 import pytest
 
+from evenkeel.core.records import from_json, to_json
 from evenkeel.monitor.detect import Alert, AlertRules, Limit, Measure, blind_measures
 
 CONTENT, SIMILARITY, QUALITY, INVALID, _ = Measure
@@ -28,8 +28,7 @@ def test_the_run_is_explained_by_weight():
     whole, moved = divmod(change.run_trials, 21)
     weights = (whole * 5 + moved * 0.25, whole)
     assert change.run_mean == pytest.approx(weights[0] / sum(weights))
-    again = Alert.from_json(json.loads(json.dumps(alert.to_json())), RULES)
-    assert again.to_json() == alert.to_json()
+    assert from_json(to_json(alert), Alert) == alert
 
 
 def test_an_alert_is_raised_held_resolved_and_raised_again():
@@ -133,10 +132,10 @@ def test_the_run_of_a_change_starts_about_where_the_change_did():
 def test_another_limit_restarts_the_evidence_of_its_measure_only():
     alert = Alert(AlertRules(ALL, 1000))
     alert.observe({CONTENT: 1, SIMILARITY: 0.5})
-    other = Alert.from_json(alert.to_json(), AlertRules({**ALL, CONTENT: Limit(0.2)}, 1000))
+    alert.follow(AlertRules({**ALL, CONTENT: Limit(0.2)}, 1000))
     alone = Alert(AlertRules(ALL, 1000))
     alone.observe({SIMILARITY: 0.5})
-    assert other.evidence == alone.evidence
+    assert alert.evidence == alone.evidence
 
 
 def test_an_alert_that_is_up_stays_up_under_other_rules():
@@ -149,7 +148,8 @@ def test_an_alert_that_is_up_stays_up_under_other_rules():
         AlertRules({CONTENT: TENTH}, 1e6),
         AlertRules({QUALITY: TENTH}, 9),
     ):
-        changed = Alert.from_json(alert.to_json(), rules)
+        changed = from_json(to_json(alert), Alert)
+        changed.follow(rules)
         assert changed.up
         assert changed.evidence_log10 >= changed.alarm_log10
         fine = dict.fromkeys(rules.limits, 0)
