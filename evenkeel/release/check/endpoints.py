@@ -43,7 +43,7 @@ class ModelAt:
         Raises: InputError for a URL that is none.
         """
         upstream = _upstream(self.base_url)
-        headers: list[tuple[str, str]] = [("content-type", "application/json"), *api.headers]
+        headers = list(api.headers)
         # Anthropic has the key in a header of its own.
         if api.name == "messages":
             headers.append(("x-api-key", self.api_key))

@@ -12,13 +12,17 @@ from click.testing import CliRunner
 
 import evenkeel
 from evenkeel.cli.main import main
+from evenkeel.release.check.endpoints import ModelAt
 from evenkeel.release.check.prompts import read_prompts
 from evenkeel.release.check.rounds import VariantMaker
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
+from evenkeel.shadow.prompt import CHAT
+from evenkeel.shadow.replay import Replayer
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_case, serving, summary_prompt
 from evenkeel.stores.changes import ChangeStore
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.clients.recording import recording
 
 PROMPT = summary_prompt(make_case(7))
 """A prompt whose answer the simulated models know."""
@@ -191,6 +195,26 @@ def test_money_is_asked_for_above_a_dollar(check):
 
     assert done.exit_code == 2
     assert "cannot ask for confirmation without a terminal; add --yes" in done.stderr
+
+
+def test_a_request_states_its_type_once():
+    """Gateways join two headers of one name, and no server knows the type that this makes."""
+
+    async def asked(wire, _request):
+        await wire.body()
+        wire.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+
+    async def sent(target):
+        replayer = Replayer(concurrency=1, timeout_s=240)
+        await replayer.send(target, b"{}")
+        await replayer.close()
+
+    with recording() as server:
+        server.handler = asked
+        asyncio.run(sent(ModelAt("m", f"{server.url}/v1", "key").target(CHAT)))
+    (request,) = server.requests
+    names = [name.lower() for name, _ in request.fields]
+    assert names.count(b"content-type") == 1
 
 
 def test_python_gets_the_same_outcome(endpoint):
