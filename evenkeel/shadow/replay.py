@@ -111,7 +111,8 @@ VERSION = 1
 # A replay gives way: more attempts would take quota from the application's own requests.
 _ATTEMPTS = 3
 _THROTTLED_PAUSES: Final = Backoff(2.0, 60.0)
-_THROTTLED = frozenset({429, 503})
+# 529 is Anthropic's, which is overloaded.
+_THROTTLED = frozenset({429, 503, 529})
 _KEY_UNKNOWN = 401
 _UNAUTHORIZED = frozenset({_KEY_UNKNOWN, 403})
 _FIRST_SERVER_ERROR = 500
@@ -303,8 +304,8 @@ class Replayer:
                 break
             if isinstance(outcome, Failure) and outcome.reason in {"rejected", FLEX_UNAVAILABLE}:
                 break
-            asked = asked_pause_s(response.headers)
-            pauses.pause(_THROTTLED_PAUSES.pause_s(attempt) if asked is None else asked)
+            # What is asked may be nothing at all, and the application's own requests go first.
+            pauses.pause(max(asked_pause_s(response.headers) or 0.0, _THROTTLED_PAUSES.pause_s(attempt)))
             attempt += 1
         assert outcome is not None
         return outcome

@@ -129,9 +129,11 @@ def test_a_dead_upstream_is_a_connection_failure():
     assert send("http://127.0.0.1:9/v1/chat/completions").reason == "connection"
 
 
-@pytest.mark.parametrize(("status", "asked", "waited"), [(429, "7", 7), (503, "86400", 60)])
+@pytest.mark.parametrize(
+    ("status", "asked", "waited"), [(429, "7", 7), (503, "86400", 60), (429, "0", 2), (529, "-1", 2)]
+)
 def test_a_throttled_replay_waits_as_asked_and_tries_again(upstream, status, asked, waited):
-    """`Retry-After` is honoured, by the clock, up to a minute."""
+    """`Retry-After` is honoured, by the clock, up to a minute; two seconds are the least."""
     time = Clock()
     upstream.script = [(status, {"retry-after": asked}, b"{}")]
     assert isinstance(send(chat_of(upstream), time=time), Replay)
