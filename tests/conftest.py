@@ -24,8 +24,8 @@ hypothesis.settings.register_profile(
 hypothesis.settings.register_profile("fuzz", max_examples=1000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("default")
 
-# Settings that somebody's shell has for an evenkeel of their own are none of these tests'.
-for _name in [name for name in os.environ if name.startswith("EVENKEEL_")]:
+# What somebody's shell says to an evenkeel and a tracer of their own is not said to these tests.
+for _name in [name for name in os.environ if name.startswith(("EVENKEEL_", "OTEL_"))]:
     del os.environ[_name]
 # What is started here is read by tests, as a person would: the banner, and events as text.
 os.environ["EVENKEEL_TELEMETRY__LOG_FORMAT"] = "text"

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 
-import pytest
 import yaml
 
 from tests.docs.documentation import DOCS, PAGES, ROOT, anchors_of, prose_of, text_of
@@ -60,7 +59,6 @@ def test_the_pictures_of_the_tutorial_are_those_that_its_pages_ask_for():
     assert all(picture.stat().st_size < 120_000 for picture in PICTURES)
 
 
-@pytest.mark.timeout(120)
 def test_the_site_is_built_without_a_warning_and_asks_no_other_host(tmp_path):
     """Zensical finds every link, heading and page; no page loads a script, font or picture from elsewhere."""
     shutil.copytree(DOCS, tmp_path / "docs")

@@ -103,29 +103,6 @@ def test_instructions_behind_a_long_input_are_read() -> None:
     assert recognise(asked(f"{long}\n\nSummarise the chat above.")) is Task.CHAT_SUMMARY
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "a:",
-        "[1] ",
-        "<doc ",
-        "- a",
-        "A: b\n",
-        "or null ",
-        "[10:00] <",
-        '"steps":',
-        "case:\n",
-        "\n# ",
-        "{",
-        "x",
-    ],
-)
-def test_hostile_prompts_are_read_in_linear_time(piece: str) -> None:
-    """A million characters of any one pattern; quadratic time would exceed the time limit."""
-    words = "summarise the chat case extract fields answer documents workflow"
-    recognise(asked(f"{words} {piece * (1_000_000 // len(piece))}"))
-
-
 @given(st.lists(st.tuples(st.sampled_from(["system", "user", "assistant", "tool"]), st.text(max_size=200))))
 def test_any_turns_give_a_task_or_none(turns: list[tuple[str, str]]) -> None:
     """Never an exception, never `chat`, and the same every time."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 
-from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.perturbations import NotApplicable, by_name
 from tests.shadow.pretended_rewriter import asked, variant
 
@@ -180,18 +178,3 @@ def test_quoted_lines_stay() -> None:
         for seed in range(20):
             made = variant(f"general.{name}", f"see my answer below\n{quoted}\nyes, both of them", 0.9, seed)
             assert quoted in lines_of(made)
-
-
-@pytest.mark.parametrize(
-    "piece", ["a\tb", "a  b", "a(", "f(a(b(", "SELECT a,", "@a:", "let x ", "\n\n  a", "> ", "a, b"]
-)
-def test_hostile_texts_are_read_in_linear_time(piece: str) -> None:
-    """Four times the text takes about four times as long."""
-
-    def seconds(characters: int) -> float:
-        text = piece * (characters // len(piece))
-        begun = time.process_time()
-        protected_spans.__wrapped__(text)
-        return time.process_time() - begun
-
-    assert seconds(40_000) < 8 * seconds(10_000) + 0.2
