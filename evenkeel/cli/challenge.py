@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+from click.core import ParameterSource
 
 from evenkeel.cli.options import (
     EXISTING,
@@ -16,6 +17,7 @@ from evenkeel.cli.options import (
     by_option,
     emit,
     json_option,
+    named,
     print_rows,
     store_options,
     with_stores,
@@ -50,6 +52,7 @@ _route = click.option("--route", metavar="NAME", help="The route.  [default: the
     "--share",
     type=click.FloatRange(0, 1, min_open=True),
     default=_SHARE,
+    metavar="SHARE",
     help="Share of the requests to ask.",
 )
 @click.option(
@@ -102,9 +105,14 @@ def challenge(
     """
     # A group with a body: without a subcommand it starts a challenger.
     if context.invoked_subcommand is not None:
+        for name in context.params:
+            # Here it would be of the challenger to start: of another store, or of another route.
+            if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                raise click.UsageError(f"write the options after {context.invoked_subcommand}")
         return
     if not (model or prompt or upstream):
         raise SettingsError("name what is to be tried: --model NAME, --prompt FILE or --upstream URL")
+    who = named(by)
     settings = settings_of_stores(config, data_dir)
     # Without a settings file nobody knows the routes; a misspelt one is never asked anything.
     known_routes = [known.name for known in settings.routes]
@@ -125,7 +133,7 @@ def challenge(
         # Looked up first: starting another one stops it.
         other = stores.challenges.running(route)
         stores.challenges.start(started)
-        audit(stores, "challenger_started", by or "", route, words.name_of(started))
+        audit(stores, "challenger_started", who, route, words.name_of(started))
         measured = _measured(stores, started)
     if as_json:
         emit(challenge_json(started, measured))
@@ -189,12 +197,13 @@ def list_(stores: Stores, *, as_json: bool) -> None:
 @with_stores
 def stop(stores: Stores, route: str | None, by: str | None, *, as_json: bool) -> None:
     """Stop asking the challenger of a route. What it has shown stays."""
+    who = named(by)
     running = _found(stores, route)
     if running.stopped_at is not None:
         raise SettingsError(f"the challenger of route {running.route} is stopped already")
     stopped = replace(running, stopped_at=time.time())
     stores.challenges.put(stopped)
-    audit(stores, "challenger_stopped", by or "", running.route, words.name_of(running))
+    audit(stores, "challenger_stopped", who, running.route, words.name_of(running))
     if as_json:
         emit(challenge_json(stopped, _measured(stores, stopped)))
         return

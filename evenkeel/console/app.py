@@ -26,7 +26,7 @@ from evenkeel.console.probes import probe_handlers
 from evenkeel.console.references import reference_handler
 from evenkeel.console.rendering import Assets, PathText, Place, Renderer
 from evenkeel.console.routes import route_handlers
-from evenkeel.console.runs import run_handlers
+from evenkeel.console.runs import run_handler
 from evenkeel.console.setup import setup_handlers
 from evenkeel.console.situation import Situation
 from evenkeel.console.spend import spend_handlers
@@ -96,7 +96,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *now_handlers(sources, situation, renderer),
             *incident_handlers(sources, situation, renderer),
             *route_handlers(sources, situation, renderer),
-            *run_handlers(sources, renderer),
+            run_handler(sources, renderer),
             *(challenger_handlers(sources, challengers, renderer) if challengers else ()),
             *trial_list_handlers(sources, renderer),
             *trial_handlers(sources, renderer),
@@ -139,8 +139,7 @@ def _places(sources: ConsoleSources) -> tuple[Place, ...]:
             "Releases",
             {
                 **({"/goldens": "Goldens"} if sources.goldens else {}),
-                "/gates": "Gate runs",
-                "/checks": "Checks",
+                "/runs": "Gates and checks",
                 **({"/challengers": "Challengers"} if sources.challengers else {}),
             },
         ),

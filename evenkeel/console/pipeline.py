@@ -13,7 +13,7 @@ from evenkeel.core.endpoint import EMBEDDINGS
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
@@ -129,8 +129,6 @@ class PipelineLine(NamedTuple):
     """State of the pipeline, for the overview and the page of the pipeline."""
 
     stages: tuple[Stage, ...]
-    skipped: Mapping[str, int]
-    """Skipped requests by reason."""
     lag: str
     spend: tuple[Meter, ...]
     scorer: str
@@ -139,14 +137,11 @@ class PipelineLine(NamedTuple):
 
 def pipeline_line(view: PipelineView) -> PipelineLine:
     """Return the state of the pipeline, summed over all routes."""
-    eligible = sampled = queued = scored = 0
-    skipped: Counter[str] = Counter()
-    for flow in view.routes:
-        eligible += flow.eligible
-        sampled += flow.sampled
-        queued += flow.queued
-        scored += flow.scored
-        skipped.update(flow.skipped)
+    eligible = sum(flow.eligible for flow in view.routes)
+    sampled = sum(flow.sampled for flow in view.routes)
+    queued = sum(flow.queued for flow in view.routes)
+    scored = sum(flow.scored for flow in view.routes)
+    skipped = sum(sum(flow.skipped.values()) for flow in view.routes)
     return PipelineLine(
         stages=(
             Stage("eligible", eligible, None),
@@ -154,9 +149,8 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
             Stage("queued", queued, sampled),
             Stage("scored", scored, queued),
             # A part of the sampled ones, since most are skipped before the queue.
-            Stage("skipped", skipped.total(), sampled),
+            Stage("skipped", skipped, sampled),
         ),
-        skipped=skipped,
         lag=_lag(view),
         spend=total_meters(view),
         scorer=f"judge {view.judge}".strip() if view.scorer == "judge" else "no judge, similarity only",

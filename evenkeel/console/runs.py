@@ -16,15 +16,15 @@ _GATES_SHOWN: Final = 200
 _CHECKS_SHOWN: Final = 50
 
 
-def run_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """Handlers of GET `/gates` and `/checks`: the newest runs."""
+def run_handler(sources: ConsoleSources, renderer: Renderer) -> HTTPRouteHandler:
+    """Handler of GET `/runs`: the newest runs of both."""
 
-    @get("/gates", sync_to_thread=True, needs="viewer")
-    def gates() -> Response[bytes]:
-        return renderer.response("gates.html", runs=sources.gates()[: -_GATES_SHOWN - 1 : -1])
+    @get("/runs", sync_to_thread=True, needs="viewer")
+    def runs() -> Response[bytes]:
+        return renderer.response(
+            "runs.html",
+            gates=sources.gates()[: -_GATES_SHOWN - 1 : -1],
+            checks=sources.checks()[: -_CHECKS_SHOWN - 1 : -1],
+        )
 
-    @get("/checks", sync_to_thread=True, needs="viewer")
-    def checks() -> Response[bytes]:
-        return renderer.response("checks.html", runs=sources.checks()[: -_CHECKS_SHOWN - 1 : -1])
-
-    return [gates, checks]
+    return runs

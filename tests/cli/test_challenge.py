@@ -32,7 +32,9 @@ def config(tmp_path):
 @pytest.fixture
 def call(config):
     def run(*arguments):
-        return CliRunner().invoke(main, ["challenge", *arguments, "--config", str(config)])
+        return CliRunner(env={"EVENKEEL_USER": "ann"}).invoke(
+            main, ["challenge", *arguments, "--config", str(config)]
+        )
 
     return run
 
@@ -109,3 +111,18 @@ def test_with_several_routes_one_has_to_be_named(call):
     done = call("status")
     assert done.exit_code == 2
     assert "add --route NAME" in done.output
+
+
+def test_options_of_a_challenger_to_start_are_refused_before_a_subcommand(call):
+    """There they would be dropped, and the status be that of another route or store."""
+    done = call("--route", "support", "status")
+    assert done.exit_code == 2
+    assert "write the options after status" in done.output
+
+
+def test_nobody_starts_or_stops_a_challenger_without_a_name(config):
+    for arguments in (("--route", "support", "--model", "small"), ("stop",)):
+        whole = ["challenge", *arguments, "--config", str(config)]
+        done = CliRunner(env={"EVENKEEL_USER": "", "USER": ""}).invoke(main, whole)
+        assert done.exit_code == 2
+        assert "no name for the audit log" in done.output

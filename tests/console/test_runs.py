@@ -40,7 +40,7 @@ def words(page):
 
 def test_runs_are_listed_the_newest_first(make_scene, console_client):
     """A run has candidate, reference, verdict and reason, goldens, calls and dollars; texts stay texts."""
-    page = console_client(make_scene("quiet"), gates=lambda: [FIRST, ODD]).get("/gates")
+    page = console_client(make_scene("quiet"), gates=lambda: [FIRST, ODD]).get("/runs")
     said = words(page)
     assert "m-2 against m-1, shop pass PASS: no excess. 1970-01-01" in said
     assert "40 80, $0.50" in said
@@ -50,12 +50,12 @@ def test_runs_are_listed_the_newest_first(make_scene, console_client):
 
 
 def test_without_a_gate_run_the_page_says_how_to_make_one(make_scene, console_client):
-    assert "evenkeel gate --config evenkeel.yaml" in words(console_client(make_scene("quiet")).get("/gates"))
+    assert "evenkeel gate --config evenkeel.yaml" in words(console_client(make_scene("quiet")).get("/runs"))
 
 
 def test_checks_are_listed_with_standings_and_sensitivity(make_scene, console_client):
     """Standings have the colours of cells; texts stay texts."""
-    page = console_client(make_scene("quiet"), checks=lambda: [RUN]).get("/checks")
+    page = console_client(make_scene("quiet"), checks=lambda: [RUN]).get("/runs")
     said = words(page)
     assert "general over the limit +31.0 [18, 44] 71 resends 98" in said
     assert "of 30 answers moved when the question was another one" in said
@@ -66,4 +66,4 @@ def test_checks_are_listed_with_standings_and_sensitivity(make_scene, console_cl
 
 def test_without_a_check_the_page_says_how_to_make_one(make_scene, console_client):
     """The command, with the settings that name the store."""
-    assert "evenkeel check prompt.txt" in words(console_client(make_scene("quiet")).get("/checks"))
+    assert "evenkeel check prompt.txt" in words(console_client(make_scene("quiet")).get("/runs"))

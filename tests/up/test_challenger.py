@@ -40,7 +40,9 @@ def test_a_worse_candidate_is_found_across_a_restart_and_told_once(start, tmp_pa
         )
         config = ("--config", str(path))
         with start(*config) as running:
-            begun = challenge("--route", "desk", "--model", "candidate", "--share", "1", *config)
+            begun = challenge(
+                "--route", "desk", "--model", "candidate", "--share", "1", "--by", "ann", *config
+            )
             assert begun.returncode == 0, begun.stderr
             # The worker may have looked before there was one, and looks again within ten seconds.
             while not (before := pairs(running)):

@@ -17,10 +17,9 @@ from evenkeel.settings import SettingsError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.lab.recorded.answers import RecordedAnswers
     from evenkeel.simulate import Simulation
 
-_RECORDED_ONLY = ("version", "name", "form", "version_from")
+_RECORDED_ONLY = ("form", "version_from")
 _SIMULATED_ONLY = ("fragility", "noise", "worse_share")
 _SHARE = click.FloatRange(0, 1)
 _FORMATS = ("evenkeel", "llm_stability", "llm_drift", "pbss")
@@ -35,7 +34,7 @@ _FORMATS = ("evenkeel", "llm_stability", "llm_drift", "pbss")
     multiple=True,
     metavar="NAME",
     help="Model to serve; repeatable.  [default: simulated-1]  With --recorded: NAME=VERSION, the version to "
-    "serve under this name.",
+    "serve under this name.  [default: the first, under its own]",
 )
 @click.option(
     "--fragility",
@@ -74,8 +73,6 @@ _FORMATS = ("evenkeel", "llm_stability", "llm_drift", "pbss")
     metavar="FILE",
     help="File or folder of RECORDED answers to serve; repeatable.",
 )
-@click.option("--version", metavar="NAME", help="Recorded version to start with.  [default: the first]")
-@click.option("--name", metavar="NAME", help="Model name to serve it under.  [default: the version's]")
 @click.option(
     "--format",
     "form",
@@ -113,7 +110,7 @@ def simulate(context: click.Context, /, host: str, port: int, **options: Any) ->
     reworded. To swap in the next version under the same name:
 
     \b
-      evenkeel simulate --recorded answers.jsonl --version gpt-4-0314 --name gpt-4
+      evenkeel simulate --recorded answers.jsonl --model gpt-4=gpt-4-0314
       curl -X PUT localhost:8102/simulate/recorded -d '{"version": "gpt-4-0613"}'
       curl localhost:8102/simulate/recorded
 
@@ -191,7 +188,7 @@ def _recorded(options: dict[str, Any]) -> Simulation:
     recorded = RecordedAnswers.load(
         *options["recorded"], form=options["form"], version_from=options["version_from"]
     )
-    models = _names(options["models"], options["version"], options["name"], recorded)
+    models = _names(options["models"], recorded.versions[0])
     endpoint = RecordedEndpoint(recorded, models)
     now = " ".join(f"Now {name} is {version}." for name, version in models.items())
     versions = ", ".join(recorded.versions)
@@ -209,23 +206,18 @@ def _recorded(options: dict[str, Any]) -> Simulation:
     return RecordedSimulation(endpoint, states, settings=settings, apis=APIS, rng=rng)
 
 
-def _names(
-    pairs: Sequence[str], version: str | None, name: str | None, recorded: RecordedAnswers
-) -> dict[str, str]:
+def _names(pairs: Sequence[str], first: str) -> dict[str, str]:
     """Return the version behind each model name that requests use, the default first.
 
     Raises: ValueError if a pair has no "=".
     """
-    named: dict[str, str] = {}
-    if version or name or not pairs:
-        first = version or recorded.versions[0]
-        named[name or first] = first
+    named = {}
     for pair in pairs:
         served, equals, meant = pair.partition("=")
         if not equals:
             raise ValueError(f"--model {pair}: with --recorded, say which version answers: {pair}=VERSION")
         named[served] = meant
-    return named
+    return named or {first: first}
 
 
 def _reason(error: OSError) -> str:

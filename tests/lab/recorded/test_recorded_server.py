@@ -114,7 +114,7 @@ def test_the_command_serves_and_says_recorded(recorded_file):
     """A process of its own: the real SDK asks it, and the first line names the address."""
     command = [sys.executable, "-m", "evenkeel", "simulate", "--recorded", str(recorded_file), "--port", "0"]
     with subprocess.Popen(
-        [*command, "--version", "new", "--name", "prod", "--model", "other=old", "--seed", "1"],
+        [*command, "--model", "prod=new", "--model", "other=old", "--seed", "1"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -136,7 +136,7 @@ def test_the_command_serves_and_says_recorded(recorded_file):
     ("arguments", "message"),
     [
         (
-            ["--recorded", "FILE", "--version", "newest"],
+            ["--recorded", "FILE", "--model", "prod=newest"],
             "'newest' is no recorded version; there are old, new",
         ),
         (
@@ -145,7 +145,6 @@ def test_the_command_serves_and_says_recorded(recorded_file):
         ),
         (["--recorded", "FILE", "--fragility", "0.1"], "--fragility: plants errors in simulated models"),
         (["--recorded", "FILE", "--format", "pbss"], "the header lacks origin, model, prompt, output"),
-        (["--version", "new"], "--version: is about recorded answers; name their file with --recorded"),
         (["--format", "pbss"], "--format: is about recorded answers"),
     ],
 )
