@@ -1,4 +1,4 @@
-"""What all tests share: real services are used where they are installed, and missed loudly."""
+"""Fixtures and rules of all tests: real services are used where they are installed, and missed loudly."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Under the strict flag a skip is a failure, whatever its reason."""
+    """Make a skip under the strict flag a failure, whatever its reason. is a failure, whatever its reason."""
     report = yield
     if report.skipped and not hasattr(report, "wasxfail") and item.config.getoption("--strict-services"):
         report.outcome = "failed"
@@ -246,7 +246,7 @@ def simulation():
 
 @pytest.fixture
 def upstream(simulation):
-    """Its address."""
+    """The simulated model's address."""
     from evenkeel.simulate import serving  # noqa: PLC0415 - as above
 
     with serving(simulation) as url:

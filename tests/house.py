@@ -40,11 +40,11 @@ MAY_IMPORT: Final[dict[str, frozenset[str]]] = {
 """Which rooms a room may import, besides itself. Other packages wire the rooms: all but lab is theirs."""
 
 LAB: Final = ("evenkeel.lab", "evenkeel.cli.lab")
-"""What a person runs: nothing else imports it."""
+"""Modules that a person runs: nothing else imports it."""
 
 
 class Import(NamedTuple):
-    """One imported name."""
+    """An imported name."""
 
     importer: str
     """Dotted name of the module."""

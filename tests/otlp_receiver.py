@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Collector:
-    """What arrived by OTLP."""
+    """Requests that arrived by OTLP."""
 
     def __init__(self, status: int) -> None:
         self._status = status
@@ -71,7 +71,7 @@ class Collector:
         ]
 
     def resources(self) -> list[dict[str, Any]]:
-        """What the senders say of themselves."""
+        """Attributes of the senders."""
         return [
             {attribute.key: attribute.value.string_value for attribute in resource.resource.attributes}
             for request in list(self.requests)

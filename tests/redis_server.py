@@ -17,7 +17,7 @@ from tests.services import free_port
 
 
 class RedisServer:
-    """One server process; it can be killed, stopped and started again on its port and files."""
+    """A server process; it can be killed, stopped and started again on its port and files."""
 
     def __init__(self, folder, *arguments, port=None):
         self.folder = folder

@@ -14,11 +14,11 @@ from pathlib import Path
 import httpx2
 
 ADMIN = ("anyone", "a-token-for-the-tests")
-"""What the admin ports ask for."""
+"""Credentials of the admin ports."""
 
 
 class Role:
-    """One running process of `evenkeel`."""
+    """A running process of `evenkeel`."""
 
     def __init__(self, folder, command, config, *arguments, environment=None):
         self.log = folder / f"{command}-{time.monotonic_ns()}.log"
@@ -84,7 +84,7 @@ def stopping(roles):
 
 
 def series(url):
-    """What a process exports: name with labels → value."""
+    """Series that a process exports: name with labels → value."""
     found = {}
     for line in httpx2.get(f"{url}/metrics", auth=ADMIN, timeout=240).text.splitlines():
         if not line.startswith("#"):

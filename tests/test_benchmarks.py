@@ -79,7 +79,7 @@ TAU2 = {
 @pytest.mark.system
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_a_benchmark_runs(benchmark: str) -> None:
-    """It exits with 0 and prints figures."""
+    """The program exits with 0 and prints figures."""
     name, *arguments = benchmark.split()
     command = [sys.executable, "-m", f"benchmarks.{name}", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1100, check=False)

@@ -17,7 +17,7 @@ def test_rooms_import_only_what_the_design_allows():
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    """Not even by imports inside functions."""
+    """Imports inside functions count too."""
     assert circles(modules()) == []
 
 

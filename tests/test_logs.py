@@ -56,7 +56,7 @@ def test_an_event_says_what_it_is_about(events):
 
 @pytest.mark.parametrize("logger", ["uvicorn.error", "litestar", "asyncio"])
 def test_libraries_log_the_same_way_but_only_warnings(events, logger):
-    """At `debug` too: some of them log requests with their headers."""
+    """The level `debug` shows none either: some of them log requests with their headers."""
     # A server of another test in this process may have set a level of its own.
     logging.getLogger(logger).setLevel(logging.NOTSET)
     logs.configure("debug", "json")
@@ -66,7 +66,7 @@ def test_libraries_log_the_same_way_but_only_warnings(events, logger):
 
 
 def test_an_exception_that_ends_a_thread_is_an_event(events):
-    """With its traceback and the thread's name."""
+    """The line has its traceback and the thread's name."""
 
     def fail():
         raise LookupError("lost")
@@ -93,7 +93,7 @@ def test_an_exception_that_ends_a_thread_is_an_event(events):
     ],
 )
 def test_what_looks_like_a_credential_is_masked(events, said, written):
-    """In the message, in what the event is about and in tracebacks; as text as well as JSON."""
+    """The message, what the event is about and tracebacks show none, as text as well as JSON."""
     logging.getLogger("evenkeel").error("%s", said, extra={"detail": said}, exc_info=ValueError(said))
     (event,) = events()
     assert (event["message"], event["detail"]) == (written, written)
@@ -113,7 +113,7 @@ def test_what_looks_like_a_credential_is_masked(events, said, written):
     ],
 )
 def test_where_events_are_json(monkeypatch, form, serving, terminal, as_json):
-    """By default: roles that write to a file or a pipe. Terminals, and commands that end, have text."""
+    """JSON is for roles that write to a file or a pipe; terminals, and commands that end, have text."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
     logs.configure(form=form, serving=serving)
     assert logs.is_json() is as_json
@@ -133,7 +133,7 @@ def test_a_role_that_cannot_start_says_so_as_an_event(tmp_path):
 
 
 def test_a_role_writes_nothing_but_events(tmp_path):
-    """What it prints at the start, what it finds wrong, what its children do: each is a line of JSON."""
+    """Its start, what it finds wrong, what its children do: each is a line of JSON."""
     ports = ("--port", "0", "--admin-port", "0", "--data-dir", str(tmp_path / "data"))
     command = [sys.executable, "-m", "evenkeel", "up", "--upstream", "http://127.0.0.1:9", *ports]
     out, err = tmp_path / "out", tmp_path / "err"

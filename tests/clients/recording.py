@@ -31,11 +31,11 @@ class Recorded:
     """A request as it came."""
 
     head: bytes
-    """With the empty line at its end."""
+    """Lines, with the empty one at the end."""
     raw_body: bytes = b""
-    """As it came, framing included."""
+    """Bytes as they came, framing included."""
     body: bytes = b""
-    """With the chunked coding taken off."""
+    """Content, the chunked coding taken off."""
     complete: bool = False
 
     @property
@@ -70,7 +70,7 @@ class Wire(asyncio.Protocol):
         self.received = bytearray()
         """Everything that came."""
         self.ended = False
-        """Whether the peer has closed."""
+        """Tell whether the peer has closed."""
         self._upstream = upstream
         self._taken = 0
         self._news = asyncio.Event()

@@ -111,7 +111,7 @@ class Servers(NamedTuple):
     urls: dict[str, str]
     """The upstream of each route."""
     recorded: dict[str, RecordingUpstream]
-    """Those of them that speak like a model endpoint."""
+    """Servers that speak like a model endpoint."""
 
     def through(self, name):
         """Return the address of a server at the proxy."""

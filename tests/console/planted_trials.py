@@ -145,7 +145,7 @@ def perturb(rng: random.Random, text: str, kind: str) -> str:
 def verdict(
     rng: random.Random, place: int, *, model: str = STEADY, fragile: bool = False, route: str | None = None
 ) -> tuple[Verdict, Evidence]:
-    """One trial with its texts; on a fragile model most answers move."""
+    """Make a trial with its texts; on a fragile model most answers move."""
     case, good, bad = _CASES[place % len(_CASES)]
     prompt = f"Summarise the support case in at most three sentences. Keep numbers and names.\n\n{case}"
     perturbation = PERTURBATIONS[place % len(PERTURBATIONS)]

@@ -44,7 +44,7 @@ class Scene:
     now: float = NOW
 
     def sources(self) -> ConsoleSources:
-        """What the console reads; later changes of the scene show."""
+        """Sources that the console reads; later changes of the scene show."""
         return ConsoleSources(
             reports=lambda: list(self.reports),
             log=self.log,

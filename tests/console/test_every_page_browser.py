@@ -227,7 +227,7 @@ class _Visit:
 
 
 def _walk(chromium, address, scene, faults):
-    """From the overview through the pages by their links, with the mouse and the keyboard."""
+    """Walk from the overview through the pages by their links, with the mouse and the keyboard."""
     page = chromium.new_context(viewport={"width": 1440, "height": 900}).new_page()
     page.on("pageerror", lambda error: faults.append(("walk", str(error))))
     page.clock.install()

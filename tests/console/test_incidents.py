@@ -216,7 +216,7 @@ def test_a_decision_leads_back_to_the_page(served):
 
 
 def many(count):
-    """So many incidents that are over, the first one first."""
+    """Incidents that are over, so many, the first one first."""
     for number in range(count):
         name = f"i{number:03}"
         event = altered(SPELLING, id=name, incident=name, change=name, at=1_000.0 + number, marks=())

@@ -128,7 +128,7 @@ def test_the_page_is_about_what_matters_most(reports, eligible, measuring, state
 
 
 def test_a_tick_is_for_cells_that_are_all_within_their_limits(make_scene, console_client):
-    """Without a cell, or with the noise floor alone, nothing is known to be good."""
+    """Nothing is known without a cell, or with the noise floor alone, to be good."""
     scene = make_scene("quiet")
     for reports, tone in (([], "learning"), ([cell(BASELINE)], "learning"), ([WITHIN], "measuring")):
         scene.reports = reports

@@ -34,7 +34,7 @@ KINDS = (BASELINE, "general.spelling", "general.tone", "format.json", "multiling
 
 
 def made(number):
-    """One of a set in which every choice has some trials and none has all."""
+    """Trial of a set in which every choice has some trials and none has all."""
     rating = (3, 3, 2, 1, None, 2)[number % 6]
     kind = KINDS[number % 5]
     return Verdict(

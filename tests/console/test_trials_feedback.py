@@ -1,4 +1,4 @@
-"""What people say of verdicts: the form of a trial, trials drawn at random, the API."""
+"""Statements of people on verdicts: the form of a trial, trials drawn at random, the API."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Ledger:
     spent: dict[tuple[str, str], Spend]
 
     def by_route_and_kind(self) -> Any:
-        """What was spent by route and purpose."""
+        """Spend by route and purpose."""
         return self.spent
 
 

@@ -58,7 +58,7 @@ def prose_of(page: Path) -> str:
 
 
 def inline_code_of(page: Path) -> list[str]:
-    """What stands between single backticks."""
+    """Texts between single backticks."""
     return _INLINE.findall(prose_of(page))
 
 

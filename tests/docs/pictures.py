@@ -118,7 +118,7 @@ class Walk:
         sys.exit(f"{title} does not answer:\n{log.read_text()}")
 
     def get(self, path: str) -> Any:
-        """What the admin API answers."""
+        """Answer of the admin API."""
         answer = httpx2.get(f"{self._console}{path}", headers=self._token(), timeout=240.0)
         return answer.raise_for_status().json()
 

@@ -54,7 +54,7 @@ def test_the_settings_of_the_tutorial_are_accepted():
 
 
 def test_what_the_tutorial_has_its_readers_save_has_a_name():
-    """Whoever follows it, the script that takes its pictures too, knows which file a block is."""
+    """Readers, and the script that takes the pictures, know which file a block is."""
     for page in (TUTORIAL / "index.md", TUTORIAL / "alert.md"):
         text = text_of(page)
         assert re.findall(r"^```(?:yaml|python)$", text, re.MULTILINE) == []

@@ -22,7 +22,7 @@ SUFFIXES = ("_bucket", "_sum", "_count")
 
 
 def _below(annotation):
-    """What may stand below a setting: the fields of its model, None if its keys are free or it has none."""
+    """Names below a setting: the fields of its model, None if its keys are free or it has none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((found for part in get_args(annotation) if (found := _below(part))), None)
@@ -66,7 +66,7 @@ def unknown_path(path):
 
 
 def is_file_or_module(path):
-    """Whether a dotted name is a file such as `judge.jsonl`, or a module such as `evenkeel.core.exchange`."""
+    """Tell whether a dotted name is a file as `judge.jsonl`, or a module as `evenkeel.core.exchange`."""
     module = ROOT / path.replace(".", "/")
     return (
         path.endswith((".jsonl", ".json", ".yaml")) or module.is_dir() or module.with_suffix(".py").is_file()
@@ -74,7 +74,7 @@ def is_file_or_module(path):
 
 
 def in_chart(path):
-    """Whether `a.b` is a value of the Helm chart."""
+    """Tell whether `a.b` is a value of the Helm chart."""
     value = CHART
     for part in path.split("."):
         if not isinstance(value, dict) or part not in value:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 IMPATIENT = {"/unaccepting": {"silence_s": 0.4}, "/stalling": {"silence_s": 2.0}}
-"""What is not waited for on which route. All else is, on every one: most tests are not about time."""
+"""Times that are not waited for, by route. All else is, on every one: most tests are not about time."""
 PATIENT = {"silence_s": 240}
 
 

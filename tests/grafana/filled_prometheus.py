@@ -51,7 +51,7 @@ BEFORE, AFTER = 24, 26
 
 
 class Filled(NamedTuple):
-    """What ran, while it still does."""
+    """Programs that ran, while they still do."""
 
     scene: Scene
     running: Running

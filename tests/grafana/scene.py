@@ -18,7 +18,7 @@ DASHBOARDS: Final[dict[str, Any]] = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
     for path in sorted((ROOT / "grafana" / "dashboards").glob("*.json"))
 }
-"""By their uid, which is also the name of the file."""
+"""Dashboards by uid, which is also the name of the file."""
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)(?::\w+)?\}|(\w+))")
 _LABEL_VALUES: Final = re.compile(r"label_values\((.+), *(\w+)\)")
 _QUERY_RESULT: Final = re.compile(r"query_result\((.+)\)")
@@ -30,7 +30,7 @@ class QueryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One series of an answer."""
+    """A series of an answer."""
 
     labels: dict[str, str]
     points: list[tuple[float, float]]
@@ -103,7 +103,7 @@ class Scene:
         return scene
 
     def label_values(self, query: str) -> list[str]:
-        """What `label_values(selector, label)` gives, sorted; of `query_result(…)` its label, in order."""
+        """Values of `label_values(selector, label)`, sorted; of `query_result(…)` its label, in order."""
         asked = _QUERY_RESULT.fullmatch(query)
         if asked:
             return [value for answer in self.now(asked[1]) for value in answer.labels.values()]

@@ -1,1 +1,1 @@
-"""What tests and benchmarks share: prompts, public data, a browser, processes to run against."""
+"""Makers that tests and benchmarks share: prompts, public data, a browser, processes to run against."""

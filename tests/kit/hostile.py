@@ -133,7 +133,7 @@ SHAPES: Final[dict[str, Callable[[int], str]]] = {
     "runs of documents before JSON": _runs("Doc 1: a\n\n", '{"a":1}'),
     "runs of line separators": _runs("\u2028"),
 }
-"""By name: a text of so many characters, or nearly so."""
+"""Makers by name: a text of so many characters, or nearly so."""
 
 
 EVERYWHERE: Final = (
@@ -301,11 +301,11 @@ class Subject:
 
     name: str
     made: Callable[[str], Any]
-    """What is read, from a text; not counted as work."""
+    """Make what is read from a text; not counted as work."""
     work: Callable[[Any], object]
 
     def shapes(self, wanted: Iterable[str]) -> Iterator[str]:
-        """Those of the shapes that make a difference: of many short messages, few do."""
+        """Select the shapes that make a difference: of many short messages, few do."""
         return (shape for shape in wanted if "many messages" not in self.name or shape in _OF_MANY_MESSAGES)
 
 
@@ -413,7 +413,7 @@ def _redaction() -> Iterator[Subject]:
 
 @functools.cache
 def _caches() -> tuple[Any, ...]:
-    """What remembers texts that were read; what is kept forever is of no text."""
+    """Caches of texts that were read; what is kept forever is of no text."""
     caches = []
     for name, module in list(sys.modules.items()):
         if name.startswith("evenkeel."):

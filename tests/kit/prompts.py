@@ -17,7 +17,7 @@ _FIELD: Final = re.compile(r"\{([a-z_]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What an application writes around its data: messages with `{fields}`."""
+    """Texts that an application writes around its data: messages with `{fields}`."""
 
     user: str
     system: str = ""

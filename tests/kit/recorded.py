@@ -17,7 +17,7 @@ _WHERE_IT_ENDS: Final = 300
 
 
 class Run(NamedTuple):
-    """One answer of GPT-4o at temperature 0."""
+    """An answer of GPT-4o at temperature 0."""
 
     condition: str
     question: str

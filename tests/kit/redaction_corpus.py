@@ -30,7 +30,7 @@ SENTENCES: Final = (
     "今後は {} を使ってください。",
     "从现在起请使用 {} 谢谢。",
 )
-"""In nine languages."""
+"""Sentences in nine languages."""
 LINES: Final = (
     "id,name,value,note\n17,{name},{value},ok",
     "{name};{value};2031-04-05",
@@ -45,12 +45,12 @@ class Sample(NamedTuple):
     """A text, and the value in it if there is one."""
 
     kind: str
-    """Of the value, or the kind that a near miss is like."""
+    """Kind of the value, or the kind that a near miss is like."""
     shape: str
-    """What the text is: "sentence", "line", "json" or "url"."""
+    """Form of the text: "sentence", "line", "json" or "url"."""
     text: str
     value: str | None
-    """What must not be left of the text; None for a near miss, of which all must be left."""
+    """Value that must not be left in the text; None for a near miss, of which all must be left."""
 
 
 def corpus(seed: int = 19) -> list[Sample]:
@@ -212,7 +212,7 @@ _BY_HAND: Final = (
 
 
 class Found(NamedTuple):
-    """What became of the samples of a kind."""
+    """Outcome of the samples of a kind."""
 
     kind: str
     values: int
@@ -232,7 +232,7 @@ class Found(NamedTuple):
 
 
 def is_replaced(sample: Sample) -> bool:
-    """Whether redaction took a value out of a text: all of it, or of a near miss anything at all."""
+    """Tell whether redaction took a value out of a text: all of it, or of a near miss anything at all."""
     redacted = redact_text(sample.text, Placeholders(BUILTIN).redact)
     if sample.value is None:
         return redacted != sample.text

@@ -25,7 +25,7 @@ _REFUSED: Final = re.compile(
 
 
 def broken_format(before: Sequence[str], after: Sequence[str], target: str) -> list[str]:
-    """What a variant that asks for another format breaks, in words; empty if nothing.
+    """Say what a variant that asks for another format breaks; empty if nothing.
 
     Args:
         before: The messages of the original.

@@ -36,14 +36,14 @@ class Running:
 
     process: subprocess.Popen[bytes]
     port: int
-    """Where applications connect."""
+    """Port for applications."""
     admin: str | None
     """Address of the admin port, if it serves one."""
     log: Path
     data: Path
     """Folder of the store."""
     auth: tuple[str, str] | None = None
-    """What the admin port asks for: a name, and the token."""
+    """Credentials of the admin port: a name, and the token."""
     requests: int = 0
     """Answered so far: those of `ask`, and what a test adds."""
     planted: int = 0
@@ -55,11 +55,11 @@ class Running:
         return f"http://127.0.0.1:{self.port}"
 
     def page(self, path: str) -> str:
-        """What the admin port shows at a path."""
+        """Page of the admin port at a path."""
         return httpx2.get(f"{self.admin}{path}", auth=self.auth, timeout=PATIENCE_S).raise_for_status().text
 
     def get(self, path: str) -> Any:
-        """What its API says at a path."""
+        """Answer of its API at a path."""
         return json.loads(self.page(path))
 
     def ask(
@@ -87,7 +87,7 @@ class Running:
             stepped = self.metric(_STEPPED)
 
     def is_idle(self) -> bool:
-        """Whether no exchange is in the queue, nor with a worker."""
+        """Tell whether no exchange is in the queue, nor with a worker."""
         pipeline = self.get("/api/pipeline")
         return bool(pipeline["waiting"] + pipeline["leased"] == 0)
 

@@ -227,7 +227,7 @@ def test_too_few_trials_give_no_figure(made):
 
 
 def test_only_incidents_that_were_open_in_the_period_are_listed(made, whole):
-    """Before the swap there was none."""
+    """There was none before the swap."""
     (incident,) = whole.incidents
     assert made(Period(T0, incident.opened_at)).incidents == []
     assert made(Period(T0, incident.opened_at + 1)).incidents == [incident]

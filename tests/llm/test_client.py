@@ -391,7 +391,7 @@ def test_a_server_without_a_flex_tier_is_not_asked_for_it_again():
 
 
 def test_calls_that_can_wait_leave_places_to_others():
-    """One of two places is left."""
+    """Of two places, others find one free."""
 
     async def scene(endpoint, server):
         waiting = [asyncio.create_task(endpoint.chat(PATIENT)) for _ in range(3)]

@@ -24,7 +24,7 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 def expected(row: dict[str, Any]) -> str:
-    """What a row of either file is expected to be."""
+    """Ratings that a row of either file is expected to have."""
     if "expect" in row:
         return str(row["expect"])
     if row["kind"] == "empty":

@@ -27,7 +27,7 @@ def entities(**slots: str) -> str:
 
 @pytest.mark.parametrize("context", CASES["schemas"])
 def test_a_schema_is_found_in_the_prompt(context: str) -> None:
-    """Its slots and their choices are known in any form."""
+    """The slots and their choices are known in any form."""
     assert read_schema(context) == {"region": frozenset(("north", "south")), "error": frozenset()}
 
 

@@ -49,7 +49,7 @@ class Planted:
     seen: list[tuple[str, str]] = field(default_factory=list)
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
-        """As `rate`."""
+        """Rate each pair."""
         return [await self.rate(pair) for pair in pairs]
 
     async def rate(self, subject: Pair | Answer, context: str = "") -> Rating:
@@ -137,7 +137,7 @@ def test_a_rater_that_fails_leaves_no_rating() -> None:
 
 
 def test_two_empty_answers_are_a_failure() -> None:
-    """No text and no tool call on either side: no rating, one reason."""
+    """Pairs without text and tool calls get no rating, and one reason."""
     judgement = asyncio.run(heuristic_scorer().score(Pair(Answer(""), Answer(""), CASE)))
     assert judgement.rating is None
     assert [failure.reason for failure in judgement.failures] == ["no_text"]
@@ -197,7 +197,7 @@ def test_a_judged_rating_keeps_the_scores_of_its_similarity() -> None:
 
 
 def test_pairs_in_two_languages_go_to_the_judge() -> None:
-    """No words in common decides nothing there."""
+    """Words in common decide nothing there."""
     german = "Der Import von Auftrag 4711 ist mittags gescheitert."
     pair = Pair(Answer(SAME), Answer(german), "", None, AnswerForm(language="de"))
     assert asyncio.run(local_scorer(Planted({german: 3}), HeuristicRater()).score(pair)).rating == 3

@@ -19,7 +19,7 @@ LETTERS = {
 
 
 def counts_of(*outcomes: tuple[int, int, str | None, int | None]) -> Counts:
-    """So many trials of a rating, a quality and a difference each."""
+    """Trials, so many, of a rating, a quality and a difference each."""
     counts = Counts()
     for times, *outcome in outcomes:
         letter = LETTERS[tuple(outcome)]

@@ -111,7 +111,7 @@ def registry_of(
 
 
 def names(registry: CollectorRegistry) -> set[str]:
-    """Of the samples."""
+    """Names of the samples."""
     text = generate_latest(registry).decode()
     return {line.split("{")[0] for line in text.splitlines() if not line.startswith("#")}
 

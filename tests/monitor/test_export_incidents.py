@@ -40,7 +40,7 @@ def raised(name: str, at: float, route: str = "support", **more) -> AlertEvent:
 
 
 def decided(event: AlertEvent, kind: str, at: float, reason: str = "") -> AlertEvent:
-    """What a person says about its incident."""
+    """A person's word about its incident."""
     return altered(event, id=f"{kind}-{at}", at=at, kind=kind, what="incident", reason=reason, by="ana")
 
 
@@ -168,7 +168,7 @@ def test_a_cause_that_is_noticed_later_changes_no_case(late):
 
 
 def test_an_incident_of_several_routes_is_exported_once_and_counted_on_each():
-    """Its route is the one where it was opened; the sentence lists them all."""
+    """An incident's route is the one where it was opened; the sentence lists them all."""
     silent = {"what": "change", "measure": "references", "value": 0.3, "limit": 0.02}
     events = [raised("c1", 1.0, "billing", **silent), raised("c1", 2.0, "chat", **silent)]
     found = exported(*events)

@@ -26,7 +26,7 @@ SETTINGS = MonitorSettings(
 
 
 def trials(count: int, every: int, **changed: object) -> list[Verdict]:
-    """So many trials of which every n-th shifts, as its resend does: the excess is zero throughout."""
+    """Trials, so many, of which every n-th shifts, as its resend does: the excess is zero throughout."""
     return [
         altered(VERDICT, rating=rating, control_rating=rating, **changed)
         for rating in (2 if number % every == every - 1 else 3 for number in range(count))

@@ -1,4 +1,4 @@
-"""What the alert sees of a trial, the losses with their intervals, and when a cell is blind."""
+"""Evidence of a trial for the alert, the losses with their intervals, and when a cell is blind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORSE = {"rating": 1, "similarity": 0.3, "quality": (QualityScore("faithfulness"
 
 
 def observed(verdict):
-    """What the alert sees."""
+    """Evidence that the alert sees."""
     return observations(verdict, outcome_of(verdict))
 
 

@@ -117,7 +117,7 @@ def test_what_says_nothing_about_ratings_is_left_out():
 
 
 def test_the_gauge_follows_what_people_say(tmp_path):
-    """It has an interval and the number of verdicts, and is absent without labels."""
+    """The figure has an interval and the number of verdicts, and is absent without labels."""
     store = LabelStore(SqliteDocuments(Database(tmp_path / "evenkeel.db")))
     registry = CollectorRegistry()
     registry.register(LabelCollector(store))

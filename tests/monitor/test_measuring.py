@@ -152,7 +152,7 @@ def test_a_budget_that_is_too_small_for_an_exchange_is_not_called_spent(plant):
 
 
 def test_a_budget_whose_limits_were_lifted_has_no_figures(plant):
-    """What it held back before is still counted."""
+    """Figures end; what it held back before is still counted."""
     plant.budget = Budget(None, None)
     plant.watch()
     plant.count("trials_skipped", 9, reason="budget")

@@ -70,7 +70,7 @@ class MemoryStore:
     records: dict[str, bytes] = field(default_factory=dict)
 
     def load(self):
-        """What was committed."""
+        """State that was committed."""
         return self.state, self.offset
 
     def parts(self):

@@ -44,7 +44,7 @@ class Script:
     seen: list[Pair] = field(default_factory=list)
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
-        """As `rate`."""
+        """Rate each pair."""
         return [await self.rate(pair) for pair in pairs]
 
     async def rate(self, pair: Pair) -> Rating:

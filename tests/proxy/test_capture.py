@@ -100,7 +100,7 @@ def test_only_text_endpoints_without_a_conversation_are_eligible(method, path, t
     ],
 )
 def test_apis_that_are_not_read_are_counted_by_name(path, api):
-    """There are few names, since clients choose the paths."""
+    """The names are few, since clients choose the paths."""
     assert unread(path) == api
 
 

@@ -39,7 +39,7 @@ def test_a_key_that_nobody_looks_at_names_nobody():
 
 
 def test_without_a_key_the_address_counts_and_in_ipv6_the_network():
-    """Whoever has an IPv6 address has 2^64 of them."""
+    """An IPv6 address comes with 2^64 others."""
     assert name(address="10.0.0.1") != name(address="10.0.0.2")
     assert name(address="2001:db8::1") == name(address="2001:db8::2")
     assert name(address="2001:db8::1") != name(address="2001:db8:0:1::1")

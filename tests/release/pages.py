@@ -1,4 +1,4 @@
-"""What a browser finds in a page that a command wrote."""
+"""Elements that a browser finds in a page that a command wrote."""
 
 from __future__ import annotations
 

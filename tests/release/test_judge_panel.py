@@ -81,7 +81,7 @@ def asking(tmp_path):
 
 
 def test_sixty_pairs_get_a_yardstick_and_are_rated_again_every_day(asking):
-    """Of each rating at most half; each round is noted for the routes that the judge rates."""
+    """Half of the pairs at most have one rating; each round is noted for the routes that the judge rates."""
     asking.judged(range(100))
     assert asking.step() == 0
     pairs = asking.store.pairs(JUDGE)
@@ -109,7 +109,7 @@ def test_a_judge_swapped_behind_its_name_is_noticed(asking):
 
 
 def test_ratings_that_moved_are_looked_into_at_once(asking):
-    """One suspicion is one round."""
+    """A suspicion is one round."""
     asking.judged(range(100))
     asking.step()
     asking.moved = {"shop": asking.now + 50.0}
@@ -139,7 +139,7 @@ def test_a_judge_that_is_down_is_asked_again_in_an_hour(asking):
 
 
 def test_pairs_of_a_judge_that_was_replaced_are_forgotten(asking):
-    """Its wording is part of its name; whoever rated the answers before, they do for the new panel."""
+    """The wording is part of its name; whoever rated the answers before, they do for the new panel."""
     asking.judged(range(100))
     asking.step()
     asking.judged(range(200, 230), scoring=Scoring("judge", "similarity@2", "judge-1"))

@@ -1,4 +1,4 @@
-"""What a supervisor and the processes that it starts tell each other."""
+"""Messages between a supervisor and the processes that it starts tell each other."""
 
 from __future__ import annotations
 

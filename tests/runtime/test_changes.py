@@ -1,4 +1,4 @@
-"""What is done when a route changes, and what the store remembers of it."""
+"""Responses to a route's change, and what the store remembers of it."""
 
 from __future__ import annotations
 

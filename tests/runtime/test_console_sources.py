@@ -1,4 +1,4 @@
-"""What the console is told of settings and spend."""
+"""Sources of the console about settings and spend."""
 
 from __future__ import annotations
 

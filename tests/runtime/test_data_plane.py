@@ -22,7 +22,7 @@ from evenkeel.runtime.process import stay_responsive
     ],
 )
 def test_each_connection_has_two_files_and_some_are_kept_back(files, connections):
-    """For clients and upstreams together never more than the files that are left."""
+    """Clients and upstreams together never get more than the files that are left."""
     assert connections_within(files) == connections
 
 

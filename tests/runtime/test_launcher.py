@@ -26,7 +26,7 @@ def held(folder):
 
 
 def recreated(held):
-    """What is counted of it."""
+    """Counts of it."""
     ((name, _, value),) = held.counted()["counters"]
     assert name == "store_recreated"
     return value

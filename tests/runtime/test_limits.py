@@ -47,7 +47,7 @@ def test_calibrated_limits_are_those_of_their_route(tmp_path):
 
 
 def test_what_is_set_wins(tmp_path):
-    """For every route, and even where the value is the usual one."""
+    """The rule is for every route, and even where the value is the usual one."""
     limits = monitor_settings(calibrated(tmp_path, threshold=0.1, quality_loss=0.2))
     assert limits.limits_of("support")[Measure.CONTENT] == Limit(0.1, "settings")
     assert limits.limits_of("support")[Measure.SIMILARITY] == Limit(0.03, SOURCE)
@@ -62,7 +62,7 @@ def test_lines_name_every_limit_once(tmp_path):
 
 
 def test_a_file_that_cannot_be_read_is_an_error_of_the_settings(tmp_path):
-    """It names the setting and what is wrong."""
+    """The message names the setting and what is wrong."""
     settings = calibrated(tmp_path)
     settings.alerts.limits.write_text("{}")
     with pytest.raises(SettingsError, match=r"evenkeel.yaml: alerts.limits: .*limits.json: version: "):

@@ -49,7 +49,7 @@ def test_an_empty_variable_is_found_before_the_start(monkeypatch, alerts, messag
 
 
 def test_check_config_finds_an_address_that_apprise_does_not_know(monkeypatch, tmp_path):
-    """It names the variable and does not show what is in it."""
+    """The message names the variable and does not show what is in it."""
     pytest.importorskip("apprise")
     config = tmp_path / "evenkeel.yaml"
     config.write_text("routes: [{upstream: 'http://127.0.0.1:9'}]\nalerts: {notify: [CHAT]}\n")
@@ -60,7 +60,7 @@ def test_check_config_finds_an_address_that_apprise_does_not_know(monkeypatch, t
 
 
 def test_a_running_evenkeel_goes_on_without_notifications(monkeypatch):
-    """What is found wrong later is told, once."""
+    """Faults that are found later are told, once."""
     monkeypatch.delenv("CHAT", raising=False)
     lines = []
     assert channels(alerting(notify=["CHAT"]), None, Writer(), tuple, lines.append, lambda: 0.0) == []

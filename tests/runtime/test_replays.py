@@ -1,4 +1,4 @@
-"""How the worker is wired: where replays go."""
+"""Wiring of the worker: where replays go."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ FALLBACK = {"upstream": "http://a/v1", "fallbacks": ["http://b/base"]}
     ids=["prefix and base path", "further query", "fallback", "fallback that is gone"],
 )
 def test_a_replay_goes_where_the_original_went(target, route, exchange, url):
-    """As the data plane maps it, with no further query."""
+    """The path is as the data plane maps it, with no further query."""
     replay = target(route, **exchange)
     assert (replay.url, replay.headers, replay.unix_path) == (url, (), None)
 

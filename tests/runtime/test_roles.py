@@ -1,4 +1,4 @@
-"""What workers and monitors tell one another through Redis."""
+"""Messages between workers and monitors through Redis."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_one_worker_learns_templates_and_the_others_take_over(store):
 
 
 def test_a_scrape_never_waits_for_redis():
-    """It gets what was found last, and nothing rather than what is old."""
+    """A scrape gets what was found last, and nothing rather than what is old."""
     now, found = [0.0], [b"a"]
 
     def read():
@@ -122,7 +122,7 @@ def test_only_one_monitor_notifies(store):
 
 
 def test_only_one_monitor_responds_to_changes(store):
-    """And gives the lease back when it stops; a step that fails is no reason to end."""
+    """A monitor gives the lease back when it stops; a step that fails is no reason to end."""
 
     class Steps:
         def __init__(self):

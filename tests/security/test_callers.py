@@ -120,7 +120,7 @@ def test_known_names_and_addresses_get_through_on_every_port(host):
     ],
 )
 def test_a_web_page_gets_no_key(fields, line):
-    """It is refused without a preflight (a form, `text/plain`), in one, and if only the browser says so."""
+    """Forms and `text/plain` are refused without a preflight, all in one, and if only the browser says so."""
     fields = [*fields, "Content-Type: text/plain", "Access-Control-Request-Method: POST"]
     answer, received = sent(request(fields=fields, line=line))
     assert answer.startswith(b"HTTP/1.1 403 Forbidden\r\n")

@@ -160,7 +160,7 @@ def test_a_failover_to_another_origin_takes_no_credential_along():
 
 
 def test_a_fallback_of_another_origin_gets_its_own_key():
-    """It gets nothing else that could be one."""
+    """The fallback gets nothing else that could be one."""
     own = (((b"authorization", b"Bearer key-own"),),)
     received, _ = asyncio.run(_failed_over(share=False, own=own))
     assert received.count(b"\r\nauthorization: Bearer key-own\r\n") == 2

@@ -105,7 +105,7 @@ def test_a_token_of_ones_own_says_who_is_asking(admin, monkeypatch):
     ],
 )
 def test_only_the_login_proxy_is_believed_about_names(admin, client, headers, found):
-    """It is known by its address and believed about one visible name; a token says more than it does."""
+    """The proxy is known by its address and believed about one visible name; a token says more than that."""
     assert asking(admin(PEOPLE + LOGIN), headers, client=client) == found
 
 

@@ -119,7 +119,7 @@ async def probed(port, authority, path="/healthz"):
 
 
 def test_half_a_handshake_is_a_connection_that_waits(run, authority):
-    """At most 256 of 400 that never finish theirs stay open; the oldest make room for probes."""
+    """No more than 256 of 400 that never finish theirs stay open; the oldest make room for probes."""
 
     async def scene():
         async with encrypted(authority) as port:

@@ -1,4 +1,4 @@
-"""One backend's own connection, for what only that one does."""
+"""Connections of single backends, for what only those do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One of everything that stores keep, and numbered ones."""
+"""Examples of everything that stores keep, and numbered ones."""
 
 from __future__ import annotations
 

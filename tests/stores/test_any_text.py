@@ -40,7 +40,7 @@ def opened(request, backend):
 
 
 def test_verdicts_evidence_and_notes_round_trip(backend, opened, said):
-    """In every field, those that name a verdict included; what is stored can be found."""
+    """Every field holds it, those that name a verdict included; what is stored can be found."""
     short = said[:200]
     failure = Failure("judge", 1, "timeout", said)
     kept = verdict(
@@ -82,7 +82,7 @@ def test_verdicts_evidence_and_notes_round_trip(backend, opened, said):
 
 
 def test_labels_goldens_references_archive_and_audit_log_round_trip(backend, opened, said):
-    """What people and models wrote is there in another process as it was given."""
+    """Texts of people and models are there in another process as it was given."""
     place = opened()
     short = said[:200]
     answer = Answer(said, (ToolCall(short, said),), short, short)

@@ -30,7 +30,7 @@ def test_an_exchange_comes_back_as_it_was(build):
 
 
 def test_the_newest_come_first(build):
-    """Of one route or all, as many as asked for."""
+    """One route's or all are listed, as many as asked for."""
     archive = build()
     for number in range(6):
         archive.put(archived(number, "even" if number % 2 == 0 else "odd"))

@@ -17,7 +17,7 @@ def reopen(backend):
 
 
 def test_what_was_done_is_read_back_newest_first(reopen):
-    """By whoever opens the log next, as it was recorded, and once."""
+    """The next that opens the log reads it, as it was recorded, and once."""
     log = reopen()
     assert log.latest(10) == []
     other = replace(ACTION, by="bob", known_by="typed", what="golden_retired")
@@ -52,5 +52,5 @@ def test_a_text_without_end_is_cut(reopen):
     ],
 )
 def test_a_name_is_what_can_be_seen(text, fits):
-    """No controls, no change of the writing direction, no half characters, no blank at an end."""
+    """Names have no controls, no change of the writing direction, no half characters, no blank at an end."""
     assert is_name(text) == fits

@@ -133,7 +133,7 @@ def test_reservations_and_bookings_count_against_the_day(open_tracker):
 
 
 def test_spend_is_split_by_route_and_kind(open_tracker):
-    """Whatever a route is called; only what cost something today."""
+    """Routes may be called anything; only what cost something today."""
     now = [NOON]
     costs = open_tracker(Budget(), lambda: now[0])
     odd = "a on judge of b"
@@ -188,7 +188,7 @@ def test_what_a_dead_process_has_set_aside_is_booked(open_tracker):
 
 
 def test_what_was_set_aside_days_ago_is_forgotten(open_tracker):
-    """It was spent on no day that counts."""
+    """The amount was spent on no day that counts."""
     now = [NOON]
     one, other = (open_tracker(Budget(tokens_per_day=100), lambda: now[0]) for _ in range(2))
     assert one.reserve(Spend(60, 0.5), "a") is None

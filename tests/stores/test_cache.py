@@ -40,7 +40,7 @@ def body(rating, said=""):
 
 
 def test_what_was_put_is_found(build):
-    """As it was, in any script; nothing under another key; the last one counts."""
+    """The text comes back, in any script; nothing under another key; the last one counts."""
     cache = build(kept=10)
     cache.put(key(1), body(2, "caf\u00e9 \u2028 \U0001f600"))
     assert cache.get(key(1)) == body(2, "caf\u00e9 \u2028 \U0001f600")
@@ -50,7 +50,7 @@ def test_what_was_put_is_found(build):
 
 
 def test_the_cache_stays_bounded(build):
-    """Of ten bodies the newest three are kept, also if some are put again."""
+    """The newest three of ten bodies are kept, also if some are put again."""
     cache = build(kept=3)
     for number in range(10):
         cache.put(key(number), body(1))

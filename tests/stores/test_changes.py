@@ -1,4 +1,4 @@
-"""What the change response remembers, on every backend."""
+"""Memory of the change response, on every backend."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ GATE = GateRun("g1", "shop", 5.0, "m-2", "m-1", "pass", "PASS: no excess.", 40, 
     ],
 )
 def test_checks_and_gates_come_back_in_their_order(changes, kind, first, later):
-    """Beside the runs of goldens after changes."""
+    """They stand beside the runs of goldens after changes."""
     for run in (first, later):
         getattr(changes, f"put_{kind}")(run)
     assert getattr(changes, f"{kind}s")() == [first, later]
@@ -78,7 +78,7 @@ def test_scores_are_kept_by_change(changes):
 
 
 def test_a_change_is_responded_to_once_and_settings_go_by_their_fingerprint(changes):
-    """Whoever comes first responds; settings that were never put are None."""
+    """The first that comes responds; settings that were never put are None."""
     assert [changes.respond(change, 1.0) for change in ("c1", "c1", "c2")] == [True, False, True]
     changes.put_settings("f", {"a": "1"})
     changes.put_settings("f", {"a": "1"})

@@ -1,4 +1,4 @@
-"""What stores know of clients: their turns in the embedded queue, and the salt of their names."""
+"""Knowledge of clients in stores: their turns in the embedded queue, and the salt of their names."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_clients_take_turns(build):
 
 
 def test_in_a_full_queue_the_flood_makes_room(build):
-    """What it sent last goes, until everybody has as many; nobody makes room for itself."""
+    """Its newest exchanges go, until everybody has as many; nobody makes room for itself."""
     queue = build(max_waiting=10)
     assert queue.put(of("flood", *range(1, 12))) == 10
     assert queue.put(of("flood", 20)) == 0

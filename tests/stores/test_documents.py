@@ -78,7 +78,7 @@ def test_documents_stand_in_the_order_in_which_they_were_put(opened):
     ("kept_of", "left"), [("", ["a", "c"]), ("shelf", ["quiet", "a", "c"])], ids=["all", "each"]
 )
 def test_the_newest_are_kept_of_all_or_of_each_field(opened, kept_of, left):
-    """What is put again is the newest; the revision grows with each."""
+    """A document that is put again is the newest; the revision grows with each."""
     notes = Collection(
         name="bounded_notes", key=("name",), body=plain(Note), kept=2, kept_of=kept_of, **FIELDS
     )
@@ -93,7 +93,7 @@ def test_the_newest_are_kept_of_all_or_of_each_field(opened, kept_of, left):
 
 
 def test_every_version_is_kept_and_the_newest_is_selected(opened):
-    """By fields, by names, and as many as asked for, the last stored first."""
+    """Fields and names narrow the selection; as many come as asked for, the last stored first."""
     documents = opened(VERSIONED)
     written = [
         Note("a", "1"),
@@ -115,7 +115,7 @@ def test_every_version_is_kept_and_the_newest_is_selected(opened):
 
 
 def test_an_older_version_can_be_asked_for_replaced_and_stored_later(opened):
-    """What is replaced stays at its place in the order; the newest stays the newest."""
+    """A replaced document stays at its place in the order; the newest stays the newest."""
     documents = opened(VERSIONED)
     for note in (Note("a", "third", version=3), Note("b", shelf=None), Note("a", "first", shelf="z")):
         documents.put(VERSIONED, note)

@@ -37,7 +37,7 @@ def other(text, **changes):
 
 
 def test_what_is_approved_is_there_with_who_and_when(store, reopen):
-    """In version 1, in use, and in another process too."""
+    """Version 1 is in use, in another process too."""
     approved = store.approve(GOLDEN, by="ann", at=1000.5)
     assert approved == dataclasses.replace(GOLDEN, approved_by="ann", approved_at=1000.5)
     again = reopen()
@@ -74,7 +74,7 @@ def test_another_answer_or_request_is_the_next_version(store):
 
 
 def test_a_retired_golden_is_out_of_use_and_on_record(store):
-    """Its versions stay, with who retired it when; it can be put back."""
+    """The versions stay, with who retired it when; it can be put back."""
     store.approve(GOLDEN, by="ann", at=1.0)
     for act in (store.retire, store.unretire):
         with pytest.raises(GoldenError, match='no golden "none"; `evenkeel goldens list --all`'):
@@ -96,7 +96,7 @@ def test_a_retired_golden_is_out_of_use_and_on_record(store):
 
 
 def test_approving_puts_a_retired_golden_back(store):
-    """With the same answer as it was, with another one as a new version."""
+    """The same answer leaves it as it was, another one is a new version."""
     store.approve(GOLDEN, by="ann", at=1.0)
     store.retire("delivery/1", by="ann", at=2.0)
     again = store.approve(GOLDEN, by="bob", at=3.0)

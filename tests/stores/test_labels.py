@@ -38,7 +38,7 @@ def said(by="ann", *, at=1000.0, verdict=VERDICT, **what):
 
 
 def test_what_is_said_is_there_with_who_when_and_texts(store, reopen):
-    """In version 1, in another process too, with all that the verdict said."""
+    """Version 1 is there, in another process too, with all that the verdict said."""
     given = store.put(said(rating=3, quality="equal", note="only wording"), TEXTS)
     again = reopen()
     assert again.of_verdict(VERDICT.id) == again.history(VERDICT.id) == again.select() == (given,)
@@ -66,7 +66,7 @@ def test_a_correction_is_the_next_version(store):
 
 
 def test_several_people_have_a_label_each(store):
-    """In the order in which they first spoke; the last said is selected first."""
+    """People come in the order in which they first spoke; the last said is selected first."""
     store.put(said("bob", rating=3), TEXTS)
     store.put(said("ann", rating=2, at=1001.0), TEXTS)
     store.put(said("bob", rating=1, at=1002.0), TEXTS)

@@ -6,7 +6,7 @@ from evenkeel.stores.redis.lease import RedisLease
 
 
 def test_a_lease_is_held_by_one(on_redis):
-    """It can be renewed, given back, and taken over once it has run out."""
+    """A lease can be renewed, given back, and taken over once it has run out."""
     store = on_redis.place
     one, other = (RedisLease(store, "notify", holder, length_s=50) for holder in ("one", "other"))
     assert one.hold()

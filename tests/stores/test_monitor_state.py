@@ -35,7 +35,7 @@ def test_a_commit_keeps_state_events_and_trend_together(monitor_store):
 
 
 def test_parts_of_a_checkpoint_are_replaced_one_by_one(monitor_store):
-    """Those that are not given stay, unless the checkpoint is said to be whole."""
+    """Parts that are not given stay, unless the checkpoint is said to be whole."""
     monitor_store.commit(b"a", 1, [], [], parts={"x": b"1", "y": b"2"}, whole=True)
     monitor_store.commit(b"b", 2, [], [], parts={"y": b"3"})
     assert monitor_store.parts() == {"x": b"1", "y": b"3"}
@@ -62,7 +62,7 @@ def test_the_record_of_an_incident_is_the_one_that_is_furthest_in_the_log(monito
 
 
 def test_what_a_channel_has_sent_is_remembered(monitor_store):
-    """By incident and channel, the latest of each."""
+    """The latest of each incident and channel counts."""
     assert monitor_store.sent("i1", "chat") is None
     first, later = (
         ChannelState(1, "opened", "fragile", 1, "11.5"),
@@ -77,7 +77,7 @@ def test_what_a_channel_has_sent_is_remembered(monitor_store):
 
 
 def test_an_event_that_is_folded_again_says_what_it_says_now(monitor_store):
-    """It is delivered once all the same."""
+    """The event is delivered once all the same."""
     monitor_store.commit(b"a", 1, [event(1)], [])
     monitor_store.mark_delivered("a1")
     again = altered(event(1), incident="i1", marks=(ChangeMark("model", "a", "b", 1.0, 2),))

@@ -105,7 +105,7 @@ def test_large_bodies_survive_whether_they_shrink_or_not(queue, body):
 
 
 def test_workers_share_the_queue_oldest_first(build):
-    """What one holds another neither gets nor loses; what is given back is free at once, at no attempt."""
+    """Others neither get nor lose what one worker holds; what is given back is free at once."""
     worker, other = build(), build()
     worker.put([exchange(number) for number in (3, 1, 2)])
     assert ids(worker.reserve(2, 60)) == [exchange(3).id, exchange(1).id]
@@ -164,7 +164,7 @@ def test_what_somebody_trimmed_is_queued_again(store):
 
 
 def test_an_exchange_whose_time_is_over_is_a_dead_letter(store):
-    """Its bodies are gone; that it was there, and why it was not scored, stays."""
+    """The bodies are gone; that it was there, and why it was not scored, stays."""
     queue = queue_on(store)
     queue.put([exchange(1), exchange(2)])
     store.client.delete(store.key("main", f"payload:{exchange(1).id}"))
@@ -219,7 +219,7 @@ def test_a_redis_that_lost_everything_is_used_again(store):
 
 
 def test_workers_that_are_gone_are_forgotten(store, monkeypatch):
-    """Not before their leases are taken over."""
+    """Workers are forgotten once their leases are taken over."""
     one, other = queue_on(store, consumer="one"), queue_on(store, consumer="other")
     one.put([exchange(1), exchange(2)])
     one.reserve(1, 60)

@@ -93,7 +93,7 @@ def use(place):
 
 
 def test_an_acl_user_that_may_touch_these_keys_only(start):
-    """With what the documentation tells to allow; a wrong password is one clear line without it."""
+    """The commands that the page tells to allow are enough; a wrong password is one line without it."""
     server = start("--requirepass", "root")
     with redis.Redis(port=server.port, password="root") as admin:
         admin.execute_command(

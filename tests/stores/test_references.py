@@ -46,7 +46,7 @@ def store(reopen):
 
 
 def test_what_is_kept_is_there(store, reopen):
-    """With all its answers, in another process too; what pacing needs comes without the texts."""
+    """All its answers come back, in another process too; what pacing needs comes without the texts."""
     assert store.add(REFERENCE)
     assert not store.add(REFERENCE)
     again = reopen()
@@ -87,7 +87,7 @@ def test_after_a_change_the_answers_are_former_ones():
 
 
 def test_no_more_is_held_than_allowed(reopen):
-    """In characters of requests and answers; one may take the place of another."""
+    """Room is counted in characters of requests and answers; one may take the place of another."""
     small = reopen(total_chars=REFERENCE.chars + 10)
     assert small.add(REFERENCE)
     assert not small.add(replace(REFERENCE, id="x2"))
@@ -97,7 +97,7 @@ def test_no_more_is_held_than_allowed(reopen):
 
 
 def test_a_route_is_forgotten(store):
-    """By name, or all of them; and one by its id."""
+    """Names choose them, or all go; an id chooses one."""
     for number, route in enumerate(("shop", "shop", "forms", "help")):
         store.add(replace(REFERENCE, id=f"x{number}", route=route))
     assert store.drop("shop") == 2
@@ -119,7 +119,7 @@ def test_old_ones_and_those_of_routes_that_are_gone_are_pruned(reopen):
 
 
 def test_what_was_asked_today_is_remembered(store, reopen):
-    """By route, the last that was noted."""
+    """The last that was noted of a route counts."""
     assert store.asked("shop") is None
     store.put_asked(AskedToday("shop", "2026-11-23", calls=3))
     noted = AskedToday("shop", "2026-11-23", 4, 1, 1, 8, 0.25, 99.5, 98.5, "m", 98.75, 60, 5)

@@ -1,4 +1,4 @@
-"""One SQLite file over a long time: there again when somebody has deleted it, and clear when it cannot be."""
+"""A SQLite file over a long time: there again when somebody has deleted it, and clear when it cannot be."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_damaged_page_of_a_table_is_one_clear_error(tmp_path):
 
 
 def test_a_store_of_another_version_is_one_clear_error(tmp_path):
-    """Its tables have other columns."""
+    """The tables have other columns."""
     database = Database(tmp_path / "evenkeel.db")
     database.create("CREATE TABLE verdicts (offset INTEGER PRIMARY KEY, id TEXT)")
     with pytest.raises(StoreError, match=r"another version of evenkeel .*exchange_id.*--data-dir"):

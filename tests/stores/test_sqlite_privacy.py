@@ -93,7 +93,7 @@ def test_a_folder_that_holds_more_than_a_store_keeps_its_mode(tmp_path, mode):
 
 
 def test_a_store_of_somebody_else_that_others_can_read_is_refused(tmp_path, monkeypatch):
-    """In one line that says which file, whose it is, and what to do."""
+    """The message is one line that says which file, whose it is, and what to do."""
     path = tmp_path / "data" / DATABASE_FILE
     opened_and_closed(path.parent)
     path.chmod(0o644)
@@ -109,7 +109,7 @@ def test_a_store_of_somebody_else_that_others_can_read_is_refused(tmp_path, monk
 
 
 def test_a_file_system_without_modes_is_refused(tmp_path, monkeypatch):
-    """It takes the new mode and keeps the old one, as some shares do."""
+    """The file takes the new mode and keeps the old one, as some shares do."""
     path = tmp_path / "data" / DATABASE_FILE
     opened_and_closed(path.parent)
     path.chmod(0o666)

@@ -225,13 +225,13 @@ narrows = st.builds(
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(narrow=narrows, limit=st.integers(1, 70))
 def test_reading_on_finds_what_is_looked_for_once_and_in_order(mixed, narrow, limit):
-    """As going through all verdicts would, whatever the size of the steps."""
+    """Results are those of going through all verdicts, whatever the size of the steps."""
     expected = [(60 - at, row) for at, row in enumerate(reversed(MIX)) if narrow.admits(row)]
     assert [(row.offset, row.verdict) for row in read(mixed, narrow, limit)] == expected
 
 
 def test_the_newest_come_first(mixed):
-    """Without a narrowing, exactly as many as asked for."""
+    """Exactly as many come as asked for where nothing narrows."""
     stretch = mixed.read_before(None, 3)
     assert [row.verdict.id for row in stretch.verdicts] == [MIX[59].id, MIX[58].id, MIX[57].id]
     assert (stretch.reached, stretch.looked_at, stretch.reached_s) == (58, 3, MIX[57].scored_at)

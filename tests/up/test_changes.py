@@ -31,7 +31,7 @@ def ask(running, numbers, task="case_summary", *, version="p1", **more):
 
 
 def command(*arguments):
-    """What a command prints that ends well."""
+    """Output of a command that ends well."""
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 0, done.output
     return done.output

@@ -60,7 +60,7 @@ class Deployment:
         self.simulation.change("simulated-1", {"fragility": fragility, "returned_name": after})
 
     def score(self, count, model, *routes, broken=False, prompt="v1"):
-        """So many exchanges of other routes as the worker would have scored them: the resend is alike."""
+        """Exchanges of other routes, so many, as the worker would have scored them: the resend is alike."""
         for number in itertools.islice(self.seeds, count):
             for route in routes:
                 exchange = f"{route}-{number}"
@@ -124,7 +124,7 @@ class Deployment:
         }
 
     def groups(self, *routes):
-        """What Alertmanager has sent about incidents of these routes: by receiver and case, their routes."""
+        """Alertmanager's messages about incidents of these routes: by receiver and case, their routes."""
         found = {}
         for post in list(self.posts):
             named = {
@@ -138,7 +138,7 @@ class Deployment:
         return found
 
     def over(self, *routes):
-        """Whether nothing fires any more, and everybody who heard of it heard that."""
+        """Tell whether nothing fires any more, and everybody who heard of it heard that."""
         return (
             {phases[-1] for route in routes if (phases := self.said(route))} == {"resolved"}
             and self.notified("resolved", *routes) == set(routes)
@@ -188,7 +188,7 @@ def deployment(tmp_path_factory):
 
 
 def acknowledge(running, incident):
-    """What somebody does with the page of an incident; returns what it says then."""
+    """Act on the page of an incident; returns what it says then."""
     with browser() as chromium:
         page = chromium.new_context(base_url=running.admin).new_page()
         page.goto(f"/incidents/{incident}")

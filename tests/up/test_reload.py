@@ -49,7 +49,7 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
     with start("--config", write()) as running, Load(running.url) as load:
 
         def answers(path):
-            """On as many fresh connections as find each of the two processes, but for one time in 2,000."""
+            """Ask on so many fresh connections that both processes answer, but for one time in 2,000."""
             found = {httpx2.get(f"{running.url}{path}/v1/models").status_code for _ in range(12)}
             return found == {200}
 

@@ -82,14 +82,14 @@ def place_of(store):
 
 
 def queued(store):
-    """What waits, read past the queue."""
+    """Exchanges that wait, read past the queue."""
     rows = store.client.xrange(store.key("main", "exchanges"))
     ids = [fields[b"id"].decode() for _, fields in rows]
     return [unpack(store.client.get(store.key("main", f"payload:{name}"))) for name in ids]
 
 
 def essence(verdict):
-    """What a verdict says, without when it was said and how long it took."""
+    """Content of a verdict, without when it was said and how long it took."""
     return (verdict.id, verdict.rating, verdict.control.rating, verdict.model, verdict.origin.prompt_version)
 
 
@@ -102,7 +102,7 @@ def gauges(exported, without=()):
 
 
 def shown(url):
-    """What a monitor exports of all that it has folded by now: it is written before its next step but one."""
+    """Export of all that a monitor has folded by now: it is written before its next step but one."""
     for _ in range(2):
         before = total(url, "monitor_last_step_timestamp_seconds")
         wait_for(lambda before=before: total(url, "monitor_last_step_timestamp_seconds") > before)
@@ -182,7 +182,7 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store, sim
 
 
 def test_one_of_two_monitors_asks_reference_prompts(tmp_path, config, store):
-    """What workers kept is asked again by whichever monitor holds the lease; the proxy is two processes."""
+    """References are asked again by whichever monitor holds the lease; the proxy is two processes."""
     shared = config("asking", storage={"redis": place_of(store)}, replays={})
     several = {"EVENKEEL_LISTEN__PROCESSES": "2"}
     proxy = Role(tmp_path, "proxy", shared, "--admin-port", "0", environment=several)

@@ -53,7 +53,7 @@ def test_a_quiet_log_raises_nothing():
 
 
 def test_a_planted_change_raises_an_alert_after_it():
-    """At a trial behind the change, in the cell that broke."""
+    """The alert comes at a trial behind the change, in the cell that broke."""
     found = backtest(verdicts(BROKEN))
     assert found.raised
     assert {alert.perturbation for alert in found.raised} == {"general.typos"}
@@ -77,7 +77,7 @@ def test_variants_are_compared_on_one_reading():
 
 
 def test_a_limit_that_is_given_wins_over_calibrated_ones():
-    """On all routes; other measures keep theirs."""
+    """Limits change on all routes; other measures keep theirs."""
     calibrated = {"": {Measure.CONTENT: Limit(0.2, "calibrated"), Measure.SIMILARITY: Limit(0.03)}}
     settings = MonitorSettings(limits=calibrated, tolerances={"": Limit(0.2)})
     kept, changed = grid(settings), grid(settings, thresholds=[0.05], tolerances=[0.01])
@@ -89,7 +89,7 @@ def test_a_limit_that_is_given_wins_over_calibrated_ones():
 
 
 def test_a_variant_takes_only_some_cells():
-    """By pattern; controls are always taken."""
+    """Patterns choose them; controls are always taken."""
     log = verdicts([*rows(10), *rows(10, perturbation="general.casing"), *rows(10, route="support")])
     only = backtest(log, variant=SettingsVariant(only=("*.casing",)))
     assert {cell.key.perturbation for cell in only.cells} == {BASELINE, "general.casing"}
@@ -100,7 +100,7 @@ def test_a_variant_takes_only_some_cells():
 
 
 def run(tmp_path, log, *arguments, code=0):
-    """What the command prints."""
+    """Return what the command prints."""
     path = tmp_path / "log.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in log))
     result = CliRunner().invoke(main, ["backtest", str(path), *map(str, arguments)], catch_exceptions=False)
@@ -129,7 +129,7 @@ def test_the_json_has_what_the_page_describes(tmp_path):
 
 
 def test_the_page_draws_every_cell_and_marks_its_alerts(tmp_path):
-    """As one file that needs nothing else."""
+    """The page is one file that needs nothing else."""
     said = run(tmp_path, BROKEN, "--plot", tmp_path / "page.html")
     assert "Variants" not in said
     page = Page((tmp_path / "page.html").read_text())
@@ -150,5 +150,5 @@ def test_the_page_draws_every_cell_and_marks_its_alerts(tmp_path):
     ],
 )
 def test_wrong_options_are_one_line(tmp_path, arguments, said):
-    """With exit code 2, as a log that cannot be read."""
+    """Exit code 2, as for a log that cannot be read."""
     assert said in run(tmp_path, rows(1), *arguments, code=2)

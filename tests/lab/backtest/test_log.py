@@ -57,7 +57,7 @@ def test_a_baseline_in_the_line_counts_a_control_before_it():
 
 
 def test_a_control_line_gives_its_outcome_to_the_trials_after_it():
-    """Of the same exchange only; its own quality says whether it got worse."""
+    """Other exchanges get none; its own quality says whether it got worse."""
     control = TRIAL | {"exchange": "e", "perturbation": "resend", "rating": 2, "quality": "worse"}
     found = read(control, TRIAL | {"exchange": "e"}, TRIAL | {"exchange": "f"})
     assert [verdict.control.rating for verdict in found] == [None, 2, None]
@@ -87,7 +87,7 @@ def test_outcomes_without_a_rating():
 
 
 def test_a_line_may_be_a_stored_verdict():
-    """As it was written, with everything that it has."""
+    """Every member of it is read as it was written."""
     stored = altered(VERDICT, similarity=0.7, quality_failures=(Failure("m", 1, "timeout"),))
     assert list(read_lines([to_json(stored).encode()], "log.jsonl")) == [stored]
 
@@ -109,7 +109,7 @@ def test_a_line_may_be_a_stored_verdict():
     ],
 )
 def test_a_wrong_line_is_named(line, said):
-    """With its number, what is wrong, and what to do; empty lines count."""
+    """The message has its number, what is wrong, and what to do; empty lines count."""
     with pytest.raises(LogError) as caught:
         list(read_lines([json.dumps(TRIAL), "\n", line], "log.jsonl"))
     assert str(caught.value).startswith("log.jsonl: line 3: ")
@@ -129,7 +129,7 @@ def test_a_file_may_be_compressed(tmp_path):
 
 
 def test_the_example_of_the_page_is_read():
-    """Its five lines are six trials: the control of the fourth, but none of the last."""
+    """Five lines are six trials: the control of the fourth, but none of the last."""
     (block,) = [block for block in blocks_of(DOCS / "backtest.md") if block.language == "json"]
     found = list(read_lines(block.text.splitlines(), "backtest.md"))
     assert [verdict.perturbation for verdict in found] == [

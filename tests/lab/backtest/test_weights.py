@@ -18,7 +18,7 @@ SETTINGS = MonitorSettings(trend_interval_s=float("inf"))
 PAIR = ("general.casing", "general.tone")
 (ROOT,) = roots_of(tuple(kind for kind in BUILTIN if kind.name in PAIR))
 EASY, HARD = 0.05, 0.4
-"""How often casing moves an answer in two strata of equal size; the hard one is tried four times as often."""
+"""Shares of answers that casing moves in two equal strata; the hard one is tried four times as often."""
 GROUP = sum(share + 1 / 3 - 2 * share / 3 for share in (EASY, HARD)) / 2
 
 

@@ -48,7 +48,7 @@ def arguments(url, folder, *more, models=tuple(FRAGILITY), journal="journal"):
 
 
 def quick(folder, issues):
-    """One run of one task under one perturbation."""
+    """Options for one run of one task under one perturbation."""
     items = planted_issues(folder / "issues.jsonl", issues)
     return "--items", items, "--runs", 1, "--tasks", "case_summary", "--perturbations", "general.casing"
 
@@ -98,7 +98,7 @@ def test_each_planted_score_is_within_its_interval(measured):
 
 
 def test_the_cost_was_known_by_rule_of_thumb(measured):
-    """Without any call the estimate is of the right order."""
+    """The estimate is of the right order without any call."""
     spent = sum(account["usd"] for account in measured[2]["spent"].values())
     assert 0.5 < measured[2]["estimate_usd"] / spent < 3
 
@@ -147,7 +147,7 @@ def test_a_model_that_answers_everything_alike_fails_each_format_and_language_bu
 
 
 def test_a_killed_run_goes_on_without_repeating_a_call(served, tmp_path):
-    """After SIGKILL half-way only the call under way is made again; a third run makes none."""
+    """Only the call under way at a SIGKILL is made again; a third run makes none."""
     simulation, url = served
     more = (
         "--items", planted_issues(tmp_path / "issues.jsonl", 6), "--runs", 1, "--tasks", "chat_summary",
@@ -184,7 +184,7 @@ def test_a_run_stops_at_the_limit_and_goes_on_later(served, tmp_path):
 
 
 def test_a_run_ends_once_no_model_answers(served, tmp_path):
-    """It does not go through the other issues, and says what the endpoint did and what to do."""
+    """The run does not go through the other issues, and says what the endpoint did and what to do."""
     before = calls(served[0], "broken")
     found = arguments(served[1], tmp_path, *quick(tmp_path, 12), models=("broken",))
     output = run(found, exit_code=1)
@@ -220,7 +220,7 @@ def test_wrong_options_are_told_in_a_line(more, said):
 
 
 def test_nothing_is_asked_without_consent(served, tmp_path):
-    """Without a terminal and without --yes the run ends before the first call, with the estimate."""
+    """The run ends before its first call, with the estimate, where there is no terminal and no --yes."""
     before = calls(served[0], "steady")
     found = arguments(served[1], tmp_path, "--perturbations", "general.casing", models=("steady",))
     found.remove("--yes")

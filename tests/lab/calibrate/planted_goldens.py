@@ -47,7 +47,7 @@ def workflow(rng):
 
 
 def write_goldens(path, count, make=workflow, seed=1):
-    """So many goldens, one a line, with ids g000, g001 and so on."""
+    """Write so many goldens, one a line, with ids g000, g001 and so on."""
     rng = random.Random(seed)
     rows = [{"id": f"g{i:03d}", **make(rng)} for i in range(count)]
     asked = random.Random(f"{seed} prompts")

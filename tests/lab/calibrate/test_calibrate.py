@@ -162,7 +162,7 @@ def test_what_cannot_be_used_is_one_line(tmp_path, lines, arguments, message):
 
 
 def test_approved_exchanges_of_the_store_are_goldens(tmp_path):
-    """Those of the route that are not retired, in their newest version."""
+    """Goldens of the route that are not retired are taken, in their newest version."""
     database = Database(tmp_path / DATABASE_FILE)
     store = GoldenStore(SqliteDocuments(database))
     goldens = load_goldens(write_goldens(tmp_path / "goldens.jsonl", 6))

@@ -101,7 +101,7 @@ def test_an_inner_step_is_bridged() -> None:
 
 
 def test_workflows_that_are_too_short_are_refused() -> None:
-    """At least one step is left over; a foreign step must be foreign."""
+    """One step at least is left; a foreign step must be foreign."""
     assert refused(MISSING, sequence("a"), 0.5) == "not_degradable"
     assert refused(COMPRESSED, sequence("a"), 0.5) == "not_degradable"
     assert refused(DUPLICATED, sequence([]), 0.5) == "not_degradable"

@@ -44,7 +44,7 @@ def test_the_means_give_back_the_sensitivity_matrix(calibration):
 
 
 def test_means_and_deviations_give_back_the_thresholds(calibration):
-    """To within 0.011: held by the band, by the false alerts, and by the level of 30 %."""
+    """Each is within 0.011: held by the band, by the false alerts, and by the level of 30 %."""
     limits = [calibration.of(mode).primary.threshold for mode in MODES]
     assert [limit.value for limit in limits] == pytest.approx([0.75, 0.65, 0.70], abs=0.011)
     assert [limit.limited_by for limit in limits] == ["band", "false_alerts", "level"]

@@ -1,4 +1,4 @@
-"""Where thresholds are placed, and whether they hold on goldens they were not set on."""
+"""Places of thresholds, and whether they hold on goldens they were not set on."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Scripted(ScriptedChat):
 
 
 def write_ratings(path, rows, scale="1-5", metric="fluency"):
-    """One line a ticket: its ratings by Ana and Bo."""
+    """Write a line for each ticket: its ratings by Ana and Bo."""
     with path.open("w", encoding="utf-8", newline="") as file:
         out = csv.writer(file)
         out.writerow(["item", "metric", "scale", "text", "context", "rater_ana", "rater_bo"])
@@ -47,7 +47,7 @@ def write_ratings(path, rows, scale="1-5", metric="fluency"):
 
 
 def run(*arguments, exit_code=0, to=None, **options):
-    """What the command prints; the JSON document goes into the file `to`."""
+    """Return what the command prints; the JSON document goes into the file `to`."""
     arguments = (*arguments, *(["--json"] if to else []))
     done = CliRunner().invoke(main, ["judge-audit", *map(str, arguments)], **options)
     assert done.exit_code == exit_code, done.output
@@ -122,7 +122,7 @@ def test_nothing_is_asked_without_consent(tmp_path):
 
 
 def test_a_judge_that_dies_on_the_way_leaves_a_run_that_can_go_on(tmp_path):
-    """What was answered is in the journal, and the message says how to go on."""
+    """Answers are in the journal, and the message says how to go on."""
     path = write_ratings(tmp_path / "r.csv", [(1 + n % 5, 3) for n in range(12)])
     journal = ("--journal", tmp_path / "c.journal")
     options = [path, *journal, "--yes", "--concurrency", 1, "--strategies", "knowledge"]
@@ -185,7 +185,7 @@ RATED = "item,metric,scale,rater_1\na,fluency,1-5,4\n"
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_2(tmp_path, monkeypatch, content, arguments, part):
-    """Before anything is asked."""
+    """Nothing is asked before."""
     monkeypatch.chdir(tmp_path)
     Path("r.csv").write_text(content)
     shown = run("r.csv", *arguments, exit_code=2)

@@ -68,7 +68,7 @@ def dialogues(tmp_path):
 
 
 def test_a_line_of_summeval_is_four_metrics_by_three_experts(summaries):
-    """One to five; articles may be clusters; the source is the context where the file is paired with it."""
+    """Ratings are 1 to 5; articles may be clusters; a paired source is the context."""
     ratings = read_ratings(summaries, cluster="article")
     assert ratings.raters == ("expert_1", "expert_2", "expert_3")
     assert len(ratings.items) == 4 * 4
@@ -82,7 +82,7 @@ def test_a_line_of_summeval_is_four_metrics_by_three_experts(summaries):
 
 
 def test_a_dialogue_of_usr_is_its_responses_on_their_scales(dialogues):
-    """What is engaging in the file is interesting here; the fact stands with the context."""
+    """Answers "engaging" in the file are "interesting" here; the fact stands with the context."""
     ratings = read_ratings(dialogues, cluster="dialogue")
     found = {(item.id, item.metric): item for item in ratings.items}
     assert [metric for name, metric in found if name == "1.1"] == [
@@ -109,7 +109,7 @@ def test_faults_name_the_place(tmp_path):
 
 
 def test_people_alone_are_audited_from_the_published_file(summaries, tmp_path):
-    """No judge is named: a table of alphas over articles, and nothing about strategies."""
+    """Alphas over articles are a table, and nothing is said about strategies, as no judge is named."""
     arguments = ["judge-audit", str(summaries), "--cluster", "article", "--json"]
     done = CliRunner().invoke(main, [*arguments, "--resamples", "20", "--html", str(tmp_path / "a.html")])
     assert done.exit_code == 0, done.output

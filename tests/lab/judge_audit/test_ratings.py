@@ -70,7 +70,7 @@ def test_a_long_file_has_one_row_a_rating(tmp_path):
     "given", [([2, 3], [1, None]), ({"ana": 2, "bo": "3"}, {"ana": 1}), ([2, 3], [1, "n/a"])]
 )
 def test_lines_of_json_may_nest_the_ratings(tmp_path, given):
-    """As a list by place, or as an object by name."""
+    """Lists go by place, objects by name."""
     rows = [
         {"item": name, "metric": "maintains context", "scale": [1, 3], "ratings": ratings}
         for name, ratings in zip("ab", given, strict=True)
@@ -81,7 +81,7 @@ def test_lines_of_json_may_nest_the_ratings(tmp_path, given):
 
 
 def test_a_column_says_which_items_belong_together(tmp_path):
-    """It needs to be there once for an item, and says the same wherever it is."""
+    """The column needs to be there once for an item, and says the same wherever it is."""
     head = "item,metric,scale,article,rater_1\n"
     ratings = read(tmp_path, "r.csv", f"{head}a,f,1-5,x,4\nb,f,1-5,7,4\n", cluster="Article")
     assert [item.cluster for item in ratings.items] == ["x", "7"]
@@ -122,7 +122,7 @@ def test_a_column_says_which_items_belong_together(tmp_path):
     ],
 )
 def test_errors_name_file_line_and_field(tmp_path, content, parts):
-    """And say what was meant, where that can be guessed."""
+    """They say what was meant, where that can be guessed."""
     said = complaint(tmp_path, "r.csv", content)
     assert said.startswith("r.csv")
     for part in parts:
@@ -156,7 +156,7 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path):
     ],
 )
 def test_errors_in_a_rubric_name_metric_and_field(tmp_path, content, part):
-    """One sentence each."""
+    """Each is one sentence."""
     path = tmp_path / "rubric.yaml"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError) as caught:

@@ -56,7 +56,7 @@ def test_columns_are_read_or_have_their_defaults(tmp_path):
     ],
 )
 def test_errors_name_line_and_field(tmp_path, content, part):
-    """And guess what was meant."""
+    """Errors guess what was meant."""
     with pytest.raises(InputError) as caught:
         read(tmp_path, content)
     assert str(caught.value).startswith("judge.csv")

@@ -72,7 +72,7 @@ def test_failures_are_counted_and_enter_nothing():
 
 
 def test_decimals_make_a_metric_interval():
-    """Then distances count: 1 − observed / expected, each a mean of squared differences."""
+    """Distances count: 1 − observed / expected, each a mean of squared differences."""
     rated = items((1.0, 1.5), (2.0, 2.0), (4.0, 3.5))
     (metric,) = audit("people", rated, None, times=0).metrics
     # Observed: (0.25 + 0 + 0.25) / 3. Expected, over all 15 pairs: (6 · 39.5 − 14²) / 15 = 41 / 15.

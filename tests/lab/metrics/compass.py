@@ -38,7 +38,7 @@ class Compass:
         self.batches: list[list[str]] = []
 
     def encode(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector per text."""
+        """Return a vector for each text."""
         self.batches.append(list(texts))
         if "broken" in texts:
             raise ValueError("cannot encode")

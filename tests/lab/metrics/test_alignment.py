@@ -42,7 +42,7 @@ class Planted:
 
 @pytest.mark.parametrize(("reference", "candidate", "expected"), CASES["equal texts"])
 def test_equal_texts_are_paired(reference, candidate, expected) -> None:
-    """As often as both sides have them, so that most stay in order."""
+    """Pairs are as many as both sides have, so that most stay in order."""
     assert pairs(reference, candidate) == [tuple(match) for match in expected]
 
 
@@ -57,7 +57,7 @@ def test_steps_of_alike_vectors_are_paired(angles, options, reference, candidate
 
 
 def test_repeated_texts_are_encoded_once_and_an_empty_side_not_at_all() -> None:
-    """One call for all steps; none if there is nothing to compare."""
+    """A single call has all steps; none is made if there is nothing to compare."""
     encoder = Planted(a=0)
     assert len(pairs("aa", "aaa", EncoderAligner(encoder, floor=1.0))) == 2
     assert pairs("", "a", EncoderAligner(encoder)) == []
@@ -65,7 +65,7 @@ def test_repeated_texts_are_encoded_once_and_an_empty_side_not_at_all() -> None:
 
 
 def test_an_encoder_that_fails_is_a_failure_of_the_metric() -> None:
-    """Whatever it raises becomes a reason."""
+    """Any exception becomes a reason."""
     chain = ChainF1(WorkflowComparison(EncoderAligner(Planted())))
     found = chain.score(Pair(Answer("1. a\n2. b"), Answer("1. a"), ""))
     assert isinstance(found, Failure)

@@ -65,7 +65,7 @@ def test_code_in_a_fence_is_part_of_a_document() -> None:
 
 
 def test_the_wanted_format_is_found_where_it_is_small() -> None:
-    """What was asked for counts even if most of the answer is about something else."""
+    """The wanted format counts even if most of the answer is about something else."""
     text = "Let me explain at some length what I did and why I did it. " * 5 + '{"a": 1}'
     assert read_structure(text) is None
     structure = read_structure(text, "json")
@@ -195,7 +195,7 @@ class Lexicon:
         self._failure, self._refusal = failure, refusal
 
     def refuses(self, pair: Pair) -> Failure | None:
-        """What it was told."""
+        """Return what it was told."""
         return self._refusal
 
     def similarities(self, texts) -> list[float] | Failure:
@@ -242,7 +242,7 @@ def test_validity_is_a_strict_parse_and_nothing_else(form: str) -> None:
 
 @pytest.mark.parametrize(("form", "right", "wrong"), CASES["slips"])
 def test_what_needs_repair_is_not_valid_but_can_be_read(form: str, right: str, wrong: str) -> None:
-    """One slip makes it invalid; its content is still found."""
+    """A single slip makes it invalid; its content is still found."""
     assert right in FORMS[form]
     text = FORMS[form].replace(right, wrong)
     assert not is_valid(text, form)

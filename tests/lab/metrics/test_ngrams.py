@@ -33,7 +33,7 @@ def test_tokens_split_contractions_marks_and_characters_without_spaces() -> None
 
 @given(PROSE | ODD)
 def test_tokens_are_those_of_the_reference_tokeniser(text: str) -> None:
-    """Where no character needs parting, the tokens are nltk's, whatever marks stand next to each other."""
+    """Tokens are nltk's where no character needs parting, whatever marks stand next to each other."""
     from nltk.tokenize import word_tokenize  # noqa: PLC0415 - takes most of a second
 
     assert tokens(text) == word_tokenize(text, preserve_line=True)

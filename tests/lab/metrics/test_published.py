@@ -48,7 +48,7 @@ def test_missing_last_steps_give_the_published_means(goldens, severity, structur
 
 @pytest.mark.shared_data
 def test_tau_as_printed_is_one_for_every_deletion_that_keeps_the_order(goldens) -> None:
-    """So the printed definition cannot have given the published column; weighted by coverage it does."""
+    """The printed definition thus cannot have given the published column; weighted by coverage it does."""
     for number, gold in enumerate(goldens):
         found = MISSING.apply(gold, 0.5, random.Random(number))
         tau = kendall_tau(gold, found, ExactText().align(gold, found)).tau
@@ -58,7 +58,7 @@ def test_tau_as_printed_is_one_for_every_deletion_that_keeps_the_order(goldens) 
 
 @pytest.mark.shared_data
 def test_nearly_all_public_goldens_can_be_reworded_by_rule(goldens) -> None:
-    """At half of the steps, at most 3 % of the workflows have too few steps in plain English."""
+    """No more than 3 % of the workflows have too few steps in plain English for half of them."""
     refused = 0
     for number, gold in enumerate(goldens):
         try:

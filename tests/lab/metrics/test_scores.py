@@ -110,7 +110,7 @@ def test_graph_size_is_never_beyond_the_largest_common_subgraph(case) -> None:
 
 @given(st.permutations(range(7)))
 def test_tau_counts_pairs_out_of_order(order) -> None:
-    """As inversions do, of 21 pairs each; longest increasing runs agree with trying all."""
+    """Inversions agree, of 21 pairs each; longest increasing runs agree with trying all."""
     gold = sequence([f"s{n}" for n in range(7)])
     found = kendall_tau(*aligned(gold, sequence([f"s{n}" for n in order]))).tau
     out_of_order = sum(a > b for a, b in itertools.combinations(order, 2))

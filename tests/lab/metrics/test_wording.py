@@ -60,7 +60,7 @@ def test_steps_are_scored_place_by_place_up_to_the_shorter_end() -> None:
 
 
 def test_a_step_that_cannot_be_scored_fails_the_workflow() -> None:
-    """Under this metric's name, with the reason of the one inside; other pairs stand."""
+    """The failure has this metric's name, with the reason of the one inside; other pairs stand."""
     metric = StepBertScore(Planted(aa=1.0))
     failed, fine = metric.means(
         [Both(sequence(["a"]), sequence(["broken"])), Both(sequence("a"), sequence("a"))]

@@ -106,7 +106,7 @@ def test_a_real_judge_client_is_asked_three_times_with_three_seeds() -> None:
 
 
 def test_at_least_one_call_is_made() -> None:
-    """And every step of the scale has words."""
+    """Every step of the scale has words."""
     with pytest.raises(ValueError, match="one call"):
         WorkflowJudge(Scripted(), calls=0)
     assert [line[0] for line in WORKFLOW.scale.splitlines()[1:]] == list("543210")

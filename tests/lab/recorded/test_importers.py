@@ -76,7 +76,7 @@ def file(tmp_path):
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("gzipped", [False, True])
 def test_a_format_is_recognised_by_its_content(file, form, gzipped):
-    """Whatever the file's name, plain or gzipped, and with the format stated as well."""
+    """No name decides: files are known, plain or gzipped, and with the format stated as well."""
     content = EXAMPLES[form].encode()
     path = file(gzip.compress(content) if gzipped else content, "data")
     recordings, skipped = import_files([path])

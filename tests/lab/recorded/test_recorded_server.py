@@ -149,7 +149,7 @@ def test_the_command_serves_and_says_recorded(recorded_file):
     ],
 )
 def test_a_wrong_command_line(recorded_file, arguments, message):
-    """It says which option is wrong and what to do; nothing is served."""
+    """The message says which option is wrong and what to do; nothing is served."""
     given = [str(recorded_file) if word == "FILE" else word for word in arguments]
     result = CliRunner().invoke(main, ["simulate", *given])
     assert result.exit_code != 0

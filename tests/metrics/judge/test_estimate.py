@@ -1,4 +1,4 @@
-"""What a rating may cost, told before it is asked for."""
+"""Estimates of what a rating may cost, told before it is asked for."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def test_a_throttled_group_is_asked_about_pair_by_pair() -> None:
     ],
 )
 def test_a_text_that_may_be_meant_for_the_judge_is_judged_by_itself(text: str) -> None:
-    """Its words about ratings or other candidates do not reach their call."""
+    """Words about ratings or other candidates do not reach their call."""
     table = CANDIDATES | {text: 1}
 
     def script(body: dict[str, Any]) -> Canned:

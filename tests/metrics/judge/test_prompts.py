@@ -1,4 +1,4 @@
-"""What a judge is asked: rubrics, and the tag of the markers around the judged texts."""
+"""Questions to a judge: rubrics, and the tag of the markers around the judged texts."""
 
 from __future__ import annotations
 

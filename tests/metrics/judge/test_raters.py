@@ -28,7 +28,7 @@ def test_a_share_outside_0_to_1_is_refused() -> None:
 
 
 def sides(request: dict[str, Any]) -> str:
-    """In which order the two texts were shown."""
+    """Order in which the two texts were shown."""
     shown = request["messages"][1]["content"]
     return "as is" if shown.index(PAIR.reference.text) < shown.index(PAIR.candidate.text) else "swapped"
 

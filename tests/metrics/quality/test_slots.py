@@ -39,7 +39,7 @@ def answer(slots: object) -> Answer:
 
 
 def measured(pair: Pair) -> Qualities:
-    """What the bundle for slots says."""
+    """Qualities that the bundle for slots measures."""
     return asyncio.run(measure_all(BUNDLES[Task("slot_filling")].measures(), pair))
 
 

@@ -1,4 +1,4 @@
-"""What counts as a change of quality, and the arithmetic of the two stages."""
+"""Changes of quality: what counts as one, and the arithmetic of the two stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a workflow is, and what it refuses to be."""
+"""Workflows, and what is refused as one."""
 
 from __future__ import annotations
 

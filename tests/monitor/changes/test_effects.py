@@ -1,4 +1,4 @@
-"""What a change did is said in the words of what was measured."""
+"""Effects of a change, said in the words of what was measured."""
 
 from __future__ import annotations
 

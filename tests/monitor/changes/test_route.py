@@ -1,4 +1,4 @@
-"""What a route's verdicts tell of its changes, and that it is a fold of them."""
+"""Changes that a route's verdicts tell of, as a fold of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a silent change in the list of a route's changes."""
+"""Silent changes in the list of a route's changes."""
 
 from __future__ import annotations
 

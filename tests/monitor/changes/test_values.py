@@ -1,4 +1,4 @@
-"""When a value has come to stay, and when it is only passing through."""
+"""Values that have come to stay, and those that are only passing through."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_guesses_that_alternate_are_no_changes():
 
 
 def test_a_rolling_deployment_is_one_change():
-    """Its share grows from 10 % of the exchanges to all within 400, back and forth between both values."""
+    """The new share grows from 10 % to all within 400 exchanges, back and forth between both values."""
     rng = random.Random(3)
     values = ["a"] * 100 + ["b" if rng.random() < 0.1 + place / 400 else "a" for place in range(400)]
     assert [switch for _, switch in watched(values)] == [Switch("a", "b")]

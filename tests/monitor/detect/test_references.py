@@ -118,7 +118,7 @@ def compared(p_value):
 
 
 def test_a_comparison_of_all_references_decides_too():
-    """Its level is 6 over that of calls: 0.25 of the false alarms, one look in 24 calls."""
+    """The level is 6 over that of calls: 0.25 of the false alarms, one look in 24 calls."""
     test = ReferenceTest(60_000)
     assert test.add(answered(1, below=2, pooled=compared(1.1e-4))) is None
     test.add(odd(2))

@@ -27,14 +27,14 @@ class Log:
         self.late_s = 0.0
 
     def add(self, entry) -> None:
-        """One more entry."""
+        """Take one more entry."""
         self.place += 1
         if isinstance(entry, Verdict):
             entry = altered(entry, id=f"v{self.place}", scored_at=10.0 * self.place - self.late_s)
         self.events += self.state.apply(logged(self.place, entry)).events
 
     def answers(self, count: int, model: str, broken=(), route: str = "chat", **said) -> None:
-        """So many exchanges: the resend is like the original, the broken rewordings never are."""
+        """Take so many exchanges: the resend is like the original, the broken rewordings never are."""
         for number in range(count):
             exchange = f"{route}-{self.place}-{number}"
             own = {"model": model, "route": route, "exchange_id": exchange, **said}

@@ -1,4 +1,4 @@
-"""What every channel says in each scenario, as files to be read: `python -m tests.monitor.notify.messages`.
+"""Messages of every channel in each scenario, as files to be read: `python -m tests.monitor.notify.messages`.
 
 A scenario is a verdict log in the making; its fold, the notifier and the channels are the real ones, and the
 services behind them refuse what does not follow their schemas.
@@ -90,14 +90,14 @@ class Play:
         self.notifier = self._started()
 
     def read_before(self, offset, limit, narrow):
-        """As a verdict log."""
+        """Read it as a verdict log."""
         found = [
             entry for entry in self.verdicts[::-1] if entry.offset < offset and narrow.admits(entry.verdict)
         ]
         return Stretch(found[:limit], 0, len(found))
 
     def add(self, entry):
-        """One more entry of the log, which takes two seconds; the notifier looks every time."""
+        """Add an entry to the log, which takes two seconds; the notifier looks every time."""
         self.place += 1
         self.at += STEP_S
         if isinstance(entry, Verdict):
@@ -127,7 +127,7 @@ class Play:
         worse=(),
         **said,
     ):
-        """So many exchanges of each route; `noise` in ten shift under the resend as well."""
+        """Add so many exchanges of each route; `noise` in ten shift under the resend as well."""
         for number in range(count):
             noisy = 7 * number % 10 < noise
             for route in routes:
@@ -141,7 +141,7 @@ class Play:
                     self.add(altered(trial, perturbation=kind, rating=moved, quality=quality))
 
     def decide(self, decided, note=""):
-        """What ana says of the latest incident."""
+        """Decide about the latest incident, as ana."""
         incident = self.state.incidents()[0]
         by = Decision.of(incident.id, decided, route=incident.routes[0], by="ana", at=self.at, note=note)
         self.add(by)
@@ -311,7 +311,7 @@ def played(scenario):
 
 
 def page(scenario, services):
-    """What every channel said, as one file."""
+    """Return what every channel said, as one file."""
     lines = [f"# {scenario.__doc__}"]
     for channel, seen in services.seen.items():
         for number, (how, said) in enumerate(seen, 1):
@@ -320,7 +320,7 @@ def page(scenario, services):
 
 
 def table(found):
-    """How many messages each channel got in each scenario."""
+    """Count the messages that each channel got in each scenario."""
     channels = list(Services().seen)
     lines = [
         "# Messages in each scenario",

@@ -50,7 +50,7 @@ def over(event: AlertEvent, at: float = 2000.0, reason: str = "reversed") -> Ale
 
 
 def decided(kind: str, at: float = 1500.0, reason: str = "", incident: str = "cafe") -> AlertEvent:
-    """What ana decided about an incident."""
+    """A decision of ana's about an incident."""
     bare = replace(SPELLING, id=f"d-{kind}{at}", at=at, kind=kind, what="incident", incident=incident)
     return replace(bare, perturbation="", measure="", value=None, note="Known.", by="ana", reason=reason)
 
@@ -73,7 +73,7 @@ class Store:
         self.notices = {}
 
     def add(self, *events):
-        """More events."""
+        """Add events."""
         self.all += events
         self.waiting += events
 
@@ -94,7 +94,7 @@ class Store:
         self.waiting = [event for event in self.waiting if event.id != event_id]
 
     def sent(self, incident, channel):
-        """What a channel has sent."""
+        """The notice that a channel has sent."""
         return self.notices.get((incident, channel))
 
     def put_sent(self, incident, channel, sent):

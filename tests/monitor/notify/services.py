@@ -128,11 +128,11 @@ class Services:
         self.down = False
         self.problems = []
         self.seen = {"slack": [], "teams": [], "pagerduty": [], "webhook": []}
-        """By channel: how it was sent, and what it says."""
+        """Sent messages by channel: how, and what they say."""
         self.client = httpx2.Client(transport=httpx2.MockTransport(self._take))
 
     def counted(self, channel):
-        """How many messages called on somebody: not what only changes one that is there."""
+        """Count the messages that called on somebody: not what only changes one that is there."""
         return sum(not how.startswith(_QUIET) for how, _ in self.seen[channel])
 
     def _take(self, request):
@@ -209,4 +209,4 @@ class Services:
 
 
 _QUIET = ("updates", "acknowledges", "resolves evenkeel-not-measured")
-"""What calls on nobody. A later message of Slack's updates the first one, too: its reply is what counts."""
+"""Methods that call on nobody. Slack's later messages update the first one too: their replies count."""

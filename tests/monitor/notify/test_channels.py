@@ -101,7 +101,7 @@ def test_incidents_do_not_wait_for_what_holds_up_another_route():
 
 
 def test_a_store_that_is_away_is_reported_without_it():
-    """Its return is reported, too, although nothing could be noted meanwhile."""
+    """The return is reported, too, although nothing could be noted meanwhile."""
 
     class AwayStore(Store):
         away = True

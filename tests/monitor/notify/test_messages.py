@@ -20,7 +20,7 @@ def written():
 
 
 def test_the_messages_are_those_in_the_folder(written):
-    """Whoever changes a message reads it; `python -m tests.monitor.notify.messages` writes them anew."""
+    """People who change a message read it; `python -m tests.monitor.notify.messages` writes them anew."""
     texts, _ = written
     kept = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}
     assert sorted(kept) == sorted(texts)

@@ -77,7 +77,7 @@ def test_a_prompt_version_is_no_common_cause():
 
 
 def test_a_case_is_over_with_its_last_incident():
-    """Before that it is about the open ones, and acknowledged if all of those are."""
+    """Notices before that are about the open ones, and acknowledged if all of those are."""
     first, second = on("support"), on("billing", 1300.0)
     seen = decided("acknowledged", 1400.0, incident="i-billing")
     (case,) = cases(first, second, over(first), altered(seen, route="billing")).values()
@@ -103,7 +103,7 @@ def test_examples_name_rewordings_and_quote_nobody():
 
 
 def test_a_message_says_that_a_budget_that_is_held_back_hides_the_end():
-    """It does so where only a part of its own route's traffic is measured."""
+    """The message does so where only a part of its own route's traffic is measured."""
     (incident,) = incidents_of([SPELLING])
     for routes, said in (((), True), (("support",), True), (("other",), False)):
         cause = HoldUp("budget_pace", "The budget is held back so that it lasts the day", "", 1.0, routes)

@@ -53,7 +53,7 @@ class Service:
 
     @property
     def bodies(self):
-        """What was posted."""
+        """Messages that were posted."""
         return [json.loads(request.content) for request in self.got]
 
 

@@ -59,7 +59,7 @@ def test_a_limit_lies_above_what_quiet_traffic_loses():
 
 
 def test_too_little_traffic_places_nothing():
-    """It says how much there is and how much is needed."""
+    """The message says how much there is and how much is needed."""
     found = placed(quiet(quiet_log(100, random.Random(4))))
     assert found.limits == ()
     assert list(lines_of(found)) == [
@@ -118,7 +118,7 @@ def test_a_file_that_is_wrong_says_where(text, said):
 
 
 def test_the_command_writes_the_file_and_keeps_other_routes(tmp_path):
-    """From a log; the limits of a route that is not calibrated stay."""
+    """Limits come from a log; those of a route that is not calibrated stay."""
     log, out = tmp_path / "verdicts.jsonl", tmp_path / "limits.json"
     log.write_text("".join(f"{to_json(verdict)}\n" for verdict in quiet_log(500, random.Random(11))))
     other = altered(SIMILARITY, route="other")

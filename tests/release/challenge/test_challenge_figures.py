@@ -80,7 +80,7 @@ def test_an_equal_candidate_may_switch_and_its_savings_are_known():
 
 
 def test_pairs_that_nobody_rated_may_be_losses():
-    """Where a judge fails the answers differ, since it is not asked about equal ones."""
+    """Answers differ where a judge fails, since it is not asked about equal ones."""
     unrated = replace(PAIR, rating=None, preference=None)
     found = figures((1200, PAIR), (60, unrated))
     assert (found.decision.answer, found.decision.because) == ("not_yet", ("worse",))
@@ -184,7 +184,7 @@ def test_further_pairs_are_stated_and_enough():
 
 
 def test_a_judge_that_prefers_length_decides_nothing():
-    """In the incumbent's own pairs the longer answer wins, and the candidate is longer."""
+    """The longer answer wins in the incumbent's own pairs, and the candidate is longer."""
     wins = replace(PAIR, again=replace(ANSWER, characters=130), control_rating=2, control_preference=1)
     loses = replace(PAIR, again=replace(ANSWER, characters=70), control_rating=2, control_preference=-1)
     long = [

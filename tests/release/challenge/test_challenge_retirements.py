@@ -36,7 +36,7 @@ def test_of_any_other_model_nothing_is_said(name):
 
 @pytest.mark.parametrize("provider", SMALL_MODELS)
 def test_no_judge_that_is_chosen_by_default_retires(provider):
-    """What is announced for it asks for another default."""
+    """The announcement asks for another default."""
     assert retirement_of(SMALL_MODELS[provider].model, BEFORE) is None
 
 

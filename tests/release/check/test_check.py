@@ -150,7 +150,7 @@ def test_the_budget_ends_a_check_with_what_there_is(check):
     ],
 )
 def test_mistakes_are_named_before_anything_is_asked(prompt, monkeypatch, arguments, said):
-    """One line, exit code 2."""
+    """The command prints one line; the exit code is 2."""
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(variable, raising=False)
 
@@ -181,7 +181,7 @@ def test_a_judge_that_rates_nothing_ends_the_check(prompt):
 
 
 def test_an_endpoint_that_is_down_is_no_regression(prompt):
-    """In a pipeline it is "could not measure", exit code 2, with what to look at."""
+    """A pipeline gets "could not measure", exit code 2, and what to look at."""
     done = run(prompt, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--ci")
 
     assert done.exit_code == 2
@@ -190,7 +190,7 @@ def test_an_endpoint_that_is_down_is_no_regression(prompt):
 
 
 def test_money_is_asked_for_above_a_dollar(check):
-    """Without a terminal and without --yes nothing is spent."""
+    """Nothing is spent without a terminal and without --yes."""
     done = check("--price", "simulated-steady=100/100")
 
     assert done.exit_code == 2

@@ -51,7 +51,7 @@ def test_goldens_without_a_request_and_other_scripts():
 
 
 def test_clusters_are_told_only_where_there_are_any():
-    """With their number and the size of the largest."""
+    """The sentence has their number and the size of the largest."""
     assert sentence(Counter({"a": 1, "b": 1})) == ""
     assert sentence(Counter({"a": 3, "b": 1})).startswith(
         "4 goldens form 2 clusters of nearly equal prompts, the largest of 3."

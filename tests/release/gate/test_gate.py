@@ -80,7 +80,7 @@ def gate(tmp_path, model):
 
 @pytest.fixture
 def calls(model):
-    """How often a model was asked so far."""
+    """Count how often a model was asked so far."""
     return lambda name: model[0].calls[name]
 
 
@@ -127,7 +127,7 @@ def test_a_cache_makes_the_second_run_free_and_equal(planted, gate, calls, tmp_p
 
 
 def test_money_is_spent_only_with_a_yes(planted, gate, calls, monkeypatch):
-    """Without a terminal `--yes` has to be there; on one, a no ends with exit code 2 and no call."""
+    """Option `--yes` is required without a terminal; on one, a no ends with exit code 2 and no call."""
     planted(3)
     before = calls("equal")
     output, found = gate("equal", code=2, yes=False)
@@ -145,7 +145,7 @@ def test_money_is_spent_only_with_a_yes(planted, gate, calls, monkeypatch):
 
 
 def test_a_fault_of_the_gate_itself_does_not_read_as_a_regression(planted, gate, monkeypatch):
-    """Whatever goes wrong inside, the exit code is 2."""
+    """The exit code is 2, whatever goes wrong inside."""
     planted(3)
     monkeypatch.setattr("evenkeel.cli.gate.show", lambda *_: 1 / 0)
     assert gate("equal", code=2)[1] is None
@@ -201,7 +201,7 @@ class Dying(random.Random):
 
 
 def test_an_endpoint_that_fails_is_no_pass(planted, gate, model, monkeypatch):
-    """From the start, or after it has answered some calls, when each call is tried twice."""
+    """Failures come from the start, or after some answers, when each call is tried twice."""
     planted(60)
     _, found = gate("broken", code=2)
     assert found["report"]["unmeasured"].keys() <= {"server_error"}
@@ -211,7 +211,7 @@ def test_an_endpoint_that_fails_is_no_pass(planted, gate, model, monkeypatch):
 
 
 def test_a_budget_that_runs_out_is_no_pass(planted, gate):
-    """What was measured until then does not settle it, so the exit code is 2."""
+    """The part that was measured does not settle it, so the exit code is 2."""
     planted(40)
     output, found = gate("equal", "--price", "100/100", "--max-usd", "0.2", code=2)
     assert "the budget was used up" in output
@@ -262,7 +262,7 @@ def test_the_newest_version_in_use_is_asked_as_often_as_wanted(planted, gate):
 
 
 def test_a_judge_that_rates_nothing_ends_the_gate(planted, gate, model):
-    """It is named as what failed, or the candidate would seem to be down."""
+    """The judge is named as what failed, or the candidate would seem to be down."""
     planted(60)
     output, _ = gate("worse", "--judge-model", "nobody", "--judge-url", model[1], code=2)
     assert "COULD NOT MEASURE: the judge rated nothing: The endpoint answered 404" in output
@@ -270,7 +270,7 @@ def test_a_judge_that_rates_nothing_ends_the_gate(planted, gate, model):
 
 
 def test_the_judge_can_rate(planted, gate, model):
-    """With a judge the report says so, and its tokens are counted."""
+    """The report says so, and the judge's tokens are counted."""
     planted(30)
     judge = ("--judge-model", "simulated-judge", "--judge-url", model[1])
     output, found = gate("worse", *judge, code=1)
@@ -323,7 +323,7 @@ def test_settings_name_the_routes_upstreams(planted, gate, model, tmp_path):
 
 
 def test_goldens_of_the_store_are_taken_without_a_file(planted, gate, tmp_path):
-    """Those that are in use, of the route that is named."""
+    """Goldens in use are taken, of the route that is named."""
     planted(6)
     database = Database(tmp_path / "evenkeel.db")
     store = GoldenStore(SqliteDocuments(database))

@@ -46,7 +46,7 @@ def test_a_shift_changes_quality_unless_it_is_for_the_better_alone(scores, chang
     ],
 )
 def test_a_failure_leaves_open_what_it_is_about(judgement, expected):
-    """It is never a number; the same content breaches nothing, and a quality that has changed is enough."""
+    """A failure is no number; the same content breaches nothing, one changed quality is enough."""
     assert rated_breaches(judgement) == dict(zip((CONTENT_SHIFT, QUALITY_CHANGE), expected, strict=True))
 
 

@@ -74,7 +74,7 @@ def any_outcome(request):
 
 
 def test_the_headline_says_verdict_and_reason():
-    """One sentence for each of the outcomes."""
+    """Each outcome has a sentence."""
     said = {name: headline(make().report).replace("\u202f", " ") for name, make in KINDS.items()}
     assert said["regression"].startswith("REGRESSION: content_shift +100 % [")
     assert said["pass"].startswith("PASS: an excess of 10 % or more over the reference is ruled out for")

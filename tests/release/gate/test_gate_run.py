@@ -82,7 +82,7 @@ class Failing:
 
 @pytest.mark.parametrize(("side", "verdict"), [("candidate", "undecided"), ("reference", "pass")])
 def test_a_candidate_that_fails_where_the_reference_answers_is_not_passed(side, verdict):
-    """It may fail at what it would get wrong: 10 of 100 are as much as the margin. The reference may fail."""
+    """Failing may hide wrong answers: 10 of 100 are as much as the margin. The reference may fail."""
     tasks = [
         SideTask(Golden(id=f"{n:03}", answer=Answer("Approved.")), "Q", {
             "candidate": request(str(n)), "reference": request(str(n), "reference"),

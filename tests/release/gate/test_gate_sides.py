@@ -1,4 +1,4 @@
-"""What each side of the gate is asked: models, endpoints, edited prompts, and what is never asked."""
+"""Questions to each side of the gate: models, endpoints, edited prompts, and what is never asked."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messag
     ],
 )
 def test_a_new_system_prompt_goes_where_the_api_has_it(path, body, system):
-    """In each API that has a system prompt the new text stands in its place."""
+    """The new text stands in the place of the system prompt in each API that has one."""
     request, found = asked(side(edit=NewSystemPrompt("Be kind.")), body, path=path)
     for key in system:
         found = found[key]

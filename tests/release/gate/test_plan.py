@@ -1,4 +1,4 @@
-"""What a gate would find, before anything is asked."""
+"""Forecasts of what a gate would find, before anything is asked."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ NAMES = {
 @pytest.mark.parametrize("degradation", WORKFLOWS, ids=lambda degradation: degradation.name)
 @pytest.mark.parametrize("severity", [0.1, 0.3])
 def test_each_degradation_has_its_name(degradation, severity):
-    """Whichever steps it hits. Steps in other words have none: only the judge knows if they mean the same."""
+    """The rule holds whichever steps it hits. Reworded steps have none: the judge alone knows them."""
     for seed in range(10):
         candidate = degradation.apply(GOLDEN, severity, random.Random(seed))
         assert step_change(Pair(GOLDEN, candidate, "", "workflow")) == NAMES.get(degradation.name, "changed")

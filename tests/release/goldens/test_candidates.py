@@ -23,7 +23,7 @@ CASES = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text("utf-8")
 
 @pytest.mark.parametrize(("body", "text"), CASES["prompts"])
 def test_a_request_is_shown_as_its_conversation(body, text):
-    """Of every API; what is not text is noted."""
+    """Requests of every API are shown; what is not text is noted."""
     assert prompt_text(json.dumps(body)) == text
 
 
@@ -45,12 +45,12 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_any_body_can_be_shown(body):
-    """Whatever a client sent."""
+    """A client may have sent anything."""
     assert isinstance(prompt_text(json.dumps(body)), str)
 
 
 def test_a_spread_takes_no_two_that_share_half_of_their_words():
-    """By hand: four of five words in common are near, none are not; digits tell nothing, in any script."""
+    """Worked by hand: four of five words in common are near, none are not; digits tell nothing."""
     texts = [
         "one two three four",
         "red green blue",
@@ -80,7 +80,7 @@ EXCHANGE = ArchivedExchange(
 
 
 def test_an_exchange_becomes_a_golden():
-    """Under its own id or a name; the request in the form that files give back."""
+    """Candidates keep their own id or get a name; the request is in the form that files give back."""
     golden = golden_of(EXCHANGE, note=" checked ")
     assert golden.id == EXCHANGE.id
     assert golden.request == '{"messages":[{"role":"user","content":"ü"}],"temperature":0.1}'

@@ -76,13 +76,13 @@ def test_an_answer_is_text_or_calls_or_a_whole_response(answer, said):
     ],
 )
 def test_times_are_iso_or_unix(written, seconds):
-    """Without an offset they are UTC."""
+    """Times without an offset are UTC."""
     golden = one({"answer": "x", "approved_at": written, "retired_at": written})
     assert (golden.approved_at, golden.retired_at) == (seconds, seconds)
 
 
 def test_blank_lines_byte_order_mark_and_line_ends_say_nothing():
-    """As editors on other systems leave them."""
+    """Editors on other systems leave them so."""
     lines = ['\ufeff{"answer": "a"}\r\n', "\r\n", "  \n", ' {"answer": "b"} \r\n', ""]
     assert [golden.answer.text for golden in read_goldens(lines, "f")] == ["a", "b"]
 
@@ -96,7 +96,7 @@ def test_blank_lines_byte_order_mark_and_line_ends_say_nothing():
     ],
 )
 def test_an_error_names_file_line_and_field(line, said):
-    """And says what to do; nothing of the file is read by halves."""
+    """The message says what to do; nothing of the file is read by halves."""
     with pytest.raises(GoldenError) as caught:
         read_goldens(["", line], "dir/g.jsonl")
     assert str(caught.value).startswith("dir/g.jsonl, line 2")
@@ -104,7 +104,7 @@ def test_an_error_names_file_line_and_field(line, said):
 
 
 def test_files_are_read_compressed_or_not(tmp_path):
-    """By what they hold, whatever they are called."""
+    """Content decides, whatever they are called."""
     text = '\ufeff{"answer": "Größe"}\r\n'.encode()
     plain, packed = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     plain.write_bytes(text)
@@ -138,7 +138,7 @@ def test_a_compressed_file_may_not_unpack_to_more_than_its_limit(tmp_path, monke
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path, data, said):
-    """With what is wrong with it."""
+    """The message says what is wrong with it."""
     file = tmp_path / "g.jsonl.gz"
     if data is not None:
         file.write_bytes(data)
@@ -214,14 +214,14 @@ goldens = st.builds(
 
 @given(st.lists(goldens, max_size=3, unique_by=lambda golden: (golden.id, golden.version)))
 def test_what_is_written_is_read_back_the_same(made):
-    """Whatever text is in it, half a surrogate pair included, and however the lines are split."""
+    """Any text comes back, half a surrogate pair included, and however the lines are split."""
     lines = list(golden_lines(made))
     assert read_goldens(lines, "f") == tuple(made)
     assert read_goldens("\n".join(lines).splitlines(), "f") == tuple(made)
 
 
 def test_lines_of_worfbench_are_read_as_they_are_published():
-    """Of conversations the last turn is the answer; a line with `gold_text` has its task as the prompt."""
+    """The last turn of a conversation is the answer; a line with `gold_text` has its task as the prompt."""
     plan = "Node:\n1: Fill the kettle\n2: Boil it\nEdge: (START,1) (1,2) (2,END)"
     turns = [{"role": "user", "content": "Tea"}, {"role": "assistant", "content": plan}]
     rows = [

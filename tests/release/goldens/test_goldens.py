@@ -98,7 +98,7 @@ def test_candidates_are_what_can_be_approved(run):
 
 
 def test_a_choice_may_be_of_one_model(run, store, folder):
-    """After a swap the answers of the model before it can be approved, listed and exported apart."""
+    """The answers of the model before a swap can be approved, listed and exported apart."""
     database = Database(folder / DATABASE_FILE)
     ExchangeArchive(SqliteDocuments(database)).put(
         exchange(7, "Is the shop open on Sundays?", answer=Answer("Yes.", model="m-2"), model="m-2")
@@ -115,7 +115,7 @@ def test_a_choice_may_be_of_one_model(run, store, folder):
 
 
 def test_exchanges_are_approved_by_name(run, store):
-    """With who approved them, model and prompt version; a known name gets the next version."""
+    """Files have who approved them, model and prompt version; a known name gets the next version."""
     assert run("approve", "0000000000000001", "--name", "kettle", "--note", "by the book") == (
         "approved: kettle version 1\n"
     )
@@ -167,12 +167,12 @@ def test_a_spread_is_shown_and_approved_on_confirmation(run, store):
     ],
 )
 def test_mistakes_are_explained(run, arguments, said):
-    """In one line, with exit code 2."""
+    """The message is one line, the exit code 2."""
     assert said in run(*arguments, code=2)
 
 
 def test_what_a_command_does_is_on_record_as_typed(run, store, folder, tmp_path):
-    """At the very time that the golden's own trail has, so that the two can be told to be one."""
+    """The time is that of the golden's own trail, so that the two can be told to be one."""
     run("approve", "0000000000000001", "--name", "kettle")
     run("retire", "kettle", "--by", "bob")
     run("unretire", "kettle")
@@ -193,7 +193,7 @@ def test_what_a_command_does_is_on_record_as_typed(run, store, folder, tmp_path)
 
 
 def test_nobody_approves_in_no_name(run, monkeypatch):
-    """Without EVENKEEL_USER it is USER; without both the command asks for --by."""
+    """USER stands in for EVENKEEL_USER; without both the command asks for --by."""
     monkeypatch.delenv("EVENKEEL_USER")
     monkeypatch.setenv("USER", "pat")
     run("approve", "0000000000000001")
@@ -203,7 +203,7 @@ def test_nobody_approves_in_no_name(run, monkeypatch):
 
 
 def test_the_list_is_narrowed(run):
-    """By route, task and use; as a table or as JSON."""
+    """Lists go by route, task and use; as a table or as JSON."""
     assert "No goldens" in run("list")
     run("approve", "0000000000000001", "--name", "kettle")
     run("approve", "0000000000000009")

@@ -42,7 +42,7 @@ SEEN = altered(
 
 
 def golden(number, **changes):
-    """One whose approved answer is what a model without faults says."""
+    """A golden whose approved answer is what a model without faults says."""
     messages = make_prompt("case_summary", number)
     said = SimulatedModel().answer(
         [PromptMessage(message["role"], message["content"]) for message in messages], None
@@ -129,7 +129,7 @@ def test_a_model_without_faults_answers_as_approved(bench):
 
 
 def test_the_model_of_todays_traffic_is_asked(bench, simulation):
-    """Not the one that the golden was approved under."""
+    """The model that the golden was approved under is not asked."""
     simulation.change("simulated-2", {})
     approve(bench, 1)
     bench.verdicts.append(altered(SEEN, requested_model="simulated-2"), None)

@@ -107,7 +107,7 @@ def test_no_call_is_made_beyond_the_budget(answers):
 
 
 def test_a_payee_sets_aside_what_a_call_may_cost():
-    """What is set aside counts against the limit until it is settled at its real cost."""
+    """Money that is set aside counts against the limit until it is settled at its real cost."""
     costs = Costs(1.0)
     budget = PayeeBudget(costs, "the writer")
     assert budget.reserve(Spend(10, 0.6))
@@ -118,7 +118,7 @@ def test_a_payee_sets_aside_what_a_call_may_cost():
 
 
 def test_an_estimate_says_how_sure_it_is():
-    """What is remembered is named; a ceiling is told from a rule of thumb."""
+    """Remembered answers are named; a ceiling is told from a rule of thumb."""
     assert (
         str(CostEstimate("3 calls", Spend(900, 0.5), 2))
         == "3 calls (2 remembered), at most 900 tokens, at most $0.50"
@@ -163,7 +163,7 @@ def test_a_service_ends_the_run_only_if_it_never_answered():
 
 
 def test_advice_replaces_that_for_other_commands():
-    """What a replay advises after the semicolon is about `evenkeel up`."""
+    """The advice of a replay after the semicolon is about `evenkeel up`."""
     said = advised(
         "unauthorized", "the upstream answered 401; set a shadow credential", variable="V", key_option="--k"
     )

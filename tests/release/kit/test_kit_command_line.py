@@ -1,4 +1,4 @@
-"""What commands share: prices out of options, and the question before money is spent."""
+"""Parts that commands share: prices out of options, and the question before money is spent."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def asking(*, yes, in_pipelines):
     ],
 )
 def test_money_is_spent_only_with_a_yes(options, typed, said, monkeypatch):
-    """Without a terminal a pipeline gets an error, not a silent no."""
+    """A pipeline without a terminal gets an error, not a silent no."""
     if "terminal" in options:
         monkeypatch.setattr(question, "on_a_terminal", lambda: True)
     result = CliRunner().invoke(asking, [option for option in options if option != "terminal"], input=typed)
@@ -107,7 +107,7 @@ def shown(*, terminal):
 
 
 def test_without_a_terminal_progress_is_ten_lines():
-    """How far, what it cost, how long yet: 2 s on the clock for 2 answers, 18 to go."""
+    """Progress, cost and time left: 2 s on the clock for 2 answers, 18 to go."""
     lines = shown(terminal=False).splitlines()
     assert len(lines) == 10
     assert lines[0] == "asking: 2 of 20 answers, $5.00, 18 s left"
@@ -115,7 +115,7 @@ def test_without_a_terminal_progress_is_ten_lines():
 
 
 def test_on_a_terminal_progress_is_a_bar():
-    """With the same figures."""
+    """The figures are the same."""
     text = shown(terminal=True)
     assert "20/20" in text
     assert "$5.00" in text

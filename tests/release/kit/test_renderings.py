@@ -1,4 +1,4 @@
-"""One document in every rendering."""
+"""A document in every rendering."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_json_has_the_fields_of_the_classes():
 
 
 def test_junit_counts_its_cases():
-    """What failed, what could not be measured, what was skipped; what XML cannot hold is replaced."""
+    """Failures, what could not be measured, what was skipped; what XML cannot hold is replaced."""
     cases = [
         JUnitCase(name="a", failure=("regression", "worse", "g1"), output="said"),
         JUnitCase(name="b", skipped="decides nothing"),
