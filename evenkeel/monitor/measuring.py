@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core import figures
+from evenkeel.core.budget import NOTHING
 from evenkeel.core.verdict import BASELINE
 from evenkeel.stores.counters import merge
 
@@ -210,6 +211,8 @@ class MeasuringWatch:
         self._queue = queue
         self._judge = judge
         self._ledger = ledger
+        # Read with the counters: words about the budget must not fail with the store.
+        self._spent = NOTHING
         self._clock = clock
         self._fold = fold
         self._figures_known = figures_known
@@ -258,11 +261,12 @@ class MeasuringWatch:
 
     def _stored(self, now: float, *, waits: bool) -> Iterable[HoldUp]:
         try:
-            lag, counted = self._queue.lag(), merge(self._counters.read())
+            lag, counted, spent = self._queue.lag(), merge(self._counters.read()), self._ledger.today()
         except Exception as error:  # noqa: BLE001 - named boundary: whatever the store raises, it is away
             sentence = f"The store cannot be reached ({type(error).__name__}): nothing is queued or scored"
             yield self._cause("queue", sentence, "Check Redis, or the disk of the data folder.", now)
             return
+        self._spent = spent
         self._count(counted, now)
         if waits:
             return  # what was lost was lost by the judge, and what waits waits for it
@@ -331,7 +335,7 @@ class MeasuringWatch:
             sentence = f"No exchange can be measured: {_UNREADABLE.get(unread, unread.replace('_', ' '))}"
             step = "Pipeline counts them by reason. Do not sample a route that cannot be measured."
         if reason.startswith("budget"):
-            spent, budget = self._ledger.today(), self._ledger.budget
+            spent, budget = self._spent, self._ledger.budget
             limits, left = [], True
             if budget.usd_per_day is not None:
                 limits.append(f"{figures.usd(spent.usd)} of {figures.usd(budget.usd_per_day)}")

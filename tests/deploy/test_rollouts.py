@@ -94,7 +94,7 @@ def test_argo_reads_the_number_of_open_incidents_from_the_api() -> None:
             *dict.fromkeys(name for body in incidents(scene) for name in body.routes),
         ):
             url = metric["provider"]["web"]["url"].replace("{{args.route}}", route)
-            answer = client.get(url.removeprefix("http://evenkeel-console.evenkeel:8081"))
+            answer = client.get(url.removeprefix("http://evenkeel-monitor.evenkeel"))
             assert metric["provider"]["web"]["jsonPath"] == "{$.count}"
             counts.append(answer.json()["count"])
     assert counts[0] == 0

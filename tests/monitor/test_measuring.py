@@ -46,6 +46,8 @@ class Plant:
 
     def today(self):
         """The ledger's."""
+        if self.broken:
+            raise ConnectionError
         return self.spent
 
     def count(self, name, number=1, **labels):
@@ -131,6 +133,19 @@ def test_what_is_lost_beside_rated_trials_thins_measuring(plant, counter, reason
     found = plant.later(100)
     assert (found.state, [cause.reason for cause in found.thinned]) == ("measuring", [reason])
     assert plant.later(601).thinned == ()
+
+
+def test_a_store_that_goes_away_while_the_budget_thins_measuring_is_said(plant):
+    """The notice about the budget names figures of the store, which no longer answers."""
+    plant.watch()
+    plant.count("trials_skipped", 40, reason="budget_pace")
+    plant.later(100)
+    plant.count("trials", 1, outcome="rated_3")
+    assert plant.later(10).thinned
+    plant.broken = True
+    found = plant.later(10)
+    assert [cause.reason for cause in found.causes] == ["queue"]
+    assert "$0.49 of $0.50" in found.thinned[0].said
 
 
 def test_what_is_left_out_by_intention_holds_nothing_up(plant):
