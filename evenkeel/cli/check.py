@@ -144,7 +144,7 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
             pass
         _confirm(request, options["budget_usd"], confirmed=yes or options["ci"])
         outcome = _run(request, err)
-    show(document(outcome), out)
+    # Before anything is printed: standard output may be a full disk, and this was paid for.
     targets = write_reports(
         [
             (options["html"], lambda: html(document(outcome))),
@@ -152,6 +152,7 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
             (_junit(options), lambda: as_junit(outcome)),
         ]
     )
+    show(document(outcome), out)
     for target in targets:
         err.print(f"wrote {target}", soft_wrap=True)
     _keep(outcome, options, err)

@@ -196,7 +196,7 @@ def _run(files: tuple[Path, ...], options: Mapping[str, Any], *, json: bool, con
         check_writable((options["markdown"], options["junit"], options["json"], options["journal"]))
         confirm = confirmation(confirmed=confirmed, in_pipelines=True)
         outcome = run_gate(options_of(files, options), err=err, confirm=confirm)
-        show(document(outcome), out)
+        # Before anything is printed: standard output may be a full disk, and this was paid for.
         write_reports(
             [
                 (options["markdown"], lambda: markdown(document(outcome), level=2)),
@@ -204,6 +204,7 @@ def _run(files: tuple[Path, ...], options: Mapping[str, Any], *, json: bool, con
                 (options["json"], lambda: as_json(outcome)),
             ]
         )
+        show(document(outcome), out)
         _keep(outcome, options)
     except NotConfirmedError as error:
         raise InputError("no calls were made; add --yes to run without confirmation") from error
@@ -255,7 +256,7 @@ def options_of(files: tuple[Path, ...], options: Mapping[str, Any]) -> GateOptio
     Raises: UserError in one line.
     """
     settings = _settings(options)
-    costs = prices(settings)
+    costs, judge = prices(settings), settings.judge
     goldens, source = _goldens(files, settings, options["route"])
     return GateOptions(
         goldens=goldens,
@@ -264,6 +265,7 @@ def options_of(files: tuple[Path, ...], options: Mapping[str, Any]) -> GateOptio
         task=options["task"],
         route_tasks={route.name: route.task for route in settings.routes},
         rating=lambda database: _rating(settings, costs, database),
+        judge=f"the judge {judge.local or f'{judge.model} at {judge.base_url}'}" if judge else "no judge",
         prices=costs,
         deciding=words(options["gate_on"]),
         rules=_rules(options),

@@ -43,6 +43,7 @@ from evenkeel.release.kit.arguments import InputError, check_writable, words, wr
 from evenkeel.release.kit.asking import AGAIN
 from evenkeel.release.kit.confirmation import confirmation
 from evenkeel.release.kit.cost import PayeeBudget
+from evenkeel.release.kit.judge_watch import JudgeWatch
 from evenkeel.release.kit.renderings import html, show
 from evenkeel.release.kit.terminal import consoles
 from evenkeel.runtime import choices
@@ -151,15 +152,16 @@ def _run(parameters: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
             options,
             _connect(settings, options, embeddings=parameters["embeddings"]),
             err=err,
-            confirm=confirm,
+            confirm=lambda estimate: confirm(f"{estimate}{_whom(settings)}"),
         )
-        show(document(outcome), out)
+        # Before anything is printed: standard output may be a full disk, and this was paid for.
         targets = write_reports(
             [
                 (parameters["trials"], lambda: as_lines(outcome)),
                 (parameters["html"], lambda: html(document(outcome))),
             ]
         )
+        show(document(outcome), out)
         for path in targets:
             err.print(f"wrote {path}", soft_wrap=True)
     except KeyboardInterrupt as error:
@@ -170,6 +172,15 @@ def _run(parameters: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
         click.echo(as_json(outcome), nl=False)
     if outcome.unusable:
         sys.exit(STOPPED)
+
+
+def _whom(settings: Settings) -> str:
+    """Name the endpoints besides those of the models: their defaults are easily overlooked."""
+    named = ""
+    for service, at in (("judge", settings.judge), ("rewriter", settings.replays.rewriter)):
+        if at is not None:
+            named += f"; {service}: {at.model} at {at.base_url}"
+    return named
 
 
 def _options(options: Mapping[str, Any], settings: Settings) -> BenchOptions:
@@ -319,8 +330,13 @@ def _connect(settings: Settings, options: BenchOptions, *, embeddings: bool | No
                 language_of=language_of,
                 bundles=options.bundles,
             )
-            name = f"the judge {chosen.model} at {chosen.base_url}"
-            watch = Service(name, variable=chosen.api_key_env, option="--judge")
+            advice = {
+                "variable": chosen.api_key_env,
+                "key_option": "--judge-key-env",
+                "url_option": "--judge-url",
+                "members": "such requests",
+            }
+            watch = JudgeWatch(f"the judge {chosen.model} at {chosen.base_url}", "--judge-model", advice)
         rewrite = _rewriter(settings, judge, options.prices, database, costs, stack)
         return Services(scorer, rewrite, watch, reference_metrics(_encoder(embeddings)))
 

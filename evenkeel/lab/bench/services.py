@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.protocol import Metric
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.release.kit.cost import Costs
+    from evenkeel.release.kit.judge_watch import JudgeWatch
     from evenkeel.shadow.perturbations import RewriteTask
     from evenkeel.shadow.rewriter import Rewriter
 
@@ -34,7 +35,7 @@ class Services:
     scorer: TwoStageScorer
     rewrite: WatchedRewriter | None
     """None without a rewriter."""
-    judge_watch: Service | None
+    judge_watch: JudgeWatch | None
     """Ends the run if the judge never answers; None without a judge."""
     references: tuple[Metric, ...] = ()
     """Metrics that are shown beside the ratings and decide nothing (appendix A.2 of the paper)."""

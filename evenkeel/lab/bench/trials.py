@@ -253,7 +253,8 @@ class Rounds:
         pair = Pair(reference, candidate, context.text, case.task.value, variant.wanted)
         judgement = await self._scorer.score(pair)
         self._costs.book_judge(judgement)
-        self._see(judgement)
+        if self._watch is not None:
+            self._watch.see([judgement])
         texts = None
         if self._with_texts:
             shown = case.free if variant.to_free else case.original
@@ -261,14 +262,6 @@ class Rounds:
         # Some reference metrics run a model: in a thread, so that other calls go on.
         likeness = await asyncio.to_thread(self._services.likeness, pair)
         return replace(self._judged(at, case, pair, judgement), likeness=likeness, texts=texts)
-
-    def _see(self, judgement: Judgement) -> None:
-        if self._watch is None:
-            return
-        if judgement.rated_by:
-            self._watch.answered()
-        elif judgement.shifted is None:
-            self._watch.failed(judgement.failures[0].reason, judgement.failures[0].detail)
 
     def _judged(
         self, at: tuple[str, str, str, str, int], case: TaskPrompt, pair: Pair, judgement: Judgement

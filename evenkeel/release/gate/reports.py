@@ -103,7 +103,7 @@ def headline(report: GateReport) -> str:
         clusters = max((finding.clusters for finding in deciding), default=0)
         if clusters < max((finding.n for finding in deciding), default=0):
             goldens += f" in {count(clusters, 'cluster')}"
-        return f"{word}: {goldens} settle nothing. Not settled: {listed}."
+        return f"{word} after {goldens}. Not settled: {listed}."
     if report.verdict is GateVerdict.REGRESSION:
         which = [finding for finding in deciding if finding.state == "regression"]
         listed = "; ".join(f"{finding.measure.name} {excess(finding)}" for finding in which)

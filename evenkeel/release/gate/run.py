@@ -78,6 +78,8 @@ class GateOptions:
     route_tasks: Mapping[str, str | None] = field(default_factory=dict)
     rating: Callable[[Database], AbstractAsyncContextManager[TwoStageScorer]]
     """Opens what rates answers; the database remembers what a judge said."""
+    judge: str = "the judge"
+    """Judge and its endpoint, for messages."""
     prices: Prices = field(default_factory=Prices)
     deciding: tuple[str, ...] = ()
     """Measures that can fail the gate; none = all."""
@@ -430,7 +432,7 @@ def estimate(
     # A journal that holds every answer makes the run free: there is nothing to confirm.
     if not calls and rating is None:
         return None
-    asked_of = f"{number(calls)} calls{' and those of the judge' if rating else ''}"
+    asked_of = f"{number(calls)} calls{f' and those of {options.judge}' if rating else ''}"
     return CostEstimate(asked_of, spend, remembered)
 
 
@@ -461,7 +463,7 @@ async def _decided(
         # This may take seconds in which nothing else can be shown.
         with err.status("loading metrics"):
             rating = await services.enter_async_context(options.rating(database))
-            scoring = GateScoring(rating, JudgeWatch("the judge", "--judge-model", _OF_JUDGE))
+            scoring = GateScoring(rating, JudgeWatch(options.judge, "--judge-model", _OF_JUDGE))
         try:
             gate = Gate(
                 options.rules,

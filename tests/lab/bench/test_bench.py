@@ -226,5 +226,6 @@ def test_nothing_is_asked_without_consent(served, tmp_path):
     found.remove("--yes")
     output = run(found, exit_code=2)
     assert "by rule of thumb" in output
+    assert f"; judge: simulated-judge at {served[1]}; rewriter: " in output
     assert "add --yes" in output
     assert calls(served[0], "steady") == before

@@ -147,7 +147,7 @@ def test_money_is_spent_only_with_a_yes(planted, gate, calls, monkeypatch):
 def test_a_fault_of_the_gate_itself_does_not_read_as_a_regression(planted, gate, monkeypatch):
     """The exit code is 2, whatever goes wrong inside."""
     planted(3)
-    monkeypatch.setattr("evenkeel.cli.gate.show", lambda *_: 1 / 0)
+    monkeypatch.setattr("evenkeel.cli.gate.run_gate", lambda *_, **__: 1 / 0)
     assert gate("equal", code=2)[1] is None
 
 
@@ -156,7 +156,7 @@ def test_undecided_goldens_fail_with_a_code_of_their_own_unless_told_otherwise(p
     planted(10)
     output, found = gate("equal", code=3)
     assert (found["verdict"], found["report"]["settled"]) == ("undecided", False)
-    assert "NOT SHOWN TO DIFFER: 10 goldens settle nothing. Not settled: differs" in output
+    assert "NOT SHOWN TO DIFFER after 10 goldens. Not settled: differs" in output
     assert "10 goldens cannot settle a pass: it takes 31 even if no answer differs" in output
     output, _ = gate("equal", "--undecided", "pass", code=0)
     assert "NOT SHOWN TO DIFFER only because what is undecided passes (--undecided)." in output
@@ -265,7 +265,10 @@ def test_a_judge_that_rates_nothing_ends_the_gate(planted, gate, model):
     """The judge is named as what failed, or the candidate would seem to be down."""
     planted(60)
     output, _ = gate("worse", "--judge-model", "nobody", "--judge-url", model[1], code=2)
-    assert "COULD NOT MEASURE: the judge rated nothing: The endpoint answered 404" in output
+    assert (
+        f"COULD NOT MEASURE: the judge nobody at {model[1]} rated nothing: The endpoint answered 404"
+        in output
+    )
     assert "name another with --judge-model" in output
 
 
@@ -273,6 +276,8 @@ def test_the_judge_can_rate(planted, gate, model):
     """The report says so, and the judge's tokens are counted."""
     planted(30)
     judge = ("--judge-model", "simulated-judge", "--judge-url", model[1])
+    output, _ = gate("worse", *judge, code=2, yes=False)
+    assert f"60 calls and those of the judge simulated-judge at {model[1]}, at most" in output
     output, found = gate("worse", *judge, code=1)
     assert "rated by the judge" in output
     assert found["ledger"]["judge_tokens"] > 0
@@ -335,4 +340,4 @@ def test_goldens_of_the_store_are_taken_without_a_file(planted, gate, tmp_path):
     with contextlib.closing(Database(tmp_path / "evenkeel.db")) as database:
         (run,) = ChangeStore(SqliteDocuments(database)).gates()
     assert (run.verdict, run.goldens, run.route) == ("undecided", 6, "")
-    assert run.headline.startswith("NOT SHOWN TO DIFFER: 6 goldens settle nothing")
+    assert run.headline.startswith("NOT SHOWN TO DIFFER after 6 goldens")

@@ -81,9 +81,7 @@ def test_the_headline_says_verdict_and_reason():
     assert said["undecided"].startswith(
         "PASS only because what is undecided passes (--undecided). Not settled: content_shift 0 % ["
     )
-    assert said["undecided, fails"].startswith(
-        "UNDECIDED: 10 goldens settle nothing. Not settled: content_shift 0 %"
-    )
+    assert said["undecided, fails"].startswith("UNDECIDED after 10 goldens. Not settled: content_shift 0 %")
     assert "about 28 needed" in said["undecided, fails"]
     assert said["last look"].endswith("decided by the last look, an exact test of all goldens (p = 0.02).")
     assert said["not measured"] == "COULD NOT MEASURE: 7 of 7 asked could not be measured (timeout: 7)."
