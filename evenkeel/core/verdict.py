@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 from msgspec import Struct
 
+from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.pair import AS_BEFORE, Answer, AnswerForm
 
 if TYPE_CHECKING:
@@ -104,8 +105,8 @@ class Judgement:
     """Scores behind a heuristic rating, by metric name, e.g. {"rouge_l": 0.81}."""
     quality: tuple[QualityScore, ...] = ()
     failures: tuple[Failure, ...] = ()
-    cost_usd: float = 0.0
-    tokens: int = 0
+    spent: Spend = NOTHING
+    """Cost of every call made, also of those that failed."""
     rated_by: str = ""
     """Version of the judge's prompt, such as "similarity@1"; "" if no judge was asked."""
     unsure: bool = False

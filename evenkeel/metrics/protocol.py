@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from evenkeel.core.budget import NOTHING, Spend
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -86,9 +88,8 @@ class Rating:
     explanation: str = ""
     details: dict[str, float] = field(default_factory=dict)
     """Scores behind a heuristic rating, by metric name."""
-    tokens: int = 0
-    """Prompt and completion tokens spent, also on a rating that failed."""
-    cost_usd: float = 0.0
+    spent: Spend = NOTHING
+    """Cost, also of a rating that failed."""
     prompt_version: str = ""
     """Name and version of the judge's prompt, as "name@version"; "" if no judge was asked."""
     similarity: float | None = None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from evenkeel.core.budget import Spend
+from evenkeel.core.budget import Spend, total
 from evenkeel.core.verdict import DECIDED_BY, STAGES, Failure, Judgement
 from evenkeel.metrics.heuristic import CROSS_LANGUAGE, HeuristicRater
 from evenkeel.metrics.identity import IDENTITY, identical, is_empty
@@ -106,7 +106,7 @@ class TwoStageScorer:
 
         Returns: for each pair a `Judgement`. If similarity failed it has neither a rating nor is it unsure,
             with the reason as the only failure: "no_text" if neither side has text or a tool call, else the
-            rater's. Tokens and cost cover every call made. Where the judge fails for a pair of an exchange,
+            rater's. The cost covers every call made. Where the judge fails for a pair of an exchange,
             those that needed no judge fail with it: counted alone, identical answers would make an outage
             look steady, and empty ones like a regression.
         """
@@ -159,9 +159,7 @@ class TwoStageScorer:
     async def _judge(self, pair: Pair, rated: Rating, *, qualities: bool) -> Judgement:
         """Return the judgement of a rated pair, with the qualities of its task if its content shifted."""
         if isinstance(rated.outcome, Failure):
-            return Judgement(
-                self._scorer, None, failures=(rated.outcome,), cost_usd=rated.cost_usd, tokens=rated.tokens
-            )
+            return Judgement(self._scorer, None, failures=(rated.outcome,), spent=rated.spent)
         near = await asyncio.to_thread(_similarity, rated, pair)
         shifted = rated.outcome is not None and rated.outcome != _SAME
         measures = self._measures.get(find_task(pair.task), ()) if qualities and shifted else ()
@@ -173,8 +171,7 @@ class TwoStageScorer:
             rated.details,
             quality_scores.scores,
             quality_scores.failures,
-            cost_usd=rated.cost_usd + quality_scores.cost_usd,
-            tokens=rated.tokens + quality_scores.tokens,
+            spent=rated.spent.plus(quality_scores.spent),
             rated_by=rated.prompt_version,
             unsure=rated.outcome is None,
             similarity=near,
@@ -301,7 +298,7 @@ def judge_scorer(
         for prompt in bundles[task].judged:
             call = judged(prompt).estimate(one_chars)
             calls += [call, call]
-        return Spend(sum(call.tokens for call in calls), sum(call.usd for call in calls))
+        return total(calls)
 
     measures = {task: bundle.measures(judged) for task, bundle in bundles.items()}
     return TwoStageScorer("judge", rater, measures, estimate, language_of)

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.budget import NOTHING, SCORING_BUDGET, Allowance, Spend
+from evenkeel.core.budget import SCORING_BUDGET, Allowance
 from evenkeel.core.pair import Pair
 from evenkeel.monitor.changes.examples import both_sides
 from evenkeel.release.goldens.prompts import prompt_text
@@ -103,17 +103,14 @@ class ReferenceScores:
         refused = await asyncio.to_thread(self.costs.reserve, estimate, reference.route, urgent=True)
         if refused is not None:
             return ScoredReference(reference.id, failure=refused)
-        booked, reported = Allowance(self.costs, reference.route, estimate, urgent=True), NOTHING
+        booked = Allowance(self.costs, reference.route, estimate, urgent=True)
         paying = SCORING_BUDGET.set(booked)
         try:
             judgement = await self.scorer.score(pair)
-            reported = Spend(judgement.tokens, judgement.cost_usd)
         finally:
             SCORING_BUDGET.reset(paying)
             held = booked.close()
-            # A call that was cancelled has been booked without being reported: the higher figure holds.
-            spent = Spend(max(reported.tokens, booked.spent.tokens), max(reported.usd, booked.spent.usd))
-            await asyncio.to_thread(self.costs.settle, held, reference.route, {"judge": spent})
+            await asyncio.to_thread(self.costs.settle, held, reference.route, {"judge": booked.spent})
         return _scored(reference.id, judgement)
 
 

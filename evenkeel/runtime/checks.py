@@ -299,8 +299,7 @@ def judge_check(settings: Settings, ask: Callable[[], Reply]) -> Check:
     began = time.monotonic()
     reply = ask()
     took_s = time.monotonic() - began
-    tokens = f"{reply.prompt_tokens:,} tokens in, {reply.completion_tokens:,} out"
-    cost = f"{tokens}: {reply.cost_usd:.6f} US dollars."
+    cost = f"{reply.spent.tokens:,} tokens: {reply.spent.usd:.6f} US dollars."
     if isinstance(reply.outcome, Failure):
         if reply.outcome.reason == "budget":
             return Check(

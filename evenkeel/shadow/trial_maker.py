@@ -307,7 +307,7 @@ class TrialMaker:
             SCORING_WAITS.reset(waiting)
         for run, judgement in zip(compared, judgements, strict=True):
             run.judgement = judgement
-            run.judging = Spend(judgement.tokens, judgement.cost_usd)
+            run.judging = judgement.spent
         # The cost of failed calls is split evenly.
         further = judge.spent.minus(total(run.judging for run in answered)).parts(len(answered))
         for run, part in zip(answered, further, strict=True):

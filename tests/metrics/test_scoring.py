@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.core.budget import Spend
 from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall
 from evenkeel.core.verdict import (
     DECIDED_BY,
@@ -58,7 +59,7 @@ class Planted:
         self.seen.append((text, context))
         outcome = self.outcomes[text]
         made = Failure(self.name, self.version, outcome) if isinstance(outcome, str) else outcome
-        return Rating(made, "planted", {"closeness": 0.5}, tokens=self.tokens, cost_usd=self.tokens / 1000)
+        return Rating(made, "planted", {"closeness": 0.5}, spent=Spend(self.tokens, self.tokens / 1000))
 
 
 def scored(rating: int | str, faithfulness: Planted, completeness: Planted) -> Judgement:
@@ -72,7 +73,7 @@ def test_a_three_ends_after_the_first_stage() -> None:
     quality = Planted({})
     judgement = scored(3, quality, quality)
     assert judgement == Judgement(
-        "judge", 3, "planted", {"closeness": 0.5}, cost_usd=0.01, tokens=10, similarity=1.0
+        "judge", 3, "planted", {"closeness": 0.5}, spent=Spend(10, 0.01), similarity=1.0
     )
     assert quality.seen == []
 
@@ -91,8 +92,8 @@ def test_below_three_both_answers_go_through_every_metric(rating: int) -> None:
         ("complete", 4, 2, 1, True),
     ]
     assert sorted(faithful.seen) == [("a", "context"), ("b", "context")]
-    assert judgement.tokens == 10 + 2 * 10 + 2 * 100
-    assert judgement.cost_usd == pytest.approx(0.23)
+    assert judgement.spent.tokens == 10 + 2 * 10 + 2 * 100
+    assert judgement.spent.usd == pytest.approx(0.23)
 
 
 def test_a_rating_alone_asks_for_no_quality() -> None:
@@ -100,7 +101,7 @@ def test_a_rating_alone_asks_for_no_quality() -> None:
     quality = Planted({})
     scorer = TwoStageScorer("judge", Planted({"b": 1}), {Task.CHAT: (EachSide(quality),)})
     judgement = asyncio.run(scorer.score(Pair(Answer("a"), Answer("b"), "context"), qualities=False))
-    assert (judgement.rating, judgement.quality, judgement.tokens) == (1, (), 10)
+    assert (judgement.rating, judgement.quality, judgement.spent.tokens) == (1, (), 10)
     assert quality.seen == []
 
 
@@ -123,7 +124,7 @@ def test_a_failed_quality_metric_is_counted_once_and_the_rest_stands(
     assert judgement.rating == 2
     assert [score.metric for score in judgement.quality] == ["complete"]
     assert judgement.failures == (Failure("faithful", 4, "timeout"),)
-    assert judgement.tokens == tokens
+    assert judgement.spent.tokens == tokens
 
 
 def test_a_rater_that_fails_leaves_no_rating() -> None:
@@ -131,7 +132,7 @@ def test_a_rater_that_fails_leaves_no_rating() -> None:
     quality = Planted({})
     judgement = scored("bad_schema", quality, quality)
     assert judgement == Judgement(
-        "judge", None, failures=(Failure("planted", 4, "bad_schema"),), cost_usd=0.01, tokens=10
+        "judge", None, failures=(Failure("planted", 4, "bad_schema"),), spent=Spend(10, 0.01)
     )
     assert quality.seen == []
 
@@ -179,7 +180,7 @@ def test_only_identical_and_empty_answers_need_no_judge(
     judge = Planted({sides[1].text: 2})
     judgement = asyncio.run(local_scorer(judge, HeuristicRater()).score(pair))
     assert (judgement.rating, stage_of(judgement.details)) == (outcome, stage)
-    assert (len(judge.seen), judgement.tokens) == ((1, 10) if stage == "judge" else (0, 0))
+    assert (len(judge.seen), judgement.spent.tokens) == ((1, 10) if stage == "judge" else (0, 0))
     alone = asyncio.run(heuristic_scorer().score(pair))
     assert (alone.rating, alone.unsure) == ((None, True) if stage == "judge" else (outcome, False))
 
@@ -192,7 +193,7 @@ def test_a_judged_rating_keeps_the_scores_of_its_similarity() -> None:
     assert {"likeness", "closeness"} <= set(judgement.details)
     assert judgement.similarity == judgement.details["likeness"]
     failed = asyncio.run(local_scorer(Planted({"a b d": "timeout"}), HeuristicRater()).score(pair))
-    assert (failed.rating, failed.unsure, failed.tokens) == (None, False, 10)
+    assert (failed.rating, failed.unsure, failed.spent.tokens) == (None, False, 10)
     assert [failure.reason for failure in failed.failures] == ["timeout"]
 
 
@@ -270,7 +271,7 @@ def test_any_texts_give_a_rating_or_a_reason(reference: str, candidate: str, con
         assert judgement.rating in {1, 2, 3}
         assert judgement.rating < 3 or not (judgement.quality or judgement.failures)
     assert judgement.similarity is None or 0.0 <= judgement.similarity <= 1.0
-    assert judgement.tokens == 0
+    assert judgement.spent.tokens == 0
 
 
 def test_real_reruns_are_decided_without_mistaking_a_changed_conclusion():

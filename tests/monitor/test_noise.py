@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry
 
+from evenkeel.core.budget import Spend
 from evenkeel.core.cells import CellKey
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import (
@@ -50,7 +51,7 @@ class Script:
     async def rate(self, pair: Pair) -> Rating:
         """The next planted outcome, at ten tokens."""
         self.seen.append(pair)
-        return Rating(self.outcomes.pop(0), "because", {"spread": 0.5}, tokens=10, cost_usd=0.5)
+        return Rating(self.outcomes.pop(0), "because", {"spread": 0.5}, spent=Spend(10, 0.5))
 
 
 def measured(first: Script, fresh: Script, share: float = 1.0) -> tuple[Rating, list[str]]:
@@ -66,7 +67,7 @@ def test_a_sampled_pair_is_judged_again_past_the_cache_and_with_its_sides_swappe
     rating, told = measured(first, fresh)
     assert (rating.outcome, rating.explanation) == (3, "because")
     assert rating.details == {"spread": 0.5, JUDGED_AGAIN: 2.0, JUDGED_SWAPPED: 1.0}
-    assert (rating.tokens, rating.cost_usd) == (30, 1.5)
+    assert rating.spent == Spend(30, 1.5)
     assert (first.seen, fresh.seen) == ([PAIR], [PAIR, SWAPPED])
     assert told == ["again", "swapped"]
 
@@ -76,13 +77,13 @@ def test_a_second_rating_that_fails_is_counted_and_no_change():
     rating, told = measured(Script([3]), Script([DOWN, 3]))
     assert rating.outcome == 3
     assert rating.details == {"spread": 0.5, JUDGED_SWAPPED: 3.0}
-    assert rating.tokens == 30
+    assert rating.spent.tokens == 30
     assert told == ["failed_timeout", "swapped"]
 
 
 def test_what_is_not_sampled_or_not_rated_is_judged_once():
     """Share 0 asks nobody twice, and there is nothing to repeat about a failure."""
-    assert measured(Script([3]), Script([]), share=0.0)[0].tokens == 10
+    assert measured(Script([3]), Script([]), share=0.0)[0].spent.tokens == 10
     assert measured(Script([DOWN]), Script([]))[0].outcome == DOWN
     with pytest.raises(ValueError, match="share"):
         JudgeNoise(Script([]), fresh=Script([]), share=2)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from evenkeel.core.budget import Budget, Spend
+from evenkeel.core.budget import SCORING_BUDGET, Budget, Spend
 from evenkeel.core.verdict import Failure, Judgement, QualityScore
 from evenkeel.release.reference_scores import MOST, ReferenceScores
 from evenkeel.stores.changes import ChangeStore, ScoredReference
@@ -35,7 +35,9 @@ class Scorer:
         if pair.candidate.text == "fail":
             return Judgement("judge", None, failures=(Failure("similarity", 1, "timeout"),))
         qualities = (QualityScore("completeness", 1, 3, 2), QualityScore("tone", 1, 3, 3))
-        return Judgement("judge", 2, quality=qualities, tokens=40, cost_usd=0.004)
+        spent = Spend(40, 0.004)
+        assert SCORING_BUDGET.get().reserve(spent)
+        return Judgement("judge", 2, quality=qualities, spent=spent)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import yaml
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
+from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge import Reply
 from evenkeel.metrics.judge.reply import Ruling
@@ -81,14 +82,14 @@ JUDGED = settings(judge={"model": "j", "base_url": "https://judge.example/v1"})
 
 
 def reply(outcome):
-    return lambda: Reply(outcome, 90, 10, 0.0001, "probe@1")
+    return lambda: Reply(outcome, Spend(100, 0.0001), "probe@1")
 
 
 def test_a_judge_is_right_odd_broken_or_missing():
     """Two sentences that say the same are a 3; without a judge it is said what is lost."""
     good = judge_check(JUDGED, reply(Ruling(3, "")))
     assert (good.state, good.next_step) == ("good", "")
-    assert "90 tokens in, 10 out: 0.000100 US dollars." in good.said
+    assert "100 tokens: 0.000100 US dollars." in good.said
     odd = judge_check(JUDGED, reply(Ruling(1, "")))
     assert odd.state == "note"
     assert "rated two equal sentences 1, not 3" in odd.said

@@ -74,8 +74,8 @@ def judge_candidates(
         start = time.perf_counter()
         opinion = await metric.judged(read_answer(pair.reference), read_answer(pair.candidate), pair.context)
         taken_ms.append((time.perf_counter() - start) * _MILLI)
-        prices.append(opinion.cost_usd)
-        account.book(Spend(opinion.tokens, opinion.cost_usd))
+        prices.append(opinion.spent.usd)
+        account.book(opinion.spent)
         outcome = opinion.outcome
         if isinstance(outcome, Failure) and outcome.reason in HOPELESS:
             raise UnusableError(f"{outcome.reason}: {outcome.detail}")

@@ -176,7 +176,7 @@ def _replies(
                 account.remembered += 1
             else:
                 account.calls += 1
-                account.book(Spend(reply.tokens, reply.cost_usd))
+                account.book(reply.spent)
             replies[planned.slot] = reply
 
         def details() -> str:

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from evenkeel.core.budget import NOTHING, Spend, total
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.metrics.compare import read_both
 from evenkeel.metrics.judge.prompts import prompts_of
@@ -66,8 +67,7 @@ class JudgedWorkflow:
     """Ratings before the judge checked itself, of the calls that gave one."""
     explanation: str = ""
     """Explanation of the first call with a rating."""
-    tokens: int = 0
-    cost_usd: float = 0.0
+    spent: Spend = NOTHING
     prompt_version: str = WORKFLOW.prompt_version
 
 
@@ -141,8 +141,7 @@ class WorkflowJudge:
             ratings,
             tuple(ruling.initial for ruling in rulings if ruling.initial is not None),
             rulings[0].explanation if rulings else "",
-            sum(reply.tokens for reply in replies),
-            sum(reply.cost_usd for reply in replies),
+            total(reply.spent for reply in replies),
         )
 
     def _too_few(self, failures: list[Failure]) -> Failure:

@@ -215,8 +215,7 @@ class Judge:
             if isinstance(read, Fault)
             else [_failure(question, ruling) if isinstance(ruling, Fault) else ruling for ruling in read]
         )
-        usd = self._endpoint.cost(got).usd
-        return GroupReply(outcome, got.prompt_tokens or 0, got.completion_tokens or 0, usd)
+        return GroupReply(outcome, self._endpoint.cost(got))
 
     async def remembers(self, question: Question, *, vote: int = 0) -> bool:
         """Return whether a vote on a question is cached, so that asking it costs nothing."""
@@ -264,9 +263,7 @@ class Judge:
         read = got.text if isinstance(got.text, Fault) else read_ruling(got.text, question.scale)
         return Reply(
             _failure(question, read) if isinstance(read, Fault) else read,
-            got.prompt_tokens or 0,
-            got.completion_tokens or 0,
-            self._endpoint.cost(got).usd,
+            self._endpoint.cost(got),
             question.prompt_version,
         )
 

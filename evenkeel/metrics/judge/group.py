@@ -15,7 +15,6 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import JUDGED_TOGETHER, Failure
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.judge.raters import JudgeRater, rating_of, relabelled, swaps
@@ -117,8 +116,7 @@ class GroupRater(JudgeRater):
         outcome = answer.reply.outcome
         if isinstance(outcome, Failure) and outcome.reason not in _NOT_ALONE:
             rating = await self.rate(pair)
-            tokens, cost_usd = rating.tokens + answer.reply.tokens, rating.cost_usd + answer.reply.cost_usd
-            return replace(rating, tokens=tokens, cost_usd=cost_usd)
+            return replace(rating, spent=rating.spent.plus(answer.reply.spent))
         rating = rating_of(answer.reply, SIMILARITY)
         of_call = {JUDGED_TOGETHER: float(answer.together), "swapped": float(answer.swapped)}
         return replace(rating, details=rating.details | of_call)
@@ -172,9 +170,7 @@ class GroupRater(JudgeRater):
         swapped = swaps((reference, "\0".join(sorted(texts))), self._swap_share)
         reply = await self._judge.ask_group(SIMILARITY.fill_group(reference, texts, swapped=swapped))
         self._note(reply)
-        count = sum(len(candidate.places) for candidate in part)
-        prompts = iter(Spend(reply.prompt_tokens, reply.cost_usd).parts(count))
-        completions = iter(Spend(reply.completion_tokens, 0.0).parts(count))
+        spends = iter(reply.spent.parts(sum(len(candidate.places) for candidate in part)))
         answers: dict[int, _Answer] = {}
         for number, candidate in enumerate(part):
             outcome = reply.outcome if isinstance(reply.outcome, Failure) else reply.outcome[number]
@@ -185,8 +181,7 @@ class GroupRater(JudgeRater):
                 # One rubric: whoever asks about the pair later may have this ruling.
                 await self._judge.remember(self._question((reference, candidate.text)), outcome)
             for index in candidate.places:
-                prompt, completion = next(prompts), next(completions)
-                own = Reply(outcome, prompt.tokens, completion.tokens, prompt.usd, SIMILARITY.prompt_version)
+                own = Reply(outcome, next(spends), SIMILARITY.prompt_version)
                 answers[index] = _Answer(own, swapped, len(part))
         return answers
 

@@ -83,8 +83,7 @@ def rating_of(reply: Reply, prompt: Prompt) -> Rating:
         ruling if isinstance(ruling, Failure) else ruling.rating,
         "" if isinstance(ruling, Failure) else ruling.explanation,
         {"cached": 1.0} if reply.cached and not failed else {},
-        tokens=reply.tokens,
-        cost_usd=reply.cost_usd,
+        spent=reply.spent,
         prompt_version=prompt.prompt_version,
     )
 
@@ -257,7 +256,7 @@ class JudgeNoise:
         self._turned = turned
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
-        """Return the judge's ratings in order; details, tokens and cost include repeated judgements."""
+        """Return the judge's ratings in order; details and cost include repeated judgements."""
         ratings = await self._judge.rate_all(pairs)
         return list(await asyncio.gather(*map(self._checked, pairs, ratings)))
 
@@ -274,9 +273,7 @@ class JudgeNoise:
             asked["swapped"] = (JUDGED_SWAPPED, other)
         for kind, (detail, sides) in asked.items():
             repeated = await self._fresh.rate(sides)
-            rated = replace(
-                rated, tokens=rated.tokens + repeated.tokens, cost_usd=rated.cost_usd + repeated.cost_usd
-            )
+            rated = replace(rated, spent=rated.spent.plus(repeated.spent))
             if isinstance(repeated.outcome, Failure):
                 self._count(f"failed_{repeated.outcome.reason}")
                 if kind == "alone":

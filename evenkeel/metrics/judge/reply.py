@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.text import well_formed
 from evenkeel.core.thoughts import without_thoughts
 from evenkeel.llm.faults import Fault
@@ -208,9 +209,7 @@ class GroupReply:
 
     outcome: list[Ruling | Failure] | Failure
     """Outcomes in the order asked; a single failure if the whole reply cannot be used."""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float = 0.0
+    spent: Spend = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,24 +217,12 @@ class Reply:
     """Outcome of one question."""
 
     outcome: Ruling | Failure
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float = 0.0
+    spent: Spend = NOTHING
     prompt_version: str = ""
     """Name and version of the wording, as "name@version"."""
     cached: bool = False
     """True if the ruling was remembered from an earlier call; it then cost nothing."""
 
-    @property
-    def tokens(self) -> int:
-        """Number of prompt and completion tokens together."""
-        return self.prompt_tokens + self.completion_tokens
-
     def plus(self, earlier: Reply) -> Reply:
         """Return this reply at the price of both."""
-        return replace(
-            self,
-            prompt_tokens=self.prompt_tokens + earlier.prompt_tokens,
-            completion_tokens=self.completion_tokens + earlier.completion_tokens,
-            cost_usd=self.cost_usd + earlier.cost_usd,
-        )
+        return replace(self, spent=self.spent.plus(earlier.spent))

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from evenkeel.core.budget import NOTHING, Spend, total
 from evenkeel.core.verdict import Failure, QualityScore
 
 if TYPE_CHECKING:
@@ -50,9 +51,8 @@ class QualityMeasurement:
 
     None if the quality has nothing to report about this pair: it is left out, which is no failure.
     """
-    tokens: int = 0
-    """Prompt and completion tokens spent, also on a measurement that failed."""
-    cost_usd: float = 0.0
+    spent: Spend = NOTHING
+    """Cost, also of a measurement that failed."""
 
 
 class PairQuality(Protocol):
@@ -99,13 +99,12 @@ class EachSide:
         """
         reference = await self._metric.rate(pair.reference, pair.context)
         if not isinstance(before := reference.outcome, int):
-            return QualityMeasurement(before, reference.tokens, reference.cost_usd)
+            return QualityMeasurement(before, reference.spent)
         candidate = await self._metric.rate(pair.candidate, pair.context)
         after = candidate.outcome
         return QualityMeasurement(
             QualityScore(self.name, self.version, before, after) if isinstance(after, int) else after,
-            reference.tokens + candidate.tokens,
-            reference.cost_usd + candidate.cost_usd,
+            reference.spent.plus(candidate.spent),
         )
 
 
@@ -128,15 +127,14 @@ class Qualities:
     scores: tuple[QualityScore, ...]
     """Scores in the order of the qualities; qualities with nothing to report are left out."""
     failures: tuple[Failure, ...]
-    tokens: int
-    cost_usd: float
+    spent: Spend
 
 
 async def measure_all(measures: Iterable[PairQuality], pair: Pair) -> Qualities:
     """Measure every quality of a pair whose content has shifted.
 
     All are asked at once: a judge limits its own concurrency. One that fails is a failure beside the
-    scores of the others. Tokens and cost cover every call made.
+    scores of the others. The cost covers every call made.
     """
     measurements = await asyncio.gather(*(quality.measure(pair) for quality in measures))
     outcomes = []
@@ -145,6 +143,5 @@ async def measure_all(measures: Iterable[PairQuality], pair: Pair) -> Qualities:
     return Qualities(
         tuple(outcome for outcome in outcomes if isinstance(outcome, QualityScore)),
         tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),
-        sum(measurement.tokens for measurement in measurements),
-        sum(measurement.cost_usd for measurement in measurements),
+        total(measurement.spent for measurement in measurements),
     )

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.budget import NOTHING, SCORING_BUDGET, Allowance, Spend
+from evenkeel.core.budget import SCORING_BUDGET, Allowance, Spend
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import Quote, estimate_tokens
@@ -189,7 +189,6 @@ class GoldenReplayer:
                 return GoldenResult(key, failure=refused), None
             asking = Allowance(self.costs, route, estimate, urgent=True)
             judging = Allowance(self.costs, route, scoring, urgent=True)
-            judged = NOTHING
             before = SCORING_BUDGET.set(judging)
             try:
                 replay = await self.replayer.send(
@@ -202,14 +201,11 @@ class GoldenReplayer:
                 scored = await self.scoring.score(
                     Pair(golden.answer, answer, context, task_of(golden, {}, self.routes[route].task))
                 )
-                judged = Spend(scored.judgement.tokens, scored.judgement.cost_usd)
             finally:
                 SCORING_BUDGET.reset(before)
                 held = asking.close().plus(judging.close())
-                # A call that was cancelled has been booked without being reported: the higher figure holds.
-                judged = Spend(max(judged.tokens, judging.spent.tokens), max(judged.usd, judging.spent.usd))
                 await asyncio.to_thread(
-                    self.costs.settle, held, route, {"golden": asking.spent, "judge": judged}
+                    self.costs.settle, held, route, {"golden": asking.spent, "judge": judging.spent}
                 )
         return result_of(key, scored), answer.model or request.model or None
 

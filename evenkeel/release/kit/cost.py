@@ -84,7 +84,7 @@ class Costs:
 
     def book_judge(self, judgement: Judgement) -> None:
         """Add what a judgement has cost to the judge's account."""
-        self.of(JUDGE).book(Spend(judgement.tokens, judgement.cost_usd))
+        self.of(JUDGE).book(judgement.spent)
 
     def expenses(self) -> dict[str, Spend]:
         """Spent in this run, by payee."""

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from evenkeel.core.budget import Spend
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.metrics.workflow_judge import WORKFLOW, WorkflowJudge
@@ -27,7 +28,9 @@ class Scripted:
     async def ask(self, question, *, vote=0):
         self.asked.append((question, vote))
         outcome = self.outcomes[vote]
-        return Reply(Ruling(outcome, f"said {outcome}") if isinstance(outcome, int) else outcome, 10, 5, 0.25)
+        return Reply(
+            Ruling(outcome, f"said {outcome}") if isinstance(outcome, int) else outcome, Spend(15, 0.25)
+        )
 
 
 def judged(*outcomes, **options):
@@ -39,7 +42,7 @@ def test_three_calls_are_averaged_over_five() -> None:
     """2, 3 and 3 of 5 are 8/15; tokens and cost are of all three."""
     found, judge = judged(2, 3, 3)
     assert found.outcome == pytest.approx(8 / 15)
-    assert (found.ratings, found.explanation, found.tokens, found.cost_usd) == ((2, 3, 3), "said 2", 45, 0.75)
+    assert (found.ratings, found.explanation, found.spent) == ((2, 3, 3), "said 2", Spend(45, 0.75))
     assert [vote for _, vote in judge.asked] == [0, 1, 2]
 
 
@@ -60,7 +63,7 @@ def test_one_failed_call_is_left_out_and_two_are_a_failure() -> None:
     assert judged(5, DOWN, 4)[0].outcome == pytest.approx(0.9)
     alone = judged(5, DOWN, DOWN)[0]
     assert isinstance(alone.outcome, Failure)
-    assert (alone.outcome.reason, alone.ratings, alone.tokens) == ("timeout", (5,), 45)
+    assert (alone.outcome.reason, alone.ratings, alone.spent.tokens) == ("timeout", (5,), 45)
     mixed = judged(DOWN, Failure("workflow_judge", 1, "refused"), DOWN)[0].outcome
     assert isinstance(mixed, Failure)
     assert mixed.reason == "too_few_votes"

@@ -58,8 +58,8 @@ def test_a_remembered_ruling_costs_nothing_and_says_so() -> None:
     )
     assert (calls, all_calls) == (1, 2)
     assert (first.outcome, first.explanation) == (second.outcome, second.explanation) == (3, "the same")
-    assert (first.tokens, first.cost_usd, first.details) == (120, 120, {})
-    assert (second.tokens, second.cost_usd, second.details) == (0, 0, {"cached": 1.0})
+    assert (first.spent, first.details) == ((120, 120.0), {})
+    assert (second.spent, second.details) == ((0, 0.0), {"cached": 1.0})
     assert first.prompt_version == second.prompt_version == "similarity@4" == prompt_version
 
 

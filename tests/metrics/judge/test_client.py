@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evenkeel import metrics
+from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import Failure
@@ -36,8 +37,8 @@ def test_a_ruling_comes_with_its_tokens_and_cost() -> None:
     """Rating, reason, 100 and 20 tokens, and their price at 1 and 2 dollars a thousand."""
     replies, _ = ask([GOOD], price=lambda model, i, o, *_: (i + 2 * o) / 1000 if model == "scripted" else -1)
     assert replies[0].outcome == Ruling(3, "the same")
-    assert (replies[0].prompt_tokens, replies[0].completion_tokens) == (100, 20)
-    assert replies[0].cost_usd == pytest.approx(0.14)
+    assert replies[0].spent.tokens == 120
+    assert replies[0].spent.usd == pytest.approx(0.14)
 
 
 @pytest.mark.parametrize("flex", [True, False])
@@ -74,7 +75,7 @@ def test_odd_usage_and_odd_text_do_not_matter() -> None:
         return await JudgeRater(judge).rate(Pair(Answer("ok \ud800"), Answer("no"), ""))
 
     rating = run([odd], scene)
-    assert (rating.outcome, rating.tokens, rating.cost_usd) == (3, 0, 0.0)
+    assert (rating.outcome, rating.spent) == (3, NOTHING)
 
 
 def test_check_tells_a_usable_judge_from_an_unusable_one() -> None:
@@ -128,7 +129,7 @@ def test_the_judge_scores_both_stages() -> None:
         ("completeness", 3, 2),
     ]
     assert judgement.failures == ()
-    assert (calls, judgement.tokens, judgement.cost_usd) == (5, 600, 600.0)
+    assert (calls, judgement.spent) == (5, Spend(600, 600.0))
 
 
 def test_tool_calls_and_context_reach_the_judge() -> None:
@@ -213,7 +214,7 @@ def test_a_repair_is_paid_for_and_shows_the_same_texts() -> None:
 
     async def scene(judge: Judge, scripted: Scripted) -> tuple[int, list[str]]:
         rating = await JudgeRater(judge).rate(PAIR)
-        return rating.tokens, [request["messages"][-1]["content"] for request in scripted.asked]
+        return rating.spent.tokens, [request["messages"][-1]["content"] for request in scripted.asked]
 
     tokens, (first, second) = run([PROSE, RIGHT], scene, repairs=1)
     assert tokens == 240

@@ -114,7 +114,7 @@ def test_pairs_are_rated_in_one_call() -> None:
     assert outcomes(found) == CANDIDATES
     assert len(asked) == 1
     assert asked[0]["messages"][1]["content"].count(REFERENCE) == 1
-    assert sorted(rating.tokens for rating in found.values()) == [366, 367, 368]  # of 1,000 and 101
+    assert sorted(rating.spent.tokens for rating in found.values()) == [367, 367, 367]  # of 1,101
     assert {rating.details[JUDGED_TOGETHER] for rating in found.values()} == {3}
     assert {rating.prompt_version for rating in found.values()} == {"similarity@4"}
     assert found["It leaves at 9."].explanation == "Candidate says It leaves at 9."
@@ -165,7 +165,7 @@ def test_a_rating_that_is_missing_or_malformed_is_asked_for_alone(change: Any, r
     assert outcomes(found) == CANDIDATES
     assert [len(texts_of(body)) for body in asked] == [4, 2]
     assert JUDGED_TOGETHER not in found["It leaves at ten."].details
-    assert sum(rating.tokens for rating in found.values()) == 1101 + 120
+    assert sum(rating.spent.tokens for rating in found.values()) == 1101 + 120
     assert counted[("pairs", reason)] == 1
 
 
@@ -296,7 +296,7 @@ def test_whatever_a_judge_says_about_a_group_each_trial_ends_with_a_rating(
         lambda body: reply if is_group(body) else honest(body), wallet=wallet, swap_share=swap_share
     )
     single = sum(not is_group(body) for body in asked)
-    assert wallet.spent.tokens == sum(rating.tokens for rating in found.values()) == 1101 + 120 * single
+    assert wallet.spent.tokens == sum(rating.spent.tokens for rating in found.values()) == 1101 + 120 * single
     assert wallet.held == NOTHING
     for text, rating in found.items():
         assert isinstance(rating.outcome, int)
@@ -376,14 +376,14 @@ class Told:
         return [await self.rate(pair) for pair in pairs]
 
     async def rate(self, pair: Pair) -> Rating:
-        return Rating(self.left.pop(0), details=dict(self.details), tokens=10)
+        return Rating(self.left.pop(0), details=dict(self.details), spent=Spend(10, 0.0))
 
 
 def test_a_grouped_pair_is_judged_alone_and_again() -> None:
     """The rating stays that of the group; noise is between the two single ones."""
     noise = JudgeNoise(Told(3, together=4.0), fresh=Told(2, 2, 3), share=1.0)
     (rating,) = asyncio.run(noise.rate_all([Pair(Answer("a"), Answer("b"), "")]))
-    assert (rating.outcome, rating.tokens) == (3, 40)
+    assert (rating.outcome, rating.spent.tokens) == (3, 40)
     assert (rating.details[JUDGED_ALONE], rating.details[JUDGED_AGAIN]) == (2, 2)
 
 

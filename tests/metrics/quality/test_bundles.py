@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.core.budget import Spend
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.judge import JudgedQuality, Reply
@@ -51,7 +52,7 @@ class Scripted:
         outcome = (
             Failure(question.prompt, question.version, found) if isinstance(found, str) else Ruling(found, "")
         )
-        return Reply(outcome, 100, 20, 0.01)
+        return Reply(outcome, Spend(120, 0.01))
 
 
 def scripted(ratings: dict[tuple[str, str], int | str]) -> tuple[Scripted, partial[JudgedQuality]]:
@@ -105,8 +106,8 @@ def test_a_scripted_judge_scores_a_bundle() -> None:
         QualityScore("completeness", 101, 3, 1),
     )
     assert qualities.failures == ()
-    assert qualities.tokens == 4 * 120
-    assert qualities.cost_usd == pytest.approx(0.04)
+    assert qualities.spent.tokens == 4 * 120
+    assert qualities.spent.usd == pytest.approx(0.04)
     assert all(CONTEXT in question.messages[1].content for question in judge.asked)
     assert {question.version for question in judge.asked} == {101}
 
@@ -133,7 +134,7 @@ def test_a_described_quality_is_asked_in_its_words() -> None:
     judge, judged = scripted({("politeness", "Hello."): 2})
     quality = judged(custom_prompt("politeness", "Would the reader feel respected?", SCALE))
     rating = asyncio.run(quality.rate(Answer("Hello."), CONTEXT))
-    assert (quality.name, rating.outcome, rating.tokens) == ("politeness", 2, 120)
+    assert (quality.name, rating.outcome, rating.spent.tokens) == ("politeness", 2, 120)
     asked = judge.asked[0].messages[1].content
     assert "Would the reader feel respected?" in asked
     assert "3 - Polite throughout.\n2 - Neutral.\n1 - Rude." in asked

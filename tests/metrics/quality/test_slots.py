@@ -62,7 +62,7 @@ def test_a_rule_speaks_of_slots_only_where_it_is_certain(
 ) -> None:
     """Filled alike to the letter, or with another fixed choice; what is worded otherwise is the judge's."""
     qualities = measured(Pair(answer(FULL), answer(candidate), PROMPT, "slot_filling"))
-    assert (qualities.failures, qualities.tokens) == ((), 0)
+    assert (qualities.failures, qualities.spent.tokens) == ((), 0)
     assert [score.candidate for score in qualities.scores] == ([] if agreement is None else [agreement])
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.reply import Reply, Ruling
 from evenkeel.shadow.rewriter import JudgedMeaning
@@ -44,7 +45,7 @@ class Fixed:
 )
 def test_only_the_highest_rating_is_the_same(outcome, same) -> None:
     """A judge that fails could not tell; its calls are booked to the budget."""
-    judge, budget = Fixed(Reply(outcome, 400, 20, 0.25)), object()
+    judge, budget = Fixed(Reply(outcome, Spend(420, 0.25))), object()
     assert asyncio.run(JudgedMeaning(judge, budget)(ORIGINAL, REWRITTEN)) is same
     assert judge.budget is budget
     assert ORIGINAL in judge.asked[0].messages[-1].content
