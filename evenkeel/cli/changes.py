@@ -22,7 +22,6 @@ from evenkeel.cli.options import (
     with_stores,
 )
 from evenkeel.core import figures, rewordings
-from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
 from evenkeel.monitor.changes.examples import Exhibits, exhibits, plain
 from evenkeel.monitor.changes.prompt_edit import edits_of
@@ -38,7 +37,8 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import Estimate
     from evenkeel.monitor.changes import Comparison
-    from evenkeel.monitor.changes.report import ChangeReport, GoldenSide
+    from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.monitor.detect.gate import GateReport
     from evenkeel.runtime.stores import Stores
 
 
@@ -154,15 +154,10 @@ def report_lines(report: ChangeReport, effect: str) -> Iterator[str]:
         yield from _section(
             "A change that nobody announced", [f"{name}: {line}" for name, line in report.silent.facts]
         )
-    noticed = []
-    for mark in report.marks:
-        before, after = kinds.values_of(mark)
-        noticed.append(f"{kinds.NAMES[mark.kind]}: {before} → {after}")
     for title, lines in (
         ("What was measured", report.finding_lines),
         ("What coincided with it", report.candidate_lines),
         ("What it was not", report.ruled_out),
-        ("What was noticed", noticed),
         ("Evidence", report.evidence),
         ("Settings that differ", report.settings),
     ):
@@ -178,12 +173,14 @@ def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
         yield from ("", title, *listed)
 
 
-def _breaches(goldens: GoldenSide) -> Iterator[str]:
+def _breaches(goldens: GateReport) -> Iterator[str]:
     reason = f": {goldens.reason}" if goldens.reason else ""
     verdict = goldens.verdict.value.replace("_", " ")
     yield f"replayed after the change: {verdict}, {goldens.asked} asked{reason}"
-    for name, now, before in goldens.breaches:
-        yield f"{name}: {'not known' if before is None else f'{before:.0%}'} → {now:.0%}"
+    for finding in goldens.findings:
+        if finding.n:
+            before = "not known" if finding.reference is None else f"{finding.reference:.0%}"
+            yield f"{finding.measure.name}: {before} → {finding.candidate:.0%}"
 
 
 def _sides(comparison: Comparison) -> Iterator[str]:

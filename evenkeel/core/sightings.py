@@ -17,12 +17,10 @@ Asked = Literal["fill", "round", "suspicion"]
 """Reason for asking a reference: to complete its first answers, in its turn, or on suspicion of a change."""
 
 
-@dataclass(frozen=True, slots=True)
-class PooledComparison:
-    """Comparison of the last answers to all references of a requested model on a route with those before."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedAnswers:
+    """New answers to references of a requested model on a route that are unlike those before."""
 
-    p_value: float
-    """Probability of answers at least this unlike if nothing changed, in (0, 1]."""
     calls: int
     """Number of new answers."""
     since: float
@@ -39,6 +37,14 @@ class PooledComparison:
     """System fingerprints that the endpoint returned with the new answers, the most frequent first."""
     references: tuple[str, ...]
     """Ids of the references whose answers moved furthest, at most eight, the furthest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PooledComparison(MovedAnswers):
+    """Comparison of the last answers to all references of a requested model on a route with those before."""
+
+    p_value: float
+    """Probability of answers at least this unlike if nothing changed, in (0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def test_a_report_shows_both_sides_evidence_and_goldens(client):
 
 
 def test_a_change_that_was_reversed_says_when_and_keeps_what_was_measured(client):
-    """Ten minutes and ninety exchanges later; it is an alert no more."""
+    """Ten minutes and ninety exchanges later."""
     end = End("reversed", NOW, 400, "v1", 90)
     one = altered(record(kinds.PROMPT, "v1", "v2"), end=end)
     served = client(one)

@@ -182,7 +182,7 @@ def change_report(route: str, now: float) -> ChangeReport:
 def silent_change(now: float) -> ChangeReport:
     """Return a silent change of the provider that shows on two routes."""
     references = ReferenceEvidence(
-        "swift",
+        requested_model="swift",
         models=("swift-2026-08",),
         fingerprints=("fp_9a41",),
         at=now - 3600,

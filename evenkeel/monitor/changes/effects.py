@@ -13,7 +13,7 @@ from math import comb
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.core import rewordings
-from evenkeel.core.figures import listing, points
+from evenkeel.core.figures import count, listing, points
 from evenkeel.core.labels import label
 from evenkeel.monitor.changes import kinds
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import ChangeMark
     from evenkeel.monitor.changes.comparison import CellSides, Comparison, Sides
+    from evenkeel.monitor.detect.gate import GateReport
     from evenkeel.monitor.detect.references import ReferenceEvidence
     from evenkeel.stores.changes import AnswerScores, QualityTally
 
@@ -163,30 +164,29 @@ def noticed(marks: Sequence[ChangeMark]) -> Iterator[Finding]:
 _OF_ANY_CHANGE: Final = frozenset(("content_shift", "differs"))
 
 
-def of_goldens(
-    breaches: Sequence[tuple[str, float, float | None]], regressed: Sequence[str], *, judged: bool
-) -> Iterator[Finding]:
-    """Yield a finding for each measure that the goldens breach more often.
-
-    Args:
-        breaches: Measure, share that breaches it now, and before.
-        regressed: Measures that are breached more often, beyond chance.
-        judged: Whether a judge took part.
-    """
-    for measure, now, before in breaches:
-        if measure in regressed:
+def of_goldens(gate: GateReport, *, judged: bool) -> Iterator[Finding]:
+    """Yield a finding for each measure that the goldens breach more often; `judged` if a judge took part."""
+    for finding in gate.findings:
+        if finding.n and finding.measure.decides and finding.state == "regression":
+            name, before = finding.measure.name, finding.reference
             was = "" if before is None else f", {before:.0%} before"
-            effect: Found = "different" if measure in _OF_ANY_CHANGE else "worse"
-            yield Finding(effect, f"Goldens: {now:.0%} breach {label(measure)}{was}.", rated=judged)
+            effect: Found = "different" if name in _OF_ANY_CHANGE else "worse"
+            yield Finding(
+                effect, f"Goldens: {finding.candidate:.0%} breach {label(name)}{was}.", rated=judged
+            )
+
+
+def likeness(evidence: ReferenceEvidence, what: str = "new answers to reference prompts") -> str:
+    """Describe how alike new and earlier answers to reference prompts are."""
+    return (
+        f"{what} are {evidence.likeness:.0%} like the earlier ones, which are {evidence.own:.0%} like "
+        f"each other ({count(evidence.calls, 'call')})"
+    )
 
 
 def of_references(evidence: ReferenceEvidence) -> Finding:
     """Return the finding of the reference prompts. They show that answers differ, not which are better."""
-    return Finding(
-        "different",
-        f"Reference prompts: new answers are {evidence.likeness:.0%} like the earlier ones, which are "
-        f"{evidence.own:.0%} like each other ({evidence.calls} calls).",
-    )
+    return Finding("different", f"Reference prompts: {likeness(evidence, 'new answers')}.")
 
 
 # Significance level of the sign test, divided by the number of qualities that moved (Bonferroni).

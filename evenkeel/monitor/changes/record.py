@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct, field
+from msgspec import Struct
+from msgspec import field as stored
 
 from evenkeel.core.cells import ChangeMark, is_unrated
 from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.changes.kinds import AskedAgain  # noqa: TC001 - msgspec reads the annotations
 from evenkeel.monitor.changes.silent import Silent  # noqa: TC001 - likewise
 from evenkeel.monitor.changes.stay import Stay, turns_of
 from evenkeel.monitor.estimate import Counts
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.core.verdict import Verdict
-    from evenkeel.monitor.changes.kinds import AskedAgain
     from evenkeel.monitor.changes.stay import End
     from evenkeel.monitor.estimate import RatedOutcome
 
@@ -34,16 +35,16 @@ class ChangeTally(Struct, dict=True):
     """Counts of outcomes by perturbation, traits by value, and ratings: a few hundred numbers at most."""
 
     exchanges: int = 0
-    cells: dict[str, dict[str, int]] = field(default_factory=dict)
+    cells: dict[str, dict[str, int]] = stored(default_factory=dict)
     """Counts of each outcome by perturbation; the key is the outcome's letter
     (`evenkeel.monitor.estimate.counts`)."""
-    traits: dict[str, dict[str, int]] = field(default_factory=dict)
+    traits: dict[str, dict[str, int]] = stored(default_factory=dict)
     """Exchanges by trait and value."""
-    invalid: dict[str, int] = field(default_factory=dict)
+    invalid: dict[str, int] = stored(default_factory=dict)
     """Answers by perturbation that ignore the format or language asked for."""
-    unrated: dict[str, int] = field(default_factory=dict)
+    unrated: dict[str, int] = stored(default_factory=dict)
     """Trials by perturbation that nobody could rate."""
-    models: dict[str, int] = field(default_factory=dict)
+    models: dict[str, int] = stored(default_factory=dict)
     """Trials by model."""
     judged: bool = False
     """True if a judge took part in a rating."""
@@ -152,7 +153,7 @@ def change_id(route: str, mark: ChangeMark) -> str:
     return hashlib.sha256(f"{route}\0{mark.kind}\0{mark.offset}".encode()).hexdigest()[:12]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ChangeRecord:
     """Record of a change, with the traffic on both sides."""
 
@@ -162,19 +163,24 @@ class ChangeRecord:
     """Marks, oldest first; at least one."""
     before: ChangeTally
     """Traffic between the previous change and this one, without exchanges that may belong to either side."""
-    after: ChangeTally
+    after: ChangeTally = field(default_factory=ChangeTally)
     """Traffic since this change, until it was reversed; at most 2,000 exchanges, none after the next
     change."""
-    since: int
+    since: int = 0
     """Exchanges since this change."""
     silent: Silent | None = None
     """Evidence of a silent change, alone or in addition to a stated one; None without any."""
-    end: End | None = None
-    """Reversal or replacement of the change; None while its values are still in the traffic."""
+    stay: Stay = field(default_factory=Stay)
+    """Duration of its values in the traffic."""
     references: AskedAgain = ""
-    """Outcome of the reference prompts that were asked since answers moved."""
+    """Outcome of the reference prompts that were asked since answers moved; only in a copy."""
     panel: AskedAgain = ""
-    """Outcome of the panel of the route's judge since answers moved."""
+    """Outcome of the panel of the route's judge since answers moved; only in a copy."""
+
+    @property
+    def end(self) -> End | None:
+        """Reversal or replacement of the change; None while its values are still in the traffic."""
+        return self.stay.end
 
     @property
     def judged(self) -> bool:
@@ -191,17 +197,6 @@ class ChangeRecord:
         """Kinds of its marks."""
         return frozenset(mark.kind for mark in self.marks)
 
-
-class OpenRecord(Struct):
-    """Record of a change that still counts traffic."""
-
-    marks: list[ChangeMark]
-    before: ChangeTally
-    after: ChangeTally = field(default_factory=ChangeTally)
-    since: int = 0
-    silent: Silent | None = None
-    stay: Stay = field(default_factory=Stay)
-
     def takes(self, mark: ChangeMark) -> bool:
         """Return whether a mark belongs to this change: it came soon after, or its interval overlaps."""
         # What a test finds is dated by an interval, which may begin long before the mark.
@@ -217,10 +212,9 @@ class OpenRecord(Struct):
             return False
         if self.since <= TOGETHER:
             return True
-        noticed = {mark.kind for mark in self.marks}
         evidence = silent.references
-        begin = evidence.after if noticed & _BY_PROVIDER else evidence.since if noticed & _NEAR else inf
-        return begin - _SHORTLY_S <= self.marks[0].at <= evidence.at
+        begin = evidence.after if self.kinds & _BY_PROVIDER else evidence.since if self.kinds & _NEAR else inf
+        return begin - _SHORTLY_S <= self.at <= evidence.at
 
     def follow(self, verdict: Verdict, offset: int) -> bool:
         """Take the next exchange; return True if it decides that the change is over, or in effect again."""
@@ -234,28 +228,13 @@ class OpenRecord(Struct):
     def moved_at(self) -> float:
         """Unix time in seconds by which answers had moved, or of the change if nothing says that they did."""
         falls = kinds.select(self.marks, {kinds.RATINGS})
-        return max((mark.at for mark in falls), default=self.marks[0].at)
+        return max((mark.at for mark in falls), default=self.at)
 
-    def record(self, route: str, references: AskedAgain = "", panel: AskedAgain = "") -> ChangeRecord:
-        """Return a copy that later exchanges do not change.
-
-        Args:
-            route: The record's route.
-            references: Outcome of the reference prompts since answers moved.
-            panel: Outcome of the judge's panel since then.
-        """
+    def copied(self, references: AskedAgain, panel: AskedAgain) -> ChangeRecord:
+        """Return a copy that later exchanges do not change, with what was asked since answers moved."""
         before, after = ChangeTally(), ChangeTally()
         before.merge(self.before)
         after.merge(self.after)
-        return ChangeRecord(
-            change_id(route, self.marks[0]),
-            route,
-            tuple(self.marks),
-            before,
-            after,
-            self.since,
-            self.silent,
-            self.stay.end,
-            "moved" if self.silent is not None else references,
-            panel,
-        )
+        asked: AskedAgain = "moved" if self.silent is not None else references
+        stay = replace(self.stay)
+        return replace(self, before=before, after=after, stay=stay, references=asked, panel=panel)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core import figures
 from evenkeel.monitor.changes import kinds
@@ -49,28 +49,6 @@ STRENGTHS: Final[dict[Strength, str]] = {
     "possible": "not ruled out",
 }
 """Phrases for the evidence of a candidate."""
-# Kinds of changes that the team made itself.
-_OWN: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.SETTINGS))
-Severity = Literal["critical", "warning", ""]
-UNEXPECTED: Final = frozenset((Cause.MODEL, Cause.PROVIDER, Cause.JUDGE, Cause.UNCLEAR))
-"""Causes with which even a neutral difference matters, because others may have made the change."""
-
-
-@dataclass(frozen=True, slots=True)
-class GoldenSide:
-    """Evidence of the route's goldens about a change."""
-
-    verdict: GateVerdict
-    """Verdict of the replay after the change."""
-    settled: bool
-    """True if the evidence decided it."""
-    asked: int
-    breaches: tuple[tuple[str, float, float | None], ...]
-    """Measures, each with the share of goldens that breach it now and before; None if that is not known."""
-    reason: str = ""
-    """Reason why nothing could be measured; "" if it could."""
-    regressed: tuple[str, ...] = ()
-    """Measures whose increase in breaches is settled by the evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +73,8 @@ class ChangeReport:
     """Differences measured on the traffic or on the goldens."""
     comparison: Comparison
     """The traffic before and after."""
-    goldens: GoldenSide | None
+    goldens: GateReport | None
+    """Verdict on the goldens that were asked again after the change."""
     settings: tuple[str, ...] = ()
     """Settings that differ, one line each."""
     silent: SilentSide | None = None
@@ -176,23 +155,6 @@ class ChangeReport:
             lines.append(f"{self.words(candidate.cause).capitalize()} ({how}): {candidate.why}")
         return lines
 
-    @property
-    def severity(self) -> Severity:
-        """Severity of the alert about the change; "" if there is none.
-
-        A change that was reversed raises no alert, nor does a mere difference after the team's own change,
-        such as another prompt.
-        """
-        if self.end is not None:
-            return ""
-        if self.effect == "worse":
-            return "critical"
-        ours = any(mark.kind in _OWN for mark in self.marks)
-        unexpected = self.cause in UNEXPECTED and not (self.cause is Cause.UNCLEAR and ours)
-        if self.effect == "fragile" or (self.effect == "different" and unexpected):
-            return "warning"
-        return ""
-
 
 def reports_of(
     records: Sequence[ChangeRecord],
@@ -246,10 +208,9 @@ def _of_record(
     beside: Sequence[ChangeMark],
 ) -> ChangeReport:
     comparison = compare(record.before, record.after, min_trials=min_trials)
-    goldens = _goldens(gate)
     findings: tuple[Finding, ...] = (*_of_silent(silent), *measured(comparison))
-    if goldens is not None:
-        findings += tuple(of_goldens(goldens.breaches, goldens.regressed, judged=judged))
+    if gate is not None:
+        findings += tuple(of_goldens(gate, judged=judged))
     # The drift that marked the change is told only where nothing better was measured.
     findings = findings or tuple(noticed(record.marks))
     causes = likely_cause(
@@ -284,7 +245,7 @@ def _of_record(
         effect=effect_of(findings, is_known=is_measured),
         findings=findings,
         comparison=comparison,
-        goldens=goldens,
+        goldens=gate,
         settings=tuple(differ),
         silent=silent,
         end=record.end,
@@ -303,16 +264,3 @@ def _moved(gate: GateReport | None) -> AskedAgain:
     if gate is None or not gate.settled:
         return ""
     return "moved" if gate.verdict is GateVerdict.REGRESSION else "same"
-
-
-def _goldens(gate: GateReport | None) -> GoldenSide | None:
-    if gate is None:
-        return None
-    breaches = []
-    regressed = []
-    for finding in gate.findings:
-        if finding.n:
-            breaches.append((finding.measure.name, finding.candidate, finding.reference))
-        if finding.measure.decides and finding.state == "regression":
-            regressed.append(finding.measure.name)
-    return GoldenSide(gate.verdict, gate.settled, gate.asked, tuple(breaches), gate.reason, tuple(regressed))

@@ -23,7 +23,6 @@ from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.record import (
     ChangeRecord,
     ChangeTally,
-    OpenRecord,
     change_id,
 )
 from evenkeel.monitor.changes.traits import evenly_drawn, judge_value, stated_values, traffic
@@ -32,7 +31,6 @@ from evenkeel.monitor.changes.values import KEPT, LATEST, SETTLING, ParameterWat
 if TYPE_CHECKING:
     from evenkeel.core.panel import PanelRated
     from evenkeel.core.verdict import Verdict
-    from evenkeel.monitor.changes.kinds import AskedAgain
     from evenkeel.monitor.changes.silent import Closed, Silent
     from evenkeel.monitor.estimate import RatedOutcome
 
@@ -76,7 +74,7 @@ class RouteWatch(Struct, dict=True):
     """Traffic since the previous change, but for the latest blocks."""
     closed: list[ChangeTally] = field(default_factory=list)
     running: ChangeTally = field(default_factory=ChangeTally)
-    open_records: list[OpenRecord] = field(default_factory=list)
+    open_records: list[ChangeRecord] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     """Unix times in seconds of the latest exchanges."""
     asked_at: list[float] = field(default_factory=list)
@@ -208,12 +206,12 @@ class RouteWatch(Struct, dict=True):
         self.marks = [*self.marks, change][-_MARKS_KEPT:]
         record = next((record for record in reversed(self.open_records) if record.takes(change)), None)
         if record is not None:
-            record.marks.append(change)
+            record.marks = (*record.marks, change)
         else:
-            self._open(OpenRecord([change], self._before(change)))
+            self._open(change, self._before(change))
 
-    def mark_silent(self, silent: Silent, offset: int) -> str:
-        """Record a silent change; return the id of the change that it is part of."""
+    def mark_silent(self, silent: Silent, offset: int) -> ChangeRecord:
+        """Record a silent change; return the change that it is part of."""
         self.changed = True
         change = silent.mark(offset)
         self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
@@ -225,30 +223,20 @@ class RouteWatch(Struct, dict=True):
             for tally in (*self.closed, self.running):
                 if tally.began_at is not None and tally.began_at >= silent.references.since:
                     run += tally.exchanges
-            record.marks.append(replace(change, run=run))
+            record.marks = (*record.marks, replace(change, run=run))
             record.silent = silent
         self.marks = [*self.marks, record.marks[-1]][-_MARKS_KEPT:]
-        return change_id(self.route, record.marks[0])
-
-    def record(self, change: str) -> ChangeRecord | None:
-        """Return a change with the traffic on both sides, by its id; None if it is no longer kept."""
-        record = self._find(change)
-        return None if record is None else self._copy(record)
+        return record
 
     def close_silent(self, change: str, closed: Closed, at: float) -> None:
         """Close a silent change by its id; a change that is no longer kept stays forgotten."""
-        record = self._find(change)
+        record = self.find(change)
         if record is not None and record.silent is not None:
             record.silent = replace(record.silent, closed=closed, closed_at=at)
             self.changed = True
 
-    def marks_of(self, change: str) -> tuple[ChangeMark, ...]:
-        """Return the marks of a change by its id; () if the change is no longer kept."""
-        record = self._find(change)
-        return () if record is None else tuple(record.marks)
-
-    def latest_change(self, at: float, most_s: float, slack_s: float) -> tuple[str, tuple[ChangeMark, ...]]:
-        """Return the latest change before a time, with its marks; ("", ()) if there was none lately.
+    def latest_change(self, at: float, most_s: float, slack_s: float) -> ChangeRecord | None:
+        """Return the latest change before a time; None if there was none lately.
 
         Args:
             at: Unix time in seconds.
@@ -256,24 +244,26 @@ class RouteWatch(Struct, dict=True):
             slack_s: Longest time in seconds from `at` to a later change.
         """
         for record in reversed(self.open_records):
-            if -slack_s <= at - record.marks[0].at <= most_s:
-                return change_id(self.route, record.marks[0]), tuple(record.marks)
-        return "", ()
-
-    def _find(self, change: str) -> OpenRecord | None:
-        for record in self.open_records:
-            if change_id(self.route, record.marks[0]) == change:
+            if -slack_s <= at - record.at <= most_s:
                 return record
         return None
 
-    def _open(self, record: OpenRecord) -> None:
-        self.open_records.append(record)
+    def find(self, change: str) -> ChangeRecord | None:
+        """Return a change by its id, as it is kept here; None if it is no longer kept."""
+        return next((record for record in self.open_records if record.id == change), None)
+
+    def _open(
+        self, change: ChangeMark, before: ChangeTally, after: ChangeTally | None = None
+    ) -> ChangeRecord:
+        record = ChangeRecord(
+            change_id(self.route, change), self.route, (change,), before, after or ChangeTally()
+        )
+        self.open_records = [*self.open_records, record][-_RECORDS_KEPT:]
         # What comes before the next change begins with this one.
         self._begin(record.after)
-        if len(self.open_records) > _RECORDS_KEPT:
-            del self.open_records[0]
+        return record
 
-    def _open_silent(self, change: ChangeMark, silent: Silent) -> OpenRecord:
+    def _open_silent(self, change: ChangeMark, silent: Silent) -> ChangeRecord:
         """Open a separate change, with the blocks of traffic wholly before and after its first sign."""
         blocks = [self.old, *self.closed, self.running]
         before, after = ChangeTally(), ChangeTally()
@@ -287,9 +277,8 @@ class RouteWatch(Struct, dict=True):
         # No block lies wholly before the first sign: what came before the blocks is better than nothing.
         if not before.exchanges:
             before.merge(self.old)
-        record = OpenRecord([replace(change, run=after.exchanges)], before)
-        record.silent, record.after = silent, after
-        self._open(record)
+        record = self._open(replace(change, run=after.exchanges), before, after)
+        record.silent = silent
         return record
 
     def _before(self, change: ChangeMark) -> ChangeTally:
@@ -306,18 +295,17 @@ class RouteWatch(Struct, dict=True):
         return RouteChanges(self.route, dict(self.counts), tuple(self.marks))
 
     def records(self) -> list[ChangeRecord]:
-        """Return the latest changes with the traffic on both sides, oldest first."""
+        """Return copies of the latest changes, oldest first, with what was asked since answers moved."""
         records = []
         for record in self.open_records:
-            records.append(self._copy(record))
+            asked = sum(at > record.moved_at for at in self.asked_at)
+            records.append(
+                record.copied(
+                    references="same" if asked >= ASKED else "",
+                    panel="same" if self.panel_at > record.moved_at else "",
+                )
+            )
         return records
-
-    def _copy(self, record: OpenRecord) -> ChangeRecord:
-        """Return a record with the outcomes of what was asked again since answers moved."""
-        asked = sum(at > record.moved_at for at in self.asked_at)
-        references: AskedAgain = "same" if asked >= ASKED else ""
-        panel: AskedAgain = "same" if self.panel_at > record.moved_at else ""
-        return record.record(self.route, references, panel)
 
     def note_reference(self, at: float, *, same: bool) -> None:
         """Note an answer to a reference prompt that was compared with earlier ones.

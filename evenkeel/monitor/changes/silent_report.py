@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.figures import count, date, date_and_time, listing
+from evenkeel.core.figures import date, date_and_time, listing
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.changes.effects import judged_words
+from evenkeel.monitor.changes.effects import judged_words, likeness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,31 +48,32 @@ class SilentSide:
 
     route: str
     state: State
-    requested_model: str
-    at: float
-    """Unix time in seconds at which it was decided."""
-    after: float
-    """Unix time in seconds after which it came."""
-    since: float
-    """Unix time in seconds of the first answer that was unlike those before."""
     references: ReferenceEvidence
     models: Names
     """Model names that the endpoint returned."""
     fingerprints: Names
-    summary: str = ""
-    """Summary of the change in a sentence or two."""
-    scores: AnswerScores | None = None
+    scores: AnswerScores | None
     """Scores of the answers before and after, if reference prompts were scored."""
 
     @property
     def when(self) -> str:
         """Time at which the change came about, for people."""
-        first, last = date_and_time(self.after), date_and_time(self.since)
-        if self.after >= self.since or first == last:
+        after, since = self.references.after, self.references.since
+        first, last = date_and_time(after), date_and_time(since)
+        if after >= since or first == last:
             return f"about {last}"
-        if date(self.after) == date(self.since):
-            return f"between {first.removesuffix(' UTC')} and {last.removeprefix(f'{date(self.since)} ')}"
+        if date(after) == date(since):
+            return f"between {first.removesuffix(' UTC')} and {last.removeprefix(f'{date(since)} ')}"
         return f"between {first} and {last}"
+
+    @property
+    def summary(self) -> str:
+        """Summary of the change in a sentence or two."""
+        text = (
+            f"{self.references.requested_model or 'The model'} on {self.route} answers the same requests "
+            f"differently. It began {self.when}: {likeness(self.references)}."
+        )
+        return text if self.scores is None else f"{text} {judged_words(self.scores)}".rstrip()
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -80,9 +81,9 @@ class SilentSide:
         return [
             ("State", STATES[self.state]),
             ("Began", self.when),
-            ("Requested model", self.requested_model or "none named"),
+            ("Requested model", self.references.requested_model or "none named"),
             ("Route", self.route),
-            ("Reference prompts", _alike(self.references)),
+            ("Reference prompts", likeness(self.references, "new answers")),
             ("Returned model", self.models.said("no name was returned")),
             ("System fingerprint", self.fingerprints.said("none was returned")),
         ]
@@ -101,29 +102,11 @@ def silent_side(record: ChangeRecord, scores: AnswerScores | None = None) -> Sil
         return Names(switched[0].before, after or (switched[-1].after,))
 
     evidence = silent.references
-    side = SilentSide(
-        route=record.route,
-        state=silent.state,
-        requested_model=evidence.requested_model,
-        at=evidence.at,
-        after=evidence.after,
-        since=evidence.since,
-        references=evidence,
-        models=names(kinds.MODEL, evidence.models),
-        fingerprints=names(kinds.FINGERPRINT, evidence.fingerprints),
-        scores=scores,
+    models, fingerprints = (
+        names(kinds.MODEL, evidence.models),
+        names(kinds.FINGERPRINT, evidence.fingerprints),
     )
-    return replace(side, summary=_summary(side))
-
-
-def _summary(side: SilentSide) -> str:
-    model, evidence = side.requested_model or "The model", side.references
-    text = (
-        f"{model} on {side.route} answers the same requests differently. It began {side.when}: new answers "
-        f"to reference prompts are {evidence.likeness:.0%} like the earlier ones, which are "
-        f"{evidence.own:.0%} like each other ({evidence.calls} calls)."
-    )
-    return text if side.scores is None else f"{text} {judged_words(side.scores)}".rstrip()
+    return SilentSide(record.route, silent.state, evidence, models, fingerprints, scores)
 
 
 def ruled_out(noticed: frozenset[str]) -> Iterator[str]:
@@ -138,10 +121,3 @@ def ruled_out(noticed: frozenset[str]) -> Iterator[str]:
     yield "Other traffic: the reference prompts are the same ones, whatever users ask."
     yield "A judge that rates differently: none took part; answers were compared with each other by rule."
     yield "Noise: how far earlier answers to the same request differ from each other is the yardstick."
-
-
-def _alike(evidence: ReferenceEvidence) -> str:
-    return (
-        f"new answers are {evidence.likeness:.0%} like the earlier ones, which are {evidence.own:.0%} like "
-        f"each other ({count(evidence.calls, 'call')})"
-    )

@@ -21,12 +21,13 @@ of the false alarms: their level is 4/3 of A.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import log, log10
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct, field
 
+from evenkeel.core.sightings import MovedAnswers
 from evenkeel.core.text import named
 
 if TYPE_CHECKING:
@@ -70,31 +71,18 @@ def alarm_level(calls_per_day: float, burst_calls: float, false_alarms_per_year:
     return max(1.0, calls / false_alarms_per_year)
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceEvidence:
-    """Evidence of a change: reference prompts are answered differently."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceEvidence(MovedAnswers):
+    """Evidence of a change: reference prompts are answered differently.
+
+    Of a run, `after` is the time before which the change is e² times less likely to have come than with the
+    run; that of the run's first answer, if none was before.
+    """
 
     requested_model: str
-    models: tuple[str, ...]
-    """Names that the endpoint returned in the run that decided it, the most frequent first."""
-    fingerprints: tuple[str, ...]
-    """Builds that the endpoint reported in that run, the most frequent first."""
     at: float
     """Unix time in seconds of the answer that decided it."""
-    after: float
-    """Unix time in seconds of an answer before the run that decided it: that the change came earlier is e²
-    times less likely than that it came with the run. Of the run's first answer, if none was before."""
-    since: float
-    """Unix time in seconds of the first answer of that run, which was unlike the earlier ones."""
-    calls: int
-    """Number of calls in that run."""
     evidence_log10: float
-    likeness: float
-    """Mean likeness of its answers to the earlier ones, in [0, 1]."""
-    own: float
-    """Mean likeness of the earlier ones to each other, in [0, 1]."""
-    references: tuple[str, ...]
-    """Ids of the reference prompts whose answers moved furthest, at most eight, the furthest first."""
 
 
 class _Sum(NamedTuple):
@@ -176,18 +164,10 @@ class ReferenceTest(Struct):
         comparison = answered.pooled
         if comparison is None or comparison.p_value > (1 - RANKS_SHARE) * _LOOK_EVERY / self.level:
             return None
+        found = asdict(comparison)
+        evidence_log10 = -log10(found.pop("p_value"))
         return ReferenceEvidence(
-            requested_model=answered.requested_model,
-            models=comparison.models,
-            fingerprints=comparison.fingerprints,
-            at=answered.at,
-            after=comparison.after,
-            since=comparison.since,
-            calls=comparison.calls,
-            evidence_log10=-log10(comparison.p_value),
-            likeness=comparison.likeness,
-            own=comparison.own,
-            references=comparison.references,
+            requested_model=answered.requested_model, at=answered.at, evidence_log10=evidence_log10, **found
         )
 
     def _ranked(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:

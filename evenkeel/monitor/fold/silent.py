@@ -245,7 +245,7 @@ class SilentChanges:
     def _find(self, tests: ModelTests, evidence: ReferenceEvidence, offset: int) -> list[AlertEvent]:
         """Record a finding: it ends the previous one, and raises an alert unless answers are back."""
         watch = self._watch(tests.route)
-        change = watch.mark_silent(Silent(references=evidence), offset)
+        record = watch.mark_silent(Silent(references=evidence), offset)
         events: list[AlertEvent] = []
         back = False
         if tests.open is not None:
@@ -255,12 +255,10 @@ class SilentChanges:
         # Answers are compared with those since the change from now on, or each would find it once more.
         tests.begin_anew()
         if back:
-            watch.close_silent(change, "settled", evidence.at)
+            watch.close_silent(record.id, "settled", evidence.at)
         else:
-            tests.open = OpenChange(change, evidence.at, alike=(evidence.likeness, evidence.own))
-            record = watch.record(change)
-            if record is not None:
-                events.append(change_raised(record, offset))
+            tests.open = OpenChange(record.id, evidence.at, alike=(evidence.likeness, evidence.own))
+            events.append(change_raised(record, offset))
         self._schedule()
         return events
 

@@ -115,13 +115,12 @@ class IncidentBook:
             if incident.change == event.change:
                 return incident
         watch = self._routes.get(event.route)
-        marks = watch.marks_of(event.change) if watch else ()
-        return self._open(event.incident, event, event.change, marks)
+        record = watch.find(event.change) if watch else None
+        return self._open(event.incident, event, event.change, record.marks if record else ())
 
     def _of_cell(self, event: AlertEvent) -> Incident:
         """Find or open the incident of a cell's alert: that of the change before it, else an open one."""
-        watch = self._routes.get(event.route)
-        change, marks = watch.latest_change(event.at, EXPLAINS_S, SLACK_S) if watch else ("", ())
+        change, marks = self._latest(event.route, event.at)
         here = self._here(event.route)
         for incident in here:
             if change and incident.change == change:
@@ -146,7 +145,7 @@ class IncidentBook:
 
         Returns: None if there is no such incident, or if it knows the change already.
         """
-        change, marks = self._routes[route].latest_change(at, EXPLAINS_S, SLACK_S)
+        change, marks = self._latest(route, at)
         if all(mark.kind == kinds.RATINGS for mark in marks):
             return None
         here = []
@@ -169,7 +168,7 @@ class IncidentBook:
 
         Returns: None if there is none, or if it knows the change already.
         """
-        _, marks = self._routes[route].latest_change(at, EXPLAINS_S, SLACK_S)
+        _, marks = self._latest(route, at)
         incident = self._at_work(route)
         if incident is None:
             return None
@@ -183,6 +182,12 @@ class IncidentBook:
         if not more:
             return None
         return IncidentCause(incident, incident.change, (*incident.later, *more)[-MOST_MARKS:])
+
+    def _latest(self, route: str, at: float) -> tuple[str, tuple[ChangeMark, ...]]:
+        """Return the change that explains an alert of that time, with its marks; ("", ()) without one."""
+        watch = self._routes.get(route)
+        record = watch.latest_change(at, EXPLAINS_S, SLACK_S) if watch else None
+        return (record.id, record.marks) if record else ("", ())
 
     def _at_work(self, route: str) -> Incident | None:
         for incident in self._here(route):

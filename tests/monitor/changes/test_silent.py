@@ -71,4 +71,4 @@ def test_another_finding_is_another_change():
     first = watch.mark_silent(found(400 * MINUTE_S), 900)
     second = watch.mark_silent(found(480 * MINUTE_S, since=460 * MINUTE_S), 910)
     other = watch.mark_silent(found(480 * MINUTE_S, since=460 * MINUTE_S, model="n"), 911)
-    assert len({first, second, other}) == 3
+    assert len({first.id, second.id, other.id}) == 3

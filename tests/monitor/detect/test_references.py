@@ -114,7 +114,17 @@ def test_the_beginning_is_as_uncertain_as_the_calls_before_it():
 
 
 def compared(p_value):
-    return PooledComparison(p_value, 48, 100.0, 90.0, 0.5, 0.6, ("m-2",), ("fp",), ("r7",))
+    return PooledComparison(
+        p_value=p_value,
+        calls=48,
+        since=100.0,
+        after=90.0,
+        likeness=0.5,
+        own=0.6,
+        models=("m-2",),
+        fingerprints=("fp",),
+        references=("r7",),
+    )
 
 
 def test_a_comparison_of_all_references_decides_too():
