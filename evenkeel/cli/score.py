@@ -13,14 +13,11 @@ import click
 from evenkeel.cli.options import emit, file_option, json_option
 from evenkeel.core.errors import UserError
 from evenkeel.core.figures import NO_JUDGE, count
-from evenkeel.core.languages import language_of
 from evenkeel.core.text import escaped
-from evenkeel.metrics.heuristic import HeuristicRater
-from evenkeel.metrics.pairs import PairError, finding, read_pair, scored
-from evenkeel.metrics.scoring import heuristic_scorer
+from evenkeel.metrics.pairs import PairError, finding, read_pair, scored, without_judge
 from evenkeel.runtime import choices
-from evenkeel.runtime.instruments import make_scorer
-from evenkeel.runtime.replays import endpoint, prices
+from evenkeel.runtime.instruments import make_judge, make_scorer
+from evenkeel.runtime.replays import prices
 from evenkeel.settings import load
 from evenkeel.stores.counters import Tally
 
@@ -79,7 +76,7 @@ def score(file: Any, config: Path | None, *, as_json: bool) -> None:
     else:
         summary = ", ".join(f"{name}: {rated}" for name, rated in sorted(counts.items(), reverse=True))
         click.echo(f"{count(len(rows), 'pair')}; {summary or 'none'}", err=True)
-        if config is None:
+        if counts["unsure"]:  # which no judge says
             click.echo(NO_JUDGE, err=True)
 
 
@@ -116,14 +113,10 @@ def _scorer(config: Path | None, stack: AsyncExitStack) -> TwoStageScorer:
     Raises: UserError if the judge's key is missing.
     """
     if config is None:
-        return heuristic_scorer(HeuristicRater(language_of))
+        return without_judge()
     settings = load(config, {}, {}, forwards=False)
     choices.check(settings, str(config))
-    costs = prices(settings)
-    judge = None
-    if settings.judge is not None and not settings.judge.local:
-        from evenkeel.metrics.judge import Judge
-
-        judge = Judge(endpoint(settings.judge, costs), repairs=1)
+    judge = make_judge(settings, None, prices(settings))[0]
+    if judge is not None:
         stack.push_async_callback(judge.close)
     return make_scorer(settings, judge, Tally())

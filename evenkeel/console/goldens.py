@@ -27,7 +27,7 @@ from evenkeel.console.rendering import AnyRequest, FilterLink, Form, Page, PathT
 from evenkeel.console.trial import answer_text, plain
 from evenkeel.core.text import one_line, visible
 from evenkeel.release.goldens.candidates import golden_of
-from evenkeel.release.goldens.files import golden_lines, read_goldens
+from evenkeel.release.goldens.files import golden_row, read_goldens
 from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.stores.goldens import GoldenError, key_of
 
@@ -285,7 +285,7 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
         goldens_listed = goldens.store.select(
             route=route or None, task=task or None, active=not retired, limit=limit
         )
-        return json_response({"goldens": _records(goldens_listed)})
+        return json_response({"goldens": [golden_row(golden) for golden in goldens_listed]})
 
     # The path type also takes ids that hold a slash.
     @get("/api/goldens/{golden_id:path}", sync_to_thread=True, needs="viewer")
@@ -298,7 +298,7 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
         trail = []
         for entry in goldens.store.trail(name):
             trail.append(asdict(entry))
-        return json_response({"versions": _records(history), "trail": trail})
+        return json_response({"versions": [golden_row(golden) for golden in history], "trail": trail})
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def changed(request: AnyRequest, body: RawBody) -> Response[bytes]:
@@ -307,14 +307,7 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
             golden = _changed(sources, goldens, request, json_object(body))
         except GoldenError as error:
             raise HTTPException(str(error), status_code=400) from error
-        return json_response({"golden": _records([golden])[0]})
+        return json_response({"golden": golden_row(golden)})
 
     # A router, because Litestar would wrap the first of two handlers of one path twice.
     return [Router("/api/goldens", route_handlers=[listed, changed]), one]
-
-
-def _records(goldens: tuple[Golden, ...] | list[Golden]) -> list[dict[str, Any]]:
-    records = []
-    for line in golden_lines(goldens):
-        records.append(json.loads(line))
-    return records

@@ -171,19 +171,6 @@ def counted(reports: Iterable[CellReport]) -> str:
     return f"{figures.count(standings.total(), 'cell')}: {summary}" if summary else ""
 
 
-def by_model(reports: Iterable[CellReport]) -> list[tuple[str, float, bool, list[CellReport]]]:
-    """Group the cells of a route by model: name, time of the last trial, retired, reports."""
-    models: dict[str, list[CellReport]] = {}
-    for report in reports:
-        models.setdefault(report.key.model, []).append(report)
-    rows = []
-    for model, own in models.items():
-        last_at = max(report.last_scored_at or 0.0 for report in own)
-        rows.append((model, last_at, own[0].retired, own))
-    # Live models are not ordered by time: two that share a route would swap rows at each refresh.
-    return sorted(rows, key=lambda row: (row[2], -row[1] if row[2] else 0.0, row[0]))
-
-
 def cell_id(report: CellReport) -> str:
     """Return an element id for a cell: a digest of its key, because keys may hold any character."""
     text = "\0".join(report.key.parts)

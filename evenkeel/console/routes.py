@@ -12,7 +12,7 @@ from evenkeel.console import links
 from evenkeel.console.changes import effect_words, incident_of
 from evenkeel.console.incidents import incident_lines
 from evenkeel.console.now import blind_notices, retirement_notices
-from evenkeel.console.overview import by_model, counted, course
+from evenkeel.console.overview import counted, course
 from evenkeel.console.pipeline import not_replayed
 from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
@@ -154,20 +154,24 @@ def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferen
 
 
 def _models(own: Sequence[CellReport], sensitivity: Mapping[str, Estimate]) -> list[ModelPart]:
-    parts: list[ModelPart] = []
-    for number, (model, last_at, retired, reports) in enumerate(by_model(own)):
+    models: dict[str, list[CellReport]] = {}
+    for report in own:
+        models.setdefault(report.key.model, []).append(report)
+    parts = []
+    for number, (model, reports) in enumerate(models.items()):
         parts.append(
             ModelPart(
                 id=f"model-{number}",
                 model=model,
-                retired=retired,
-                last_at=last_at,
+                retired=reports[0].retired,
+                last_at=max(report.last_scored_at or 0.0 for report in reports),
                 control=next((report for report in reports if report.key.perturbation == BASELINE), None),
                 groups=_cell_groups(reports),
                 sensitivity=sensitivity.get(model),
             )
         )
-    return parts
+    # Live models are not ordered by time: two that share a route would swap places at each refresh.
+    return sorted(parts, key=lambda part: (part.retired, -part.last_at if part.retired else 0.0, part.model))
 
 
 def _cell_groups(reports: Sequence[CellReport]) -> list[tuple[str, list[CellReport]]]:

@@ -168,7 +168,7 @@ def score_pairs(
             raise PairError(f"row {number}: {error}") from error
 
     async def judged() -> list[Judgement]:
-        return [judgement async for judgement in scored(pairs, scorer or _default())]
+        return [judgement async for judgement in scored(pairs, scorer or without_judge())]
 
     scored_rows = []
     for row, judgement in zip(listed, asyncio.run(judged()), strict=True):
@@ -176,7 +176,8 @@ def score_pairs(
     return scored_rows
 
 
-def _default() -> TwoStageScorer:
+def without_judge() -> TwoStageScorer:
+    """Return a scorer that rates what is identical or empty, and leaves the rest open."""
     from evenkeel.core.languages import language_of  # noqa: PLC0415 - loads a model, which few callers need
     from evenkeel.metrics.heuristic import HeuristicRater  # noqa: PLC0415 - the same
 

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
+from evenkeel.core.figures import NO_JUDGE
 from tests.scripted_chat import ScriptedChat
 
 SAME_DATA = {"id": 7, "reference": '{"city": "Berlin"}', "candidate": '{"city":"Berlin"}'}
@@ -101,3 +102,12 @@ def test_thoughts_at_the_head_of_an_answer_are_set_aside(tmp_path):
     file.write_text(json.dumps(pair), encoding="utf-8")
     outcome = CliRunner().invoke(main, ["score", str(file), "--json"])
     assert json.loads(outcome.output)["pairs"][0]["rating"] == 3, outcome.output
+
+
+def test_whatever_leaves_pairs_open_the_missing_judge_is_named(tmp_path):
+    """Also where a settings file is given and has no judge."""
+    config = tmp_path / "evenkeel.yaml"
+    config.write_text('routes: [{upstream: "https://a.example/v1"}]\n')
+    for arguments in ((), ("--config", config)):
+        done = CliRunner().invoke(main, ["score", "-", *map(str, arguments)], input=lines(REWORDED))
+        assert NO_JUDGE in done.stderr
