@@ -8,6 +8,7 @@ import importlib.util
 import inspect
 import os
 import shutil
+import tempfile
 from itertools import chain, islice
 from pathlib import Path
 
@@ -224,6 +225,13 @@ def on_redis(redis_server):
     made = RedisBackend(redis_server)
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def socket_path():
+    """A path for a Unix socket, which may have a hundred characters: temporary folders can have more."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield f"{folder}/model.sock"
 
 
 @pytest.fixture

@@ -126,11 +126,10 @@ def certified(authority):
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory):
+def servers(tmp_path_factory, socket_path):
     """The proxy trusts one of the two authorities whose certificates its upstreams have."""
     folder = tmp_path_factory.mktemp("servers")
     trusted, stranger = Authority(folder), Authority(folder, "stranger")
-    path = str(folder / "model.sock")
     with contextlib.ExitStack() as stack:
         ports = {
             "h11": stack.enter_context(asgi("h11")),
@@ -140,14 +139,14 @@ def servers(tmp_path_factory):
         recorded = {
             "trusted": stack.enter_context(recording(ssl=certified(trusted))),
             "stranger": stack.enter_context(recording(ssl=certified(stranger))),
-            "unix": stack.enter_context(recording(unix_path=path)),
+            "unix": stack.enter_context(recording(unix_path=socket_path)),
             "base": stack.enter_context(recording()),
         }
         for upstream in recorded.values():
             upstream.handler = Scripted()
         urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
         urls |= {name: f"https://127.0.0.1:{recorded[name].port}/v1" for name in ("trusted", "stranger")}
-        urls["unix"] = f"http+unix://{path.replace('/', '%2F')}/v1"
+        urls["unix"] = f"http+unix://{socket_path.replace('/', '%2F')}/v1"
         urls["base"] = f"{recorded['base'].url}/openai/deployments/d/v1/"
         routes = [
             {"name": name, "match": {"prefix": f"/{name}"}, "upstream": url} for name, url in urls.items()

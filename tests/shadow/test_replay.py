@@ -100,9 +100,8 @@ def test_a_failure_says_what_the_upstream_said(upstream, status, said):
     assert send(chat_of(upstream), headers=headers).detail == said
 
 
-def test_a_replay_goes_over_a_unix_socket(tmp_path):
+def test_a_replay_goes_over_a_unix_socket(socket_path):
     """An upstream behind a Unix socket is replayed to there."""
-    path = str(tmp_path / "model.sock")
 
     async def answer(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
@@ -112,10 +111,10 @@ def test_a_replay_goes_over_a_unix_socket(tmp_path):
         writer.close()
 
     async def go():
-        server = await asyncio.start_unix_server(answer, path)
+        server = await asyncio.start_unix_server(answer, socket_path)
         replayer = Replayer(concurrency=1, timeout_s=240)
         try:
-            return await replayer.send(Target("http://localhost/v1/chat/completions", (), path), b"{}")
+            return await replayer.send(Target("http://localhost/v1/chat/completions", (), socket_path), b"{}")
         finally:
             await replayer.close()
             server.close()

@@ -109,10 +109,9 @@ def test_an_acl_user_that_may_touch_these_keys_only(start):
     assert "wr0ng" not in str(caught.value)
 
 
-def test_a_unix_socket(start, tmp_path):
-    path = tmp_path / "redis.sock"
-    start("--unixsocket", str(path))
-    use(RedisPlace(url=f"unix://{path}"))
+def test_a_unix_socket(start, socket_path):
+    start("--unixsocket", socket_path)
+    use(RedisPlace(url=f"unix://{socket_path}"))
 
 
 def test_tls_with_certificates_of_both_sides(start, tmp_path, monkeypatch):
