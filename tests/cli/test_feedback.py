@@ -14,6 +14,7 @@ from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.kit.commands import run_command
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -43,8 +44,7 @@ def folder(tmp_path):
 
 
 def run(*arguments):
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
+    result = run_command(*arguments)
     return result.stdout or result.stderr
 
 

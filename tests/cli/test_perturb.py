@@ -22,6 +22,7 @@ from evenkeel.shadow.perturbations import (
 )
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.prompt import PromptView
+from tests.kit.commands import run_command
 from tests.llm.scripted import said, serving
 
 FRENCH, PLAIN = by_name(["multilingual.fr"]), by_name(["format.free"])
@@ -139,8 +140,7 @@ def test_bodies_of_every_api_are_read(body, api):
 def test_errors_say_what_and_where(text, arguments, message):
     """The error is one line on what is wrong, where, and what to do; exit code 2."""
     data = text.encode("utf-8", "surrogateescape")
-    done = CliRunner().invoke(main, ["perturb", "-", *arguments], input=data)
-    assert done.exit_code == 2
+    done = run_command("perturb", "-", *arguments, code=2, input=data)
     assert message in done.output
     assert done.output.count("\n") == 1
 

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.core.figures import NO_JUDGE
+from tests.kit.commands import run_command
 from tests.scripted_chat import ScriptedChat
 
 SAME_DATA = {"id": 7, "reference": '{"city": "Berlin"}', "candidate": '{"city":"Berlin"}'}
@@ -16,8 +17,7 @@ REWORDED = {"reference": "The parcel came late.", "candidate": "The delivery was
 
 
 def run(text, *arguments, code=0):
-    result = CliRunner().invoke(main, ["score", "-", *map(str, arguments)], input=text)
-    assert result.exit_code == code, result.output
+    result = run_command("score", "-", *arguments, code=code, input=text)
     return result.stdout if code == 0 else result.output
 
 

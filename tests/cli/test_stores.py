@@ -7,13 +7,12 @@ import time
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from evenkeel.cli.gate import gate, options_of
-from evenkeel.cli.main import main
 from evenkeel.core.records import to_json
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.stores.references import Reference
+from tests.kit.commands import run_command
 from tests.kit.records import altered
 from tests.lab.calibrate.planted_goldens import write_goldens
 from tests.monitor.planted_verdicts import VERDICT
@@ -53,10 +52,7 @@ def stores(config):
 @pytest.fixture
 def run(config):
     def run(*arguments, code=0):
-        result = CliRunner().invoke(
-            main, [*map(str, arguments), "--config", str(config)], catch_exceptions=False
-        )
-        assert result.exit_code == code, result.output
+        result = run_command(*arguments, "--config", str(config), code=code)
         return result.stdout if code == 0 else result.output
 
     return run
@@ -137,8 +133,7 @@ def test_a_redis_that_cannot_be_used_is_one_line(tmp_path, command, code):
     path.write_text(
         "routes: [{upstream: 'http://127.0.0.1:9'}]\nstorage: {redis: {url: 'redis://127.0.0.1:9/0'}}\n"
     )
-    result = CliRunner().invoke(main, [*command.split(), "--config", str(path)])
-    assert result.exit_code == code
+    result = run_command(*command.split(), "--config", str(path), code=code)
     assert "cannot use the Redis redis://127.0.0.1:9/0" in result.output
     assert "Traceback" not in result.output
 

@@ -20,6 +20,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.settings import load
+from tests.kit.commands import run_command
 from tests.services import free_port, wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -86,8 +87,7 @@ def test_the_image_starts_the_program():
     """The default is `up` with the settings file, which the program understands."""
     entry, arguments = the("ENTRYPOINT"), the("CMD")
     assert entry == ["evenkeel"]
-    done = CliRunner().invoke(main, [*arguments, "--help"])
-    assert done.exit_code == 0, done.output
+    run_command(*arguments, "--help")
 
 
 @pytest.mark.parametrize("name", SERVICES)

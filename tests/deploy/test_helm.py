@@ -13,9 +13,7 @@ import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
 from evenkeel.runtime.data_plane import _DRAIN_S
 from evenkeel.runtime.preflight import missing_keys
 from evenkeel.settings import load
@@ -24,6 +22,7 @@ from evenkeel.settings.server import Access, Listen
 from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from tests.deploy.chart_rendering import manifests, render, values_of
+from tests.kit.commands import run_command
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy" / "helm" / "evenkeel"
@@ -203,8 +202,7 @@ def test_the_arguments_are_those_of_the_program(setup):
     """Each role's command line is understood, and the admin port it opens is the one that is probed."""
     for manifest in workloads(SETUPS[setup]):
         [container] = manifest["spec"]["template"]["spec"]["containers"]
-        done = CliRunner().invoke(main, [*container["args"], "--help"])
-        assert done.exit_code == 0, done.output
+        run_command(*container["args"], "--help")
         ports = {port["name"]: port["containerPort"] for port in container["ports"]}
         assert str(ports["admin"]) == container["args"][container["args"].index("--admin-port") + 1]
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx2
 import yaml
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
 from evenkeel.simulate import (
     JUDGE_MODEL,
     REWRITER_MODEL,
@@ -26,6 +24,7 @@ from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.deploy.rule_files import RULE_FILES
 from tests.grafana.scene import Scene
+from tests.kit.commands import run_command
 from tests.otlp_receiver import collecting
 from tests.services import prometheus, wait_for
 from tests.stores.examples import exchange
@@ -175,5 +174,4 @@ def _plant_faults(path: Path) -> int:
 def _approve_goldens(data: Path) -> None:
     for route in ROUTES:
         choice = ["--route", route, "--sample", "3", "--yes", "--by", "test", "--data-dir", str(data)]
-        done = CliRunner().invoke(main, ["goldens", "approve", *choice])
-        assert done.exit_code == 0, done.output
+        run_command("goldens", "approve", *choice)

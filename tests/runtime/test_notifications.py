@@ -6,9 +6,7 @@ import asyncio
 import re
 
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
 from evenkeel.core.trouble import JudgeTrouble
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.limits import Breaker
@@ -17,6 +15,7 @@ from evenkeel.runtime.choices import addresses, check
 from evenkeel.runtime.instruments import JudgeHealth
 from evenkeel.runtime.notifications import channels
 from evenkeel.settings import Settings, SettingsError
+from tests.kit.commands import run_command
 
 
 def alerting(**alerts):
@@ -53,8 +52,7 @@ def test_check_config_finds_an_address_that_apprise_does_not_know(monkeypatch, t
     pytest.importorskip("apprise")
     config = tmp_path / "evenkeel.yaml"
     config.write_text("routes: [{upstream: 'http://127.0.0.1:9'}]\nalerts: {notify: [CHAT]}\n")
-    done = CliRunner().invoke(main, ["check-config", "--config", str(config)], env={"CHAT": "secret-word"})
-    assert done.exit_code == 1
+    done = run_command("check-config", "--config", str(config), code=1, env={"CHAT": "secret-word"})
     assert "evenkeel: alerts.notify: CHAT holds no address that apprise knows." in done.output
     assert "secret-word" not in done.output
 

@@ -8,9 +8,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
 from evenkeel.core.exchange import Exchange
 from evenkeel.metrics.tasks import Task
 from evenkeel.runtime import replays
@@ -22,6 +20,7 @@ from evenkeel.settings import Settings, SettingsError, load, route_table
 from evenkeel.settings.gone import GONE
 from evenkeel.settings.settings import _places
 from evenkeel.stores.redis.connection import Host
+from tests.kit.commands import run_command
 
 UPSTREAM = {"upstream": "http://127.0.0.1:9/v1"}
 
@@ -221,8 +220,7 @@ def test_an_empty_upstream_key_is_refused_where_requests_are_forwarded(write, mo
     monkeypatch.delenv("UPSTREAM_KEY", raising=False)
     path = write("routes: [{upstream: 'http://a/v1', api_key_env: UPSTREAM_KEY}]")
     assert load(path, {}, {}).routes[0].api_key_env == "UPSTREAM_KEY"
-    refused = CliRunner().invoke(main, [command, "--config", str(path)])
-    assert refused.exit_code == 2
+    refused = run_command(command, "--config", str(path), code=2)
     assert "the variable UPSTREAM_KEY named by api_key_env is empty" in refused.output
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.runtime.stores import connect, settings_of_stores
 from evenkeel.simulate import (
@@ -17,6 +15,7 @@ from evenkeel.simulate import (
     SimulationSettings,
     serving,
 )
+from tests.kit.commands import run_command
 from tests.kit.relaying import settings_file
 from tests.services import wait_for
 
@@ -32,9 +31,7 @@ def ask(running, numbers, task="case_summary", *, version="p1", **more):
 
 def command(*arguments):
     """Output of a command that ends well."""
-    done = CliRunner().invoke(main, arguments)
-    assert done.exit_code == 0, done.output
-    return done.output
+    return run_command(*arguments).output
 
 
 def config(folder, url, **route):

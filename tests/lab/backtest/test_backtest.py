@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
 from evenkeel.core.cells import Limit
 from evenkeel.core.verdict import BASELINE
 from evenkeel.lab.backtest import SettingsVariant, backtest, grid, read_lines, sweep
 from evenkeel.monitor.detect import Measure
 from evenkeel.monitor.fold import MonitorSettings
+from tests.kit.commands import run_command
 from tests.release.pages import Page
 
 QUIET = 400
@@ -103,8 +102,7 @@ def run(tmp_path, log, *arguments, code=0):
     """Return what the command prints."""
     path = tmp_path / "log.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in log))
-    result = CliRunner().invoke(main, ["backtest", str(path), *map(str, arguments)], catch_exceptions=False)
-    assert result.exit_code == code, result.output
+    result = run_command("backtest", path, *arguments, code=code)
     return result.stdout if code == 0 else result.output
 
 

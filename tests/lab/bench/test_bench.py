@@ -10,9 +10,7 @@ import zlib
 from statistics import fmean
 
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
 from evenkeel.simulate import (
     ModelState,
     Simulation,
@@ -20,6 +18,7 @@ from evenkeel.simulate import (
     planted,
     serving,
 )
+from tests.kit.commands import run_command
 from tests.kit.planted_issues import planted_issues
 from tests.scripted_chat import ScriptedChat
 
@@ -54,9 +53,7 @@ def quick(folder, issues):
 
 
 def done_run(found, exit_code=0):
-    done = CliRunner().invoke(main, found)
-    assert done.exit_code == exit_code, done.output
-    return done
+    return run_command(*found, code=exit_code)
 
 
 def run(found, exit_code=0):
@@ -213,8 +210,7 @@ NOWHERE = ("--base-url", "http://127.0.0.1:9")
 )
 def test_wrong_options_are_told_in_a_line(more, said):
     """Exit code 2, and what to do instead."""
-    done = CliRunner().invoke(main, ["bench", "--yes", *more])
-    assert done.exit_code == 2
+    done = run_command("bench", "--yes", *more, code=2)
     assert said in done.output
     assert len(done.output.splitlines()) == 1
 

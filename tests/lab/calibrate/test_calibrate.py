@@ -7,23 +7,20 @@ import re
 from statistics import fmean
 
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
 from evenkeel.lab.calibrate.calibration import BertModel, FailureMode
 from evenkeel.release.goldens.files import load_goldens
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.kit.commands import run_command
 from tests.lab.calibrate.planted_goldens import calibration_in, write_goldens
 
 QUICK = ["--no-embeddings", "--resamples", "50"]
 
 
 def run(*arguments, exit_code=0, **options):
-    done = CliRunner().invoke(main, ["calibrate", *map(str, arguments)], **options)
-    assert done.exit_code == exit_code, done.output
-    return done.output
+    return run_command("calibrate", *arguments, code=exit_code, **options).output
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
 from evenkeel.lab.calibrate.calibration import FailureMode
+from tests.kit.commands import run_command
 from tests.lab.calibrate.planted_goldens import calibration_in, write_goldens
 from tests.scripted_chat import ScriptedChat, rating
 
@@ -18,9 +17,7 @@ SIDES = re.compile(r"<<<BEGIN [A-Z ]+ \w+>>>\n(.*?)\n<<<END", re.DOTALL)
 
 
 def run(*arguments, exit_code=0, **options):
-    done = CliRunner().invoke(main, ["calibrate", *map(str, arguments)], **options)
-    assert done.exit_code == exit_code, done.output
-    return done.output
+    return run_command("calibrate", *arguments, code=exit_code, **options).output
 
 
 def asking(chat, *more):

@@ -9,9 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
+from tests.kit.commands import run_command
 from tests.scripted_chat import ScriptedChat, rating
 
 CLAIM = re.compile(r"A human expert gave this \w+ a (\d+)")
@@ -49,8 +48,7 @@ def write_ratings(path, rows, scale="1-5", metric="fluency"):
 def run(*arguments, exit_code=0, to=None, **options):
     """Return what the command prints; the JSON document goes into the file `to`."""
     arguments = (*arguments, *(["--json"] if to else []))
-    done = CliRunner().invoke(main, ["judge-audit", *map(str, arguments)], **options)
-    assert done.exit_code == exit_code, done.output
+    done = run_command("judge-audit", *arguments, code=exit_code, **options)
     if to:
         to.write_text(done.stdout)
     return done.output

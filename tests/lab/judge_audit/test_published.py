@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
 from evenkeel.lab.judge_audit.judgements import read_recorded
 from evenkeel.lab.judge_audit.ratings import RatingScale, read_ratings
 from evenkeel.release.kit.arguments import InputError
+from tests.kit.commands import run_command
 
 
 def said(coherence, fluency):
@@ -111,8 +110,7 @@ def test_faults_name_the_place(tmp_path):
 def test_people_alone_are_audited_from_the_published_file(summaries, tmp_path):
     """Alphas over articles are a table, and nothing is said about strategies, as no judge is named."""
     arguments = ["judge-audit", str(summaries), "--cluster", "article", "--json"]
-    done = CliRunner().invoke(main, [*arguments, "--resamples", "20", "--html", str(tmp_path / "a.html")])
-    assert done.exit_code == 0, done.output
+    done = run_command(*arguments, "--resamples", "20", "--html", str(tmp_path / "a.html"))
     assert done.stderr.startswith("people\n")
     assert 'Intervals are drawn over the groups of "article"' in done.stderr
     assert "strateg" not in done.stderr

@@ -12,15 +12,14 @@ import sys
 from xml.etree import ElementTree as ET
 
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
 from evenkeel.release.goldens.files import load_goldens
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_case, serving, summary_prompt
 from evenkeel.stores.changes import ChangeStore
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.kit.commands import run_command
 from tests.release.gate.planted import planted_golden
 
 
@@ -71,8 +70,7 @@ def gate(tmp_path, model):
         candidate = ("--base-url", model[1], "--model", name) if name else ()
         arguments = (*files, "--json-file", report, *candidate, *options)
         command = ["gate", *map(str, arguments), *(["--yes"] if yes else [])]
-        done = CliRunner().invoke(main, command, input=typed)
-        assert done.exit_code == code, done.output
+        done = run_command(*command, code=code, input=typed)
         return done.output, json.loads(report.read_text(encoding="utf-8")) if report.exists() else None
 
     return run

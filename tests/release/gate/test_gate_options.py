@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from evenkeel.cli.gate import gate
-from evenkeel.cli.main import main
+from tests.kit.commands import run_command
 
 ROOT = Path(__file__).parents[3]
 WRONG = yaml.safe_load(Path(__file__).with_name("wrong_options.yaml").read_text("utf-8"))
@@ -39,8 +38,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("arguments", "said"), WRONG)
 def test_a_wrong_option_is_told_in_one_line(folder, arguments, said):
     """The line says what is wrong and is the only one; nothing is asked."""
-    done = CliRunner().invoke(main, ["gate", *arguments.format(url=URL).split()])
-    assert done.exit_code == 2, done.output
+    done = run_command("gate", *arguments.format(url=URL).split(), code=2)
     lines = [line for line in done.output.splitlines() if line.startswith("evenkeel: ")]
     assert len(lines) == 1, done.output
     assert said in lines[0]

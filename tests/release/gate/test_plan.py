@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
 from evenkeel.monitor.detect.gate import Gate, GateMeasure, GateRules, Shares
 from evenkeel.release.gate.plan import chances
+from tests.kit.commands import run_command
 
 RULES = GateRules()
 
@@ -48,8 +47,7 @@ def test_false_regressions_stay_below_alpha(noise):
 
 
 def plan(*options, code=0):
-    done = CliRunner().invoke(main, ["gate", "--plan", *map(str, options)])
-    assert done.exit_code == code, done.output
+    done = run_command("gate", "--plan", *options, code=code)
     return done.output.replace("\u202f", " ")
 
 

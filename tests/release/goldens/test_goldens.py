@@ -16,6 +16,7 @@ from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.kit.commands import run_command
 
 QUESTIONS = (
     "May I send back the red kettle that I have used twice?",
@@ -60,10 +61,7 @@ def run(folder, monkeypatch):
     monkeypatch.setenv("EVENKEEL_USER", "ann")
 
     def runner(*arguments, code=0, typed=None):
-        result = CliRunner().invoke(
-            main, ["goldens", *arguments, "--data-dir", str(folder)], input=typed, catch_exceptions=False
-        )
-        assert result.exit_code == code, result.output
+        result = run_command("goldens", *arguments, "--data-dir", str(folder), code=code, input=typed)
         return result.output
 
     return runner
@@ -303,7 +301,6 @@ def test_what_is_exported_can_be_imported_elsewhere(run, store, tmp_path, monkey
 
 def test_a_folder_without_a_store_is_not_made(tmp_path):
     """Looking into the wrong folder leaves nothing there."""
-    result = CliRunner().invoke(main, ["goldens", "list", "--data-dir", str(tmp_path / "wrong")])
-    assert result.exit_code == 2
+    result = run_command("goldens", "list", "--data-dir", str(tmp_path / "wrong"), code=2)
     assert "there is no store in" in result.output
     assert not (tmp_path / "wrong").exists()
