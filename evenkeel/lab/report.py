@@ -36,6 +36,7 @@ from evenkeel.release.kit.document import (
     TableCell,
 )
 from evenkeel.release.kit.renderings import json_text
+from evenkeel.stores.verdict_log import LoggedVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from evenkeel.release.kit.document import Value
     from evenkeel.stores.changes import ChangeStore
     from evenkeel.stores.monitor_state import MonitorStore
-    from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
+    from evenkeel.stores.verdict_log import VerdictLog
 
 # Verdicts in memory at a time.
 _BATCH: Final = 2_000
@@ -193,8 +194,10 @@ def make_report(
 
 def _verdicts(log: VerdictLog) -> Iterator[LoggedVerdict]:
     at = 0
-    while batch := log.read_after(at, _BATCH):
-        yield from batch
+    while batch := log.entries_after(at, _BATCH):
+        for entry in batch:
+            if isinstance(entry, LoggedVerdict):
+                yield entry
         at = batch[-1].offset
 
 
@@ -207,10 +210,10 @@ def _nothing(log: VerdictLog, period: Period, route: str | None, routes: set[str
             f'route "{route}" has no verdicts in the period, {period.words}; there are some of '
             f"{figures.listing(sorted(routes))}{meant}"
         )
-    oldest, newest = log.read_after(0, 1), log.latest(1)
-    if not oldest or not newest:
+    oldest, newest = next(_verdicts(log), None), log.latest(1)
+    if oldest is None or not newest:
         return "there are no verdicts yet; `evenkeel up` writes some once it has sampled traffic"
-    since, until = (figures.iso(at)[:10] for at in (oldest[0].verdict.scored_at, newest[0].scored_at))
+    since, until = (figures.iso(at)[:10] for at in (oldest.verdict.scored_at, newest[0].scored_at))
     return (
         f"there are no verdicts in the period, {period.words}; the log has some from {since} to {until}: "
         f"--since {since} --until {until}"

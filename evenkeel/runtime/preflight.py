@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import os
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, cast
 from urllib.parse import urlsplit
 
-from evenkeel.core.network import CERT_VARIABLE, TRUST_VARIABLE, NetworkError
+from evenkeel.core.network import CERT_VARIABLE, TRUST_VARIABLE, NetworkError, is_loopback
 from evenkeel.llm.providers import small_model
 from evenkeel.proxy.callers import EVERYWHERE
 from evenkeel.proxy.errors import ForwardingFault
@@ -172,7 +171,7 @@ def redis_notes(settings: Settings) -> list[str]:
     ]
     others = []
     for host in hosts:
-        if not _is_this_machine(host):
+        if not is_loopback(host):
             others.append(host)
     if parts.scheme == "unix" or not others:
         return []
@@ -188,13 +187,6 @@ def redis_notes(settings: Settings) -> list[str]:
             f"verdicts and spend; set one, in the variable {PASSWORD_VARIABLE}"
         )
     return notes
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower().rstrip(".") == "localhost"
 
 
 class _CallTrial:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from evenkeel.core.records import from_json, to_json
@@ -24,6 +25,8 @@ Result = TypeVar("Result")
 Packed: TypeAlias = str | bytes
 Field: TypeAlias = str | int | None
 
+EVERYTHING: Final[Mapping[str, Field]] = MappingProxyType({})
+"""Values of fields that all documents have."""
 # The default of zlib.
 _LEVEL: Final = 6
 
@@ -149,15 +152,15 @@ class Documents(Protocol):
 
     def put(self, collection: Collection[Item], item: Item) -> None:
         """Store a document, as `Change.put`."""
-        ...
+        self.change(collection, lambda change: change.put(collection, item))
 
     def add(self, collection: Collection[Item], item: Item) -> bool:
         """Store a document, as `Change.add`."""
-        ...
+        return self.change(collection, lambda change: change.add(collection, item))
 
     def drop(self, collection: Collection[Any], *key: str) -> None:
         """Remove a document in all versions, if it is there."""
-        ...
+        self.change(collection, lambda change: change.drop(collection, *key))
 
     def find(self, collection: Collection[Item], *key: str, version: int | None = None) -> Item | None:
         """Return one document, in its newest version if none is given."""
@@ -168,7 +171,7 @@ class Documents(Protocol):
         ...
 
     def select(
-        self, collection: Collection[Item], where: Mapping[str, Field] = ..., limit: int | None = None
+        self, collection: Collection[Item], where: Mapping[str, Field] = EVERYTHING, limit: int | None = None
     ) -> list[Item]:
         """Return documents in their newest version, the last stored first.
 
@@ -180,7 +183,7 @@ class Documents(Protocol):
         ...
 
     def known(
-        self, collection: Collection[Any], names: Iterable[str], where: Mapping[str, Field] = ...
+        self, collection: Collection[Any], names: Iterable[str], where: Mapping[str, Field] = EVERYTHING
     ) -> frozenset[str]:
         """Return which of these are the first part of the name of a document that `select` would give."""
         ...

@@ -134,10 +134,6 @@ class VerdictLog(Protocol):
         """Return the verdicts already logged for an exchange, oldest first."""
         ...
 
-    def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
-        """Return up to `limit` verdicts after `offset` (0 = from the start), in log order."""
-        ...
-
     def note(self, note: Note) -> bool:
         """Store a note durably, behind all entries so far. False if it is there already.
 

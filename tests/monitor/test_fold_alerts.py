@@ -19,6 +19,7 @@ from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedNote, LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
+from tests.stores.examples import read_after
 
 SETTINGS = MonitorSettings(
     threshold=0.1, mean_trials_between_false_alarms=500, min_trials=5, provisional_after=200
@@ -266,7 +267,7 @@ def test_an_alert_leads_to_the_verdicts_of_its_run(tmp_path):
         log.append(altered(VERDICT, id=f"v{number}", **shifted, **own), None)
         log.append(altered(VERDICT, id=f"resend{number}", perturbation=BASELINE, rating=3, **own), None)
         log.append(altered(VERDICT, id=f"other{number}", model="z", rating=3, control_rating=3, **own), None)
-    _, (event,) = fold(log.read_after(0, 10_000))
+    _, (event,) = fold(read_after(log, 0, 10_000))
     behind = verdicts_behind(log, event)
     last = event.run_trials + 29
     assert [entry.verdict.id for entry in behind] == [f"v{number}" for number in range(last, 29, -1)]

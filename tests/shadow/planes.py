@@ -14,7 +14,7 @@ from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.shadow.trial_makers import trial_maker
-from tests.stores.examples import exchange
+from tests.stores.examples import exchange, read_after
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,4 +72,4 @@ class Plane:
 
     def verdicts(self) -> list[Verdict]:
         """All of them, in the order of the log."""
-        return [logged.verdict for logged in self.log.read_after(0, 10_000)]
+        return [logged.verdict for logged in read_after(self.log, 0, 10_000)]

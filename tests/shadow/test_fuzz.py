@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.shadow.wild_exchanges import WildExchanges
 from tests.shadow.wild_plane import WildPlane
+from tests.stores.examples import read_after
 
 SEEDED = 120
 
@@ -67,7 +68,7 @@ def test_many_exchanges_at_once_break_no_worker(plane) -> None:
     check(plane, exchanges)
     scored = plane.tally.value("exchanges_scored")
     assert min(scored, plane.tally.value("exchanges_skipped"), plane.tally.value("exchanges_dead")) > 8
-    logged = plane.log.read_after(0, 10_000)
+    logged = read_after(plane.log, 0, 10_000)
     assert len({entry.verdict.exchange_id for entry in logged}) == scored
     verdicts = [entry.verdict for entry in logged]
     for verdict in verdicts:

@@ -7,6 +7,7 @@ from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Control, Evidence, QualityScore, Scoring, Verdict
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
+from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
 
 
@@ -27,6 +28,11 @@ def verdict(number, **changes):
         control=Control(rating=3),
     )
     return altered(given, **changes)
+
+
+def read_after(log, offset, limit):
+    """Return the verdicts among so many entries of a log after a place."""
+    return [entry for entry in log.entries_after(offset, limit) if isinstance(entry, LoggedVerdict)]
 
 
 def fill(log, numbers, evidence=None):

@@ -27,7 +27,7 @@ from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from tests.kit.certificates import Authority
 from tests.redis_server import RedisServer
 from tests.services import free_port
-from tests.stores.examples import ARCHIVED, EVIDENCE, event, exchange, ids, point, verdict
+from tests.stores.examples import ARCHIVED, EVIDENCE, event, exchange, ids, point, read_after, verdict
 
 pytestmark = pytest.mark.service("redis-server")
 
@@ -168,7 +168,7 @@ def test_sentinels_lead_to_the_primary_of_the_moment(start, tmp_path):
             assert not log.append(verdict(1), None)
             first.stop(signal.SIGKILL)
             wait_for(lambda: log.append(verdict(2), None))
-            assert [logged.verdict for logged in log.read_after(0, 9)] == [verdict(1), verdict(2)]
+            assert [logged.verdict for logged in read_after(log, 0, 9)] == [verdict(1), verdict(2)]
             with redis.Redis(port=second.port) as promoted:
                 assert promoted.info()["role"] == "master"
             store.close()

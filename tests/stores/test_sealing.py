@@ -21,7 +21,7 @@ from evenkeel.stores.sealing import KEY_VARIABLE, MAGIC, Seal, SealError, payloa
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
-from tests.stores.examples import ARCHIVED, exchange, verdict
+from tests.stores.examples import ARCHIVED, exchange, read_after, verdict
 
 WORD = "periwinkle"
 FIRST, SECOND, THIRD = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2, 3))
@@ -133,7 +133,7 @@ def read(stores):
     """Check that everything that was written is there."""
     log, archive, goldens, labels, references, rulings = stores
     assert log.find("v1") == log.of_exchange("e1")[0] == log.latest(1)[0] == VERDICT
-    assert log.read_after(0, 9)[0].verdict == VERDICT
+    assert read_after(log, 0, 9)[0].verdict == VERDICT
     assert log.evidence("v1").reference == ANSWER
     assert archive.find("e1") == archive.latest()[0] == STORED
     assert goldens.find("g1") == goldens.select()[0] == goldens.history("g1")[0]
@@ -147,7 +147,7 @@ def read(stores):
 def closed(stores):
     """Check that no text can be read, each with what is to be done about it, and figures can."""
     log, archive, goldens, labels, references, rulings = stores
-    logged = log.read_after(0, 9)[0].verdict
+    logged = read_after(log, 0, 9)[0].verdict
     assert (logged.rating, logged.route) == (VERDICT.rating, VERDICT.route)
     assert "put that key there" in logged.scoring.explanation
     (label,) = labels.select()

@@ -14,7 +14,7 @@ from evenkeel.stores.errors import DamagedStoreError, StoreError
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from tests.stores.examples import fill, verdict
+from tests.stores.examples import fill, read_after, verdict
 
 
 def test_an_unwritable_folder_is_one_clear_error(tmp_path):
@@ -99,7 +99,7 @@ def test_a_store_that_was_deleted_is_made_again(database, caplog, how):
 
     def elsewhere():
         for _ in range(2):
-            seen.append(len(log.read_after(0, 9)))
+            seen.append(len(read_after(log, 0, 9)))
             use.wait(240)
             used.wait(240)
 
@@ -137,7 +137,7 @@ def test_a_thread_that_opens_the_file_after_it_was_deleted_counts_it(database):
     assert database.recreated == 1
     fill(log, [3])
     assert database.recreated == 1
-    assert len(log.read_after(0, 9)) == 2
+    assert len(read_after(log, 0, 9)) == 2
     other.close()
 
 
@@ -155,7 +155,7 @@ def test_several_processes_that_lost_a_store_meet_in_the_new_one(database):
     assert other.recreated == database.recreated == 1
     assert monitor.load() == (b"new", 5)
     other.close()
-    assert log.read_after(0, 9)[0].verdict == verdict(2)
+    assert read_after(log, 0, 9)[0].verdict == verdict(2)
 
 
 def test_who_must_not_go_on_with_an_empty_store_is_told(tmp_path):

@@ -17,7 +17,7 @@ from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.trial_index import ANYTHING, Narrow
 from evenkeel.stores.verdict_log import LoggedNote
 from tests.kit.records import altered
-from tests.stores.examples import EVIDENCE, fill, verdict
+from tests.stores.examples import EVIDENCE, fill, read_after, verdict
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_verdict_comes_out_as_it_went_in(log):
     )
     assert log.append(verdict(1), EVIDENCE)
     assert log.append(failed, None)
-    assert [row.verdict for row in log.read_after(0, 10)] == [verdict(1), failed]
+    assert [row.verdict for row in read_after(log, 0, 10)] == [verdict(1), failed]
     assert log.evidence(verdict(1).id) == EVIDENCE
     assert log.evidence(failed.id) is None
     assert log.find(failed.id) == failed
@@ -53,7 +53,7 @@ def test_an_id_is_logged_once(log):
     """Appending a verdict again changes nothing, not even its evidence."""
     assert log.append(verdict(1), EVIDENCE)
     assert not log.append(verdict(1, rating=1), None)
-    assert [row.verdict.rating for row in log.read_after(0, 10)] == [2]
+    assert [row.verdict.rating for row in read_after(log, 0, 10)] == [2]
     assert log.evidence(verdict(1).id) == EVIDENCE
 
 
@@ -87,7 +87,7 @@ def test_a_note_is_an_entry_once_between_the_verdicts(log, note, stored):
     assert log.entries_after(0, 10)[1] == LoggedNote(2, stored)
     assert log.entries_after(1, 1) == [LoggedNote(2, stored)]
     assert log.approvals() == []
-    assert [row.verdict for row in log.read_after(0, 10)] == [verdict(1), verdict(2)]
+    assert [row.verdict for row in read_after(log, 0, 10)] == [verdict(1), verdict(2)]
 
 
 def test_the_oldest_verdicts_go_first_and_are_counted(backend):
@@ -97,7 +97,7 @@ def test_the_oldest_verdicts_go_first_and_are_counted(backend):
     log.note(LABEL)
     fill(log, range(1000), EVIDENCE)
     log.note(ASKED)
-    read = log.read_after(0, 5000)
+    read = read_after(log, 0, 5000)
     assert 400 <= len(read) <= 900
     assert read[-1].verdict == verdict(999)
     assert log.trimmed() == 1000 - len(read)
@@ -122,8 +122,8 @@ def test_reading_goes_on_after_an_offset(log):
     """Offsets grow strictly and a reader sees each verdict once."""
     for number in range(5):
         log.append(verdict(number), None)
-    first = log.read_after(0, 2)
-    rest = log.read_after(first[-1].offset, 10)
+    first = read_after(log, 0, 2)
+    rest = read_after(log, first[-1].offset, 10)
     assert [row.verdict.exchange_id for row in first + rest] == ["e0", "e1", "e2", "e3", "e4"]
     assert sorted({row.offset for row in first + rest}) == [row.offset for row in first + rest]
 
@@ -149,7 +149,7 @@ def test_many_threads_append_without_losing_or_doubling(log):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(log.read_after(0, 1000)) == 40
+    assert len(read_after(log, 0, 1000)) == 40
 
 
 KINDS = (BASELINE, "general.spelling", "general.tone", "format.json", "formatting.x")
@@ -248,7 +248,7 @@ def test_a_verdict_that_is_there_already_takes_no_place(database):
     fill(log, range(3))
     assert not any(log.append(verdict(number), None) for number in (0, 1, 2, 0))
     fill(log, [3])
-    assert [row.offset for row in log.read_after(0, 9)] == [1, 2, 3, 4]
+    assert [row.offset for row in read_after(log, 0, 9)] == [1, 2, 3, 4]
 
 
 def test_what_is_not_folded_yet_stays_until_it_is_twice_too_much(database):
@@ -261,7 +261,7 @@ def test_what_is_not_folded_yet_stays_until_it_is_twice_too_much(database):
     assert log.trimmed() == 500
     folded[0] = 1400
     assert log.trim() == 500
-    assert [row.offset for row in log.read_after(0, 1)] == [1001]
+    assert [row.offset for row in read_after(log, 0, 1)] == [1001]
 
 
 def test_a_limit_that_was_lowered_is_reached_in_steps(database):

@@ -43,6 +43,7 @@ from evenkeel.tracing.forwarded import forwarded_context, shadow_trace_id
 from tests.llm.scripted import endpoint_of
 from tests.shadow.trial_makers import trial_maker
 from tests.stores.examples import exchange as example
+from tests.stores.examples import read_after
 
 KEY = "sk-never-in-a-trace"
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -147,7 +148,7 @@ def work(tmp_path_factory):
 
         asyncio.run(working())
         spans.finish(5)
-        verdicts = {logged.verdict.perturbation: logged.verdict for logged in log.read_after(0, 100)}
+        verdicts = {logged.verdict.perturbation: logged.verdict for logged in read_after(log, 0, 100)}
         database.close()
         counts = {name: number for name, _, number in spans.snapshot()["counters"]}
         events = tuple(log.log_record for log in logged.get_finished_logs())

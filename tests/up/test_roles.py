@@ -25,6 +25,7 @@ from tests.kit.relaying import ask
 from tests.redis_server import RedisServer, a_store
 from tests.role_processes import ADMIN, Role, series, stopping
 from tests.services import wait_for
+from tests.stores.examples import read_after
 
 pytestmark = [pytest.mark.service("redis-server"), pytest.mark.system]
 
@@ -140,7 +141,7 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store, sim
         verdicts = RedisVerdictLog(store)
         queue = RedisExchangeQueue(store, time.time)
         wait_for(lambda: queue.lag() == Lag(0, 0, 0, 0.0), what="everything is done")
-        logged = [found.verdict for found in verdicts.read_after(0, 1000)]
+        logged = [found.verdict for found in read_after(verdicts, 0, 1000)]
         assert len(logged) == 160
         wait_for(lambda: all(series(url)["evenkeel_monitor_verdicts_total"] >= 160 for url in monitors))
         # Requests are counted by proxies and verdicts by workers; both monitors put them together.
@@ -165,10 +166,10 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store, sim
     with stopping(alone):
         console = alone[0].find(r"console +(http://\S+?)/\n")
         log = SqliteVerdictLog(database)
-        wait_for(lambda: len(log.read_after(0, 1000)) >= 160, what="160 verdicts in one process")
+        wait_for(lambda: len(read_after(log, 0, 1000)) >= 160, what="160 verdicts in one process")
         wait_for(lambda: series(console)["evenkeel_monitor_verdicts_total"] >= 160)
         single = shown(console)
-        expected = {essence(found.verdict) for found in log.read_after(0, 1000)}
+        expected = {essence(found.verdict) for found in read_after(log, 0, 1000)}
     database.close()
     assert {essence(verdict) for verdict in logged} == expected
     here, there = (
@@ -216,16 +217,16 @@ def test_what_a_killed_worker_held_is_scored_once_by_another(tmp_path, config, s
         second.send(signal.SIGSTOP)
         ask(proxy.find(r"base URL +(http://\S+?)/v1 "), range(24))
         log, queue = RedisVerdictLog(store), RedisExchangeQueue(store, time.time)
-        wait_for(lambda: len(log.read_after(0, 1000)) > 10, what="the first verdicts")
+        wait_for(lambda: len(read_after(log, 0, 1000)) > 10, what="the first verdicts")
         held = queue.lag().leased
         first.kill()
         simulation.change("simulated-1", {"latency_s": 0.0})
-        before = {found.verdict.id for found in log.read_after(0, 1000)}
+        before = {found.verdict.id for found in read_after(log, 0, 1000)}
         assert held > 0
         assert len(before) < 24 * 4
         second.send(signal.SIGCONT)
         wait_for(lambda: queue.lag() == Lag(0, 0, 0, 0.0), what="everything is done")
-    logged = [found.verdict for found in log.read_after(0, 1000)]
+    logged = [found.verdict for found in read_after(log, 0, 1000)]
     assert len(logged) == len({verdict.id for verdict in logged}) == 24 * 4
     assert {verdict.id for verdict in logged} >= before
     assert all(len(log.of_exchange(verdict.exchange_id)) == 4 for verdict in logged)

@@ -8,9 +8,9 @@ revision of its group has moved since: then it is worked out again from what is 
 from __future__ import annotations
 
 import json
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from evenkeel.stores.documents import EVERYTHING, Documents
 from evenkeel.stores.payloads import storable
 from evenkeel.stores.redis.connection import Script, Value, text
 
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 Command: TypeAlias = "list[Value]"
 
-_EVERYTHING: Final[Mapping[str, Field]] = MappingProxyType({})
 
-
-class RedisDocuments:
+class RedisDocuments(Documents):
     """`Documents` on Redis."""
 
     remote = True
@@ -54,18 +52,6 @@ class RedisDocuments:
             if self._commit((self._revision(collection),), writing.seen, max(1, writing.count), *words):
                 return result
 
-    def put(self, collection: Collection[Item], item: Item) -> None:
-        """Store a document."""
-        self.change(collection, lambda change: change.put(collection, item))
-
-    def add(self, collection: Collection[Item], item: Item) -> bool:
-        """Store a document unless one of its name is there."""
-        return self.change(collection, lambda change: change.add(collection, item))
-
-    def drop(self, collection: Collection[Any], *key: str) -> None:
-        """Remove a document in all versions."""
-        self.change(collection, lambda change: change.drop(collection, *key))
-
     def find(self, collection: Collection[Item], *key: str, version: int | None = None) -> Item | None:
         """Return one document."""
         if collection.version and version is None:
@@ -84,7 +70,7 @@ class RedisDocuments:
     def select(
         self,
         collection: Collection[Item],
-        where: Mapping[str, Field] = _EVERYTHING,
+        where: Mapping[str, Field] = EVERYTHING,
         limit: int | None = None,
     ) -> list[Item]:
         """Return documents, the last stored first."""
@@ -101,7 +87,7 @@ class RedisDocuments:
         return self._items(collection, names)
 
     def known(
-        self, collection: Collection[Any], names: Iterable[str], where: Mapping[str, Field] = _EVERYTHING
+        self, collection: Collection[Any], names: Iterable[str], where: Mapping[str, Field] = EVERYTHING
     ) -> frozenset[str]:
         """Return which names there are."""
         wanted = {storable(name): name for name in names}

@@ -82,14 +82,6 @@ class RedisVerdictLog:
         """Return the verdicts already logged for an exchange, oldest first."""
         return self._listed(f"verdicts-of:{storable(exchange_id)}", -1)
 
-    def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
-        """Return up to `limit` verdicts after `offset`, in log order."""
-        rows = self._store.client.xrange(self._log, min=f"({offset}-0", count=limit)
-        verdicts: list[LoggedVerdict] = []
-        for entry_id, fields in rows:
-            verdicts.append(self._logged(entry_id, fields[b"body"]))
-        return verdicts
-
     def note(self, note: Note) -> bool:
         """Store a note behind all verdicts so far. Return False if it exists already."""
         notes, ids = (self._notes, self._noted_ids) if is_kept(note) else (self._sightings, self._sighted_ids)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from evenkeel.stores.documents import EVERYTHING, Documents
 from evenkeel.stores.payloads import storable
 
 if TYPE_CHECKING:
@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.sealing import Seal
     from evenkeel.stores.sqlite.database import Database
 
-_EVERYTHING: Final[Mapping[str, Field]] = MappingProxyType({})
 
-
-class SqliteDocuments:
+class SqliteDocuments(Documents):
     """`Documents` in tables, one for each collection. Any number of processes may share the file."""
 
     remote = False
@@ -38,18 +36,6 @@ class SqliteDocuments:
         with self._database.write() as connection:
             return work(_Writing(self.seal, connection))
 
-    def put(self, collection: Collection[Item], item: Item) -> None:
-        """Store a document."""
-        self.change(collection, lambda change: change.put(collection, item))
-
-    def add(self, collection: Collection[Item], item: Item) -> bool:
-        """Store a document unless one of its name is there."""
-        return self.change(collection, lambda change: change.add(collection, item))
-
-    def drop(self, collection: Collection[Any], *key: str) -> None:
-        """Remove a document in all versions."""
-        self.change(collection, lambda change: change.drop(collection, *key))
-
     def find(self, collection: Collection[Item], *key: str, version: int | None = None) -> Item | None:
         """Return one document."""
         named, values = _named(collection, key)
@@ -65,7 +51,7 @@ class SqliteDocuments:
     def select(
         self,
         collection: Collection[Item],
-        where: Mapping[str, Field] = _EVERYTHING,
+        where: Mapping[str, Field] = EVERYTHING,
         limit: int | None = None,
     ) -> list[Item]:
         """Return documents, the last stored first."""
@@ -74,7 +60,7 @@ class SqliteDocuments:
         return list(self._read(collection, rest, [*values, -1 if limit is None else limit]))
 
     def known(
-        self, collection: Collection[Any], names: Iterable[str], where: Mapping[str, Field] = _EVERYTHING
+        self, collection: Collection[Any], names: Iterable[str], where: Mapping[str, Field] = EVERYTHING
     ) -> frozenset[str]:
         """Return which names there are."""
         wanted = {storable(name): name for name in names}

@@ -204,16 +204,6 @@ class SqliteVerdictLog:
         )
         return [self._verdict(body) for (body,) in rows]
 
-    def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
-        """Return up to `limit` verdicts after `offset`, in log order."""
-        rows = self._database.rows(
-            "SELECT offset, body FROM verdicts WHERE offset > ? ORDER BY offset LIMIT ?", (offset, limit)
-        )
-        verdicts: list[LoggedVerdict] = []
-        for entry_offset, body in rows:
-            verdicts.append(LoggedVerdict(entry_offset, self._verdict(body)))
-        return verdicts
-
     def note(self, note: Note) -> bool:
         """Store a note behind all verdicts so far. Return False if it exists already."""
         name, table = storable(note_id(note)), "approvals" if is_kept(note) else "sightings"
