@@ -336,7 +336,9 @@ def _connect(settings: Settings, options: BenchOptions, *, embeddings: bool | No
                 "url_option": "--judge-url",
                 "members": "such requests",
             }
-            watch = JudgeWatch(f"the judge {chosen.model} at {chosen.base_url}", "--judge-model", advice)
+            watch = JudgeWatch(
+                f"the judge {chosen.model} at {chosen.base_url}", "--judge-model", advice, costs
+            )
         rewrite = _rewriter(settings, judge, options.prices, database, costs, stack)
         return Services(scorer, rewrite, watch, reference_metrics(_encoder(embeddings)))
 

@@ -179,7 +179,7 @@ async def _measured(
         stack.push_async_callback(replayer.close)
         models = ModelsAsked(options.protocol.models, replayer, answers, options.prices, costs)
         items = {item.id: item for item in options.items}
-        rounds = Rounds(models, items, costs, services, with_texts=options.with_texts)
+        rounds = Rounds(models, items, services, with_texts=options.with_texts)
         course = await _course(options, rounds, services.rewrite, costs, err=err)
     return BenchOutcome(
         options=options,

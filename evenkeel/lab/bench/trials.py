@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from evenkeel.lab.bench.models import ModelsAsked, ModelUnderTest
     from evenkeel.lab.bench.prompts import TaskPrompt, TaskVariant
     from evenkeel.lab.bench.services import Services
-    from evenkeel.release.kit.cost import Costs
     from evenkeel.shadow.perturbations import Perturbation, RewriteTask
     from evenkeel.shadow.prompt import PromptView
     from evenkeel.shadow.rewriter import Rejection
@@ -169,7 +168,6 @@ class Rounds:
         self,
         models: ModelsAsked,
         items: Mapping[str, Issue],
-        costs: Costs,
         services: Services,
         *,
         with_texts: bool = False,
@@ -179,7 +177,6 @@ class Rounds:
         Args:
             models: Asks them.
             items: The issues by id.
-            costs: Books what the judge costs.
             services: Compare answers.
             with_texts: Keeps prompts and answers with each trial.
         """
@@ -187,7 +184,6 @@ class Rounds:
         self._services = services
         self._scorer = services.scorer
         self._items = items
-        self._costs = costs
         self._watch = services.judge_watch
         self._with_texts = with_texts
 
@@ -252,7 +248,6 @@ class Rounds:
         context: PromptView = case.original
         pair = Pair(reference, candidate, context.text, case.task.value, variant.wanted)
         judgement = await self._scorer.score(pair)
-        self._costs.book_judge(judgement)
         if self._watch is not None:
             self._watch.see([judgement])
         texts = None

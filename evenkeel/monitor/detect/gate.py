@@ -154,6 +154,11 @@ class GateReport:
     with_reference: bool
     """True if the noise floor was subtracted."""
 
+    @property
+    def deciding(self) -> list[GateFinding]:
+        """Return the findings that can fail the gate."""
+        return [finding for finding in self.findings if finding.measure.decides]
+
 
 @dataclass(frozen=True, slots=True)
 class Shares:

@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import random
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE, Pair
@@ -150,7 +150,6 @@ class RoundResult:
     trials: tuple[CheckTrial, ...]
     reasons: Mapping[str, str]
     """Categories without a variant, with the reason."""
-    judgements: tuple[Judgement, ...]
     difference: float | None = None
     """Contrast of two arms: 1 if they differ in content, less the mean of how both differ from their own
     resend; in [−1, 1]. Its mean is 0 if both answer alike, however noisy they are."""
@@ -162,7 +161,6 @@ class RoundResult:
 class _ArmResult:
     trials: list[CheckTrial]
     reasons: Mapping[str, str]
-    judgements: list[Judgement]
     reference: Answer | None = None
     control_moved: bool | None = None
 
@@ -179,8 +177,6 @@ class RoundMaker:
     prompts: Mapping[str, Sequence[PromptView]]
     """Prompts of each arm; arms have the same number, and prompts of one place belong together."""
     task: str | None
-    judged: bool = True
-    """False without a judge. Only identical answers are rated then, so counting them would show no change."""
 
     async def make(self, round_number: int, open_categories: Sequence[str]) -> RoundResult:
         """Return the outcome of a round: its trials for each arm, and how the two arms differ."""
@@ -193,24 +189,21 @@ class RoundMaker:
         )
         trials: list[CheckTrial] = []
         reasons: dict[str, str] = {}
-        judgements: list[Judgement] = []
         for made in arms:
             trials += made.trials
             reasons |= made.reasons
-            judgements += made.judgements
         difference, unrated = None, False
         first, second = arms[0], arms[-1]
         if len(arms) > 1 and first.reference is not None and second.reference is not None:
             pair = Pair(first.reference, second.reference, views[FIRST].text, self.task)
             between = (await self.score([pair]))[0]
-            judgements.append(between)
             moved = content_moved(between)
             if moved is not None and first.control_moved is not None and second.control_moved is not None:
                 difference = moved - (first.control_moved + second.control_moved) / 2
         # A second model that fails where the first one answers may not take its place unseen.
         if len(arms) > 1 and first.reference is not None:
             unrated = difference is None
-        return RoundResult(tuple(trials), reasons, tuple(judgements), difference, unrated)
+        return RoundResult(tuple(trials), reasons, difference, unrated)
 
     async def _arm(
         self, arm: str, view: PromptView, round_number: int, open_categories: Sequence[str]
@@ -228,7 +221,7 @@ class RoundMaker:
             if isinstance(answer, Failure):
                 for variant in variants:
                     trials.append(_failed(round_number, arm, variant, answer))
-                return _ArmResult(trials, reasons, [])
+                return _ArmResult(trials, reasons)
         assert not isinstance(reference, Failure)
         assert not isinstance(control, Failure)
         pairs = [Pair(reference, control, view.text, self.task)]
@@ -236,23 +229,28 @@ class RoundMaker:
         for variant, answer in zip(variants, answers, strict=True):
             if isinstance(answer, Failure):
                 # It may be the rewording that the model fails at.
-                trials.append(replace(_failed(round_number, arm, variant, answer), unrated=True))
+                trials.append(_failed(round_number, arm, variant, answer, unrated=True))
             else:
                 answered.append((variant, answer))
                 pairs.append(Pair(reference, answer, view.text, self.task, variant.wanted))
         control_judgement, *judgements = await self.score(pairs)
         for (variant, answer), judgement in zip(answered, judgements, strict=True):
-            trial = _trial(
-                round_number, arm, variant, view, (reference, answer), (judgement, control_judgement)
+            trials.append(
+                _trial(round_number, arm, variant, view, (reference, answer), (judgement, control_judgement))
             )
-            trials.append(trial if self.judged else _unrated(trial))
-        rated = [control_judgement, *judgements]
-        return _ArmResult(trials, reasons, rated, reference, content_moved(control_judgement))
+        return _ArmResult(trials, reasons, reference, content_moved(control_judgement))
 
 
-def _failed(round_number: int, arm: str, variant: Variant, failure: Failure) -> CheckTrial:
+def _failed(
+    round_number: int, arm: str, variant: Variant, failure: Failure, *, unrated: bool = False
+) -> CheckTrial:
     return CheckTrial(
-        round=round_number, arm=arm, category=variant.category, kind=variant.kind, failure=failure.reason
+        round=round_number,
+        arm=arm,
+        category=variant.category,
+        kind=variant.kind,
+        unrated=unrated,
+        failure=failure.reason,
     )
 
 
@@ -300,14 +298,11 @@ def _trial(
 _SAME: Final = 3
 
 
-def _unrated(trial: CheckTrial) -> CheckTrial:
-    return replace(
-        trial, moved=None, control_moved=None, quality_changed=None, control_quality_changed=None, rating=None
-    )
-
-
 def content_moved(judgement: Judgement) -> bool | None:
     """Return whether the content moved, by a rating or an ignored form only; None if unrated."""
+    # Without a judge only identical answers are rated, so counting them would show no change.
+    if judgement.scorer == "metrics":
+        return None
     if judgement.invalid:
         return True
     return None if judgement.rating is None else judgement.rating < _SAME

@@ -229,7 +229,7 @@ async def run_check(
         # The first round alone shows what applies, and whether the model answers at all.
         wave = range(rounds, min(options.rounds, rounds + (_WAVE if rounds else 1)))
         made = await asyncio.gather(
-            *(_round(maker, round_number, wanted, costs, progress) for round_number in wave),
+            *(_round(maker, round_number, wanted, progress) for round_number in wave),
             return_exceptions=True,
         )
         for outcome in made:
@@ -245,11 +245,9 @@ async def run_check(
 
 
 async def _round(
-    maker: RoundMaker, round_number: int, wanted: Sequence[str], costs: Costs, progress: Callable[[], None]
+    maker: RoundMaker, round_number: int, wanted: Sequence[str], progress: Callable[[], None]
 ) -> RoundResult:
     made = await maker.make(round_number, wanted)
-    for judgement in made.judgements:
-        costs.book_judge(judgement)
     progress()
     return made
 

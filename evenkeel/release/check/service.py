@@ -192,7 +192,6 @@ async def _made(request: CheckRequest, progress: Callable[[], None]) -> CheckOut
             ),
             request.prompts,
             request.task.value if request.task else None,
-            judged=request.judge is not None,
         )
         return await run_check(request.options, maker, costs, progress=progress)
 
@@ -222,7 +221,7 @@ class _Services:
             judge = Judge(self._endpoint(request.judge), cache=rulings, repairs=1)
             stack.push_async_callback(judge.close)
             name = f"the judge {request.judge.model}"
-            self._watch = JudgeWatch(name, "--judge", self._advice(request.judge))
+            self._watch = JudgeWatch(name, "--judge", self._advice(request.judge), costs)
             self._scorer = judge_scorer(judge, group=_GROUP, language_of=language_of)
             self._rewriter = Rewriter(
                 self._endpoint(rewriter_beside(request.judge)),

@@ -69,10 +69,7 @@ STATES: Final = {"regression": "regression", "pass": "pass", "not_settled": "not
 
 def verdict_words(report: GateReport) -> str:
     """Return the verdict in capitals; in the words for similarity alone where that is what decided."""
-    deciding = []
-    for finding in report.findings:
-        if finding.measure.decides:
-            deciding.append(finding)
+    deciding = report.deciding
     if report.verdict is GateVerdict.REGRESSION:
         deciding = [finding for finding in deciding if finding.state == "regression"]
         by_similarity = all(finding.measure.name == DIFFERS for finding in deciding)
@@ -84,11 +81,7 @@ def verdict_words(report: GateReport) -> str:
 
 def headline(report: GateReport) -> str:
     """The verdict and its reason in one sentence."""
-    word = verdict_words(report)
-    deciding = []
-    for finding in report.findings:
-        if finding.measure.decides:
-            deciding.append(finding)
+    word, deciding = verdict_words(report), report.deciding
     if report.verdict is GateVerdict.COULD_NOT_MEASURE:
         return f"{word}: {report.reason}."
     if not report.settled:

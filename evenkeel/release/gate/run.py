@@ -213,8 +213,6 @@ class Run:
     asker: Asker
     scoring: GateScoring
     """Scores each answer beside the approved one."""
-    costs: Costs
-    """Ledger to which the judge's costs are added."""
     repeats: int = 1
     """Calls to each side for each golden."""
     concurrency: int = 8
@@ -304,9 +302,7 @@ class Run:
 
     async def _score(self, task: SideTask, answer: Answer) -> ScoredAnswer:
         pair = Pair(task.golden.answer, answer, task.context, self.task(task.golden))
-        scored = await self.scoring.score(pair)
-        self.costs.book_judge(scored.judgement)
-        return scored
+        return await self.scoring.score(pair)
 
 
 def draws(task: SideTask, repeats: int) -> list[tuple[SideName, int]]:
@@ -463,7 +459,7 @@ async def _decided(
         # This may take seconds in which nothing else can be shown.
         with err.status("loading metrics"):
             rating = await services.enter_async_context(options.rating(database))
-            scoring = GateScoring(rating, JudgeWatch(options.judge, "--judge-model", _OF_JUDGE))
+            scoring = GateScoring(rating, JudgeWatch(options.judge, "--judge-model", _OF_JUDGE, costs))
         try:
             gate = Gate(
                 options.rules,
@@ -487,7 +483,6 @@ async def _decided(
                 gate,
                 asker,
                 scoring,
-                costs=costs,
                 repeats=options.repeats,
                 concurrency=options.concurrency,
                 task=lambda golden: task_of(golden, options.route_tasks, options.task),

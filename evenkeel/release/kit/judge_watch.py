@@ -1,4 +1,4 @@
-"""A watch on the judge of a run: one that rates nothing ends it, since nothing would be measured."""
+"""A watch on the judge of a run: books what it costs, and ends the run if it rates nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evenkeel.core.verdict import Failure, Judgement
+    from evenkeel.release.kit.cost import Costs
 
 # Calls without a rating, after which a judge that never gave one is not asked again.
 _PATIENCE: Final = 3
@@ -19,17 +20,19 @@ _PATIENCE: Final = 3
 class JudgeWatch:
     """Watches what a judge rates. Identical answers need none: counted alone, they would look steady."""
 
-    def __init__(self, name: str, model_option: str, advice: Mapping[str, str]) -> None:
+    def __init__(self, name: str, model_option: str, advice: Mapping[str, str], costs: Costs) -> None:
         """Watch a judge.
 
         Args:
             name: Name of the judge in messages.
             model_option: Option that names another one.
             advice: Options of its endpoint, for `advised`.
+            costs: Where its calls are booked.
         """
         self._name = name
         self._model_option = model_option
         self._advice = dict(advice)
+        self._costs = costs
         self._failures: list[Failure] = []
         self._has_rated = False
 
@@ -40,6 +43,7 @@ class JudgeWatch:
         """
         failure: Failure | None = None
         for judgement in judgements:
+            self._costs.book_judge(judgement)
             self._has_rated = self._has_rated or bool(judgement.rated_by)
             for failed in judgement.failures:
                 # Where neither side answered, the judge was not asked.

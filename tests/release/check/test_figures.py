@@ -159,7 +159,7 @@ class SimulatedRounds:
             if category != CONTRAST:
                 outcome = {"moved": self.chance.random() < share, "control_moved": control}
                 trials.append(CheckTrial(round=place, arm=FIRST, category=category, kind=category, **outcome))
-        return RoundResult(tuple(trials), {}, ())
+        return RoundResult(tuple(trials), {})
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.5])

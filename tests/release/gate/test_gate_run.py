@@ -15,7 +15,6 @@ from evenkeel.release.gate.run import Run
 from evenkeel.release.gate.scoring import GateScoring
 from evenkeel.release.gate.sides import SideTask, drawn
 from evenkeel.release.kit.asking import AskedCall
-from evenkeel.release.kit.cost import Costs
 from evenkeel.shadow.replay import Target
 from evenkeel.stores.goldens import Golden
 
@@ -58,7 +57,7 @@ def test_answers_count_in_the_order_of_the_goldens():
         scoring = GateScoring(heuristic_scorer())
         gate = Gate(GateRules(), scoring.measures(("differs",)), goldens=len(tasks))
         asker = Backwards(len(tasks))
-        run = Run(gate, asker, scoring, costs=Costs(), concurrency=8)
+        run = Run(gate, asker, scoring, concurrency=8)
         return await run.run(tasks), gate.report(), asker
 
     found, report, asker = asyncio.run(course())
@@ -91,5 +90,5 @@ def test_a_candidate_that_fails_where_the_reference_answers_is_not_passed(side, 
     ]  # fmt: skip
     scoring = GateScoring(heuristic_scorer())
     gate = Gate(GateRules(), scoring.measures(("differs",)), goldens=len(tasks))
-    asyncio.run(Run(gate, Failing(side), scoring, costs=Costs()).run(tasks))
+    asyncio.run(Run(gate, Failing(side), scoring).run(tasks))
     assert gate.report().verdict == verdict
