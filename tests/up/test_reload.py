@@ -99,7 +99,7 @@ def test_nothing_that_happens_behind_the_proxy_fails_a_request(start, write, tmp
         # The token was kept there, too, and another one is made.
         running.auth = "anyone", wait_for(lambda: token_in(running.data))
         wait_for(lambda: running.metric("evenkeel_store_recreated_total") == 1)
-        wait_for(lambda: running.metric("evenkeel_exchanges_scored_total") > 0)
+        wait_for(lambda: running.metric("evenkeel_monitor_verdicts_total") > 0)
         assert "was deleted while in use" in running.log.read_text()
         assert stored("SELECT id FROM verdicts")
         assert (tmp_path / "data" / "lock").read_text() == f"{running.process.pid}\n"
