@@ -114,7 +114,8 @@ def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
     elif decision.because == ("length",):
         lines.append(
             "The judge prefers answers of a certain length even between two of the same model, and the "
-            "candidate's answers differ in length. Label pairs on this page: their places correct the judge."
+            "candidate's answers differ in length. Label pairs under Challengers in the console: they "
+            "correct the judge."
         )
     elif decision.answer == "not_yet":
         lines.append(_open(challenge, figures))
