@@ -46,12 +46,8 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
 
 
-# Detail of a verdict with a second rating, and the names of the counts for equal and for different ratings.
-_REPEATED: Final = (
-    (JUDGED_AGAIN, "same_again", "other_again"),
-    (JUDGED_SWAPPED, "same_swapped", "other_swapped"),
-    (JUDGED_ALONE, "same_alone", "other_alone"),
-)
+# Details of a verdict with a second rating.
+_REPEATED: Final = (JUDGED_AGAIN, JUDGED_SWAPPED, JUDGED_ALONE)
 
 
 class JudgeCounts(Struct):
@@ -63,12 +59,10 @@ class JudgeCounts(Struct):
     # Without the last stage, "unsure", which gives no rating.
     decided: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STAGES[:3], 0))
     """Number of ratings by the stage that decided them. All stages but "judge" save a call."""
-    same_again: int = 0
-    other_again: int = 0
-    same_swapped: int = 0
-    other_swapped: int = 0
-    same_alone: int = 0
-    other_alone: int = 0
+    same: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_REPEATED, 0))
+    """Pairs with an equal second rating, by the detail that holds it."""
+    other: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_REPEATED, 0))
+    """Pairs with a different one."""
 
     def add(self, verdict: Verdict) -> bool:
         """Count a verdict.
@@ -78,23 +72,23 @@ class JudgeCounts(Struct):
         if verdict.rating is None or verdict.scoring.scorer != "judge":
             return False
         self.decided[stage_of(verdict.scoring.details)] += 1
-        for detail, same, other in _REPEATED:
+        for detail in _REPEATED:
             repeated = verdict.repeated(detail)
             if repeated is not None:
-                name = same if repeated else other
-                setattr(self, name, getattr(self, name) + 1)
+                (self.same if repeated else self.other)[detail] += 1
         return True
 
     def estimates(self, *, alpha: float, min_trials: int) -> JudgeEstimates:
         """Return all estimates; None where one has fewer than `min_trials` observations."""
 
-        def rate(count: int, others: int) -> Estimate | None:
-            return proportion(count, count + others, alpha=alpha, min_trials=min_trials)
+        def rate(counted: dict[str, int], detail: str) -> Estimate | None:
+            pairs = self.same[detail] + self.other[detail]
+            return proportion(counted[detail], pairs, alpha=alpha, min_trials=min_trials)
 
         return JudgeEstimates(
-            noise=rate(self.other_again, self.same_again),
-            swap_consistency=rate(self.same_swapped, self.other_swapped),
-            group_agreement=rate(self.same_alone, self.other_alone),
+            noise=rate(self.other, JUDGED_AGAIN),
+            swap_consistency=rate(self.same, JUDGED_SWAPPED),
+            group_agreement=rate(self.same, JUDGED_ALONE),
             decided=dict(self.decided) if any(self.decided.values()) else {},
         )
 

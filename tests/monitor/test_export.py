@@ -22,7 +22,7 @@ from evenkeel.core.cells import (
     WindowEstimates,
 )
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.export import CellCollector, MonitorReading, SnapshotCollector
+from evenkeel.monitor.export import CellCollector, SnapshotCollector
 from evenkeel.monitor.export.snapshots import HELP, coverage
 from tests.kit.cells import ROLLED, cell_report, with_figures
 from tests.kit.records import altered
@@ -103,8 +103,7 @@ def registry_of(
     *reports: CellReport, snapshots: list[dict] | None = None, rollups=(), detail: bool = False
 ) -> CollectorRegistry:
     registry = CollectorRegistry()
-    reading = MonitorReading(lambda: list(reports), lambda: rollups)
-    registry.register(CellCollector(reading, version="1.2.3", detail=detail))
+    registry.register(CellCollector(lambda: list(reports), lambda: rollups, version="1.2.3", detail=detail))
     if snapshots is not None:
         registry.register(SnapshotCollector(lambda: snapshots, detail=detail))
     return registry
@@ -283,8 +282,7 @@ def test_no_family_is_exported_twice():
 
 def test_changes_are_counted_by_their_kind():
     registry = CollectorRegistry()
-    reading = MonitorReading(list, tuple, lambda: CHANGES)
-    registry.register(CellCollector(reading, version="1"))
+    registry.register(CellCollector(list, tuple, lambda: CHANGES, version="1"))
     change = {"route": "chat", "kind": "model"}
     assert registry.get_sample_value("evenkeel_changes_total", change) == 2
     assert registry.get_sample_value("evenkeel_last_change_timestamp_seconds", change) == 77.0
@@ -311,9 +309,9 @@ def test_promtool_has_nothing_to_say(detail):
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("promtool is not installed: apt-get install prometheus")
-    reading = MonitorReading(lambda: [FULL, RESEND, YOUNG], lambda: ROLLUPS, lambda: CHANGES)
+    reading = (lambda: [FULL, RESEND, YOUNG], lambda: ROLLUPS, lambda: CHANGES)
     registry = CollectorRegistry()
-    registry.register(CellCollector(reading, version="1", detail=detail))
+    registry.register(CellCollector(*reading, version="1", detail=detail))
     registry.register(SnapshotCollector(lambda: [*SNAPSHOTS, EVERY_NAME]))
     text = generate_latest(registry)
     result = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, check=False)

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from evenkeel.core.cells import OTHER_MODEL
 from evenkeel.core.text import LONGEST_NAME
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.export.prometheus import CellCollector, MonitorReading
+from evenkeel.monitor.export.prometheus import CellCollector
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.planner import RoutePlan
@@ -54,8 +54,7 @@ def flooded(count):
 
 def exposed(state):
     registry = CollectorRegistry()
-    reading = MonitorReading(state.reports, state.rollups, state.changes)
-    registry.register(CellCollector(reading, version="1"))
+    registry.register(CellCollector(state.reports, state.rollups, state.changes, version="1"))
     return generate_latest(registry)
 
 

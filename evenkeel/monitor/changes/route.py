@@ -228,11 +228,11 @@ class RouteWatch(Struct, dict=True):
         self.marks = [*self.marks, record.marks[-1]][-_MARKS_KEPT:]
         return record
 
-    def close_silent(self, change: str, closed: Closed, at: float) -> None:
+    def close_silent(self, change: str, closed: Closed) -> None:
         """Close a silent change by its id; a change that is no longer kept stays forgotten."""
         record = self.find(change)
         if record is not None and record.silent is not None:
-            record.silent = replace(record.silent, closed=closed, closed_at=at)
+            record.silent = replace(record.silent, state=closed)
             self.changed = True
 
     def latest_change(self, at: float, most_s: float, slack_s: float) -> ChangeRecord | None:

@@ -9,8 +9,8 @@ from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.detect.references import ReferenceEvidence  # noqa: TC001 - msgspec reads it
 
-Closed = Literal["", "reversed", "replaced", "settled"]
-"""Reason why a silent change is no longer open; "" while it is.
+Closed = Literal["reversed", "replaced", "settled"]
+"""Reason why a silent change is no longer open.
 
 "reversed": answers are back to what they were. "replaced": answers changed once more. "settled": 24 hours
 went by, so that this is the new normal.
@@ -23,14 +23,8 @@ class Silent:
     """Evidence of one change that nobody announced."""
 
     references: ReferenceEvidence
-    closed: Closed = ""
-    closed_at: float | None = None
-    """Unix time in seconds; None while it is open."""
-
-    @property
-    def state(self) -> State:
-        """State of the change."""
-        return self.closed or "found"
+    state: State = "found"
+    """Reason why it is over; "found" while it is open."""
 
     def mark(self, offset: int) -> ChangeMark:
         """Return the mark of this change at a place in the log."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 
 from evenkeel.core.cells import ToolChange, ToolReport
-from evenkeel.monitor.estimate.bounded_mean import weighted_mean
+from evenkeel.monitor.estimate.bounded_mean import proportion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,9 +50,6 @@ class ChangeCount(Struct):
 class ToolCounts(Struct):
     """Trials whose request offers tools, by the first difference of their calls."""
 
-    steps: int = 0
-    pairs: int = 0
-    """Steps whose control was compared as well."""
     changed: dict[str, int] = field(default_factory=dict)
     """Steps by their difference."""
     control: dict[str, int] = field(default_factory=dict)
@@ -63,11 +60,9 @@ class ToolCounts(Struct):
         """Count a trial, unless it only traces the shift of a group: then the group was counted."""
         if verdict.tools is None or verdict.selection.split_of:
             return
-        self.steps += 1
         self.changed[verdict.tools.difference] = self.changed.get(verdict.tools.difference, 0) + 1
         self._count(verdict.tools, trials=1)
         if verdict.control.tools is not None:
-            self.pairs += 1
             again = verdict.control.tools.difference
             self.control[again] = self.control.get(again, 0) + 1
             self._count(verdict.control.tools, controls=1)
@@ -92,17 +87,17 @@ class ToolCounts(Struct):
         self, differences: Iterable[str], *, alpha: float, min_trials: int, effect: float = 1.0
     ) -> Estimate | None:
         """Return the share of steps with one of these differences; None below `min_trials` steps."""
-        return _share(self.changed, self.steps, differences, alpha, min_trials, effect)
+        return _share(self.changed, differences, alpha, min_trials, effect)
 
     def control_share(
         self, differences: Iterable[str], *, alpha: float, min_trials: int, effect: float = 1.0
     ) -> Estimate | None:
         """Return the same of the controls: the noise floor."""
-        return _share(self.control, self.pairs, differences, alpha, min_trials, effect)
+        return _share(self.control, differences, alpha, min_trials, effect)
 
     def report(self) -> ToolReport | None:
         """Return the counts and the most frequent changes; None without steps."""
-        if not self.steps:
+        if not self.changed:
             return None
         # What chance does as often comes last.
         frequent = sorted(self.changes, key=lambda change: change.controls - change.trials)
@@ -111,17 +106,16 @@ class ToolCounts(Struct):
             shown.append(
                 ToolChange(change.before, change.after, change.argument, change.trials, change.controls)
             )
-        return ToolReport(self.steps, self.pairs, dict(self.changed), dict(self.control), tuple(shown))
+        steps, pairs = sum(self.changed.values()), sum(self.control.values())
+        return ToolReport(steps, pairs, dict(self.changed), dict(self.control), tuple(shown))
 
 
 def _share(
     counts: Mapping[str, int],
-    steps: int,
     differences: Iterable[str],
     alpha: float,
     min_trials: int,
     effect: float,
 ) -> Estimate | None:
     changed = sum(counts.get(difference, 0) for difference in differences)
-    histogram = {(0.0, 1.0): steps - changed, (1.0, 1.0): changed}
-    return weighted_mean(histogram, alpha=alpha, min_observations=max(min_trials, 1), effect=effect)
+    return proportion(changed, sum(counts.values()), alpha=alpha, min_trials=min_trials, effect=effect)

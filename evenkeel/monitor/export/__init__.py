@@ -4,7 +4,7 @@
 processes. The collectors are for a registry that the caller owns.
 """
 
-from evenkeel.monitor.export.prometheus import CellCollector, MonitorReading
+from evenkeel.monitor.export.prometheus import CellCollector
 from evenkeel.monitor.export.snapshots import SnapshotCollector
 
-__all__ = ["CellCollector", "MonitorReading", "SnapshotCollector"]
+__all__ = ["CellCollector", "SnapshotCollector"]

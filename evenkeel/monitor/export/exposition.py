@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel.core.trouble import Trouble
 from evenkeel.core.version import VERSION
-from evenkeel.monitor.export.prometheus import CellCollector, MonitorReading
+from evenkeel.monitor.export.prometheus import CellCollector
 from evenkeel.monitor.export.snapshots import SnapshotCollector
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Exposition:
         """
         self._monitor = monitor
         self._cells = CellCollector(
-            MonitorReading(monitor.reports, monitor.rollups, monitor.changes), version=VERSION, detail=detail
+            monitor.reports, monitor.rollups, monitor.changes, version=VERSION, detail=detail
         )
         self._folded = b""
         self._begun: bool | None = None

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import tomllib
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from importlib.resources import files
 from math import inf
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
@@ -276,29 +275,30 @@ def by_place(reports: Sequence[CellReport]) -> list[tuple[CellReport, ...]]:
     return [tuple(here) for here in by_cell.values()]
 
 
-@dataclass(frozen=True, slots=True)
-class MonitorReading:
-    """Functions read at each scrape. The three are called one after the other."""
-
-    cells: Callable[[], Sequence[CellReport]]
-    rollups: Callable[[], Sequence[RollupReport]] = tuple
-    changes: Callable[[], Sequence[RouteChanges]] = tuple
-
-
 class CellCollector(Collector):
     """Collector that exports the monitor's reports at each scrape."""
 
     def __init__(
-        self, read: Callable[[], list[CellReport]] | MonitorReading, *, version: str, detail: bool = False
+        self,
+        cells: Callable[[], Sequence[CellReport]],
+        rollups: Callable[[], Sequence[RollupReport]] = tuple,
+        changes: Callable[[], Sequence[RouteChanges]] = tuple,
+        *,
+        version: str,
+        detail: bool = False,
     ) -> None:
-        """Build a collector.
+        """Build a collector; the three readings are called one after the other at each scrape.
 
         Args:
-            read: returns the reports, as `Monitor.reports` does; called once a scrape.
+            cells: returns the reports, as `Monitor.reports` does.
+            rollups: returns those of the roll-ups.
+            changes: returns the changes of all routes.
             version: version of evenkeel, for `evenkeel_build_info`.
             detail: whether to export every estimate of every cell.
         """
-        self._reading = read if isinstance(read, MonitorReading) else MonitorReading(read)
+        self._cells = cells
+        self._rollups = rollups
+        self._changes = changes
         self._version = version
         self._detail = detail
 
@@ -310,7 +310,7 @@ class CellCollector(Collector):
         """Return all families, as of the monitor's last commit."""
         scrape = _Scrape(detail=self._detail)
         scrape.add("build_info", (self._version,), 1)
-        cells, rollups = self._reading.cells(), self._reading.rollups()
+        cells, rollups = self._cells(), self._rollups()
         shown = recent(cells)
         groups = by_place(shown)
         for here in groups:
@@ -323,7 +323,7 @@ class CellCollector(Collector):
         for report in shown:
             if report.key.perturbation != BASELINE:
                 scrape.add_cell(report)
-        for changes in self._reading.changes():
+        for changes in self._changes():
             scrape.add_changes(changes)
         if self._detail:
             for report in cells:

@@ -35,8 +35,7 @@ from evenkeel.monitor.fold.measures import observations, segments_of
 if TYPE_CHECKING:
     from evenkeel.core.cells import CellEstimates, Estimate, JudgeEstimates, Limit
     from evenkeel.core.verdict import Verdict
-    from evenkeel.monitor.detect import AlertChange, AlertRules, DriftChange
-    from evenkeel.monitor.detect.drift import Stratum
+    from evenkeel.monitor.detect import AlertChange, AlertRules
     from evenkeel.monitor.estimate import RatedOutcome
     from evenkeel.monitor.fold.settings import MonitorSettings
 
@@ -108,17 +107,6 @@ class Cell(Struct, dict=True, eq=False):
         """Mark the cell as changed by something other than one of its verdicts."""
         self.revision += 1
         self.changed = True
-
-    def observe_drift(
-        self, outcome: RatedOutcome | str, stratum: Stratum, effect: float
-    ) -> DriftChange | None:
-        """Pass a rated or unrated trial to the drift detector, with the design effect before it."""
-        observed = None
-        if not isinstance(outcome, str):
-            if outcome.unsure:
-                return None
-            observed = int(outcome.shifted)
-        return self.drift.observe(observed, stratum, effect)
 
     def leave_drift(self) -> bool:
         """End a drift alert because its traffic is gone; return whether there was one."""
@@ -223,15 +211,6 @@ class Cell(Struct, dict=True, eq=False):
                 over = alert.segment == name
                 worst = SegmentReport(name.dimension, name.value, segment.trials, excess, over)
         return worst
-
-    def is_trend_due(self, at: float, interval_s: float) -> bool:
-        """Return whether the last point is an interval away in either direction: clocks jump both ways."""
-        return self.trend_at is None or abs(at - self.trend_at) >= interval_s
-
-    def mark_trend(self, at: float) -> None:
-        """Remember that a point was made."""
-        self.trend_at = at
-        self.changed = True
 
 
 def _limits(settings: MonitorSettings, key: CellKey) -> dict[str, Limit]:

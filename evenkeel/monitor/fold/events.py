@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evenkeel.core.approval import Approval
 from evenkeel.monitor.changes import kinds
@@ -12,8 +12,6 @@ from evenkeel.stores.monitor_state import AlertEvent, AlertFacts, TrendPoint
 from evenkeel.stores.verdict_log import LoggedNote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from evenkeel.core.incidents import Decision
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.changes.silent import Closed
@@ -63,9 +61,12 @@ def alert_event(
     cell: Cell, change: AlertChange, logged: LoggedVerdict, settings: MonitorSettings
 ) -> AlertEvent:
     """Return the event of an excess that a verdict moved above the threshold, or back below it."""
-    event = _event(cell, logged, settings, change.kind, run_trials=change.run_trials)
-    return replace(
-        event,
+    return _event(
+        cell,
+        logged,
+        settings,
+        kind=change.kind,
+        run_trials=change.run_trials,
         measure=change.measure.value,
         limit=change.limit.value,
         limit_source=change.limit.source,
@@ -81,12 +82,15 @@ def drift_event(
 ) -> AlertEvent:
     """Return the event of a content delta that left its baseline with a verdict, or came back to it."""
     over = change.kind == "recovered"
-    direction = "" if over else change.kind
-    kind = "resolved" if over else "raised"
-    event = _event(cell, logged, settings, kind, "drift", direction, change.run_trials)
     limit = settings.tolerance_of(cell.key.route)
-    return replace(
-        event,
+    return _event(
+        cell,
+        logged,
+        settings,
+        kind="resolved" if over else "raised",
+        what="drift",
+        direction="" if over else change.kind,
+        run_trials=change.run_trials,
         measure="drift",
         limit=limit.value,
         limit_source=limit.source,
@@ -100,52 +104,34 @@ def _baseline(baseline: Baseline) -> AlertFacts:
     return AlertFacts(baseline=baseline.mean, baseline_trials=baseline.n, approved=not baseline.provisional)
 
 
-def drift_left(cell: Cell, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
-    """Return the event of a drift that ended because the prompts that showed it no longer come."""
-    event = _event(cell, logged, settings, "resolved", "drift")
-    return replace(event, reason="retired", facts=AlertFacts(gone="prompts"))
-
-
 def cell_left(
     cell: Cell,
     what: Literal["excess", "drift"],
-    reason: Literal["retired", "reversed"],
+    gone: Literal["", "model", "place", "prompts"],
     logged: LoggedVerdict,
     settings: MonitorSettings,
 ) -> AlertEvent:
-    """Return the event of a cell's alert that ended because its traffic is gone."""
-    facts = AlertFacts(gone="model" if reason == "retired" else "")
-    return replace(_event(cell, logged, settings, "resolved", what), reason=reason, facts=facts)
+    """Return the event of a cell's alert that ended because its traffic is gone; "" if it was reversed."""
+    reason = "retired" if gone else "reversed"
+    return _event(cell, logged, settings, what=what, reason=reason, facts=AlertFacts(gone=gone))
 
 
 def drift_approved(cell: Cell, approval: Approval, offset: int, settings: MonitorSettings) -> AlertEvent:
     """Return the event of a drift that ended because another baseline was approved."""
     assert cell.drift.baseline is not None
-    event = _event(cell, LoggedNote(offset, approval), settings, "resolved", "drift")
-    return replace(event, reason="approved", by=approval.by, facts=_baseline(cell.drift.baseline))
-
-
-def cells_dropped(
-    cells: Iterable[Cell], logged: LoggedVerdict, settings: MonitorSettings
-) -> list[AlertEvent]:
-    """Return the events of alerts that ended because their model has no traffic and lost its place."""
-    events = []
-    for cell in cells:
-        if cell.alert is not None and cell.alert.up:
-            events.append(_event(cell, logged, settings, "resolved"))
-        if cell.drift.up:
-            events.append(_event(cell, logged, settings, "resolved", "drift"))
-    return [replace(event, reason="retired", facts=AlertFacts(gone="place")) for event in events]
+    facts = _baseline(cell.drift.baseline)
+    logged = LoggedNote(offset, approval)
+    return _event(cell, logged, settings, what="drift", reason="approved", by=approval.by, facts=facts)
 
 
 def _event(
     cell: Cell,
     logged: Logged,
     settings: MonitorSettings,
-    kind: str,
+    *,
+    kind: str = "resolved",
     what: str = "excess",
-    direction: str = "",
-    run_trials: int = 0,
+    **more: Any,
 ) -> AlertEvent:
     if isinstance(logged, LoggedNote):
         assert isinstance(logged.note, Approval)
@@ -166,10 +152,9 @@ def _event(
         trials=cell.counts.trials,
         excess=excess.value if excess else None,
         what=what,
-        direction=direction,
         verdict=verdict,
         trace_id=trace_id,
-        run_trials=run_trials,
+        **more,
     )
 
 
@@ -218,9 +203,8 @@ def decided(incident: Incident, decision: Decision, offset: int) -> AlertEvent:
     """Return the event for a person's decision about an incident."""
     acknowledged = decision.decided == "acknowledged"
     return replace(
-        _incident_event(incident, decision.at, offset),
+        _incident_event(incident, "acknowledged" if acknowledged else "closed", decision.at, offset),
         id=_named("incident", decision.id),
-        kind="acknowledged" if acknowledged else "closed",
         note=decision.note,
         reason="" if acknowledged else decision.decided,
         by=decision.by,
@@ -229,43 +213,33 @@ def decided(incident: Incident, decision: Decision, offset: int) -> AlertEvent:
 
 def explained(cause: IncidentCause, logged: LoggedVerdict) -> AlertEvent:
     """Return the event for a cause of an incident that was noticed only after it was opened."""
-    verdict = logged.verdict
-    return replace(
-        _incident_event(cause.incident, verdict.scored_at, logged.offset),
-        id=_named("incident", "explained", cause.incident.id, verdict.id),
-        change=cause.change,
-        kind="explained",
-        marks=cause.marks,
-    )
+    event = _incident_noted(cause.incident, "explained", logged)
+    return replace(event, change=cause.change, marks=cause.marks)
 
 
 def followed(cause: IncidentCause, logged: LoggedVerdict) -> AlertEvent:
     """Return the event of another change while an incident was open."""
-    verdict = logged.verdict
-    return replace(
-        _incident_event(cause.incident, verdict.scored_at, logged.offset),
-        id=_named("incident", "followed", cause.incident.id, verdict.id),
-        kind="followed",
-        marks=cause.marks,
-    )
+    return replace(_incident_noted(cause.incident, "followed", logged), marks=cause.marks)
 
 
 def not_rolled_back(incident: Incident, logged: LoggedVerdict) -> AlertEvent:
     """Return the event of an incident that goes on, because its change was not rolled back as reported."""
-    verdict = logged.verdict
     values: list[str] = []
     for turn in incident.turns:
         values += turn.after
-    return replace(
-        _incident_event(incident, verdict.scored_at, logged.offset),
-        id=_named("incident", "reopened", incident.id, verdict.id),
-        kind="reopened",
-        facts=AlertFacts(still=", ".join(values)),
-    )
+    event = _incident_noted(incident, "reopened", logged)
+    return replace(event, facts=AlertFacts(still=", ".join(values)))
 
 
-def _incident_event(incident: Incident, at: float, offset: int) -> AlertEvent:
-    event = _change_event(incident.routes[0], "", incident.change, "", at, offset)
+def _incident_noted(incident: Incident, kind: str, logged: LoggedVerdict) -> AlertEvent:
+    """Return the event of something that a verdict shows about an incident."""
+    verdict = logged.verdict
+    event = _incident_event(incident, kind, verdict.scored_at, logged.offset)
+    return replace(event, id=_named("incident", kind, incident.id, verdict.id))
+
+
+def _incident_event(incident: Incident, kind: str, at: float, offset: int) -> AlertEvent:
+    event = _change_event(incident.routes[0], "", incident.change, kind, at, offset)
     return replace(event, what="incident", incident=incident.id)
 
 

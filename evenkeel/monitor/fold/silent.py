@@ -122,14 +122,6 @@ class ModelTests(Struct, dict=True):
         self.renewed.append(answer.reference)
         return True
 
-    def begin_anew(self) -> None:
-        """Wait until the references have new answers to compare with."""
-        self.renewed = []
-
-    def settle(self) -> None:
-        """Compare all answers again from now on."""
-        self.renewed = None
-
     def is_back(self, open_change: OpenChange, evidence: ReferenceEvidence) -> bool:
         """Return whether the answers of a finding are back to those before an earlier finding.
 
@@ -206,7 +198,7 @@ class SilentChanges:
         for tests in (self.tests[key] for key in sorted(self.tests)):
             if tests.open is not None and tests.open.due <= now:
                 tests.changed = True
-                tests.settle()
+                tests.renewed = None
                 events.append(self._close(tests, tests.open, "settled", offset, now))
         self._schedule()
         return events
@@ -253,9 +245,9 @@ class SilentChanges:
             how: Closed = "reversed" if back else "replaced"
             events.append(self._close(tests, tests.open, how, offset, evidence.at))
         # Answers are compared with those since the change from now on, or each would find it once more.
-        tests.begin_anew()
+        tests.renewed = []
         if back:
-            watch.close_silent(record.id, "settled", evidence.at)
+            watch.close_silent(record.id, "settled")
         else:
             tests.open = OpenChange(record.id, evidence.at, alike=(evidence.likeness, evidence.own))
             events.append(change_raised(record, offset))
@@ -276,7 +268,7 @@ class SilentChanges:
         self, tests: ModelTests, opened: OpenChange, closed: Closed, offset: int, at: float
     ) -> AlertEvent:
         tests.open = None
-        self._watch(tests.route).close_silent(opened.change, closed, at)
+        self._watch(tests.route).close_silent(opened.change, closed)
         return change_closed(
             tests.route,
             tests.model,

@@ -29,11 +29,9 @@ from evenkeel.monitor.fold.events import (
     TrendRow,
     alert_event,
     cell_left,
-    cells_dropped,
     decided,
     drift_approved,
     drift_event,
-    drift_left,
     explained,
     followed,
     not_rolled_back,
@@ -87,7 +85,7 @@ class LogClock(Struct):
         return sorted(self.times)[(len(self.times) - 1) // 2] if self.times else 0.0
 
 
-VERSION: Final = 21
+VERSION: Final = 22
 """Version of the checkpoint format; no other version is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """Exceptions raised by reading something that is not a checkpoint."""
@@ -205,10 +203,12 @@ class MonitorState:
         if counts:
             events += self._drift(cell, logged, outcome, stratum_of(verdict, history.judge), effect)
         trend = []
-        if change or (
-            verdict.failure is None and cell.is_trend_due(verdict.scored_at, self.settings.trend_interval_s)
-        ):
-            cell.mark_trend(verdict.scored_at)
+        # Clocks jump both ways.
+        due = (
+            cell.trend_at is None or abs(verdict.scored_at - cell.trend_at) >= self.settings.trend_interval_s
+        )
+        if change or (verdict.failure is None and due):
+            cell.trend_at, cell.changed = verdict.scored_at, True
             point = trend_point(cell, verdict.scored_at, self.settings, history.era)
             trend = [TrendRow(*cell.key.parts, point)]
         return FoldOutcome(events, trend)
@@ -232,14 +232,19 @@ class MonitorState:
     def _drift(
         self, cell: Cell, logged: LoggedVerdict, outcome: RatedOutcome | str, stratum: Stratum, effect: float
     ) -> list[AlertEvent]:
-        """Pass a trial to its cell's drift detector; return the events it causes."""
-        drifted = cell.observe_drift(outcome, stratum, effect)
+        """Pass a rated or unrated trial to its cell's drift detector; return the events it causes."""
+        observed = None
+        if not isinstance(outcome, str):
+            if outcome.unsure:
+                return []
+            observed = int(outcome.shifted)
+        drifted = cell.drift.observe(observed, stratum, effect)
         if drifted:
             self._note_alerts(cell)
             return [self._drifted(cell, drifted, logged)]
         if cell.drift.has_strayed and cell.leave_drift():
             self._note_alerts(cell)
-            return [drift_left(cell, logged, self.settings)]
+            return [cell_left(cell, "drift", "prompts", logged, self.settings)]
         return []
 
     def _drifted(self, cell: Cell, drifted: DriftChange, logged: LoggedVerdict) -> AlertEvent:
@@ -295,7 +300,7 @@ class MonitorState:
         events: list[AlertEvent] = []
         if self._alarmed:
             for cell in self._without_traffic(route):
-                events += self._left(cell, "retired", logged)
+                events += self._left(cell, "model", logged)
         gone, again = self._incidents.exchange(verdict, logged.offset)
         for incident in gone:
             events += self._reversed(incident, logged)
@@ -315,14 +320,14 @@ class MonitorState:
         return cells
 
     def _left(
-        self, cell: Cell, reason: Literal["retired", "reversed"], logged: LoggedVerdict
+        self, cell: Cell, gone: Literal["", "model", "place"], logged: LoggedVerdict
     ) -> list[AlertEvent]:
-        """End a cell's alerts because the traffic in which they were raised is gone."""
+        """End a cell's alerts because the traffic in which they were raised is gone; "" = reversed."""
         events = []
         if cell.leave_alert():
-            events.append(cell_left(cell, "excess", reason, logged, self.settings))
+            events.append(cell_left(cell, "excess", gone, logged, self.settings))
         if cell.leave_drift():
-            events.append(cell_left(cell, "drift", reason, logged, self.settings))
+            events.append(cell_left(cell, "drift", gone, logged, self.settings))
         self._note_alerts(cell)
         return events
 
@@ -332,7 +337,7 @@ class MonitorState:
         for key in [part.key for part in incident.up]:
             cell = self._cells.get((key.route, key.model, key.perturbation))
             if cell is not None:
-                events += self._left(cell, "reversed", logged)
+                events += self._left(cell, "", logged)
             elif key.what == "change":
                 at = logged.verdict.scored_at
                 events += self._silent.reverse(key.route, key.model, logged.offset, at)
@@ -346,19 +351,17 @@ class MonitorState:
 
     def _dropped(self, route: str, leaving: str, logged: LoggedVerdict) -> list[AlertEvent]:
         """Drop the state of a model of a route; return the events of the alerts that end with it."""
-        dropped = []
-        for cell in self._cells.values():
+        events: list[AlertEvent] = []
+        for cell in list(self._cells.values()):
             if (cell.key.route, cell.key.model) == (route, leaving):
-                dropped.append(cell)
-        for cell in dropped:
-            del self._cells[cell.key.parts]
-            self._alarmed.discard(cell.key.parts)
+                events += self._left(cell, "place", logged)
+                del self._cells[cell.key.parts]
         self._judges.drop(route, leaving)
         self._rollups.drop(route, leaving)
         self._sorted = []
         # The store has parts of what is gone.
         self._stored = False
-        return cells_dropped(dropped, logged, self.settings)
+        return events
 
     def _cell(self, route: str, model: str, perturbation: str) -> Cell:
         key = (route, model, perturbation)
@@ -436,23 +439,18 @@ class MonitorState:
         for route in sorted(self._routes):
             of_route = self._routes[route].records()
             for record in of_route:
-                self._take_effects(route, record.before)
-                self._take_effects(route, record.after)
-            # An alert that is up is about the traffic since the latest change.
-            if of_route:
-                self._take_limits(route, of_route[-1].after)
+                for tally in (record.before, record.after):
+                    # An alert that is up is about the traffic since the latest change.
+                    self._relate(route, tally, is_latest=tally is of_route[-1].after)
             records += of_route
         return records
 
-    def _take_effects(self, route: str, tally: ChangeTally) -> None:
+    def _relate(self, route: str, tally: ChangeTally, *, is_latest: bool) -> None:
+        """Give the counts of a change the design effects of their cells, and limits that alerts show."""
         for perturbation in tally.cells:
             cell = self._cells.get((route, tally.leading_model, perturbation))
             tally.effects[perturbation] = (cell.counts if cell else Counts()).effects.intervals
-
-    def _take_limits(self, route: str, tally: ChangeTally) -> None:
-        for perturbation in tally.cells:
-            cell = self._cells.get((route, tally.leading_model, perturbation))
-            tally.shown_limits[perturbation] = cell.shown_limit if cell else None
+            tally.shown_limits[perturbation] = cell.shown_limit if cell and is_latest else None
 
     def silent(self) -> list[SilentReport]:
         """Return the state of the tests for silent changes, by route and requested model."""
