@@ -18,7 +18,6 @@ from evenkeel.cli.options import (
     note_option,
     print_rows,
     route_option,
-    store_options,
     with_stores,
 )
 from evenkeel.core import figures
@@ -26,12 +25,10 @@ from evenkeel.core.approval import Approval, approvable
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
 from evenkeel.release.kit.confirmation import agreed
-from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from evenkeel.core.approval import ApprovedCell
     from evenkeel.core.cells import CellReport
@@ -63,10 +60,8 @@ def baseline() -> None:
 @note_option
 @click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @json_option
-@store_options
-def approve(
-    config: Path | None, data_dir: Path | None, by: str | None, *, as_json: bool, **options: Any
-) -> None:
+@with_stores
+def approve(stores: Stores, by: str | None, *, as_json: bool, **options: Any) -> None:
     """Approve the current level of a route's cells, measured since its last change.
 
     Works while `up` runs: the monitor uses the baselines within seconds.
@@ -74,36 +69,34 @@ def approve(
     Exit code: 0 approved, 1 declined, 2 nothing to approve, or no name given.
     """
     who = named(by)
-    settings = settings_of_stores(config, data_dir)
     route = options["route"]
     narrowed = {}
     for name in ("model", "perturbation"):
         narrowed[name] = options[name]
-    least = settings.alerts.min_trials
-    with opened(settings) as stores:
-        reports = reports_of(stores, MonitorSettings(min_trials=least))
-        ready, short = approvable(reports, route, **narrowed)
-        if not ready:
-            raise SettingsError(_nothing([route, *filter(None, narrowed.values())], short, least))
-        # Shown before the question: it is what one agrees to.
-        if not as_json:
-            _show(ready)
-        if short:
-            names = []
-            for report in short[:_SKIPPED_SHOWN]:
-                names.append(f"{report.key.perturbation} ({report.key.model})")
-            more = f" and {len(short) - _SKIPPED_SHOWN} more" if len(short) > _SKIPPED_SHOWN else ""
-            click.echo(
-                f"too few trials since the last change, left as they are: {', '.join(names)}{more}",
-                err=as_json,
-            )
-        if not (options["yes"] or agreed(f"Approve {len(ready)} baselines of route {route}?")):
-            raise CommandFailedError("nothing approved; --yes approves without asking")
-        approval = Approval.of(route, ready, by=who, at=time.time(), note=options["note"])
-        # In the log and not in a table: every monitor folds it at the same place.
-        stores.verdicts.note(approval)
-        cells = f"{figures.count(len(approval.cells), 'cell')}, approval {approval.id}"
-        audit(stores, "baseline_approved", approval.by, route, cells, approval.at)
+    least = stores.settings.alerts.min_trials
+    reports = reports_of(stores, MonitorSettings(min_trials=least))
+    ready, short = approvable(reports, route, **narrowed)
+    if not ready:
+        raise SettingsError(_nothing([route, *filter(None, narrowed.values())], short, least))
+    # Shown before the question: it is what one agrees to.
+    if not as_json:
+        _show(ready)
+    if short:
+        names = []
+        for report in short[:_SKIPPED_SHOWN]:
+            names.append(f"{report.key.perturbation} ({report.key.model})")
+        more = f" and {len(short) - _SKIPPED_SHOWN} more" if len(short) > _SKIPPED_SHOWN else ""
+        click.echo(
+            f"too few trials since the last change, left as they are: {', '.join(names)}{more}",
+            err=as_json,
+        )
+    if not (options["yes"] or agreed(f"Approve {len(ready)} baselines of route {route}?")):
+        raise CommandFailedError("nothing approved; --yes approves without asking")
+    approval = Approval.of(route, ready, by=who, at=time.time(), note=options["note"])
+    # In the log and not in a table: every monitor folds it at the same place.
+    stores.verdicts.note(approval)
+    cells = f"{figures.count(len(approval.cells), 'cell')}, approval {approval.id}"
+    audit(stores, "baseline_approved", approval.by, route, cells, approval.at)
     if as_json:
         emit(asdict(approval))
     else:

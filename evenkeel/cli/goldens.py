@@ -150,11 +150,8 @@ def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) ->
 @_model
 @click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @json_option
-@store_options
-def approve(
-    ids: tuple[str, ...], config: Path | None, data_dir: Path | None, by: str | None, *, as_json: bool,
-    **options: Any,
-) -> None:  # fmt: skip
+@with_stores
+def approve(stores: Stores, ids: tuple[str, ...], by: str | None, *, as_json: bool, **options: Any) -> None:
     """Approve archived exchanges as goldens: by id, or a sample that is shown first.
 
     Approving the same answer twice changes nothing. A different answer under an existing name becomes its
@@ -172,11 +169,10 @@ def approve(
     if options["name"] and len(ids) != 1:
         raise click.UsageError("--name takes a single exchange")
     who = named(by)
-    with opened(settings_of_stores(config, data_dir)) as stores:
-        wanted = _named(stores, ids, options) if ids else _sampled(stores, who, options, shown=not as_json)
-        done = []
-        for golden in wanted:
-            done.append(_approved(stores, golden, who))
+    wanted = _named(stores, ids, options) if ids else _sampled(stores, who, options, shown=not as_json)
+    done = []
+    for golden in wanted:
+        done.append(_approved(stores, golden, who))
     _say_each(done, "approved", as_json=as_json)
 
 

@@ -18,7 +18,6 @@ from evenkeel.cli.options import (
     note_option,
     print_rows,
     route_option,
-    store_options,
     with_stores,
 )
 from evenkeel.core import figures
@@ -28,12 +27,9 @@ from evenkeel.monitor.incidents import Incident, IncidentBoard
 from evenkeel.monitor.notify import Writer, incident_json, summary
 from evenkeel.monitor.notify.notices import current_line, headline
 from evenkeel.runtime.notifications import contacts
-from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from evenkeel.core.cells import CellReport
     from evenkeel.runtime.stores import Stores
 
@@ -95,8 +91,8 @@ def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, a
 @incidents.command()
 @click.argument("incident", metavar="ID")
 @json_option
-@store_options
-def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: bool) -> None:
+@with_stores
+def show(stores: Stores, incident: str, *, as_json: bool) -> None:
     """Show one incident.
 
     It says what happened, who owns the route, how to roll back, and which alerts belong to it.
@@ -104,18 +100,13 @@ def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: 
     \b
       evenkeel incidents show 3f9c0b2a771e
     """
-    settings = settings_of_stores(config, data_dir)
-    with opened(settings) as stores:
-        known_incident = _found(stores, incident)
-        note_judge(stores)
-        # The facts quote cells, so they need the number of trials that the pages need.
-        measured = MonitorSettings(min_trials=settings.alerts.min_trials)
-        writer = Writer(
-            contacts(settings), settings.alerts.console_url or "", lambda: _reports(stores, measured)
-        )
-        notice = writer.notice(
-            known_incident, "resolved" if known_incident.state == "resolved" else "opened", 1
-        )
+    settings = stores.settings
+    known_incident = _found(stores, incident)
+    note_judge(stores)
+    # The facts quote cells, so they need the number of trials that the pages need.
+    measured = MonitorSettings(min_trials=settings.alerts.min_trials)
+    writer = Writer(contacts(settings), settings.alerts.console_url or "", lambda: _reports(stores, measured))
+    notice = writer.notice(known_incident, "resolved" if known_incident.state == "resolved" else "opened", 1)
     if as_json:
         emit(
             {

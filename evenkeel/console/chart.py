@@ -9,13 +9,15 @@ import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from evenkeel.core import geometry
 from evenkeel.core.geometry import Range, Scale, Tick
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from evenkeel.stores.monitor_state import TrendPoint
 
 # The plot in user units of the SVG; the labels of axes and events stand around it.
 LEFT, RIGHT, TOP, BOTTOM = 40, 370, 30, 152
@@ -36,25 +38,6 @@ _GAP_SHARE: Final = 40.0
 _LABEL_WIDTH = 92
 # Rows for labels of events; two that would overlap stand in different ones.
 _LABEL_ROWS: Final = 3
-
-
-class ChartSample(NamedTuple):
-    """A point of a series; None = not enough trials at that time."""
-
-    at: float
-    value: float | None
-    lower: float | None
-    upper: float | None
-
-    @property
-    def rated(self) -> bool:
-        """True if there is a value to draw."""
-        return _finite(self.value)
-
-    @property
-    def bounded(self) -> bool:
-        """True if there is an interval to draw."""
-        return _finite(self.lower) and _finite(self.upper)
 
 
 class ChartMark(NamedTuple):
@@ -101,7 +84,7 @@ class Chart:
     marks: tuple[MarkLine, ...]
 
 
-def value_range(series: Sequence[Sequence[ChartSample]], threshold: float) -> Range:
+def value_range(series: Sequence[Sequence[TrendPoint]], threshold: float) -> Range:
     """Return a range that holds every value, the threshold and each series' last interval, in steps of 10 %.
 
     Early intervals are wide and would flatten the lines, so they may run out of the plot.
@@ -109,17 +92,15 @@ def value_range(series: Sequence[Sequence[ChartSample]], threshold: float) -> Ra
     # Room above the limit, so that a line which keeps to it never looks as if it were at the top.
     values: list[float | None] = [threshold * 1.5, 0.0]
     for samples in series:
-        rated = []
-        for sample in samples:
-            if sample.rated:
-                rated.append(sample)
-        values += [sample.value for sample in rated]
-        values += rated[-1][2:] if rated else ()
+        rated = [sample for sample in samples if _finite(sample.excess)]
+        values += [sample.excess for sample in rated]
+        if rated:
+            values += (rated[-1].excess_lower, rated[-1].excess_upper)
     return Range.holding(values, step=0.1, least=0.2, within=(-1.0, 1.0))
 
 
 def chart(
-    series: Sequence[Sequence[ChartSample]],
+    series: Sequence[Sequence[TrendPoint]],
     marks: Sequence[ChartMark],
     *,
     threshold: float,
@@ -138,7 +119,7 @@ def chart(
     times = []
     for samples in series:
         for sample in samples:
-            if sample.rated:
+            if _finite(sample.excess):
                 times.append(sample.at)
     start, end = _time_range(times, now)
     x, y = Scale(start, end, LEFT, RIGHT), Scale(*values, BOTTOM, TOP)
@@ -180,29 +161,29 @@ def time_ticks(start: float, end: float) -> list[tuple[float, str]]:
     return [(at * step, datetime.fromtimestamp(at * step, UTC).strftime(form)) for at in multiples[::stride]]
 
 
-def _finite(value: float | None) -> bool:
+def _finite(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
 
 
-def _segments(samples: Sequence[ChartSample], pause_s: float) -> list[list[ChartSample]]:
+def _segments(samples: Sequence[TrendPoint], pause_s: float) -> list[list[TrendPoint]]:
     """Split a series where nothing was measured: at points without a value, and at long pauses."""
-    segments: list[list[ChartSample]] = [[]]
+    segments: list[list[TrendPoint]] = [[]]
     for sample in samples:
-        if segments[-1] and (not sample.rated or sample.at - segments[-1][-1].at > pause_s):
+        if segments[-1] and (not _finite(sample.excess) or sample.at - segments[-1][-1].at > pause_s):
             segments.append([])
-        if sample.rated:
+        if _finite(sample.excess):
             segments[-1].append(sample)
     return segments if segments[-1] else segments[:-1]
 
 
-def _pause_s(samples: Sequence[ChartSample], span_s: float) -> float:
+def _pause_s(samples: Sequence[TrendPoint], span_s: float) -> float:
     """Return the seconds without a point that count as a gap, which is wide enough to be seen."""
     between = sorted(later.at - sample.at for sample, later in pairwise(samples))
     usual = between[len(between) // 2] if between else 0.0
     return max(_GAP_STEPS * usual, span_s / _GAP_SHARE)
 
 
-def _thinned(samples: Sequence[ChartSample]) -> list[ChartSample]:
+def _thinned(samples: Sequence[TrendPoint]) -> list[TrendPoint]:
     """Return evenly chosen samples, always including the last one."""
     if len(samples) <= MAX_POINTS:
         return list(samples)
@@ -210,7 +191,7 @@ def _thinned(samples: Sequence[ChartSample]) -> list[ChartSample]:
     return [samples[round(number * last / (MAX_POINTS - 1))] for number in range(MAX_POINTS)]
 
 
-def _line(samples: Sequence[ChartSample], x: Scale, y: Scale, *, current: bool) -> ChartLine | None:
+def _line(samples: Sequence[TrendPoint], x: Scale, y: Scale, *, current: bool) -> ChartLine | None:
     """Lay out a series as a line with its gaps; a series without samples has none."""
     thinned = _thinned(samples)
     segments = _segments(thinned, _pause_s(thinned, x.high - x.low))
@@ -220,16 +201,16 @@ def _line(samples: Sequence[ChartSample], x: Scale, y: Scale, *, current: bool) 
     for segment in segments:
         points, band = [], []
         for point in segment:
-            if point.value is not None:
-                points.append((x.at(point.at), y.at(point.value)))
-            if point.bounded and point.lower is not None and point.upper is not None:
-                band.append((x.at(point.at), y.at(point.lower), y.at(point.upper)))
+            if point.excess is not None:
+                points.append((x.at(point.at), y.at(point.excess)))
+            if _finite(point.excess_lower) and _finite(point.excess_upper):
+                band.append((x.at(point.at), y.at(point.excess_lower), y.at(point.excess_upper)))
         # A point by itself is drawn as a dot: a line of no length with round ends.
         lines.append(geometry.path(points if len(points) > 1 else points * 2))
         bands.append(geometry.ribbon(band))
     last = segments[-1][-1]
-    assert last.value is not None
-    return ChartLine("".join(lines), "".join(bands), x.at(last.at), y.at(last.value), current=current)
+    assert last.excess is not None
+    return ChartLine("".join(lines), "".join(bands), x.at(last.at), y.at(last.excess), current=current)
 
 
 def _value_ticks(y: Scale) -> tuple[Tick, ...]:
@@ -269,7 +250,7 @@ class Spark(NamedTuple):
     end_y: float
 
 
-def spark(samples: Sequence[ChartSample], limit: float, now: float) -> Spark | None:
+def spark(samples: Sequence[TrendPoint], limit: float, now: float) -> Spark | None:
     """Lay out the course of a cell up to now; None without two points.
 
     Args:
@@ -277,14 +258,11 @@ def spark(samples: Sequence[ChartSample], limit: float, now: float) -> Spark | N
         limit: largest value allowed; it is always in the picture.
         now: Unix time in seconds: a line that ends before the right edge has stopped.
     """
-    rated = []
-    for sample in samples:
-        if sample.rated:
-            rated.append(sample.at)
+    rated = [sample.at for sample in samples if _finite(sample.excess)]
     if len(rated) < 2:  # noqa: PLR2004 - a point is no course
         return None
     values = Range.holding(
-        [0.0, 1.5 * limit, *(sample.value for sample in samples)], step=0.05, least=0.1, within=(-1.0, 1.0)
+        [0.0, 1.5 * limit, *(sample.excess for sample in samples)], step=0.05, least=0.1, within=(-1.0, 1.0)
     )
     x = Scale(*_time_range(rated, now), 2, SPARK_WIDTH - 2)
     y = Scale(*values, SPARK_HEIGHT - 2, 2)

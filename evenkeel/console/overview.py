@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.console import links
-from evenkeel.console.chart import ChartSample, spark
+from evenkeel.console.chart import spark
 from evenkeel.console.wording import doubts, standing_words, trials_left, unmeasured_because
 from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import STANDINGS
@@ -177,22 +177,12 @@ def cell_id(report: CellReport) -> str:
     return f"cell-{blake2s(text.encode(errors='replace'), digest_size=6).hexdigest()}"
 
 
-def samples(store: MonitorStore, report: CellReport, limit: int) -> list[ChartSample]:
-    """Return the newest points of a cell's course."""
-    points = []
-    for point in store.trend(*report.key.parts, limit):
-        points.append(ChartSample(point.at, point.excess, point.excess_lower, point.excess_upper))
-    return points
-
-
 def course(store: MonitorStore, report: CellReport, now: float) -> Spark | None:
     """Lay out the last day of a cell; None for a noise floor, which has no limit to come near to."""
     if report.key.perturbation == BASELINE:
         return None
-    latest = []
-    for sample in samples(store, report, _SPARK_POINTS):
-        if sample.at > now - _DAY_S:
-            latest.append(sample)
+    points = store.trend(*report.key.parts, _SPARK_POINTS)
+    latest = [point for point in points if point.at > now - _DAY_S]
     return spark(latest, report.detection.threshold, now)
 
 

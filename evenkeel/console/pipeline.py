@@ -153,7 +153,7 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
         ),
         lag=_lag(view),
         spend=total_meters(view),
-        scorer=f"judge {view.judge}".strip() if view.scorer == "judge" else "no judge, similarity only",
+        scorer=f"judge {view.judge}" if view.judge else "no judge, similarity only",
         untried=untried_lines(view.untried),
     )
 

@@ -22,6 +22,7 @@ from evenkeel.core import figures, rewordings
 from evenkeel.core.together import by_themselves
 from evenkeel.core.verdict import BASELINE, CONTRAST
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
+from evenkeel.monitor.fold import MonitorSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,7 +108,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         references=_references(sources, route, now),
         reference_setup=sources.references.setup if sources.references else None,
         spend=route_meters(sources, route),
-        minimum=view.minimum_trials,
+        minimum=(sources.thresholds or MonitorSettings()).min_trials,
         counted=counted(report for report in own if not report.retired),
         allowed=limits.pop() if len(limits) == 1 else None,
     )

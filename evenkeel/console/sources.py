@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import Budget, CostTracker
     from evenkeel.core.cells import CellReport, RollupReport, RouteChanges
     from evenkeel.core.exchange import DeadLetter
-    from evenkeel.core.verdict import Scorer
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.fold import MonitorSettings, SilentReport
     from evenkeel.monitor.measuring import Measuring
@@ -49,14 +48,10 @@ class PipelineView:
     """Tokens per day; None = no limit."""
     budget_usd: float | None = None
     """US dollars per day; None = no limit."""
-    scorer: Scorer = "metrics"
-    """Scorer of new trials."""
     judge: str = ""
-    """The judge's model name, "" without a judge."""
+    """The judge's model name; "" without a judge, where similarity is all there is."""
     simulated: bool = False
     """True if the upstream is `evenkeel simulate`, so that nobody mistakes a demo for production."""
-    minimum_trials: int = 30
-    """Trials that a cell needs before it reports anything."""
     untried: tuple[UntriedPerturbation, ...] = ()
     """Rewordings that were requested but could not be tried."""
     notices: Sequence[str] = ()

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.console.chart import ChartMark, chart, value_range
-from evenkeel.console.overview import samples
 from evenkeel.core import figures, rewordings
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def incident_trend(
     # The model that answered last is the one that is drawn in full colour.
     members = sorted(members, key=lambda report: report.last_scored_at or 0.0)[-MAX_MODELS:]
     current, limit = members[-1], members[-1].detection.threshold
-    series = [samples(store, report, POINTS_READ) for report in members]
+    series = [store.trend(*report.key.parts, POINTS_READ) for report in members]
     marks = _marks(incident, now)
     moments = "; ".join(mark.label for mark in sorted(marks))
     return Trend(

@@ -150,10 +150,8 @@ class Pipeline:
             usd_today=spent.usd,
             budget_tokens=budget.tokens_per_day,
             budget_usd=budget.usd_per_day,
-            scorer="judge" if settings.judge else "metrics",
             judge=settings.judge.title if settings.judge else "",
             simulated=settings.simulated,
-            minimum_trials=settings.alerts.min_trials,
             untried=self._untried(),
             notices=tuple(notices),
         )

@@ -76,7 +76,7 @@ class DocumentStores(abc.ABC):
     documents: Documents
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self.settings = settings
         self._texts_kept_s = settings.storage.evidence_days * _SECONDS_PER_DAY
 
     @abc.abstractmethod
@@ -88,7 +88,7 @@ class DocumentStores(abc.ABC):
         """Exchanges that can be approved."""
         from evenkeel.stores.archive import ExchangeArchive
 
-        per_route = self._settings.storage.archive
+        per_route = self.settings.storage.archive
         return ExchangeArchive(self.documents, per_route=per_route, kept_s=self._texts_kept_s)
 
     @cached_property
@@ -224,7 +224,7 @@ class SqliteStores(DocumentStores):
         """The verdict log, within the limits of the settings."""
         from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
-        limits = self._settings.storage
+        limits = self.settings.storage
         return SqliteVerdictLog(
             self._database,
             kept=limits.verdicts,
@@ -250,7 +250,7 @@ class SqliteStores(DocumentStores):
         """Cost tracker within the budgets of the settings."""
         from evenkeel.stores.sqlite.budget import SqliteCostTracker
 
-        limits = budgets(self._settings)
+        limits = budgets(self.settings)
         return SqliteCostTracker(self._database, limits.all_routes, time.time, limits.routes, limits.sharing)
 
     @cached_property
@@ -330,7 +330,7 @@ class RedisStores(DocumentStores):
         """The verdict log, within the limits of the settings."""
         from evenkeel.stores.redis.verdicts import RedisVerdictLog
 
-        limits = self._settings.storage
+        limits = self.settings.storage
         return RedisVerdictLog(
             self._store,
             kept=limits.verdicts,
@@ -341,7 +341,7 @@ class RedisStores(DocumentStores):
     @cached_property
     def monitor(self) -> MonitorStore:
         """Checkpoint, alerts and trends of this monitor, by its name."""
-        return self._monitor(checkpoint_name(self._settings))
+        return self._monitor(checkpoint_name(self.settings))
 
     def monitors(self) -> list[MonitorStore]:
         """Return the stores of every monitor that there has been, for reading. Blocks."""
@@ -362,7 +362,7 @@ class RedisStores(DocumentStores):
         """Cost tracker of all workers together, within the budgets of the settings."""
         from evenkeel.stores.redis.budget import RedisCostTracker
 
-        limits = budgets(self._settings)
+        limits = budgets(self.settings)
         return RedisCostTracker(self._store, limits.all_routes, time.time, limits.routes, limits.sharing)
 
     @cached_property

@@ -181,3 +181,8 @@ def verdict(
     )
     variant = prompt if baseline else prompt[:80] + perturb(rng, prompt[80:], kind)
     return found, Evidence(prompt, variant, Answer(good), Answer(bad if moved else good))
+
+
+def trend_point(at: float, excess: float | None, lower: float | None, upper: float | None) -> TrendPoint:
+    """A point of a course, with the points above noise alone."""
+    return TrendPoint(at, 30, None, excess, lower, upper, None, 0.0, alert=False)

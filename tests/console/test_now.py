@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from evenkeel.console import JudgeSetup, PipelineView
-from evenkeel.console.chart import ChartSample, spark
+from evenkeel.console.chart import spark
 from evenkeel.console.incidents import incident_lines, next_step
 from evenkeel.console.now import blind_notices, state_of
 from evenkeel.console.overview import counted, overview
@@ -25,6 +25,7 @@ from evenkeel.stores.challenges import ChallengeStore
 from evenkeel.stores.counters import RouteFlow
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.memory_stores import MemoryMonitorStore
+from tests.console.planted_trials import trend_point
 from tests.console.reading import words
 from tests.kit.cells import cell_report
 from tests.kit.records import altered
@@ -97,8 +98,8 @@ def test_routes_with_an_incident_come_first_and_retired_models_are_named():
 
 def test_a_sparkline_breaks_where_nothing_was_measured():
     """The line ends where measuring ended, not at the right edge."""
-    steady = [ChartSample(NOW - 6000 + 60 * place, 0.05, 0.0, 0.1) for place in range(20)]
-    later = [ChartSample(NOW - 2400 + 60 * place, 0.06, 0.0, 0.1) for place in range(20)]
+    steady = [trend_point(NOW - 6000 + 60 * place, 0.05, 0.0, 0.1) for place in range(20)]
+    later = [trend_point(NOW - 2400 + 60 * place, 0.06, 0.0, 0.1) for place in range(20)]
     drawn = spark([*steady, *later], 0.1, NOW)
     assert drawn.line.count("M") == 2
     assert drawn.end_x < 70

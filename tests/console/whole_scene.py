@@ -105,7 +105,6 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
     ]
     scene.pipeline = altered(
         scene.pipeline,
-        scorer="judge",
         judge="referee-2",
         dead=3,
         budget_tokens=2_000_000,

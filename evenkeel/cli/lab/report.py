@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from evenkeel.cli.options import json_option, route_option, store_options
+from evenkeel.cli.options import json_option, route_option, with_stores
 from evenkeel.lab import report as period_report
 from evenkeel.lab.period import period_of
 from evenkeel.release.kit.arguments import InputError, write_file
 from evenkeel.release.kit.renderings import html
 from evenkeel.release.kit.terminal import consoles
-from evenkeel.runtime.stores import opened, settings_of_stores
 
 if TYPE_CHECKING:
     from evenkeel.lab.report import Report
+    from evenkeel.runtime.stores import Stores
 
 # A route is named by its operator: no part of a path may come from it.
 _UNSAFE: Final = re.compile(r"[^\w.-]+")
@@ -41,15 +41,14 @@ _UNSAFE: Final = re.compile(r"[^\w.-]+")
     metavar="DIR",
     help="Folder for the page; created if missing.",
 )
-@store_options
 @json_option
+@with_stores
 def report(
+    stores: Stores,
     since: str | None,
     until: str | None,
     route: str | None,
     out: Path,
-    config: Path | None,
-    data_dir: Path | None,
     *,
     as_json: bool,
 ) -> None:
@@ -67,15 +66,10 @@ def report(
 
     Exit code: 0 done, 2 no verdicts, or invalid options.
     """
-    settings = settings_of_stores(config, data_dir)
     period = period_of(since, until, time.time())
-    with opened(settings) as stores, consoles().err.status("reading verdicts"):
+    with consoles().err.status("reading verdicts"):
         finished = period_report.make_report(
-            stores,
-            period,
-            route,
-            min_trials=settings.alerts.min_trials,
-            clock=time.time,
+            stores, period, route, min_trials=stores.settings.alerts.min_trials, clock=time.time
         )
     if as_json:
         click.echo(period_report.as_json(finished), nl=False)
