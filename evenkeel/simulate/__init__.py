@@ -1,6 +1,6 @@
 """A local OpenAI-compatible model of planted fragility, for the demo and the tests.
 
-`cases` makes support cases from the catalogue in `topics`, `tasks` makes prompts of them. `model` answers
+`cases` makes support cases from the catalogue in `topics`; `tasks` are the forms of answers. `model` answers
 prompts: it recognises topic, identifiers and language (`recognition`) and picks one of three answers; a
 hash of the prompt or a random draw decides which. The same `content`, in the languages of `phrases`, is put
 into every format. A simulated `rewriter` and a simulated `judge` are served with it, for evenkeel's own
@@ -24,7 +24,7 @@ from evenkeel.simulate.simulation import (
     SimulationSettings,
     planted,
 )
-from evenkeel.simulate.tasks import TaskName, make_prompt
+from evenkeel.simulate.tasks import TaskName
 
 __all__ = [
     "DEFAULT_MODEL",
@@ -42,7 +42,6 @@ __all__ = [
     "TaskName",
     "create_app",
     "make_case",
-    "make_prompt",
     "planted",
     "run",
     "serving",

@@ -1,4 +1,4 @@
-"""The tasks that the simulation makes prompts for and answers: summaries, questions on documents, slots.
+"""The tasks whose prompts the simulation answers in a form of their own: summaries, questions, slots.
 
 `tasks.toml` has their words. A task is a table there, named parts of an answer, and a line in the table of
 tasks; a class where its answers have a form of their own.
@@ -6,20 +6,15 @@ tasks; a class where its answers have a form of their own.
 
 from __future__ import annotations
 
-import json
-import random
-import re
 import tomllib
 from enum import StrEnum
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from evenkeel.simulate.cases import make_case
 from evenkeel.simulate.content import Condition, put
 from evenkeel.simulate.phrases import ENGLISH
 
 if TYPE_CHECKING:
-    from evenkeel.simulate.cases import SupportCase
     from evenkeel.simulate.content import AnswerContent, Items
     from evenkeel.simulate.phrases import Phrases
 
@@ -27,7 +22,6 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown"
 """Stands for an identifier that an answer does not know."""
 _WORDS: Final = tomllib.loads(files(__package__).joinpath("tasks.toml").read_text("utf-8"))
-_FIELD: Final = re.compile(r"\{(\w+)(?:\.(\w+))?\}")
 
 
 class TaskName(StrEnum):
@@ -37,21 +31,6 @@ class TaskName(StrEnum):
     CHAT_SUMMARY = "chat_summary"
     QUESTIONS = "question_answering"
     SLOT_FILLING = "slot_filling"
-
-
-SCHEMA: Final[dict[str, Any]] = _WORDS[TaskName.SLOT_FILLING]["schema"]
-"""The entities of a case, as the prompt shows them."""
-
-
-class Template(NamedTuple):
-    """The words of a prompt that are the same in every request of a task."""
-
-    system: str
-    """"" = everything stands in the user's message."""
-    before: str
-    """Words before the input."""
-    after: str
-    """Words after it."""
 
 
 def spoken(text: str) -> str:
@@ -65,30 +44,7 @@ class PromptTask:
     def __init__(self, name: TaskName) -> None:
         """Take the words of a task."""
         self.name: Final = name
-        self._words = words = _WORDS[name]
-        system = words["system"].replace("{schema}", json.dumps(SCHEMA, indent=2))
-        self.template: Final = Template(system, words["before"], words["after"])
-        """Constant words of the task."""
-
-    def input(self, case: SupportCase, rng: random.Random) -> str:
-        """The case as this task's input; differs from case to case."""
-        values_known = {
-            "text": case.text,
-            "line": " ".join(case.text.split()),
-            "first": case.topic.first,
-            "second": case.topic.second,
-            "one": case.details.first,
-            "two": case.details.second,
-            "case": case.details,
-        }
-
-        def filled(field: re.Match[str]) -> str:
-            if field[1] not in values_known:
-                return str(rng.choice(self._words[field[1]]))
-            piece = values_known[field[1]]
-            return str(getattr(piece, field[2]) if field[2] else piece)
-
-        return _FIELD.sub(filled, self._words["input"])
+        self._words = _WORDS[name]
 
     def asked_by(self, words: str) -> bool:
         """Return whether a prompt is of this task: it names enough of its parts.
@@ -163,7 +119,6 @@ QUESTIONS: Final = Questions(TaskName.QUESTIONS)
 SLOT_FILLING: Final = SlotFilling(TaskName.SLOT_FILLING)
 TASKS: Final[tuple[PromptTask, ...]] = (CASE_SUMMARY, CHAT_SUMMARY, QUESTIONS, SLOT_FILLING)
 """All of them. The first is taken where a prompt is of none."""
-_BY_NAME: Final = {task.name: task for task in TASKS}
 
 
 def task_of(text: str) -> PromptTask:
@@ -174,21 +129,3 @@ def task_of(text: str) -> PromptTask:
         if task.asked_by(words):
             return task
     return CASE_SUMMARY
-
-
-def make_prompt(task: TaskName | str, seed: int) -> list[dict[str, str]]:
-    """The messages of a request as an application would send them.
-
-    The template is the same for every seed of a task; the input is the case of the seed. It stands in
-    the middle of the user's message, between the instructions and the output instructions.
-
-    Raises: ValueError if there is no such task.
-    """
-    prompt_task = _BY_NAME[TaskName(task)]
-    template = prompt_task.template
-    case = make_case(seed)
-    # Not the case's own generator: its draws must not depend on the task.
-    text = prompt_task.input(case, random.Random(f"{prompt_task.name} {seed}"))
-    user = f"{template.before}\n\n{text}\n\n{template.after}"
-    system = [{"role": "system", "content": template.system}] if template.system else []
-    return [*system, {"role": "user", "content": user}]

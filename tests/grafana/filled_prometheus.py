@@ -16,7 +16,6 @@ from evenkeel.simulate import (
     REWRITER_MODEL,
     ModelState,
     Simulation,
-    make_prompt,
     serving,
 )
 from evenkeel.stores.keys import METRICS_TOKEN
@@ -25,6 +24,7 @@ from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.deploy.rule_files import RULE_FILES
 from tests.grafana.scene import Scene
 from tests.kit.commands import run_command
+from tests.kit.simulated_prompts import make_prompt
 from tests.otlp_receiver import collecting
 from tests.services import prometheus, wait_for
 from tests.stores.examples import exchange

@@ -8,19 +8,20 @@ import random
 from evenkeel.simulate import Condition, make_case
 from evenkeel.simulate.model import tell
 from evenkeel.simulate.phrases import ENGLISH
-from evenkeel.simulate.tasks import CHAT_SUMMARY, QUESTIONS, SCHEMA, SLOT_FILLING
+from evenkeel.simulate.tasks import SLOT_FILLING
+from tests.kit.simulated_prompts import SCHEMA, input_of
 
 
 def planted_issue(seed):
     """The case of a seed, told in four ways."""
     case = make_case(seed)
-    *documents, question = QUESTIONS.input(case, random.Random(seed)).split("\n\n")
+    *documents, question = input_of("question_answering", case, random.Random(seed)).split("\n\n")
     told = tell(case.topic, case.details, Condition.GOOD, ENGLISH)
     return {
         "id": f"case-{seed}",
         "issue": case.topic.name,
         "case": case.text,
-        "chat": CHAT_SUMMARY.input(case, random.Random(seed)),
+        "chat": input_of("chat_summary", case, random.Random(seed)),
         "question": question.removeprefix("Question: "),
         "documents": [
             {"title": f"Note {number}", "text": text.partition(": ")[2]}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
 
-from evenkeel.simulate import make_prompt
+from tests.kit.simulated_prompts import make_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

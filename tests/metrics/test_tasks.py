@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.metrics.tasks import Task, Turn, find_task, recognise, task_named
-from evenkeel.simulate.tasks import TASKS, make_prompt
+from evenkeel.simulate.tasks import TASKS
 from tests.kit.prompts import EVERY
 from tests.kit.public import DATA, LANGUAGES, chat_logs, questions, rephrased, tickets
+from tests.kit.simulated_prompts import make_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,12 +11,13 @@ from evenkeel.metrics.structured.json import read_json
 from evenkeel.metrics.structured.tree import leaves
 from evenkeel.metrics.structured.xml import read_xml
 from evenkeel.metrics.structured.yaml import read_yaml
-from evenkeel.simulate import Condition, PromptMessage, TaskName, make_case, make_prompt
+from evenkeel.simulate import Condition, PromptMessage, TaskName, make_case
 from evenkeel.simulate.model import read, render, tell, wanted_format
 from evenkeel.simulate.phrases import LANGUAGES
 from evenkeel.simulate.recognition import find_topic, read_details
 from evenkeel.simulate.tasks import TASKS
 from evenkeel.simulate.topics import TOPICS
+from tests.kit.simulated_prompts import make_prompt
 
 READERS = {"json": read_json, "yaml": read_yaml, "xml": read_xml}
 ASKED = {

@@ -21,7 +21,6 @@ from evenkeel.simulate import (
     ModelState,
     PromptMessage,
     Simulation,
-    make_prompt,
     serving,
 )
 from evenkeel.simulate.judge import judge
@@ -29,6 +28,7 @@ from evenkeel.simulate.model import read, say
 from evenkeel.simulate.phrases import LANGUAGES
 from evenkeel.simulate.rewriter import contrast, translate
 from evenkeel.simulate.tasks import TASKS
+from tests.kit.simulated_prompts import make_prompt
 
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
 TRUTH = {

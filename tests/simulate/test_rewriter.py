@@ -12,12 +12,13 @@ from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.perturbations.gate import faults_of
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter.prompts import TONES, marker_tag, request_for
-from evenkeel.simulate import PromptMessage, make_prompt
+from evenkeel.simulate import PromptMessage
 from evenkeel.simulate.cases import make_case
 from evenkeel.simulate.phrases import LANGUAGES
 from evenkeel.simulate.recognition import find_topic, read_details
 from evenkeel.simulate.rewriter import rewrite
 from evenkeel.simulate.tasks import TASKS
+from tests.kit.simulated_prompts import input_of, make_prompt, template_of
 
 TARGETS = tuple(language.tag for language in LANGUAGES if language.tag != "en")
 
@@ -39,8 +40,8 @@ def tasks_of(seed):
     rng = random.Random(seed)
     task = TASKS[seed % len(TASKS)]
     texts = (
-        task.input(make_case(seed), rng),
-        task.template.before,
+        input_of(task.name, make_case(seed), rng),
+        template_of(task.name).before,
         make_prompt(task.name, seed)[-1]["content"],
     )
     text = texts[seed // len(TASKS) % len(texts)]

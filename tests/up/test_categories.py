@@ -6,8 +6,9 @@ import httpx2
 import pytest
 
 from evenkeel.lab.simulated_apis import APIS
-from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_prompt, serving
+from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
 from tests.kit.relaying import settings_file, total
+from tests.kit.simulated_prompts import make_prompt
 from tests.up.starting import up
 
 pytestmark = pytest.mark.system

@@ -10,7 +10,6 @@ import httpx2
 import pytest
 
 from evenkeel.core.exchange import Lag
-from evenkeel.simulate.tasks import CASE_SUMMARY
 from evenkeel.stores.keys import SESSION_KEY
 from evenkeel.stores.payloads import unpack_exchange as unpack
 from evenkeel.stores.redis.counters import RedisCounterStore
@@ -22,6 +21,7 @@ from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.kit.relaying import ask
+from tests.kit.simulated_prompts import template_of
 from tests.redis_server import RedisServer, a_store
 from tests.role_processes import ADMIN, Role, series, stopping
 from tests.services import wait_for
@@ -29,7 +29,8 @@ from tests.stores.examples import read_after
 
 pytestmark = [pytest.mark.service("redis-server"), pytest.mark.system]
 
-TEMPLATE = f"{CASE_SUMMARY.template.before}\n\n{{case}}\n\n{CASE_SUMMARY.template.after}"
+WORDS = template_of("case_summary")
+TEMPLATE = f"{WORDS.before}\n\n{{case}}\n\n{WORDS.after}"
 KINDS = ["general.casing", "general.spelling", "general.whitespace"]
 UNLIKE = [number for number in range(44) if number not in {26, 33, 41, 42}]
 """Cases of which no two are near-equal: of a cluster the trial counts that is scored first."""

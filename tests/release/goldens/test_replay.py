@@ -24,7 +24,6 @@ from evenkeel.simulate import (
     SimulatedModel,
     Simulation,
     SimulationSettings,
-    make_prompt,
     serving,
 )
 from evenkeel.stores.archive import ArchivedExchange, ExchangeArchive
@@ -34,6 +33,7 @@ from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.kit.records import altered
+from tests.kit.simulated_prompts import make_prompt
 from tests.monitor.planted_verdicts import VERDICT
 
 SEEN = altered(
