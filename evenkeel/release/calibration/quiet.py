@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from scipy.special import stdtrit
 
+from evenkeel.core.cells import is_unrated
 from evenkeel.core.figures import number
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.detect import Measure
@@ -70,15 +71,19 @@ class QuietTraffic:
     """Losses of the latest trials, by model and perturbation."""
 
     def add(self, verdict: Verdict) -> None:
-        """Take a verdict of the route; the control and trials without an outcome are passed over."""
+        """Take a verdict of the route; the control and trials that need no rating are passed over."""
         if verdict.perturbation == BASELINE or verdict.is_contrast:
             return
         outcome = outcome_of(verdict)
-        if isinstance(outcome, str):
+        # A judge fails where answers differ: what it did not rate may have moved, and got worse.
+        losses: Mapping[Measure, float] = {Measure.CONTENT: 1.0, Measure.QUALITY: 1.0}
+        if not isinstance(outcome, str):
+            losses = observations(verdict, outcome)
+        elif not is_unrated(outcome):
             return
         self.trials += 1
         cell = self._cells.setdefault((verdict.model, verdict.perturbation), deque(maxlen=_MOST_KEPT))
-        cell.append(observations(verdict, outcome))
+        cell.append(losses)
 
     @classmethod
     def of(cls, verdicts: Iterable[Verdict]) -> QuietTraffic:

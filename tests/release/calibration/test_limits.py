@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli.lab.calibrate import calibrate
 from evenkeel.core.records import to_json
+from evenkeel.core.verdict import Failure
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.calibration.limits import (
     LimitsError,
@@ -56,6 +57,17 @@ def test_a_limit_lies_above_what_quiet_traffic_loses():
     assert 0.08 <= found["content"] <= 0.15
     assert found["similarity"] <= found["content"]
     assert set(found.values()) <= set(GRID)
+
+
+def test_a_judge_that_fails_where_answers_differ_places_no_lower_limit():
+    """What it missed may have moved, so the limit is at least the one with all of them rated."""
+    log = quiet_log(4_000, random.Random(1), excess=0.04)
+    failed = Failure("judge", 1, "judge_timeout")
+    missed = []
+    for number, verdict in enumerate(log):
+        fails = verdict.rating == 1 and not verdict.is_control and number % 4 == 1
+        missed.append(altered(verdict, rating=None, failure=failed) if fails else verdict)
+    assert values(placed(quiet(missed)))["content"] >= values(placed(quiet(log)))["content"]
 
 
 def test_too_little_traffic_places_nothing():
