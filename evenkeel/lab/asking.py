@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from evenkeel.llm.client import Model, ModelClient
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge import Judge
-from evenkeel.release.kit.asking import AGAIN, FAULTS, StoppedError, UnusableError, advised, work_through
+from evenkeel.release.kit.asking import AGAIN, StoppedError, UnusableError, work_through
 from evenkeel.release.kit.cost import BudgetUsedUpError
 from evenkeel.release.kit.progress import progress
 from evenkeel.stores.cache import DocumentCache
@@ -28,8 +28,6 @@ _Item = TypeVar("_Item")
 
 KEPT: Final = 10_000_000
 """Most texts and rulings that a journal keeps: more than a run makes, so that none is asked for twice."""
-# Failures in a row of a judge or a rewriter that has never answered, after which the run ends.
-_SERVICE_PATIENCE: Final = 5
 
 
 def unwritable(journal: Path, error: Exception) -> StoppedError:
@@ -37,45 +35,6 @@ def unwritable(journal: Path, error: Exception) -> StoppedError:
     return StoppedError(
         f"the journal {journal} cannot be written ({error}); make room on its disk, then {AGAIN}"
     )
-
-
-class Service:
-    """Judge or rewriter: watched until it has answered once."""
-
-    def __init__(self, name: str, *, variable: str, option: str) -> None:
-        """Begin.
-
-        Args:
-            name: In messages, "the judge gpt-4.1".
-            variable: Holds its key.
-            option: How its options begin, "--judge".
-        """
-        self._name = name
-        self._options = {
-            "variable": variable,
-            "key_option": f"{option}-key-env",
-            "url_option": f"{option}-url",
-        }
-        self._answered = False
-        self._failures = 0
-        self._said = ""
-
-    def answered(self) -> None:
-        """Note that it works: what goes wrong later may pass."""
-        self._answered = True
-
-    def failed(self, reason: str, detail: str) -> None:
-        """Count a failure.
-
-        Raises: UnusableError if it has never answered and failed several times.
-        """
-        if self._answered or reason not in FAULTS:
-            return
-        self._failures += 1
-        if reason != "circuit_open" or not self._said:
-            self._said = advised(reason, detail, **self._options)
-        if self._failures >= _SERVICE_PATIENCE:
-            raise UnusableError(f"{self._name} does not answer: {self._said}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from evenkeel.cli.options import (
 )
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
-from evenkeel.lab.asking import KEPT, Service
+from evenkeel.lab.asking import KEPT
 from evenkeel.lab.bench.items import BUILTIN, builtin_items, read_items
 from evenkeel.lab.bench.models import PARAMETERS, model_at, read_models, upstream_at
 from evenkeel.lab.bench.prompts import TASKS
@@ -43,8 +43,8 @@ from evenkeel.release.kit.arguments import InputError, check_writable, words, wr
 from evenkeel.release.kit.asking import AGAIN
 from evenkeel.release.kit.confirmation import confirmation
 from evenkeel.release.kit.cost import PayeeBudget
-from evenkeel.release.kit.judge_watch import JudgeWatch
 from evenkeel.release.kit.renderings import html, show
+from evenkeel.release.kit.service_watch import ServiceWatch, service_advice
 from evenkeel.release.kit.terminal import consoles
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import SWAP_SHARE
@@ -330,15 +330,9 @@ def _connect(settings: Settings, options: BenchOptions, *, embeddings: bool | No
                 language_of=language_of,
                 bundles=options.bundles,
             )
-            advice = {
-                "variable": chosen.api_key_env,
-                "key_option": "--judge-key-env",
-                "url_option": "--judge-url",
-                "members": "such requests",
-            }
-            watch = JudgeWatch(
-                f"the judge {chosen.model} at {chosen.base_url}", "--judge-model", advice, costs
-            )
+            name = f"the judge {chosen.model} at {chosen.base_url}"
+            advice = service_advice("--judge", chosen.api_key_env)
+            watch = ServiceWatch(name, "--judge-model", advice, costs)
         rewrite = _rewriter(settings, judge, options.prices, database, costs, stack)
         return Services(scorer, rewrite, watch, reference_metrics(_encoder(embeddings)))
 
@@ -364,5 +358,6 @@ def _rewriter(
     )
     stack.push_async_callback(rewriter.close)
     name = f"the rewriter {chosen.model} at {chosen.base_url}"
-    watch = Service(name, variable=chosen.api_key_env, option="--rewriter")
+    advice = service_advice("--rewriter", chosen.api_key_env)
+    watch = ServiceWatch(name, "--rewriter-model", advice, costs, deed="rewrote")
     return WatchedRewriter(rewriter, costs, watch)

@@ -11,6 +11,7 @@ from evenkeel.lab.metrics.json_similarity import JsonSimilarity
 from evenkeel.metrics.quality.bundles import Bundle
 from evenkeel.metrics.similarity.sequence import RougeL
 from evenkeel.metrics.tasks import Task
+from evenkeel.release.kit.asking import FAULTS
 from evenkeel.release.kit.cost import PayeeBudget
 from evenkeel.shadow.rewriter import FLAWS, Rejection
 
@@ -18,12 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.core.pair import Pair
-    from evenkeel.lab.asking import Service
     from evenkeel.lab.metrics.embeddings import Embeddings
     from evenkeel.metrics.protocol import Metric
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.release.kit.cost import Costs
-    from evenkeel.release.kit.judge_watch import JudgeWatch
+    from evenkeel.release.kit.service_watch import ServiceWatch
     from evenkeel.shadow.perturbations import RewriteTask
     from evenkeel.shadow.rewriter import Rewriter
 
@@ -35,7 +35,7 @@ class Services:
     scorer: TwoStageScorer
     rewrite: WatchedRewriter | None
     """None without a rewriter."""
-    judge_watch: JudgeWatch | None
+    judge_watch: ServiceWatch | None
     """Ends the run if the judge never answers; None without a judge."""
     references: tuple[Metric, ...] = ()
     """Metrics that are shown beside the ratings and decide nothing (appendix A.2 of the paper)."""
@@ -61,7 +61,7 @@ def reference_metrics(embeddings: Embeddings | None) -> tuple[Metric, ...]:
 class WatchedRewriter:
     """A rewriter that ends the run if it never answers; its texts are in a cache of its own."""
 
-    def __init__(self, rewriter: Rewriter, costs: Costs, watch: Service) -> None:
+    def __init__(self, rewriter: Rewriter, costs: Costs, watch: ServiceWatch) -> None:
         """Wire it.
 
         Args:
@@ -80,12 +80,12 @@ class WatchedRewriter:
         Raises: BudgetUsedUpError; UnusableError if the rewriter never answers.
         """
         outcome = await self._rewriter.rewrite(task, self._budget)
-        if isinstance(outcome, Rejection):
-            self._watch.failed(outcome.reason, outcome.detail)
-            if outcome.reason == "budget":
-                self._costs.check()
         if not isinstance(outcome, Rejection) or outcome.reason in FLAWS:
-            self._watch.answered()
+            self._watch.worked()
+        elif outcome.reason == "budget":
+            self._costs.check()
+        elif outcome.reason in FAULTS:
+            self._watch.failed(outcome.reason, outcome.detail)
         return outcome
 
 

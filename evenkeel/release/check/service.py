@@ -29,7 +29,7 @@ from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised, call_key
 from evenkeel.release.kit.cost import CostEstimate, Costs, PayeeBudget
 from evenkeel.release.kit.journal import KEPT, Answers, opened_journal
-from evenkeel.release.kit.judge_watch import JudgeWatch
+from evenkeel.release.kit.service_watch import ServiceWatch
 from evenkeel.shadow.perturbations import by_name, catalogue
 from evenkeel.shadow.perturbations.contrast import question_of
 from evenkeel.shadow.replay import Replayer
@@ -214,14 +214,14 @@ class _Services:
         self._budget = PayeeBudget(costs)
         self._scorer = heuristic_scorer()
         self._rewriter: Rewriter | None = None
-        self._watch: JudgeWatch | None = None
+        self._watch: ServiceWatch | None = None
         if request.judge is not None:
             documents = SqliteDocuments(database)
             rulings = DocumentCache(documents, "rulings", kept=KEPT)
             judge = Judge(self._endpoint(request.judge), cache=rulings, repairs=1)
             stack.push_async_callback(judge.close)
             name = f"the judge {request.judge.model}"
-            self._watch = JudgeWatch(name, "--judge", self._advice(request.judge), costs)
+            self._watch = ServiceWatch(name, "--judge", self._advice(request.judge), costs)
             self._scorer = judge_scorer(judge, group=_GROUP, language_of=language_of)
             self._rewriter = Rewriter(
                 self._endpoint(rewriter_beside(request.judge)),

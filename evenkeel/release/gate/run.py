@@ -33,8 +33,8 @@ from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised
 from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError, CostEstimate, Costs
 from evenkeel.release.kit.journal import Answers, opened_journal
-from evenkeel.release.kit.judge_watch import JudgeWatch
 from evenkeel.release.kit.progress import progress
+from evenkeel.release.kit.service_watch import ServiceWatch, service_advice
 from evenkeel.shadow.replay import Replayer
 
 if TYPE_CHECKING:
@@ -56,11 +56,8 @@ if TYPE_CHECKING:
 # Failures in a row of a side that has answered before, after which the run ends.
 _PATIENCE: Final = 10
 # Options of the judge's endpoint, for advice.
-_OF_JUDGE: Final = {
-    "variable": "its variable",
-    "key_option": "--judge-key-env",
-    "url_option": "--judge-url (without it and --config, api.openai.com is asked)",
-    "members": "such requests",
+_OF_JUDGE: Final = service_advice("--judge", "its variable") | {
+    "url_option": "--judge-url (without it and --config, api.openai.com is asked)"
 }
 
 
@@ -459,7 +456,7 @@ async def _decided(
         # This may take seconds in which nothing else can be shown.
         with err.status("loading metrics"):
             rating = await services.enter_async_context(options.rating(database))
-            scoring = GateScoring(rating, JudgeWatch(options.judge, "--judge-model", _OF_JUDGE, costs))
+            scoring = GateScoring(rating, ServiceWatch(options.judge, "--judge-model", _OF_JUDGE, costs))
         try:
             gate = Gate(
                 options.rules,

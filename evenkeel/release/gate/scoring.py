@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, Pair
     from evenkeel.core.verdict import Judgement
     from evenkeel.metrics.scoring import TwoStageScorer
-    from evenkeel.release.kit.judge_watch import JudgeWatch
+    from evenkeel.release.kit.service_watch import ServiceWatch
 
 
 CONTENT_SHIFT: Final = "content_shift"
@@ -78,7 +78,7 @@ class ScoredAnswer:
 class GateScoring:
     """Scores answers by their rating; without a judge by their similarity."""
 
-    def __init__(self, rating: TwoStageScorer, watch: JudgeWatch | None = None) -> None:
+    def __init__(self, rating: TwoStageScorer, watch: ServiceWatch | None = None) -> None:
         """Score by a rating; `watch` ends the run if the judge rates nothing."""
         self.rating = rating
         self._watch = watch

@@ -10,11 +10,12 @@ import pytest
 from evenkeel.core.budget import Spend
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
-from evenkeel.lab.asking import Service, unwritable
+from evenkeel.lab.asking import unwritable
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised, call_key, work_through
 from evenkeel.release.kit.cost import BudgetUsedUpError, CostEstimate, Costs, PayeeBudget
 from evenkeel.release.kit.journal import Answers
+from evenkeel.release.kit.service_watch import ServiceWatch, service_advice
 from evenkeel.shadow.replay import Replay, Target
 from evenkeel.stores.sqlite.database import Database
 
@@ -149,16 +150,14 @@ def test_work_is_done_a_few_at_a_time_and_the_first_error_ends_it():
     assert len(begun) < 40
 
 
-def test_a_service_ends_the_run_only_if_it_never_answered():
-    """At the fifth fault of its own, with the name of the variable for the key; later faults may pass."""
-    judge = Service("the judge j", variable="THE_KEY", option="--judge")
-    for _ in range(100):
-        judge.failed("no_text", "the answer has no text")  # says nothing about the judge
-    for _ in range(4):
+def test_a_service_ends_the_run_only_if_it_never_worked():
+    """At the third failure, with the first one and the name of the variable for the key."""
+    judge = ServiceWatch("the judge j", "--judge-model", service_advice("--judge", "THE_KEY"), Costs())
+    for _ in range(2):
         judge.failed("unauthorized", "The endpoint rejected the key.")
-    with pytest.raises(UnusableError, match=r"the judge j does not answer.*THE_KEY.*--judge-key-env"):
+    with pytest.raises(UnusableError, match=r"the judge j rated nothing: .*THE_KEY.*--judge-key-env"):
         judge.failed("circuit_open", "left alone")
-    judge.answered()
+    judge.worked()
     judge.failed("connection", "refused")
 
 
