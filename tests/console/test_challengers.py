@@ -10,7 +10,7 @@ from evenkeel.console import RouteSetup
 from evenkeel.core.challenge import ChallengeTexts
 from evenkeel.release.challenge.board import ChallengeBoard
 from evenkeel.stores.challenges import ChallengeStore
-from tests.console.reading import Page
+from tests.kit.pages import Page
 from tests.release.challenge.test_challenge_figures import CHALLENGE
 
 SUPPORT = RouteSetup("support", "http://127.0.0.1:8100/v1", "https://a.example/v1", 0.1, 2, 9)

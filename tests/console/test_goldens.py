@@ -11,7 +11,7 @@ from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.planted_trials import NOW
-from tests.console.reading import Page
+from tests.kit.pages import Page
 from tests.kit.records import altered
 from tests.stores.examples import ARCHIVED
 

@@ -26,8 +26,8 @@ from evenkeel.stores.counters import RouteFlow
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.memory_stores import MemoryMonitorStore
 from tests.console.planted_trials import trend_point
-from tests.console.reading import words
 from tests.kit.cells import cell_report
+from tests.kit.pages import words
 from tests.kit.records import altered
 from tests.monitor.notify.scene import SPELLING, incidents_of
 

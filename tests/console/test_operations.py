@@ -18,10 +18,10 @@ from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.stores.counters import UntriedPerturbation
 from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
-from tests.console.reading import words
 from tests.console.scenes import Scene
 from tests.console.whole_scene import SECRET, Ledger, whole
 from tests.house import ROOT
+from tests.kit.pages import words
 from tests.kit.records import altered
 
 

@@ -7,8 +7,8 @@ import pytest
 from evenkeel.console.app import CONTENT_SECURITY_POLICY
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.measuring import HoldUp, Measuring
-from tests.console.reading import Page
 from tests.kit.cells import with_figures
+from tests.kit.pages import Page
 from tests.kit.records import altered
 
 _PATHS = (
@@ -53,9 +53,9 @@ def test_pages_are_well_formed_and_ask_nobody_else(make_scene, console_client, s
         page = Page(text)
         assert not {"\u202e", "\x00"} & set(text)
         if scene == "hostile" and path in {"/", *routes, *trials}:  # scripts and templates stay text
-            assert '<script>alert("x")</script>' in "".join(page.text)
-            assert "{{ 7*7 }}" in "".join(page.text)
-        for tag, attrs in page.tags:
+            assert '<script>alert("x")</script>' in page.text
+            assert "{{ 7*7 }}" in page.text
+        for tag, attrs in page.elements:
             assert "style" not in attrs
             assert not any(name.startswith("on") for name in attrs)
             for address in (attrs.get("href"), attrs.get("src")):
@@ -139,7 +139,7 @@ def test_a_trial_without_an_answer_marks_nothing_and_asks_nobody_to_rate_it(make
 def test_tool_calls_are_part_of_the_answer(make_scene, console_client):
     """An answer that only calls a tool is not shown as empty."""
     client = console_client(make_scene("hostile"))
-    text = "".join(Page(client.get(_verdict_link(client)).text).text)
+    text = Page(client.get(_verdict_link(client)).text).text
     assert "→ <script>(" in text
 
 

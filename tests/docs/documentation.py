@@ -15,6 +15,7 @@ _FENCE = re.compile(
     r"^(?P<indent> *)(?P<fence>`{3,})(?P<about>[^\n`]*)\n(?P<text>.*?)^ *(?P=fence) *$",
     re.MULTILINE | re.DOTALL,
 )
+_TITLE = re.compile(r'title="([^"]+)"')
 _HEADING = re.compile(r"^#{1,6} +(.+?) *#* *$", re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
@@ -26,6 +27,8 @@ class Block:
     page: Path
     line: int
     language: str
+    title: str
+    """Name of the file that it is, if it says one."""
     text: str
 
     def __str__(self) -> str:
@@ -47,7 +50,9 @@ def blocks_of(page: Path) -> tuple[Block, ...]:
         lines = match["text"].split("\n")
         inner = "\n".join(line.removeprefix(match["indent"]) for line in lines)
         language = match["about"].split(" ")[0].strip()
-        blocks.append(Block(page, text.count("\n", 0, match.start()) + 1, language, inner))
+        title = _TITLE.search(match["about"])
+        line = text.count("\n", 0, match.start()) + 1
+        blocks.append(Block(page, line, language, title[1] if title else "", inner))
     return tuple(blocks)
 
 

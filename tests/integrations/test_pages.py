@@ -32,7 +32,7 @@ def printed(request, capsys, tmp_path):
     """Runs a program; gives what it printed."""
 
     def run(block):
-        if block.language == "python" and block.page not in OF_THE_SITE:
+        if block.language == "python" and block.page.stem not in OF_THE_SITE:
             names = {"__name__": "__main__"}
             exec(compile(block.text, block.title, "exec"), names)
             if "client" in names:  # the program's end would do that
@@ -86,23 +86,23 @@ EXPECTED = {"vllm": check_vllm, "azure-openai": check_azure}
 """Further checks of a page's program."""
 
 
-@pytest.mark.parametrize("block", programs(), ids=lambda block: f"{block.page}/{block.title}")
+@pytest.mark.parametrize("block", programs(), ids=lambda block: f"{block.page.stem}/{block.title}")
 def test_a_pages_program_gets_its_answer_and_is_replayed(rig, environment, settings, printed, block):
     """The client prints the text that was captured, and a replay with its own key gets that text again."""
-    environment(exports(block.page), block.page)
+    environment(exports(block.page.stem), block.page.stem)
     rig.bodies.clear()
     output = printed(block).strip()
-    values = settings(block.page)
-    original = reader(values, TemplateLearner()).read(rig.captured(block.page))
+    values = settings(block.page.stem)
+    original = reader(values, TemplateLearner()).read(rig.captured(block.page.stem))
     assert isinstance(original, Original)
     assert original.answer.text == output
-    if block.page in PEERS:
+    if block.page.stem in PEERS:
         assert output == TEXT
     assert original.task == ("case_summary" if block.title == "task.py" else None)
     target = replay_target(values)(original.exchange)
-    assert target.headers[-1] == CREDENTIALS.get(block.page, ("authorization", "Bearer for-replays"))
+    assert target.headers[-1] == CREDENTIALS.get(block.page.stem, ("authorization", "Bearer for-replays"))
     replay = asyncio.run(replayed(target, original.view))
     assert not isinstance(replay, Failure)
     assert replay.answer.text == output
-    if block.page in EXPECTED:
-        EXPECTED[block.page](rig, values, target)
+    if block.page.stem in EXPECTED:
+        EXPECTED[block.page.stem](rig, values, target)

@@ -24,9 +24,9 @@ from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.renderings import html as rendered
 from evenkeel.runtime.stores import opened, settings_of_stores
+from tests.kit.pages import Page
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
-from tests.release.pages import Page
 
 T0 = 1_795_041_600.0
 """2026-11-18 22:40:00 UTC."""

@@ -12,7 +12,7 @@ from evenkeel.lab.backtest import SettingsVariant, backtest, grid, read_lines, s
 from evenkeel.monitor.detect import Measure
 from evenkeel.monitor.fold import MonitorSettings
 from tests.kit.commands import run_command
-from tests.release.pages import Page
+from tests.kit.pages import Page
 
 QUIET = 400
 STEP_S = 60

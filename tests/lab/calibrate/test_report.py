@@ -9,6 +9,7 @@ from evenkeel.lab.calibrate.resampling import multiplicities
 from evenkeel.lab.calibrate.score_table import MetricFacts, score_table
 from evenkeel.lab.calibrate.sensitivity import trajectories
 from evenkeel.release.kit.renderings import html
+from tests.kit.pages import Page
 from tests.kit.records import altered
 from tests.lab.calibrate.planted_scores import (
     FACTS,
@@ -16,7 +17,6 @@ from tests.lab.calibrate.planted_scores import (
     planted_rows,
     published_rows,
 )
-from tests.release.pages import Page
 
 
 def page_of(rows, facts, **options):

@@ -36,7 +36,7 @@ from evenkeel.release.kit.renderings import (
     markdown,
     show,
 )
-from tests.release.pages import Page
+from tests.kit.pages import Page
 
 HOSTILE = '=1+1"<script>alert(1)</script>|`\x1b[31m'
 """A name that a client can choose for its model."""
