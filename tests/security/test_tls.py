@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import socket
 import ssl
 
@@ -56,10 +57,8 @@ def trusting(authority, certificate=None):
 def test_only_clients_with_a_certificate_of_the_authority_get_in(tmp_path, authority):
     """None, or one that somebody else signed, ends the connection before anything is asked."""
     cert, key = authority.signed("server")
-    admin = access_of(
-        tmp_path,
-        f"{{host: 0.0.0.0, tls: {{cert_file: {cert}, key_file: {key}, client_ca_file: {authority.file}}}}}",
-    )
+    tls = {"cert_file": str(cert), "key_file": str(key), "client_ca_file": str(authority.file)}
+    admin = access_of(tmp_path, json.dumps({"host": "0.0.0.0", "tls": tls}))
     assert admin.url == "https://127.0.0.1:8101"
     assert admin.model_copy(update={"hosts": ["keel.example"]}).url == "https://keel.example:8101"
     stranger = Authority(tmp_path, "stranger")
@@ -74,11 +73,11 @@ def test_only_clients_with_a_certificate_of_the_authority_get_in(tmp_path, autho
 def test_without_an_authority_of_clients_the_token_counts(tmp_path, authority, monkeypatch):
     """TLS alone lets nobody in, and does not stand for the token that is needed beyond loopback."""
     cert, key = authority.signed("server")
-    tls = f"tls: {{cert_file: {cert}, key_file: {key}}}"
+    section = json.dumps({"host": "0.0.0.0", "tls": {"cert_file": str(cert), "key_file": str(key)}})
     with pytest.raises(SettingsError, match=r"EVENKEEL_ADMIN_TOKEN, or set people, .*or tls\.client_ca_file"):
-        access_of(tmp_path, f"{{host: 0.0.0.0, {tls}}}")
+        access_of(tmp_path, section)
     monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "another token entirely")
-    admin = access_of(tmp_path, f"{{host: 0.0.0.0, {tls}}}")
+    admin = access_of(tmp_path, section)
     assert admin.tls_context().minimum_version >= ssl.TLSVersion.TLSv1_2
     assert asked(admin, trusting(authority)) == [401]
     monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "letmein-letmein-letmein")
@@ -178,12 +177,12 @@ def test_a_file_that_cannot_be_used_is_said_at_the_start(tmp_path, authority):
     cert, key = authority.signed("server")
     _, other = authority.signed("other")
     _, locked = authority.signed("locked", password=b"x")
-    cases = {
-        f"cert_file: {cert}, key_file: {tmp_path / 'none.key'}": "none.key",
-        f"cert_file: {cert}, key_file: {other}": "cannot be used with the key",
-        f"cert_file: {cert}, key_file: {locked}": "password",
-        f"cert_file: {cert}, key_file: {key}, client_ca_file: {key}": "no usable authorities",
-    }
-    for tls, problem in cases.items():
+    for problem, used, more in (
+        ("none.key", tmp_path / "none.key", {}),
+        ("cannot be used with the key", other, {}),
+        ("password", locked, {}),
+        ("no usable authorities", key, {"client_ca_file": str(key)}),
+    ):
+        tls = {"cert_file": str(cert), "key_file": str(used), **more}
         with pytest.raises(SettingsError, match=problem):
-            access_of(tmp_path, f"{{tls: {{{tls}}}}}")
+            access_of(tmp_path, json.dumps({"tls": tls}))
