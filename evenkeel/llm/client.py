@@ -391,11 +391,9 @@ class ModelClient:
 
         Returns: whether another attempt may help, if one is left.
         """
-        wait_s = fault.asked_pause_s
-        if wait_s is None:
-            # A caller that does not repeat its calls here repeats them itself.
-            failures = attempt if call.retries else self._breaker.failures_in_a_row
-            wait_s = BETWEEN_ATTEMPTS.pause_s(failures + 1)
+        # A caller that does not repeat its calls here repeats them itself.
+        failures = attempt if call.retries else self._breaker.failures_in_a_row
+        wait_s = fault.asked_pause_s or BETWEEN_ATTEMPTS.pause_s(failures + 1)
         if fault.throttled or (not call.retries and fault.reason == "server_error"):
             if call.canary is None or not fault.throttled or wait_s < _BRIEF_S:
                 self._pauses.pause(wait_s)

@@ -429,6 +429,7 @@ def test_without_a_budget_nothing_is_sent():
     ("script", "waited"),
     [
         ([error(429, headers=("retry-after: 7",)), GOOD], [7.0]),
+        ([error(429, headers=("retry-after: 0",)), GOOD], [0.5]),
         ([error(503), error(500), GOOD, error(429), GOOD], [0.5, 1.0, 0.5]),
         ([Canned(cut=True), GOOD], []),
     ],
