@@ -1,7 +1,7 @@
 """Stores of everything that evenkeel keeps: in the file of the data folder, or in the Redis of the settings.
 
 Processes and commands take a `Stores` and do not know which of the two it is. A data plane reads this
-module: the client library of Redis, and what a forwarded request does not need, are loaded on demand.
+module: the client library of Redis, and the learner of templates, are loaded on demand.
 """
 
 from __future__ import annotations
@@ -18,12 +18,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from evenkeel.core.budget import Budget
 from evenkeel.core.challenge import CHALLENGERS
 from evenkeel.settings import SettingsError, load
+from evenkeel.stores.archive import ExchangeArchive
+from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.bursts import Bursts
+from evenkeel.stores.cache import DocumentCache
+from evenkeel.stores.challenges import ChallengeStore
+from evenkeel.stores.changes import ChangeStore
+from evenkeel.stores.goldens import GoldenStore
+from evenkeel.stores.labels import LabelStore
 from evenkeel.stores.lease import SoleLease
+from evenkeel.stores.panels import PanelStore
+from evenkeel.stores.references import ReferenceStore
+from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.counters import SqliteCounterStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from evenkeel.stores.templates import TemplateStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,26 +45,14 @@ if TYPE_CHECKING:
     from evenkeel.core.cache import Cache
     from evenkeel.settings import Redis, Settings
     from evenkeel.shadow.templates import Templates
-    from evenkeel.stores.archive import ExchangeArchive
-    from evenkeel.stores.audit_log import ActionLog
-    from evenkeel.stores.challenges import ChallengeStore
-    from evenkeel.stores.changes import ChangeStore
     from evenkeel.stores.counters import CounterStore, Snapshot
     from evenkeel.stores.documents import Documents
-    from evenkeel.stores.goldens import GoldenStore
-    from evenkeel.stores.labels import LabelStore
     from evenkeel.stores.lease import RoleLease
     from evenkeel.stores.monitor_state import MonitorStore
-    from evenkeel.stores.panels import PanelStore
     from evenkeel.stores.redis.connection import RedisStore
     from evenkeel.stores.redis.queue import RedisExchangeQueue
     from evenkeel.stores.redis.verdicts import RedisVerdictLog
-    from evenkeel.stores.references import ReferenceStore
-    from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
-    from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
-# Characters of all reference prompts that are kept.
-_REFERENCE_CHARS = 16_000_000
 CHALLENGER_SHARE = 0.2
 """Largest share of the budget that challengers may use."""
 # Share of the budget that only urgent trials may use: after a change, or where one is suspected.
@@ -86,37 +87,27 @@ class DocumentStores(abc.ABC):
     @cached_property
     def archive(self) -> ExchangeArchive:
         """Exchanges that can be approved."""
-        from evenkeel.stores.archive import ExchangeArchive
-
         per_route = self.settings.storage.archive
         return ExchangeArchive(self.documents, per_route=per_route, kept_s=self._texts_kept_s)
 
     @cached_property
     def goldens(self) -> GoldenStore:
         """Approved exchanges."""
-        from evenkeel.stores.goldens import GoldenStore
-
         return GoldenStore(self.documents)
 
     @cached_property
     def labels(self) -> LabelStore:
         """Labels by people."""
-        from evenkeel.stores.labels import LabelStore
-
         return LabelStore(self.documents)
 
     @cached_property
     def actions(self) -> ActionLog:
         """Audit log."""
-        from evenkeel.stores.audit_log import ActionLog
-
         return ActionLog(self.documents)
 
     @cached_property
     def changes(self) -> ChangeStore:
         """Memory of the change response."""
-        from evenkeel.stores.changes import ChangeStore
-
         return ChangeStore(self.documents)
 
     @cached_property
@@ -127,43 +118,32 @@ class DocumentStores(abc.ABC):
     @cached_property
     def panels(self) -> PanelStore:
         """Pairs of answers that judges rate again, kept as long as archived exchanges."""
-        from evenkeel.stores.panels import PanelStore
-
         return PanelStore(self.documents, kept_s=self._texts_kept_s)
 
     @cached_property
     def challenges(self) -> ChallengeStore:
         """Challengers and their pairs; texts are kept as long as archived exchanges."""
-        from evenkeel.stores.challenges import ChallengeStore
-
         return ChallengeStore(self.documents, kept_s=self._texts_kept_s)
 
     @cached_property
     def references(self) -> ReferenceStore:
         """Reference prompts, kept at most as long as archived exchanges."""
-        from evenkeel.stores.references import ReferenceStore
-
-        return ReferenceStore(self.documents, kept_s=self._texts_kept_s, total_chars=_REFERENCE_CHARS)
+        return ReferenceStore(self.documents, kept_s=self._texts_kept_s)
 
     @cached_property
     def judge_cache(self) -> Cache:
         """Rulings of the judge."""
-        from evenkeel.stores.cache import DocumentCache
-
         return DocumentCache(self.documents, "rulings")
 
     @cached_property
     def rewrites(self) -> Cache:
         """Texts of the rewriter."""
-        from evenkeel.stores.cache import DocumentCache
-
         return DocumentCache(self.documents, "rewrites")
 
     @cached_property
     def templates(self) -> Templates:
         """Templates of the routes, by whichever worker learns."""
         from evenkeel.shadow.templates import Templates
-        from evenkeel.stores.templates import TemplateStore
 
         remote = self.documents.remote
         # On a Redis other workers read what one has learned; a file is read at the next start alone.
@@ -222,8 +202,6 @@ class SqliteStores(DocumentStores):
     @cached_property
     def verdicts(self) -> SqliteVerdictLog:
         """The verdict log, within the limits of the settings."""
-        from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-
         limits = self.settings.storage
         return SqliteVerdictLog(
             self._database,
@@ -237,8 +215,6 @@ class SqliteStores(DocumentStores):
     @cached_property
     def monitor(self) -> SqliteMonitorStore:
         """Checkpoint, alerts and trends."""
-        from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
-
         return SqliteMonitorStore(self._database)
 
     def monitors(self) -> list[MonitorStore]:
@@ -248,8 +224,6 @@ class SqliteStores(DocumentStores):
     @cached_property
     def ledger(self) -> CostTracker:
         """Cost tracker within the budgets of the settings."""
-        from evenkeel.stores.sqlite.budget import SqliteCostTracker
-
         limits = budgets(self.settings)
         return SqliteCostTracker(self._database, limits.all_routes, time.time, limits.routes, limits.sharing)
 
