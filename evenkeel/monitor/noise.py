@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _REPEATED: Final = (JUDGED_AGAIN, JUDGED_SWAPPED, JUDGED_ALONE)
 
 
-class JudgeCounts(Struct):
+class JudgeCounts(Struct, dict=True):
     """Counts of a judge's ratings on a route and model. Adding a verdict takes constant time.
 
     Second ratings exist only for pairs that the judge was asked about, not for identical or empty answers.
@@ -64,33 +64,41 @@ class JudgeCounts(Struct):
     other: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_REPEATED, 0))
     """Pairs with a different one."""
 
-    def add(self, verdict: Verdict) -> bool:
-        """Count a verdict.
+    def __post_init__(self) -> None:
+        self._shown: JudgeEstimates | None = None
 
-        Returns: False if it was not counted, because it has no rating or was scored without a judge.
-        """
+    def add(self, verdict: Verdict) -> None:
+        """Count a verdict, unless it has no rating or was scored without a judge."""
         if verdict.rating is None or verdict.scoring.scorer != "judge":
-            return False
+            return
+        self._shown = None
         self.decided[stage_of(verdict.scoring.details)] += 1
         for detail in _REPEATED:
             repeated = verdict.repeated(detail)
             if repeated is not None:
                 (self.same if repeated else self.other)[detail] += 1
-        return True
 
     def estimates(self, *, alpha: float, min_trials: int) -> JudgeEstimates:
-        """Return all estimates; None where one has fewer than `min_trials` observations."""
+        """Return all estimates, made anew after a verdict; None where one has too few observations.
+
+        Args:
+            alpha: Probability that an interval ever misses the truth; the same every time.
+            min_trials: Fewest observations; the same every time.
+        """
+        if self._shown is not None:
+            return self._shown
 
         def rate(counted: dict[str, int], detail: str) -> Estimate | None:
             pairs = self.same[detail] + self.other[detail]
             return proportion(counted[detail], pairs, alpha=alpha, min_trials=min_trials)
 
-        return JudgeEstimates(
+        self._shown = JudgeEstimates(
             noise=rate(self.other, JUDGED_AGAIN),
             swap_consistency=rate(self.same, JUDGED_SWAPPED),
             group_agreement=rate(self.same, JUDGED_ALONE),
             decided=dict(self.decided) if any(self.decided.values()) else {},
         )
+        return self._shown
 
 
 _UNKNOWN: Final = JudgeEstimates()
@@ -105,7 +113,6 @@ class Judges:
     def __init__(self, counts: dict[str, dict[str, JudgeCounts]] | None = None) -> None:
         self.counts = {} if counts is None else counts
         """Counts by route and model."""
-        self._estimates: dict[tuple[str, str], JudgeEstimates] = {}
 
     def add(self, route: str, model: str, verdict: Verdict) -> None:
         """Count a verdict as evidence on the judge; verdicts by heuristics alone are ignored."""
@@ -115,29 +122,13 @@ class Judges:
         counts = models.get(model)
         if counts is None:
             counts = models[model] = JudgeCounts()
-        if counts.add(verdict):
-            self._estimates.pop((route, model), None)
+        counts.add(verdict)
 
     def drop(self, route: str, model: str) -> None:
         """Forget a model."""
         self.counts.get(route, {}).pop(model, None)
-        self._estimates.pop((route, model), None)
 
     def estimates(self, route: str, model: str, *, alpha: float, min_trials: int) -> JudgeEstimates:
-        """Return the estimates of a judge, computed once for each change of its counts.
-
-        Args:
-            route: Route of the judged answers.
-            model: Model that gave them.
-            alpha: Probability that an interval ever misses the truth. Results are cached, so pass the same
-                `alpha` and `min_trials` every time.
-            min_trials: An estimate with fewer observations is None.
-        """
+        """Return the estimates of the judge of a route's answers of a model; see `JudgeCounts.estimates`."""
         counts = self.counts.get(route, {}).get(model)
-        if counts is None:
-            return _UNKNOWN
-        estimates = self._estimates.get((route, model))
-        if estimates is None:
-            estimates = counts.estimates(alpha=alpha, min_trials=min_trials)
-            self._estimates[route, model] = estimates
-        return estimates
+        return _UNKNOWN if counts is None else counts.estimates(alpha=alpha, min_trials=min_trials)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.cells import Estimate
 from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.estimate import Counts, proportion
@@ -12,22 +13,7 @@ from evenkeel.monitor.estimate import Counts, proportion
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenkeel.core.cells import Estimate
     from evenkeel.monitor.changes.record import ChangeTally
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Difference after minus before, in [−1, 1], with its interval."""
-
-    value: float
-    lower: float
-    upper: float
-
-    @property
-    def moved(self) -> bool:
-        """True if the interval excludes 0."""
-        return self.lower > 0 or self.upper < 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +24,21 @@ class Sides:
     after: Estimate | None
 
     @property
-    def difference(self) -> Difference | None:
-        """Difference after minus before; None if either estimate is missing.
+    def difference(self) -> Estimate | None:
+        """Difference after minus before, in [−1, 1]; None if either estimate is missing.
 
         If both intervals contain their true values, this one contains the true difference.
         """
         before, after = self.before, self.after
         if before is None or after is None:
             return None
-        return Difference(after.value - before.value, after.lower - before.upper, after.upper - before.lower)
+        lower, upper = after.lower - before.upper, after.upper - before.lower
+        return Estimate(after.value - before.value, lower, upper, min(before.n, after.n))
 
     @property
     def moved(self) -> bool:
         """True if the two intervals do not overlap."""
-        return self.difference is not None and self.difference.moved
+        return self.difference is not None and (self.difference.lower > 0 or self.difference.upper < 0)
 
     @property
     def rose(self) -> bool:

@@ -58,9 +58,10 @@ class ExchangeTally(Struct):
     shifted: int = 0
     unscored: int = 0
     """Shifted trials of unknown quality."""
+    changed: int = 0
+    """Shifted trials of which a quality changed."""
     worse: int = 0
     better: int = 0
-    mixed: int = 0
     pairs: int = 0
     difference: int = 0
     """Pairs that shifted only in the variant, minus those that shifted only in the resend."""
@@ -77,16 +78,11 @@ class ExchangeTally(Struct):
         if outcome.unsure:
             return
         self.trials += 1
-        if outcome.quality is not None:
-            self.shifted += 1
-            if outcome.quality == "unscored":
-                self.unscored += 1
-            elif outcome.quality == "worse":
-                self.worse += 1
-            elif outcome.quality == "better":
-                self.better += 1
-            elif outcome.quality == "mixed":
-                self.mixed += 1
+        self.shifted += outcome.shifted
+        self.unscored += outcome.quality == "unscored"
+        self.changed += outcome.changed
+        self.worse += outcome.quality == "worse"
+        self.better += outcome.quality == "better"
         if outcome.difference is not None:
             self.pairs += 1
             self.difference += outcome.difference
@@ -116,16 +112,15 @@ class ExchangeTally(Struct):
         if self.unrated:
             words = [_UNRATED]
         elif self.trials:
-            changed = self.worse + self.better + self.mixed
             scored = self.shifted - self.unscored
             words = [
                 _SHIFTED + _share(self.shifted, self.trials),
-                _CHANGED + _share(changed, self.trials),
-                _PERHAPS_CHANGED + _share(changed + self.unscored, self.trials),
+                _CHANGED + _share(self.changed, self.trials),
+                _PERHAPS_CHANGED + _share(self.changed + self.unscored, self.trials),
             ]
             if scored:
                 words += [
-                    _QUALITY + _share(changed, scored),
+                    _QUALITY + _share(self.changed, scored),
                     _WORSE + _share(self.worse, scored),
                     _BETTER + _share(self.better, scored),
                 ]

@@ -4,8 +4,8 @@ Clients choose model names, and each would be a new series, so a route has room 
 place while there is room. After that a name is counted with others, as `OTHER_MODEL`, until it has real
 traffic: then it takes the place of one that has none, or has none any more.
 
-A model is gone after more exchanges, and a longer time, than are usual between two of its own; if another
-took its place, the exchanges suffice.
+A model is gone after many more exchanges of the route than are usual between two of its own; after fewer if
+another took its place.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from evenkeel.core.cells import OTHER_MODEL
 NEEDED: Final = 8
 """Number of exchanges that count as real traffic."""
 LATEST: Final = 200
-"""Latest exchanges of the route in which a waiting name needs that many; a model with none of them is
-idle."""
+"""Latest exchanges of the route in which a waiting name needs that many; a model with one of them is not
+gone."""
 IDLE: Final = 2_000
 """Exchanges of the route without a model after which the model may lose its place."""
 # Number of latest gaps between exchanges that define the usual gap.
@@ -29,9 +29,6 @@ _LATELY: Final = 20
 _GAPS: Final = 7
 # Fewest exchanges after which a model that was replaced is gone.
 _RUN: Final = 12
-_SHORTEST_S: Final = 60.0
-# Bounds in seconds of the time after which a model that was not replaced is gone.
-_LONGEST_S: Final = 6 * 3_600.0
 
 
 class Traffic(Struct, array_like=True):
@@ -40,21 +37,15 @@ class Traffic(Struct, array_like=True):
     exchanges: int = 0
     last: int = 0
     """Number of its last exchange among those of the route."""
-    at: float | None = None
-    """Unix time in seconds of its last exchange; None if there was none."""
     gap: float = 0.0
     """Usual number of the route's exchanges from one of the model's to the next; 0 after only one."""
-    gap_s: float = 0.0
-    """Usual gap in seconds."""
 
-    def take(self, number: int, at: float) -> None:
+    def take(self, number: int) -> None:
         """Count an exchange."""
         self.exchanges += 1
-        if self.at is not None:
-            weight = 1 / min(_LATELY, max(1, self.exchanges - 1))
-            self.gap += weight * (number - self.last - self.gap)
-            self.gap_s += weight * (max(0.0, at - self.at) - self.gap_s)
-        self.last, self.at = number, at
+        if self.exchanges > 1:
+            self.gap += (number - self.last - self.gap) / min(_LATELY, self.exchanges - 1)
+        self.last = number
 
 
 class RouteModels(Struct):
@@ -62,8 +53,6 @@ class RouteModels(Struct):
 
     most: int
     exchanges: int = 0
-    at: float = 0.0
-    """Unix time in seconds of the last exchange."""
     placed: dict[str, Traffic] = field(default_factory=dict)
     """Models that have a place; they keep it, whatever `most` is later."""
     waiting: dict[str, list[int]] = field(default_factory=dict)
@@ -88,42 +77,28 @@ class RouteModels(Struct):
         traffic.exchanges = max(traffic.exchanges, exchanges)
         return True
 
-    def observe(self, model: str, at: float) -> str | None:
-        """Take the model of the next exchange, and its Unix time in seconds.
-
-        Returns: the model that has lost its place to it, mostly none.
-        """
+    def observe(self, model: str) -> str | None:
+        """Take the model of the next exchange; return the one that lost its place to it, mostly none."""
         self.exchanges += 1
-        self.at = at
         if self.name_of(model) != OTHER_MODEL:
-            self.placed[model].take(self.exchanges, at)
+            self.placed[model].take(self.exchanges)
             return None
-        return None if model == OTHER_MODEL else self._wait(model, at)
+        return None if model == OTHER_MODEL else self._wait(model)
 
-    def is_idle(self, model: str) -> bool:
-        """Return whether a placed model had none of the latest exchanges, though it usually has some."""
-        traffic = self.placed.get(model)
-        if traffic is None:
-            return False
-        return self.exchanges - traffic.last >= max(LATEST, min(_GAPS * traffic.gap, IDLE))
-
-    def is_gone(self, model: str, *, replaced: bool) -> bool:
-        """Return whether a placed model has stopped answering, judged by its own usual gaps.
+    def is_gone(self, model: str, *, replaced: bool = False) -> bool:
+        """Return whether a placed model has stopped answering, judged by its own usual gap.
 
         Args:
             model: Its name.
             replaced: Whether another one took its place.
         """
         traffic = self.placed.get(model)
-        if traffic is None or traffic.at is None:
+        if traffic is None:
             return False
-        quiet, allowed = self.exchanges - traffic.last, min(_GAPS * traffic.gap, IDLE)
-        if replaced:
-            return quiet >= max(_RUN, allowed)
-        given_s = min(max(_SHORTEST_S, _GAPS * traffic.gap_s), _LONGEST_S)
-        return quiet >= allowed and self.at - traffic.at > given_s
+        usual = max(_RUN if replaced else LATEST, min(_GAPS * traffic.gap, IDLE))
+        return self.exchanges - traffic.last >= usual
 
-    def _wait(self, model: str, at: float) -> str | None:
+    def _wait(self, model: str) -> str | None:
         since = self.exchanges - LATEST
         if len(self.waiting) > LATEST:
             for name in list(self.waiting):
@@ -140,7 +115,7 @@ class RouteModels(Struct):
         leaving = self._idle()
         if leaving is not None:
             del self.placed[leaving], self.waiting[model]
-            self.placed[model] = Traffic(len(numbers), self.exchanges, at)
+            self.placed[model] = Traffic(len(numbers), self.exchanges)
         return leaving
 
     def _idle(self) -> str | None:

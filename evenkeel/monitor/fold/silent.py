@@ -175,7 +175,7 @@ class SilentChanges:
     def observe(self, sighting: ReferenceAnswered, offset: int, now: float) -> list[AlertEvent]:
         """Take the next answer to a reference; return the events it causes, mostly none."""
         events: list[AlertEvent] = []
-        leaving = self._place(sighting, now)
+        leaving = self._place(sighting)
         if leaving is not None:
             events += self._drop(sighting.route, leaving, offset, now)
         tests = self._tests(sighting.route, sighting.requested_model)
@@ -206,13 +206,13 @@ class SilentChanges:
     def _schedule(self) -> None:
         self._due = min((tests.open.due for tests in self.tests.values() if tests.open), default=inf)
 
-    def _place(self, sighting: ReferenceAnswered, now: float) -> str | None:
+    def _place(self, sighting: ReferenceAnswered) -> str | None:
         """Count the answer for its requested model; return the model that it displaces, mostly none."""
         models = self.models.get(sighting.route)
         if models is None:
             most = min(MOST_MODELS, self._settings.max_models_per_route)
             models = self.models[sighting.route] = RouteModels(most)
-        return models.observe(sighting.requested_model, now)
+        return models.observe(sighting.requested_model)
 
     def _tests(self, route: str, model: str) -> ModelTests | None:
         if model == OTHER_MODEL or self.models[route].name_of(model) == OTHER_MODEL:

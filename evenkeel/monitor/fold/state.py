@@ -85,7 +85,7 @@ class LogClock(Struct):
         return sorted(self.times)[(len(self.times) - 1) // 2] if self.times else 0.0
 
 
-VERSION: Final = 22
+VERSION: Final = 23
 """Version of the checkpoint format; no other version is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """Exceptions raised by reading something that is not a checkpoint."""
@@ -173,7 +173,7 @@ class MonitorState:
     def _scored(self, logged: LoggedVerdict) -> FoldOutcome:
         verdict = logged.verdict
         now = self._clock.add(verdict.scored_at)
-        events = [*self._silent.expire(logged.offset, now), *self._settle(logged, now)]
+        events = [*self._silent.expire(logged.offset, now), *self._settle(logged)]
         if verdict.is_contrast:
             # Its answer must move, so it says nothing about rewordings: no cell, roll-up or change counts it.
             return FoldOutcome(events, [])
@@ -290,13 +290,13 @@ class MonitorState:
             self.folded_models[route] = self.folded_models.get(route, 0) + 1
         return model
 
-    def _settle(self, logged: LoggedVerdict, now: float) -> list[AlertEvent]:
+    def _settle(self, logged: LoggedVerdict) -> list[AlertEvent]:
         """Count the exchange for its model, and drop the state of a model that loses its place to it."""
         verdict = logged.verdict
         if not verdict.is_control:
             return []
         route = verdict.route
-        leaving = self._places(route).observe(verdict.model, now)
+        leaving = self._places(route).observe(verdict.model)
         events: list[AlertEvent] = []
         if self._alarmed:
             for cell in self._without_traffic(route):
@@ -309,14 +309,10 @@ class MonitorState:
 
     def _without_traffic(self, route: str) -> list[Cell]:
         models = self._places(route)
-        alarmed = []
-        for key in sorted(self._alarmed):
-            if key[0] == route:
-                alarmed.append(self._cells[key])
         cells: list[Cell] = []
-        for cell in alarmed:
-            if models.is_idle(cell.key.model):
-                cells.append(cell)
+        for key in sorted(self._alarmed):
+            if key[0] == route and models.is_gone(key[1]):
+                cells.append(self._cells[key])
         return cells
 
     def _left(
