@@ -29,7 +29,6 @@ from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.incidents import IncidentBoard
 from evenkeel.monitor.monitor import stored_states
 from evenkeel.release.goldens.prompts import prompt_text
-from evenkeel.release.goldens.terminal import answer_text
 from evenkeel.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
     if examples and report.silent is not None:
         shown = exhibits(report.silent, stores.references)
     if as_json:
-        more = plain(shown, prompt_text, answer_text) if examples else {}
+        more = plain(shown, prompt_text) if examples else {}
         emit(asdict(report) | more)
     else:
         edits = []
@@ -201,7 +200,7 @@ def _exhibited(shown: Exhibits) -> Iterator[str]:
         yield "\nThe stored answers are encrypted, and the key that opens them is not there."
     elif not shown.examples:
         yield "\nNo answers from before and after are stored."
-    for number, example in enumerate(plain(shown, prompt_text, answer_text)["examples"], 1):
+    for number, example in enumerate(plain(shown, prompt_text)["examples"], 1):
         yield f"\nExample {number}: {example['route']}"
         for name in ("prompt", "before", "after"):
             if example[name] is not None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from evenkeel.cli.options import route_option, table_console, with_stores
-from evenkeel.release.goldens.terminal import answer_text
 from evenkeel.release.kit.arguments import write_lines
 from evenkeel.settings import SettingsError
 
@@ -134,7 +133,7 @@ def rating_lines(labels: Iterable[Label], texts: Callable[[str], Evidence | None
                     "metric": metric,
                     "scale": SCALE,
                     "ratings": ratings,
-                    "text": answer_text(evidence.candidate) if evidence and evidence.candidate else "",
+                    "text": evidence.candidate.shown if evidence and evidence.candidate else "",
                     "context": _context(evidence) if evidence else "",
                 }
                 yield json.dumps(row)
@@ -179,4 +178,4 @@ def _judge_said(label: Label, metric: str) -> int | None:
 
 
 def _context(evidence: Evidence) -> str:
-    return f"Request:\n{evidence.prompt}\n\nFirst answer:\n{answer_text(evidence.reference)}"
+    return f"Request:\n{evidence.prompt}\n\nFirst answer:\n{evidence.reference.shown}"

@@ -11,7 +11,7 @@ from litestar.exceptions import NotFoundException
 from evenkeel.console import diffs
 from evenkeel.console.api import json_response, scored_by
 from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
-from evenkeel.console.trial import answer_text, plain
+from evenkeel.console.trial import plain
 from evenkeel.monitor.changes.examples import Exhibits, exhibits
 from evenkeel.monitor.changes.examples import plain as plain_examples
 from evenkeel.monitor.changes.prompt_edit import edits_of
@@ -86,7 +86,7 @@ def example_view(example: Example) -> ExampleView:
         example.route,
         plain(prompt, _EXCERPT_CHARS),
         plain(prompt, _PROMPT_CHARS) if is_long else (),
-        diffs.side_by_side(answer_text(example.before), answer_text(example.after), max_chars=_ANSWER_CHARS),
+        diffs.side_by_side(example.before.shown, example.after.shown, max_chars=_ANSWER_CHARS),
     )
 
 
@@ -131,7 +131,7 @@ def change_handlers(
                 "change": asdict(report),
                 **scored_by(sources),
                 "prompt_edits": [asdict(edit) for edit in edits_of(sources.log, report.route, report.marks)],
-                **plain_examples(shown(report), prompt_text, answer_text),
+                **plain_examples(shown(report), prompt_text),
             }
         )
 

@@ -24,7 +24,7 @@ from evenkeel.console.access import (
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.questions import question
 from evenkeel.console.rendering import AnyRequest, FilterLink, Form, Page, PathText, QueryText, see_other
-from evenkeel.console.trial import answer_text, plain
+from evenkeel.console.trial import plain
 from evenkeel.core.text import one_line, visible
 from evenkeel.release.goldens.candidates import golden_of
 from evenkeel.release.goldens.files import golden_row, read_goldens
@@ -90,7 +90,7 @@ def golden_list(
         start_href=links.goldens_link(**chosen) if start else "",
         next_href=further,
         question=lambda golden: one_line(question(prompt_text(golden.request)), _QUESTION_CHARS),
-        answer=lambda golden: one_line(answer_text(golden.answer), _ANSWER_CHARS),
+        answer=lambda golden: one_line(golden.answer.shown, _ANSWER_CHARS),
         rating=partial(last_rating, sources.goldens.last_runs() if sources.goldens else {}),
     )
 
@@ -142,7 +142,7 @@ def golden_page(
         question=plain(question(prompt_text(newest.request))),
         request=visible((newest.request or "")[:_PAGE_CHARS]),
         rating=rating,
-        answer=plain(answer_text(newest.answer)),
+        answer=plain(newest.answer.shown),
         trail=trail[::-1],
     )
 

@@ -148,7 +148,8 @@ class TrialView(NamedTuple):
 
 def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibit:
     """Return the texts at the length that a trial's own page shows, with the control's answer if kept."""
-    answer, prompt, variant = answer_text(evidence.reference), evidence.prompt, evidence.variant
+    answer, prompt, variant = evidence.reference.shown, evidence.prompt, evidence.variant
+    replayed = evidence.candidate.shown if evidence.candidate else ""
     # Of a control there is nothing to mark, so its question is cut as one text.
     if prompt == variant:
         shown = plain(question(prompt, evidence.asked), _QUESTION_CHARS)
@@ -160,7 +161,7 @@ def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibi
         unchanged_prompt=prompt == variant,
         question=shown,
         whole_prompt=whole if whole != shown else (),
-        answers=diffs.side_by_side(answer, answer_text(evidence.candidate), max_chars=_PAGE_CHARS),
+        answers=diffs.side_by_side(answer, replayed, max_chars=_PAGE_CHARS),
         no_candidate=evidence.candidate is None,
         control=_control_runs(answer, control),
     )
@@ -169,7 +170,7 @@ def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibi
 def _control_runs(before: str, control: Answer | None) -> tuple[DiffRun, ...]:
     if control is None:
         return ()
-    return diffs.side_by_side(before, answer_text(control), max_chars=_PAGE_CHARS).right
+    return diffs.side_by_side(before, control.shown, max_chars=_PAGE_CHARS).right
 
 
 def plain(text: str, max_chars: int = _PAGE_CHARS) -> tuple[DiffRun, ...]:
@@ -195,16 +196,6 @@ def texts_of(log: VerdictLog, verdict_id: str) -> Texts:
     except SealError as error:
         return Texts(None, f"Prompt and answers cannot be read: {error}.")
     return Texts(evidence, "" if evidence else _NOT_STORED)
-
-
-def answer_text(answer: Answer | None) -> str:
-    """Return an answer's text and its tool calls, one per line; "" without an answer."""
-    if answer is None:
-        return ""
-    calls = []
-    for call in answer.tool_calls:
-        calls.append(f"→ {call.name}({call.arguments})")
-    return "\n".join([answer.text, *calls] if answer.text else calls)
 
 
 def session_steps(log: VerdictLog, verdict: Verdict) -> list[Verdict]:

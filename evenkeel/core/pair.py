@@ -55,6 +55,12 @@ class Answer:
         """Return whether the answer ends because it reached the maximum length."""
         return self.finish_reason in _CUT_FINISH
 
+    @property
+    def shown(self) -> str:
+        """Text and tool calls as people read them: a line for each call."""
+        calls = [f"→ {call.name}({call.arguments})" for call in self.tool_calls]
+        return "\n".join([self.text, *calls] if self.text else calls)
+
 
 Format = Literal["free", "json", "yaml", "xml", "html", "markdown"]
 

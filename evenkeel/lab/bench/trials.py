@@ -253,7 +253,7 @@ class Rounds:
         texts = None
         if self._with_texts:
             shown = case.free if variant.to_free else case.original
-            texts = TrialTexts(shown.text, variant.view.text, answer_text(reference), answer_text(candidate))
+            texts = TrialTexts(shown.text, variant.view.text, reference.shown, candidate.shown)
         # Some reference metrics run a model: in a thread, so that other calls go on.
         likeness = await asyncio.to_thread(self._services.likeness, pair)
         return replace(self._judged(at, case, pair, judgement), likeness=likeness, texts=texts)
@@ -300,14 +300,6 @@ class Rounds:
             return None
         match_share = entity_match(self._items[case.item], answer)
         return None if isinstance(match_share, Failure) else match_share
-
-
-def answer_text(answer: Answer) -> str:
-    """An answer's text, with its tool calls behind it."""
-    calls = []
-    for call in answer.tool_calls:
-        calls.append(f"calls {call.name}({call.arguments})")
-    return "\n".join([*([answer.text] if answer.text else []), *calls])
 
 
 def _at(

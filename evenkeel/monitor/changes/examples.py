@@ -64,19 +64,11 @@ def exhibits(silent: SilentSide, references: ReferenceStore | None) -> Exhibits:
     return Exhibits(tuple(examples))
 
 
-def plain(
-    shown: Exhibits, prompt: Callable[[str], str], answer: Callable[[Answer], str]
-) -> dict[str, list[dict[str, Any]]]:
-    """Return examples as JSON values.
-
-    Args:
-        shown: examples that the stores hold.
-        prompt: text of the body of a request.
-        answer: text of an answer and its calls.
-    """
+def plain(shown: Exhibits, prompt: Callable[[str], str]) -> dict[str, list[dict[str, Any]]]:
+    """Return examples as JSON values; `prompt` gives the text of the body of a request."""
     examples = []
     for example in shown.examples:
-        texts = {"before": answer(example.before), "after": answer(example.after)}
+        texts = {"before": example.before.shown, "after": example.after.shown}
         examples.append({"route": example.route, "prompt": prompt(example.request), **texts})
     return {"examples": examples}
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.core.pair import Answer
     from evenkeel.release.goldens.candidates import GoldenCandidate
     from evenkeel.stores.goldens import Entry, Golden
 
@@ -31,7 +30,7 @@ def show_list(goldens: Sequence[Golden], console: Console) -> None:
     rows = []
     for golden in goldens:
         state = "retired" if golden.retired_at is not None else _day(golden.approved_at)
-        prompt, answer = _last(prompt_text(golden.request)), _short(answer_text(golden.answer))
+        prompt, answer = _last(prompt_text(golden.request)), _short(golden.answer.shown)
         rows.append(
             (
                 golden.id, f"v{golden.version}", golden.route, golden.task, state, golden.approved_by,
@@ -47,7 +46,7 @@ def show_candidates(choices: Sequence[GoldenCandidate], console: Console) -> Non
     rows = []
     for candidate in choices:
         exchange = candidate.exchange
-        prompt, answer = _last(candidate.prompt), _short(answer_text(exchange.answer))
+        prompt, answer = _last(candidate.prompt), _short(exchange.answer.shown)
         day = _day(exchange.received_at)
         rows.append((exchange.id, exchange.route, exchange.task, day, exchange.model, prompt, answer))
     columns = ("exchange", "route", "task", "received", "model", "prompt", "answer")
@@ -75,7 +74,7 @@ def show_one(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry], 
     _say(console, Text("\nPrompt", style="bold"))
     _say(console, prompt_text(golden.request) or "(only the answer is known)")
     _say(console, Text("\nApproved answer", style="bold"))
-    _say(console, answer_text(golden.answer))
+    _say(console, golden.answer.shown)
     _say(console, Text("\nWhat was done to it", style="bold"))
     for entry in trail:
         answered = f"   answered by {entry.model}" if entry.model else ""
@@ -111,18 +110,10 @@ def candidate_records(choices: Sequence[GoldenCandidate]) -> list[dict[str, Any]
                 "model": exchange.model,
                 "prompt_version": exchange.prompt_version,
                 "prompt": candidate.prompt,
-                "answer": answer_text(exchange.answer),
+                "answer": exchange.answer.shown,
             }
         )
     return rows
-
-
-def answer_text(answer: Answer) -> str:
-    """An answer with its calls, as text."""
-    parts = [answer.text] if answer.text else []
-    for call in answer.tool_calls:
-        parts.append(f"{call.name}({call.arguments})")
-    return "\n".join(parts)
 
 
 def _say(console: Console, *pieces: Text | str) -> None:
