@@ -433,7 +433,7 @@ def test_without_a_budget_nothing_is_sent():
         ([error(503), error(500), GOOD, error(429), GOOD], [0.5, 1.0, 0.5]),
         ([Canned(cut=True), GOOD], []),
     ],
-    ids=["as asked", "growing", "connection"],
+    ids=["as asked", "nothing asked", "growing", "connection"],
 )
 def test_without_retries_a_failing_server_makes_the_next_call_wait(script, waited):
     """The wait is what it asks for, else half a second, then a second; an answer starts over."""
