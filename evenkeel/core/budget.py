@@ -7,7 +7,7 @@ import asyncio
 import datetime as dt
 import threading
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeVar
 
@@ -236,12 +236,15 @@ class CostTracker(abc.ABC):
         """Release a reservation and book what was really spent."""
 
     def _bounds(
-        self, route: str, *, urgent: bool, paced: bool, watch: bool
+        self, estimate: Spend, route: str, *, urgent: bool, paced: bool, watch: bool
     ) -> tuple[tuple[Bound, ...], tuple[Bound, ...]]:
-        own, day_share = self._routes.get(route), day_share_of(self._clock())
+        whole, own, day_share = self.budget, self._routes.get(route, Budget()), day_share_of(self._clock())
+        if not estimate.usd:
+            # A free call needs no dollars: a price that was set to 0 helps also where they are spent.
+            whole, own = replace(whole, usd_per_day=None), replace(own, usd_per_day=None)
         return (
-            self.budget.bounds(day_share, urgent=urgent, paced=paced, watch=watch),
-            own.bounds(day_share, urgent=urgent, paced=paced, watch=watch) if own else (),
+            whole.bounds(day_share, urgent=urgent, paced=paced, watch=watch),
+            own.bounds(day_share, urgent=urgent, paced=paced, watch=watch),
         )
 
     def _others(self, route: str, *, urgent: bool, paced: bool, watch: bool) -> tuple[str, ...]:

@@ -118,6 +118,15 @@ def test_what_may_be_reserved(open_tracker, day, calls):
         assert costs.reserve(Spend(tokens, 0.0), route, **kind) == refused, (tokens, route, kind)
 
 
+def test_a_free_call_needs_no_dollars(open_tracker):
+    """Whoever sets the price of a model to 0 is measured at once, whatever its assumed price has used up."""
+    costs = open_tracker(Budget(1000, 1.0), lambda: NOON, {"a": Budget(usd_per_day=0.5)})
+    costs.settle(Spend(0, 0.0), "a", {"replay": Spend(100, 2.0)})
+    assert costs.reserve(Spend(10, 0.01), "a") == "budget"
+    assert costs.reserve(Spend(10, 0.0), "a") is None
+    assert costs.reserve(Spend(901, 0.0), "a") == "budget"
+
+
 def test_reservations_and_bookings_count_against_the_day(open_tracker):
     """60 reserved and 20 booked of them leave 80 of 100, until midnight (UTC)."""
     now = [NOON]

@@ -72,7 +72,7 @@ class RedisCostTracker(CostTracker):
         self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True, watch: bool = False
     ) -> Refused | None:
         """Set an estimate aside if the limits allow it. See `CostTracker.reserve`."""
-        bounds = self._bounds(route, urgent=urgent, paced=paced, watch=watch)
+        bounds = self._bounds(estimate, route, urgent=urgent, paced=paced, watch=watch)
         others = self._others(route, urgent=urgent, paced=paced, watch=watch)
         limits: list[Value] = [sum(map(len, bounds))]
         for whose, limits_of_one in enumerate(bounds, 1):

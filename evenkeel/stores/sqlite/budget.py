@@ -80,7 +80,7 @@ class SqliteCostTracker(CostTracker):
     ) -> Refused | None:
         """Set an estimate aside if the limits allow it. See `CostTracker.reserve`."""
         now = self._clock()
-        bounds = self._bounds(route, urgent=urgent, paced=paced, watch=watch)
+        bounds = self._bounds(estimate, route, urgent=urgent, paced=paced, watch=watch)
         others = self._others(route, urgent=urgent, paced=paced, watch=watch)
         # The write lock is held from the look at the spend to the reservation, so that two callers cannot
         # both find room for themselves. The other lock keeps threads of this process from waiting in SQLite.
