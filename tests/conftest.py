@@ -7,6 +7,7 @@ import gc
 import importlib.util
 import inspect
 import os
+import resource
 import shutil
 import tempfile
 from itertools import chain, islice
@@ -69,6 +70,11 @@ class _CompiledTemplates(jinja2.BytecodeCache):
 jinja2.Environment.__init__ = functools.partialmethod(
     jinja2.Environment.__init__, bytecode_cache=_CompiledTemplates()
 )
+
+# Some tests hold both ends of 400 connections, and a shell may allow 256 open files.
+_soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+if _soft < 2048 <= _hard:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, _hard))
 
 # As the product's own processes do: collections while a thousand modules are loaded find nothing.
 gc.set_threshold(100_000, 20, 50)

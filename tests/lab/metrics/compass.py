@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel.core.pair import Answer, AnswerForm, Pair
+from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ def direction(text: str) -> list[float]:
     return [sum(AXES.get(word, (0.0, 0.0))[axis] for word in text.split()) for axis in range(2)]
 
 
-def pair(reference: str, candidate: str, wanted: AnswerForm | None = None) -> Pair:
-    return Pair(Answer(reference), Answer(candidate), "", wanted=wanted or AnswerForm())
+def pair(reference: str, candidate: str) -> Pair:
+    return Pair(Answer(reference), Answer(candidate), "")
 
 
 def reason(outcome: float | Failure) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.pair import Answer, AnswerForm, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.metrics.json_rouge import JsonRouge, json_rouge
 from evenkeel.lab.metrics.json_similarity import JsonSimilarity
@@ -19,25 +18,20 @@ from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError, flat, gather, leaves, scalar
 from tests.cases import cases, tupled
 from tests.kit.records import altered
+from tests.lab.metrics.compass import pair, reason
+
+if TYPE_CHECKING:
+    from evenkeel.core.pair import Pair
 
 CASES = cases(__file__)
 FORMS = CASES["forms"]
 JSON, YAML, XML = (FORMS[form] for form in ("json", "yaml", "xml"))
 
 
-def pair(reference: str, candidate: str, wanted: AnswerForm | None = None) -> Pair:
-    return Pair(Answer(reference), Answer(candidate), "", wanted=wanted or AnswerForm())
-
-
 def found(text: str) -> Structure:
     structure = read_structure(text)
     assert isinstance(structure, Structure)
     return structure
-
-
-def reason(score: float | Failure) -> str:
-    assert isinstance(score, Failure)
-    return score.reason
 
 
 # --- finding

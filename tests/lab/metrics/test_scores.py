@@ -19,6 +19,7 @@ from evenkeel.metrics.registry import heuristics
 from evenkeel.metrics.workflow.chain import chain_f1, longest_increasing
 from evenkeel.metrics.workflow.workflow import Workflow, sequence, workflow
 from tests.cases import cases
+from tests.lab.metrics.compass import pair
 
 BUILTIN = [metric for metric in heuristics() if metric.name.startswith("workflow_")]
 
@@ -134,16 +135,12 @@ def test_scores_stay_in_range_and_are_one_for_the_same(case) -> None:
     assert chain_f1(*same).f1 == graph_f1(*same).f1 == kendall_tau(*same).weighted == 1.0
 
 
-def _pair(reference: str, candidate: str) -> Pair:
-    return Pair(Answer(reference), Answer(candidate), "")
-
-
 def test_metrics_score_answers_whatever_form_they_are_written_in() -> None:
     """The same three steps as a list and as Node:/Edge: text agree in everything."""
     steps = ("open the tray", "add paper", "close the tray")
     listed = "\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1))
-    pair = _pair(write_node_edge(sequence(steps)), listed)
-    assert {metric.name: metric.score(pair) for metric in BUILTIN} == {
+    both = pair(write_node_edge(sequence(steps)), listed)
+    assert {metric.name: metric.score(both) for metric in BUILTIN} == {
         "workflow_chain_f1": 1.0, "workflow_graph_f1": 1.0, "workflow_tau": 1.0, "workflow_tau_weighted": 1.0,
         "workflow_bleu": 1.0, "workflow_gleu": 1.0,
     }  # fmt: skip
@@ -152,7 +149,7 @@ def test_metrics_score_answers_whatever_form_they_are_written_in() -> None:
 def test_an_answer_without_workflow_is_a_failure_that_names_the_side() -> None:
     """Prose on one side is no score of zero."""
     for metric in BUILTIN:
-        found = metric.score(_pair("1. a\n2. b", "I would rather not."))
+        found = metric.score(pair("1. a\n2. b", "I would rather not."))
         assert isinstance(found, Failure)
         assert (found.metric, found.reason) == (metric.name, "no_workflow")
         assert "candidate" in found.detail
@@ -161,11 +158,11 @@ def test_an_answer_without_workflow_is_a_failure_that_names_the_side() -> None:
 def test_tau_as_printed_fails_without_two_common_steps_and_is_cut_at_zero() -> None:
     """Order takes two steps; a reversed order is 0 for a metric, whose values are ratios."""
     by_name = {metric.name: metric for metric in BUILTIN}
-    found = by_name["workflow_tau"].score(_pair("1. a\n2. b", "1. a\n2. x"))
+    found = by_name["workflow_tau"].score(pair("1. a\n2. b", "1. a\n2. x"))
     assert isinstance(found, Failure)
     assert found.reason == "too_few_aligned"
-    assert by_name["workflow_tau_weighted"].score(_pair("1. a\n2. b", "1. a\n2. x")) == 0.5
-    assert by_name["workflow_tau"].score(_pair("1. a\n2. b", "1. b\n2. a")) == 0.0
+    assert by_name["workflow_tau_weighted"].score(pair("1. a\n2. b", "1. a\n2. x")) == 0.5
+    assert by_name["workflow_tau"].score(pair("1. a\n2. b", "1. b\n2. a")) == 0.0
 
 
 def test_tool_calls_are_compared_as_sequences() -> None:
