@@ -404,10 +404,10 @@ class Quote:
         usual = most_tokens or _ANSWER_FACTOR * completion_tokens + _ANSWER_MARGIN
         most = max(limits, default=usual)
         self.limit_tokens = None if limits else most
+        """Bounds the answer; None where the request does."""
         # The limit, if it is ours and not the client's.
         self._ours = most if not limits or most == most_tokens else None
         most = max(most, _most(members, _OTHER_LIMITS)) + _most(members, _THOUGHTS)
-        """Bounds the answer; None where the request does."""
         around = _TOOLS_MARGIN if members.get("tools") or members.get("functions") else _PROMPT_MARGIN
         self._prices = prices
         self._names = tuple(names)
