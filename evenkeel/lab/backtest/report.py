@@ -267,7 +267,7 @@ def _alerts(backtest: Backtest) -> Iterator[Table | Paragraph]:
     yield Table(columns, tuple(rows))
     more = len(backtest.alerts) - len(rows)
     if more:
-        yield Paragraph(f"{number(more)} more are in the JSON.", "note")
+        yield Paragraph(f"{number(more)} more are in the JSON.", tone="quiet")
 
 
 def _changes(backtest: Backtest) -> Table | Paragraph:
@@ -304,10 +304,12 @@ def _cells(backtest: Backtest) -> Iterator[Table | Paragraph]:
     )
     if rows:
         yield Table(columns, tuple(rows))
-        yield Paragraph("Figures since the last change of the route, as the console shows them.", "note")
+        yield Paragraph(
+            "Figures since the last change of the route, as the console shows them.", tone="quiet"
+        )
     more = len(backtest.cells) - len(rows)
     if more:
-        yield Paragraph(f"{_counted(more, 'quieter cell')} of those there are in the JSON.", "note")
+        yield Paragraph(f"{_counted(more, 'quieter cell')} of those there are in the JSON.", tone="quiet")
 
 
 def _notable(backtest: Backtest) -> list[CellReport]:

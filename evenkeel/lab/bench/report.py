@@ -108,7 +108,7 @@ def _plot(points: list[Point]) -> DotPlot:
         if point.lower is not None:
             lower_ends.append(point.lower)
     low, ticks = (0.5, _ZOOMED) if lower_ends and min(lower_ends) >= _ZOOMED[0] else (0.0, _TICKS)
-    return dot_plot("Overall robustness", points, low=low, high=1, ticks=ticks, in_points=True)
+    return dot_plot("Overall robustness", points, low=low, high=1, ticks=ticks)
 
 
 def _heats(tables: BenchTables) -> Iterator[ReportSection]:

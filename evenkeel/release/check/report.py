@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +24,7 @@ from evenkeel.release.kit.document import (
     TableCell,
     both,
 )
-from evenkeel.release.kit.renderings import JUnitCase, json_text, junit
+from evenkeel.release.kit.renderings import JUnitCase, diff, json_text, junit
 from evenkeel.stores.changes import CheckedCategory, CheckedModel, CheckRun
 
 if TYPE_CHECKING:
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = 1
 _WORST: Final = 3
-# Characters of an answer that a report shows before it is cut.
-_EXCERPT: Final = 1_200
 # If fewer answers than this share change with the question, the model may be ignoring the question.
 _LOW_SENSITIVITY: Final = 0.5
 _TICKS: Final = (-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
@@ -221,7 +218,7 @@ def _picture(outcome: CheckOutcome, arm: str) -> Picture:
             value, lower, upper = each.points.value, each.points.lower, each.points.upper
             points.append(Point(_label(each.category), value, lower, upper, text))
     # From −50: lower values would mean that rewording makes answers much steadier than resending.
-    chart = dot_plot("Points above noise", points, low=-0.5, high=1, ticks=_TICKS, in_points=True)
+    chart = dot_plot("Points above noise", points, low=-0.5, high=1, ticks=_TICKS)
     return Picture(chart)
 
 
@@ -332,15 +329,8 @@ def worst_trials(trials: tuple[CheckTrial, ...]) -> list[CheckTrial]:
 def _worst(trials: list[CheckTrial]) -> Iterator[Block]:
     for trial in trials:
         yield Paragraph(f"{trial.kind}: {trial.explanation or 'the content moved.'}")
-        yield FoldedSection("prompt", code=_difference(trial.prompt, trial.variant), language="diff")
-        yield FoldedSection("answer", code=_difference(trial.reference, trial.candidate), language="diff")
-
-
-def _difference(before: str, after: str) -> str:
-    lines = difflib.unified_diff(
-        before[:_EXCERPT].splitlines(), after[:_EXCERPT].splitlines(), lineterm="", n=1
-    )
-    return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
+        yield FoldedSection("prompt", code=diff(trial.prompt, trial.variant), language="diff")
+        yield FoldedSection("answer", code=diff(trial.reference, trial.candidate), language="diff")
 
 
 def _words(outcome: CheckOutcome) -> ReportSection:

@@ -290,8 +290,8 @@ def _trial(
         touched=len(words) / max(1, len(view.input_text.split())),
         prompt=view.text,
         variant=variant.view.text,
-        reference=answers[0].text,
-        candidate=answers[1].text,
+        reference=answers[0].shown,
+        candidate=answers[1].shown,
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from difflib import unified_diff
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.figures import count, duration, number, percent, usd
@@ -21,12 +19,11 @@ from evenkeel.release.kit.document import (
     ReportSection,
     Table,
 )
-from evenkeel.release.kit.renderings import JUnitCase, json_text, junit, plain
+from evenkeel.release.kit.renderings import MOST_CHARS, JUnitCase, diff, json_text, junit, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from evenkeel.core.pair import Answer
     from evenkeel.monitor.detect.gate import GateFinding, GateReport
     from evenkeel.release.gate.run import FallenGolden, GateOutcome
     from evenkeel.release.kit.document import Block, Rendering, Tone
@@ -34,13 +31,8 @@ if TYPE_CHECKING:
 SCHEMA: Final = 1
 MOST_FALLEN: Final = 5
 """Goldens that are named, or shown with a diff."""
-MOST_LINES: Final = 12
-"""Longest diff."""
-MOST_CHARS: Final = 200
-"""Longest line of a diff."""
 # Smaller values say nothing more, and depend on rounding.
 _SMALLEST_P: Final = 0.0001
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - marks of other scripts
 _MARKS: Final = {
     GateVerdict.PASS: "✅",
     GateVerdict.REGRESSION: "❌",
@@ -280,35 +272,10 @@ def _details(fallen: FallenGolden) -> FoldedSection:
     return FoldedSection(
         f"{fallen.golden.id}: {', '.join(fallen.differences)}{rating}{steps}",
         text=one_line(fallen.explanation, MOST_CHARS),
-        code="\n".join(diff(fallen.golden.answer, fallen.answer)),
+        code=diff(fallen.golden.answer.shown, fallen.answer.shown),
         language="diff",
         on=_MARKDOWN,
     )
-
-
-def diff(approved: Answer, answer: Answer) -> Iterator[str]:
-    """Yield the differences, a sentence a line, cut in length and in number."""
-    # Without the two lines that name files.
-    lines = list(unified_diff(_sentences(approved), _sentences(answer), n=0, lineterm=""))[2:]
-    lines = [line for line in lines if not line.startswith("@@")]
-    for line in lines[:MOST_LINES]:
-        yield _cut(line)
-    if len(lines) > MOST_LINES:
-        yield f"… {len(lines) - MOST_LINES} more lines"
-
-
-def _sentences(answer: Answer) -> list[str]:
-    sentences = []
-    for part in _SENTENCE_END.split(answer.text):
-        if part.strip():
-            sentences.append(part.strip())
-    for call in answer.tool_calls:
-        sentences.append(f"calls {call.name}({call.arguments})")
-    return sentences
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_CHARS else f"{text[: MOST_CHARS - 1]}…"
 
 
 def as_json(outcome: GateOutcome) -> str:

@@ -60,6 +60,11 @@ class DotPlot:
     """Place of a line for zero, None if zero is an end of the axis."""
 
 
+def _points_of_100(ratio: float) -> str:
+    # Rounded first: 100 * 0.07 is 7.000000000000001.
+    return geometry.plain_number(round(100 * ratio, 6))
+
+
 def dot_plot(
     title: str,
     points: Sequence[Point],
@@ -67,7 +72,6 @@ def dot_plot(
     low: float,
     high: float,
     ticks: Sequence[float],
-    in_points: bool = False,
 ) -> DotPlot:
     """Lay out a dot plot.
 
@@ -77,7 +81,6 @@ def dot_plot(
         low: value at the left end.
         high: value at the right end; what lies outside is drawn at the end.
         ticks: values with a grid line.
-        in_points: whether ratios are labelled in points of 100.
     """
     scale = Scale(low, high, LEFT, RIGHT)
     rows = []
@@ -86,7 +89,5 @@ def dot_plot(
         value, lower, upper = scale.maybe(point.value), scale.maybe(point.lower), scale.maybe(point.upper)
         rows.append(Point(label, value, lower, upper, point.text))
     axis = TOP + ROW * len(points)
-    # Rounded first: 100 * 0.07 is 7.000000000000001.
-    labels = (lambda value: geometry.plain_number(round(100 * value, 6))) if in_points else None
     zero = scale.at(0.0) if low < 0 < high else None
-    return DotPlot(title, axis + BOTTOM, axis, tuple(rows), scale.ticks(ticks, labels), zero)
+    return DotPlot(title, axis + BOTTOM, axis, tuple(rows), scale.ticks(ticks, _points_of_100), zero)

@@ -24,7 +24,6 @@ MISSING: Final = "–"
 _POINTS: Final = 100
 
 Tone: TypeAlias = Literal["", "better", "worse", "quiet"]
-Style: TypeAlias = Literal["plain", "note"]
 Rendering: TypeAlias = Literal["terminal", "markdown", "html"]
 EVERYWHERE: Final[frozenset[Rendering]] = frozenset(("terminal", "markdown", "html"))
 
@@ -146,7 +145,6 @@ class Paragraph:
     """Some sentences."""
 
     text: str
-    style: Style = "plain"
     tone: Tone = ""
     on: frozenset[Rendering] = EVERYWHERE
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, fields, is_dataclass
+from difflib import unified_diff
 from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -40,6 +41,11 @@ _HEAD: Final = 22
 # Columns that text needs at least where it may be broken.
 _WORDS: Final = 12
 _TONES: Final = {"": "", "better": "green", "worse": "bold red", "quiet": "dim"}
+MOST_CHARS: Final = 200
+"""Longest line of a diff."""
+# Longest diff.
+_MOST_LINES: Final = 12
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - marks of other scripts
 # Characters that XML 1.0 cannot hold.
 _UNWRITABLE: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -65,8 +71,7 @@ def _show_block(block: Block, title: str, console: Console) -> None:
         for table in fitted(block, console.width):
             console.print(_rich(table, visible(block.title or title), console.width))
     elif isinstance(block, Paragraph):
-        style = "dim" if block.style == "note" else _TONES[block.tone]
-        console.print(visible(block.text), style=style or None, soft_wrap=True)
+        console.print(visible(block.text), style=_TONES[block.tone] or None, soft_wrap=True)
     elif isinstance(block, Bullets):
         for item in block.items:
             console.print(visible(item), style="dim" if block.quiet else None, soft_wrap=True)
@@ -215,6 +220,27 @@ def _grouped(table: Table) -> list[tuple[str, list[tuple[TableCell, ...]]]]:
             groups.append((row[0].text, []))
         groups[-1][1].append(row[1:])
     return groups
+
+
+def diff(before: str, after: str) -> str:
+    """Return the differences of two texts, a sentence a line, cut in length and in number."""
+    # Without the two lines that name files.
+    lines = list(unified_diff(_sentences(before), _sentences(after), n=0, lineterm=""))[2:]
+    lines = [line for line in lines if not line.startswith("@@")]
+    shown = []
+    for line in lines[:_MOST_LINES]:
+        shown.append(line if len(line) <= MOST_CHARS else f"{line[: MOST_CHARS - 1]}…")
+    if len(lines) > _MOST_LINES:
+        shown.append(f"… {len(lines) - _MOST_LINES} more lines")
+    return "\n".join(shown)
+
+
+def _sentences(text: str) -> list[str]:
+    sentences = []
+    for sentence in _SENTENCE_END.split(text):
+        if sentence.strip():
+            sentences.append(sentence.strip())
+    return sentences
 
 
 def json_text(data: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from evenkeel.core.pair import Answer
+from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Failure, Judgement
 from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.prompts import read_prompts
@@ -57,3 +57,14 @@ def test_a_model_that_fails_at_rewordings_or_in_the_place_of_another_is_not_pass
     """All answers are the same, but a third of some may have moved, as far as anybody knows."""
     found = outcome_of(failing)
     assert (found.arms[FIRST][0].standing, found.switch.answer) == (standing, answer)
+
+
+def test_an_answer_is_shown_with_the_tools_that_it_calls():
+    """A rewording that makes the model call another tool has no text to compare."""
+
+    async def ask(arm, view, draw):
+        return Answer("", (ToolCall("pay" if draw.endswith("casing") else "find", '{"id": 7}'),))
+
+    maker = RoundMaker(ask, score, OneVariant(), {FIRST: [VIEW]}, None)
+    (trial,) = asyncio.run(maker.make(0, ("general",))).trials
+    assert (trial.reference, trial.candidate) == ('→ find({"id": 7})', '→ pay({"id": 7})')
