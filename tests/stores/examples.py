@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.core.verdict import Control, Evidence, QualityScore, Scoring, Verdict
+from evenkeel.core.verdict import Evidence, QualityScore, Scoring
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
+from tests.monitor.planted_verdicts import VERDICT
 
 
 def verdict(number, **changes):
-    given = Verdict(
+    given = altered(
+        VERDICT,
         id=f"e{number}.general.spelling.0.3",
         exchange_id=f"e{number}",
         scored_at=1000.0 + number,
         route="default",
-        model="m",
-        perturbation="general.spelling",
-        perturbation_version=1,
-        severity=0.3,
         seed=7,
         scoring=Scoring("metrics", details={"rouge_l": 0.5}),
         rating=2,
         quality=(QualityScore("faithfulness", 1, 3, 2),),
-        control=Control(rating=3),
     )
     return altered(given, **changes)
 

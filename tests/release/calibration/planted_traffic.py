@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from evenkeel.core.verdict import BASELINE, Scoring, Verdict
+from evenkeel.core.verdict import BASELINE, Control
 from tests.kit.records import altered
+from tests.monitor.planted_verdicts import VERDICT
 
-RESEND = Verdict(
-    id="",
-    exchange_id="",
-    scored_at=0.0,
-    route="support",
-    model="m",
-    perturbation=BASELINE,
-    perturbation_version=1,
-    severity=0.0,
-    seed=0,
-    scoring=Scoring("judge"),
-    rating=None,
+RESEND = altered(
+    VERDICT, route="support", perturbation=BASELINE, severity=0.0, seed=0, rating=None, control=Control()
 )
 
 
