@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import math
+import os
 import shutil
 import sys
 import zlib
@@ -102,8 +103,8 @@ def write_file(path: Path, content: str | bytes) -> None:
     """
     data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     try:
-        # A link or a pipe, as /dev/stdout is, must stay one.
-        if path.is_symlink() or (path.exists() and not path.is_file()):
+        # A link or a pipe, as /dev/stdout is, must stay one; a file that is mounted cannot be replaced.
+        if path.is_symlink() or (path.exists() and not path.is_file()) or os.path.ismount(path):
             path.write_bytes(data)
             return
         beside = path.with_name(f"{path.name}.new")
