@@ -10,6 +10,7 @@ from evenkeel.core.cells import ChangeMark, WindowEstimates
 from evenkeel.core.verdict import (
     BASELINE,
     JUDGED_AGAIN,
+    Failure,
     Verdict,
 )
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
@@ -115,6 +116,21 @@ def test_a_roll_up_takes_the_mean_over_exchanges():
     assert (everything.noise_floor.value, everything.noise_floor.n) == (0.0, 10)
     assert (everything.judge_noise.value, everything.judge_noise.n) == (1.0, 10)
     assert whole.windows["since_change"] == everything
+
+
+def test_a_roll_up_that_was_read_tells_of_an_exchange_that_nobody_could_rate():
+    """Its interval allows for that exchange at once, though it adds no rated trial."""
+    log = log_of(
+        *[altered(VERDICT, exchange_id=f"e{number}", rating=3) for number in range(40)],
+        altered(VERDICT, exchange_id="lost", rating=None, failure=Failure("judge", 1, "timeout")),
+    )
+    state = MonitorState(MonitorSettings())
+    uppers = []
+    for logged in log:
+        state.apply(logged)
+        estimate = state.rollups()[0].windows["all"].content_delta
+        uppers.append(estimate.upper if estimate else None)
+    assert uppers[-1] > uppers[-2]
 
 
 def test_exchanges_that_are_finished_count_like_those_that_are_not():

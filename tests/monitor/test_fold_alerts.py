@@ -192,7 +192,6 @@ def test_an_approval_takes_no_place_of_a_model_beyond_the_limit():
     one_model = altered(SETTINGS, max_models_per_route=1)
     state, _ = fold(log_of(*trials(3, 20), approval(altered(CELL, model="z"))), MonitorState(one_model))
     assert [report.key.model for report in state.reports()] == [VERDICT.model]
-    assert state.folded_models == {}
 
 
 def test_a_monitor_comes_to_the_same_state_in_any_store_and_any_batches(backend):

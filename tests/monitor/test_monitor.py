@@ -204,7 +204,6 @@ def test_models_beyond_the_limit_are_counted_together():
         state.apply(logged)
     trials = {(report.key.route, report.key.model): report.counts.trials for report in state.reports()}
     assert trials == {("chat", "a"): 2, ("chat", "b"): 1, ("chat", OTHER_MODEL): 100, ("x", "z"): 1}
-    assert state.folded_models == {"chat": 100}
 
 
 def test_trend_points_come_at_most_once_per_interval_and_at_every_alert():

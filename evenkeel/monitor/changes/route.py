@@ -48,8 +48,8 @@ _MARKS_KEPT: Final = 8
 _RECORDS_KEPT: Final = 4
 # Exchanges counted in one block; the traffic before a change ends with a whole block.
 _BLOCK: Final = 50
-# Most blocks that are kept apart.
-_BLOCKS_KEPT: Final = 12
+# Most blocks; beyond them the oldest join the first.
+_BLOCKS_KEPT: Final = 14
 
 
 def _append(latest: list[float], value: float, most: int) -> None:
@@ -70,10 +70,9 @@ class RouteWatch(Struct, dict=True):
     """Last few marks, oldest first."""
     values: dict[str, ValueWatch] = field(default_factory=dict)
     parameters: ParameterWatch = field(default_factory=ParameterWatch)
-    old: ChangeTally = field(default_factory=ChangeTally)
-    """Traffic since the previous change, but for the latest blocks."""
-    closed: list[ChangeTally] = field(default_factory=list)
-    running: ChangeTally = field(default_factory=ChangeTally)
+    blocks: list[ChangeTally] = field(default_factory=lambda: [ChangeTally(), ChangeTally()])
+    """Traffic since the previous change, oldest first: in the first one all but the latest blocks, the last
+    one still grows."""
     open_records: list[ChangeRecord] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     """Unix times in seconds of the latest exchanges."""
@@ -144,8 +143,8 @@ class RouteWatch(Struct, dict=True):
 
     def _begin(self, before: ChangeTally) -> None:
         """Start the traffic before the next change with a given tally, and count on from here."""
-        self.old, self.closed, self.running = ChangeTally(), [], ChangeTally()
-        self.old.merge(before)
+        self.blocks = [ChangeTally(), ChangeTally()]
+        self.blocks[0].merge(before)
 
     def _stated(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
         marks: list[ChangeMark] = []
@@ -169,14 +168,13 @@ class RouteWatch(Struct, dict=True):
     def _exchanges(self, change: ChangeMark) -> int:
         """Return the length in exchanges of a mark's run, which is counted in trials."""
         about = change.before.partition(":")[0]
-        tallies = (self.old, *self.closed, self.running)
-        seen = sum(sum(tally.cells.get(about, {}).values()) for tally in tallies)
-        exchanges = sum(tally.exchanges for tally in tallies)
+        seen = sum(sum(tally.cells.get(about, {}).values()) for tally in self.blocks)
+        exchanges = sum(tally.exchanges for tally in self.blocks)
         # A cell is tried on a part of the exchanges, so its run spans more of them than it has trials.
         return round(change.run * exchanges / seen) if _FEW <= seen < exchanges else change.run
 
     def _count(self, verdict: Verdict, outcome: RatedOutcome | str) -> None:
-        tallies = [self.running]
+        tallies = [self.blocks[-1]]
         record = self.open_records[-1] if self.open_records else None
         if record is not None and record.counts(verdict):
             tallies.append(record.after)
@@ -188,11 +186,10 @@ class RouteWatch(Struct, dict=True):
         traits = traffic(verdict)
         for tally in tallies:
             tally.add_exchange(traits)
-        if self.running.exchanges >= _BLOCK:
-            self.closed.append(self.running)
-            self.running = ChangeTally()
-            if len(self.closed) > _BLOCKS_KEPT:
-                self.old.merge(self.closed.pop(0))
+        if self.blocks[-1].exchanges >= _BLOCK:
+            self.blocks.append(ChangeTally())
+            if len(self.blocks) > _BLOCKS_KEPT:
+                self.blocks[0].merge(self.blocks.pop(1))
 
     def mark(self, change: ChangeMark) -> None:
         """Record a mark: as part of the latest change, or as a new change."""
@@ -220,7 +217,7 @@ class RouteWatch(Struct, dict=True):
             record = self._open_silent(change, silent)
         else:
             run = 0
-            for tally in (*self.closed, self.running):
+            for tally in self.blocks[1:]:
                 if tally.began_at is not None and tally.began_at >= silent.references.since:
                     run += tally.exchanges
             record.marks = (*record.marks, replace(change, run=run))
@@ -265,9 +262,8 @@ class RouteWatch(Struct, dict=True):
 
     def _open_silent(self, change: ChangeMark, silent: Silent) -> ChangeRecord:
         """Open a separate change, with the blocks of traffic wholly before and after its first sign."""
-        blocks = [self.old, *self.closed, self.running]
         before, after = ChangeTally(), ChangeTally()
-        for tally in blocks:
+        for tally in self.blocks:
             if tally.ended_at is None or tally.began_at is None:
                 continue
             if tally.ended_at <= silent.references.after:
@@ -276,7 +272,7 @@ class RouteWatch(Struct, dict=True):
                 after.merge(tally)
         # No block lies wholly before the first sign: what came before the blocks is better than nothing.
         if not before.exchanges:
-            before.merge(self.old)
+            before.merge(self.blocks[0])
         record = self._open(replace(change, run=after.exchanges), before, after)
         record.silent = silent
         return record
@@ -286,7 +282,7 @@ class RouteWatch(Struct, dict=True):
         # What is noticed by its value took part in the latest 40 exchanges, which end with the running block.
         doubtful = 1 + change.run // _BLOCK
         before = ChangeTally()
-        for tally in (self.old, *self.closed[: max(0, len(self.closed) - doubtful)]):
+        for tally in (self.blocks[0], *self.blocks[1 : max(1, len(self.blocks) - 1 - doubtful)]):
             before.merge(tally)
         return before
 
@@ -336,10 +332,9 @@ class RouteWatch(Struct, dict=True):
         """Return the time of the exchange so many before the latest, or of the block that held it."""
         if exchanges < len(self.times):
             return self.times[-1 - exchanges]
-        left = exchanges - self.running.exchanges
-        for tally in reversed(self.closed):
+        left = exchanges - self.blocks[-1].exchanges
+        for tally in reversed(self.blocks[1:-1]):
             if left <= 0 and tally.began_at is not None:
                 return tally.began_at
             left -= tally.exchanges
-        blocks = (*self.closed, self.running)
-        return next((tally.began_at for tally in blocks if tally.began_at is not None), 0.0)
+        return next((tally.began_at for tally in self.blocks[1:] if tally.began_at is not None), 0.0)

@@ -353,18 +353,6 @@ class DriftAlert(Struct):
         return None
 
     @property
-    def lines(self) -> tuple[float, float]:
-        """Rates on either side of `baseline` from which on it counts as left, in [0, 1].
-
-        Raises:
-            ValueError: if there is no baseline.
-        """
-        baseline = self.baseline
-        if baseline is None:
-            raise ValueError("there is no baseline yet")
-        return max(0.0, baseline.mean - self.rules.tolerance), min(1.0, baseline.mean + self.rules.tolerance)
-
-    @property
     def evidence(self) -> float:
         """Evidence that the rate has left the baseline; while the alert is up, what it was when raised."""
         return self.raised_at if self.up else sum(self.rise.wealth) + sum(self.fall.wealth)

@@ -133,14 +133,14 @@ class Cell(Struct, dict=True, eq=False):
         baseline = self.drift.baseline
         if baseline is None:
             return None
-        below, above = self.drift.lines
+        tolerance = self.drift.rules.tolerance
         return DriftReport(
             state=self.drift.state,
             baseline=baseline.mean,
             trials=baseline.n,
             provisional=baseline.provisional,
-            lower=below,
-            upper=above,
+            lower=max(0.0, baseline.mean - tolerance),
+            upper=min(1.0, baseline.mean + tolerance),
             evidence_log10=self.drift.evidence_log10,
         )
 

@@ -1,11 +1,10 @@
-"""Inputs of a cell's detectors, from a verdict: measures, segments, and the stratum for drift."""
+"""Inputs of a cell's detectors, from a verdict: measures and segments."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from evenkeel.monitor.detect import Measure
-from evenkeel.monitor.detect.drift import Stratum
 from evenkeel.monitor.estimate.tool_counts import choice_difference
 
 if TYPE_CHECKING:
@@ -61,14 +60,3 @@ def segments_of(verdict: Verdict) -> dict[Dimension, str]:
         if value:
             values[dimension] = value
     return values
-
-
-def stratum_of(verdict: Verdict, judge: str) -> Stratum:
-    """Return the stratum of a trial's exchange; only trials of the same stratum are compared with each other.
-
-    Args:
-        verdict: The trial's.
-        judge: Who rates the route at the time, and under which wording. Not who rated this trial: a judge is
-            asked about answers that differ, so that would be a trait of the outcome.
-    """
-    return Stratum(judge, verdict.origin.prompt_version or "")

@@ -64,23 +64,21 @@ class Rollup(Struct, dict=True):
     era: int = 0
     trials: int = 0
     """Perturbed trials."""
-    verdicts: int = 0
-    """Verdicts, resends included."""
     scored_at: float | None = None
     scorer: Scorer = "metrics"
 
     def __post_init__(self) -> None:
         self.changed = True
         """True if it changed since the last checkpoint."""
-        self._shown: RollupReport | None = None
-        self._shown_at = (-1, -1)
+        self.shown: RollupReport | None = None
+        """Last report, None once a verdict came since."""
+        self._shown_at = -1
 
     def finish(self, done: OpenExchange) -> None:
         """Add a finished exchange."""
         tally = done.tally
         self.changed = True
         self.trials += tally.trials
-        self.verdicts += tally.trials + tally.resends
         self.scored_at, self.scorer = done.at, done.scorer
         if tally.trials:
             self.effect.add(tally.shifted / tally.trials, done.session)
@@ -95,11 +93,10 @@ class Rollup(Struct, dict=True):
         self, group: tuple[str, str], settings: MonitorSettings, era: int, unfinished: list[OpenExchange]
     ) -> RollupReport:
         """Return the report of its place; estimates are made again only where something changed."""
-        verdicts = self.verdicts + sum(row.tally.trials + row.tally.resends for row in unfinished)
-        if self._shown is None or self._shown_at != (verdicts, era):
+        if self.shown is None or self._shown_at != era:
             since = self.since if self.era == era else {}
-            self._shown_at = (verdicts, era)
-            self._shown = RollupReport(
+            self._shown_at = era
+            self.shown = RollupReport(
                 *group,
                 trials=self.trials + sum(row.tally.trials for row in unfinished),
                 last_scored_at=unfinished[-1].at if unfinished else self.scored_at,
@@ -111,7 +108,7 @@ class Rollup(Struct, dict=True):
                     ),
                 },
             )
-        return self._shown
+        return self.shown
 
     def _estimates(
         self, words: dict[str, int], settings: MonitorSettings, unfinished: Iterable[OpenExchange]
@@ -140,11 +137,14 @@ class Rollups:
         """Count a verdict, with the number of changes of its route before it; a reason if nobody rated it."""
         if together_count(verdict.perturbation) > 1:
             return
+        group = self.groups.get((exchange.route, exchange.model))
+        if group is None:
+            group = self.groups[exchange.route, exchange.model] = Rollup()
+        group.shown = None
         unfinished = self._open.get(exchange)
         if unfinished is None:
             sign = weight_sign(verdict.selection.exchange_weight)
             unfinished = self._open[exchange] = OpenExchange(exchange, era, sign)
-            self.groups.setdefault((exchange.route, exchange.model), Rollup())
             # The oldest exchange has most likely had its trials; memory must not grow with those that failed.
             if len(self._open) > UNFINISHED:
                 self._finish(next(iter(self._open)))
@@ -160,7 +160,9 @@ class Rollups:
             tally.add_trial(outcome)
 
     def _finish(self, exchange: ExchangeRollup) -> None:
-        self.groups[exchange.route, exchange.model].finish(self._open.pop(exchange))
+        group = self.groups[exchange.route, exchange.model]
+        group.shown = None
+        group.finish(self._open.pop(exchange))
 
     def drop(self, route: str, model: str) -> None:
         """Forget a model."""

@@ -22,6 +22,7 @@ from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.detect import Alert, Baseline, DriftAlert
+from evenkeel.monitor.detect.drift import Stratum
 from evenkeel.monitor.estimate import CellEffects, Counts, outcome_of
 from evenkeel.monitor.fold.cell import Cell, cell_report
 from evenkeel.monitor.fold.events import (
@@ -37,7 +38,6 @@ from evenkeel.monitor.fold.events import (
     not_rolled_back,
     trend_point,
 )
-from evenkeel.monitor.fold.measures import stratum_of
 from evenkeel.monitor.fold.models import NEEDED, RouteModels
 from evenkeel.monitor.fold.rollups import ExchangeRollup, OpenExchange, Rollup, Rollups
 from evenkeel.monitor.fold.silent import ModelTests, SilentChanges
@@ -51,11 +51,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.core.sightings import ReferenceAnswered
-    from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.changes.record import ChangeTally
     from evenkeel.monitor.detect import AlertRules, DriftChange, DriftRules
-    from evenkeel.monitor.detect.drift import Stratum
     from evenkeel.monitor.estimate import RatedOutcome
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.monitor.fold.silent import SilentReport
@@ -85,7 +83,7 @@ class LogClock(Struct):
         return sorted(self.times)[(len(self.times) - 1) // 2] if self.times else 0.0
 
 
-VERSION: Final = 23
+VERSION: Final = 24
 """Version of the checkpoint format; no other version is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """Exceptions raised by reading something that is not a checkpoint."""
@@ -122,8 +120,6 @@ class MonitorState:
         self.settings = settings
         self.offset = 0
         """Place of the last verdict that was counted."""
-        self.folded_models: dict[str, int] = {}
-        """Verdicts by route whose model had no place and that were counted under `OTHER_MODEL`."""
         self._models: dict[str, RouteModels] = {}
         self._cells: dict[tuple[str, str, str], Cell] = {}
         self._sorted: list[Cell] = []
@@ -177,7 +173,7 @@ class MonitorState:
         if verdict.is_contrast:
             # Its answer must move, so it says nothing about rewordings: no cell, roll-up or change counts it.
             return FoldOutcome(events, [])
-        model = self._model(verdict)
+        model = self._places(verdict.route).name_of(verdict.model)
         drawn = not verdict.selection.split_of
         if not drawn and together_count(verdict.perturbation) > 1:
             # A part of a group was tried only because the group moved: it says which rewordings to try.
@@ -201,7 +197,10 @@ class MonitorState:
             self._note_alerts(cell)
             events.append(alert_event(cell, change, logged, self.settings))
         if counts:
-            events += self._drift(cell, logged, outcome, stratum_of(verdict, history.judge), effect)
+            # Who rates the route at the time, not who rated this trial: a judge is asked about answers that
+            # differ, so that would be a trait of the outcome.
+            stratum = Stratum(history.judge, verdict.origin.prompt_version or "")
+            events += self._drift(cell, logged, outcome, stratum, effect)
         trend = []
         # Clocks jump both ways.
         due = (
@@ -282,13 +281,6 @@ class MonitorState:
         if models is None:
             models = self._models[route] = RouteModels(self.settings.max_models_per_route)
         return models
-
-    def _model(self, verdict: Verdict) -> str:
-        route = verdict.route
-        model = self._places(route).name_of(verdict.model)
-        if model != verdict.model:
-            self.folded_models[route] = self.folded_models.get(route, 0) + 1
-        return model
 
     def _settle(self, logged: LoggedVerdict) -> list[AlertEvent]:
         """Count the exchange for its model, and drop the state of a model that loses its place to it."""
@@ -536,7 +528,6 @@ class MonitorState:
                 "version": VERSION,
                 "offset": self.offset,
                 "models": self._models,
-                "folded_models": self.folded_models,
                 "clock": self._clock,
                 "silent": self._silent.models,
                 "unfinished": self._rollups.unfinished,
@@ -571,7 +562,6 @@ class MonitorState:
         state._models = from_plain(head["models"], dict[str, RouteModels])
         for models in state._models.values():
             models.most = settings.max_models_per_route
-        state.folded_models = head["folded_models"]
         state._clock = from_plain(head["clock"], LogClock)
         state._judges = Judges(from_plain(head["judges"], dict[str, dict[str, JudgeCounts]]))
         tests: list[ModelTests] = []

@@ -73,14 +73,6 @@ _ENDED: Final = {
 }
 
 
-def _none(_: Incident) -> Sequence[Verdict]:
-    return ()
-
-
-def _no_edits(_route: str, _marks: Sequence[ChangeMark]) -> Sequence[WordChange]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class Contact:
     """Contact of a route: its owner, and how to roll it back."""
@@ -254,8 +246,8 @@ class Writer:
         contacts: Mapping[str, Contact] | None = None,
         console_url: str = "",
         reports: Callable[[], Sequence[CellReport]] = list,
-        trials: Callable[[Incident], Sequence[Verdict]] = _none,
-        edits: Callable[[str, Sequence[ChangeMark]], Sequence[WordChange]] = _no_edits,
+        trials: Callable[[Incident], Sequence[Verdict]] = lambda _incident: (),
+        edits: Callable[[str, Sequence[ChangeMark]], Sequence[WordChange]] = lambda _route, _marks: (),
         thinned: Callable[[], Sequence[HoldUp]] = tuple,
     ) -> None:
         """Wire the writer with the facts beyond the incident.
