@@ -11,7 +11,7 @@ from evenkeel.console.pipeline import pipeline_line, stuck
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
-from evenkeel.release.challenge.retirements import retirement_note
+from evenkeel.release.challenge.retirements import retirement_note, retirement_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,17 +126,20 @@ def blind_notices(reports: Sequence[CellReport]) -> list[str]:
 
 
 def retirement_notices(sources: ConsoleSources, reports: Sequence[CellReport]) -> list[str]:
-    """Return a notice for each route whose model retires and that tries no other one yet."""
+    """Return a notice for each model that retires, with the routes that try no other one yet."""
     now, board = sources.clock(), sources.challengers
-    served = set()
+    served: dict[str, set[str]] = {}
     for report in reports:
         if not report.retired:
-            served.add((report.key.route, report.key.model))
+            served.setdefault(report.key.model, set()).add(report.key.route)
     notes = []
-    for route, model in sorted(served):
-        note = retirement_note(model, route, now)
-        if note and not (board and board.store.running(route)):
-            notes.append(note)
+    for model, routes in sorted(served.items()):
+        # Few models retire: for the others no store is read.
+        if retirement_of(model, now) is None:
+            continue
+        waiting = [route for route in sorted(routes) if not (board and board.store.running(route))]
+        if waiting:
+            notes.append(retirement_note(model, waiting, now))
     return notes
 
 

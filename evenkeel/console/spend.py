@@ -98,11 +98,11 @@ def meters(spent: Spend, budget: Budget, *, limited: bool = False) -> tuple[Mete
 
 def _meter(text: str, amount: float, limit: float | None, limit_text: str) -> Meter:
     if limit is None:
-        return Meter(f"{text} today", None)
+        return Meter(text, None)
     if amount > limit:
-        return Meter(f"{text} today, over the limit of {limit_text}", 1.0)
+        return Meter(f"{text}, over the limit of {limit_text}", 1.0)
     # A limit of 0 is used up from the start.
-    return Meter(f"{text} of {limit_text} today", amount / limit if limit else 1.0)
+    return Meter(f"{text} of {limit_text}", amount / limit if limit else 1.0)
 
 
 def _lines(amounts: Mapping[str, Spend], budgets: Mapping[str, Budget]) -> list[SpendLine]:

@@ -54,7 +54,7 @@ def test_the_page_of_a_route_has_its_cells_changes_and_cost(client):
         "spelling ▲ incident",
         "over its limit 42 [34, 50]",
         "shifts more often than its baseline of 4 %",
-        "$0.20 today",
+        "Spent today $0.20, 12,000 tokens",
         "another model , 13:55: answers got worse",
     ):
         assert part in text
@@ -156,8 +156,8 @@ def test_shares_of_spend_add_up():
         ("b", pytest.approx(0.2)),
     ]
     assert [(meter.text, meter.share) for meter in routes[0].meters] == [
-        ("$0.60 of $1.20 today", 0.5),
-        ("30 tokens of 100 today", 0.3),
+        ("$0.60 of $1.20", 0.5),
+        ("30 tokens of 100", 0.3),
     ]
     assert [(line.name, line.spent.tokens) for line in purposes][:2] == [("replay", 40), ("judge", 20)]
     free, _ = spend_lines(spending(a=[("replay", 30, 0.0)], b=[("replay", 10, 0.0)]))

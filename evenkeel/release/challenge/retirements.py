@@ -7,10 +7,10 @@ from datetime import UTC, datetime, time
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evenkeel.core.figures import date
+from evenkeel.core.figures import count, date
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 _FINE_TUNED: Final = "ft:"
 
@@ -64,12 +64,14 @@ def retirement_of(model: str, now: float) -> Retirement | None:
     return retirement if retirement is not None and retirement.at > now else None
 
 
-def retirement_note(model: str, route: str, now: float) -> str:
-    """Return the note that a route's model retires and how to try another one; "" if nothing is announced."""
+def retirement_note(model: str, routes: Sequence[str], now: float) -> str:
+    """Return the note that a model of these routes retires and how to try another one; "" if it does not."""
     retirement = retirement_of(model, now)
     if retirement is None:
         return ""
+    # A model mostly serves many routes: one note for all of them, with the command for the first.
+    more = f" (and {count(len(routes) - 1, 'more route')})" if len(routes) > 1 else ""
     return (
-        f"{retirement}. May another model take over on {route}? "
-        f"evenkeel challenge --route {route} --model {retirement.replaced_by or 'NAME'}"
+        f"{retirement}. May another model take over on {routes[0]}{more}? "
+        f"evenkeel challenge --route {routes[0]} --model {retirement.replaced_by or 'NAME'}"
     )

@@ -46,12 +46,15 @@ def test_a_model_that_still_answers_after_its_day_is_somebody_elses():
 
 
 def test_the_note_proposes_the_command_that_tries_the_replacement():
-    assert retirement_note("gpt-5-mini", "support", BEFORE) == (
+    assert retirement_note("gpt-5-mini", ["support"], BEFORE) == (
         "OpenAI stops serving gpt-5-mini on 11 Dec 2026; it names gpt-5.6-terra as the replacement. "
         "May another model take over on support? evenkeel challenge --route support --model gpt-5.6-terra"
     )
-    assert retirement_note("gpt-5.1", "support", BEFORE).endswith("--route support --model NAME")
-    assert retirement_note("gpt-6-luna", "support", BEFORE) == ""
+    assert retirement_note("gpt-5.1", ["support"], BEFORE).endswith("--route support --model NAME")
+    assert retirement_note("gpt-6-luna", ["support"], BEFORE) == ""
+    assert "on a (and 2 more routes)? evenkeel challenge --route a " in retirement_note(
+        "gpt-5.1", ["a", "b", "c"], BEFORE
+    )
 
 
 def test_every_announcement_names_its_page_and_no_model_twice():
