@@ -64,11 +64,7 @@ _UNIT: Final = (
     r"|mila|milion[ei]|miliard[oi]|duizend|miljoen|miljard|milh(?:ão|ões)|bilh(?:ão|ões))"
 )
 
-# Words that begin a declaration, and statements that end in a semicolon.
-_DECLARES: Final = (
-    r"const|let|var|val|export|static|final|public|private|protected|int|long|float|double|char|string|String"
-    r"|bool|boolean|auto|my|local|global|type"
-)
+# Words that begin statements, which end in a semicolon.
 _STATES: Final = (
     r"return|break|continue|throw|use|using|package|namespace|import|export|goto|delete|yield|await"
 )
@@ -82,30 +78,29 @@ _BEFORE_WORDS: Final[dict[str, str]] = {
             (?:async[ ])?(?:def|class|if|elif|else|for|while|try|except|finally|with|switch|do|match|case)\b
               [^\n]* : [ \t]* (?:\#[^\n]*)? $
           | [^\n{{}}]* [{_W})>] [ \t]* \{{ [ \t]* $ (?!\s*["}}\[{{])
-          | \}}[^\n]*
           | (?=[^\n]*;[ \t]*$) [^\n]*? [=()\[\]<>] [^\n]*
           | import [ ] [{_W}.*{{}}, ]+ ;? $  |  from [ ] [{_W}.]++ [ ] import [ ] [^\n]*
           | [{_W}.\[\]"']++ [ \t]* [-+*/|&%:]? = [ \t]* (?: (?=[{{\[]) | [^\s=] [^\n]* )
-          | (?:{_DECLARES})[ ] [^\n=]{{1,100}} = [^\n=] [^\n]*
-          | [{_W}.\[\]]++ (?: ,[ ][{_W}.\[\]]++ )+ [ ] = [ ] [^\n]*
-          | [{_W}.]++ : [ ]? [{_W}.\[\], |]{{1,60}} [ ] = [ ] [^\n]*
-          | [$@][{_W}.\->]++ [ ]? = [^\n]*  |  @[{_W}.]++ (?:\([^\n]*)? $
+          | @[{_W}.]++ (?:\([^\n]*)? $
           | \.? [{_W}.]++ \( [^\n]* \) [ \t]* (?:\#[^\n]*|//[^\n]*)? $
-          | (?:if|for|while|switch|catch) [ ]? \( [^\n]* \) [ \t]* $
           | \.? [{_W}.]*+ \( $  |  [^\n]* [ ] \\ [ \t]* $
           | (?:{_STATES})\b [^\n]* ; [ \t]* (?://[^\n]*)? $  |  [\w-]+ [ ]? : [ ]? [^\n:]+ ; [ \t]* $
           | (?:puts|print|echo|require|import) [ ]+ ["'$@] [^\n]*
           | export[ ]default[ ] [^\n]*  |  package[ ] [{_W}.]+ $
-          | [^\n]* [ ] do [ ] \|[{_W}, ]+\| [ \t]* $  |  def [ ] [{_W}.?!]+ (?:\([^\n]*\))? $
-          | // [^\n]*  |  \#(?:define|undef|if|ifdef|ifndef|endif|pragma)\b [^\n]*
+          | def [ ] [{_W}.?!]+ (?:\([^\n]*\))? $
+          | \#(?:define|undef|if|ifdef|ifndef|endif|pragma)\b [^\n]*
           | (?:PS[ ])? [A-Z]:\\ [^\n>]* > [^\n]*  |  [{_W}.\-]++ @ [{_W}.\-]++ : [^\n$\#]* [$\#] [ ] [^\n]*
           | (?:\$|>>>|\#include|\#!) [ \t]* (?=[^\d\s]) [^\n]*
           | at [ ] [{_W}.$<>]++ \( [^\n]*  |  File [ ] "[^\n]*  |  Traceback [ ] \( [^\n]*
           | [{_W}.]*? (?:Error|Exception|Warning) : [^\n]*
         )""",
-    "table": r"^[ \t]*+ \| [^\n]* \| [ \t]* $  |  ^ [^,\n]*+ (?: ,(?=[^\s,]) [^,\n]*+ ){2,}+ $",
+    "table": r"^[ \t]*+ \| [^\n]* \| [ \t]* $  |  ^ [^,;\n]*+ (?: [,;](?=[^\s,;]) [^,;\n]*+ ){2,}+ $",
     # Lines that quote a mail or a document.
     "quoted": r"^[ \t]*+ > [^\n]*",
+    # One of the answers to choose from, which has to be repeated. Like list items, one alone is none.
+    "option": r"""
+        ^[ \t]*+ \(?[A-Ha-h][.)] [ \t]+ [^\n]* (?= \n[ \t]*\(?[B-Hb-h][.)][ \t] )
+      | (?<=\n) [ \t]*+ \(?[B-Hb-h][.)] [ \t]+ [^\n]*""",
     # List markers, option letters, headings, rules.
     "marker": r"""
         ^[ \t]*+ (?:
@@ -245,7 +240,8 @@ def protected_spans(text: str) -> tuple[ProtectedSpan, ...]:
             at = at if below is None else below.end()
         spans.append(ProtectedSpan(start, at, rule))
     # Of those that begin at one place the longest comes first: what lies within it is dropped.
-    return tuple(_apart(sorted((*spans, *_spaced(text)), key=lambda span: (span.start, -span.end))))
+    spans += [*_data(text, spans), *_spaced(text)]
+    return tuple(_apart(sorted(spans, key=lambda span: (span.start, -span.end))))
 
 
 _NUMERIC: Final = r"(?=[^\s\d]{0,40}\d)[^\s]{1,60}+"
@@ -308,10 +304,6 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
         rf"|(?:{_ALSO_A_WORD})(?=[ ](?:--?[A-Za-z]|[\w-]{{0,40}}[./]\w)))"
         rf"(?:[ ]+(?!{_NO_ARGUMENT})[^\s,;!?]{{1,200}}+(?<![.:])){{1,6}}+"
     ),
-    # An action of an application's own language, as a list shows it: "3. put {object} in {place}".
-    "form": re.compile(
-        r"^[ \t]*(?:\d{1,3}[.)]|[-*+•])[ \t][^\n{}]{0,80}\{[A-Za-z_]{1,30}\}[^\n]*", re.MULTILINE
-    ),
     # Lines in columns, which tabs or several blanks part. One line alone may have been typed so by mistake.
     "columns": re.compile(rf"^{_ROW}(?:\n{_ROW})+$", re.MULTILINE),
     "spaced": re.compile(
@@ -336,16 +328,51 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
         r"|[〇零一二三四五六七八九十百千万萬億兆]{3,}+"
     ),
 }
-RULES: Final[tuple[str, ...]] = (*_BEFORE_WORDS, *_AFTER_WORDS, *_SPACED)
+RULES: Final[tuple[str, ...]] = (*_BEFORE_WORDS, *_AFTER_WORDS, "data", *_SPACED)
 """Names of the rules, in the order in which they are tried."""
-# Lines that go on with the code above them: indented ones, also behind blank lines, and statements and
-# comments that stand directly below it.
-_GOES_ON: Final = (
-    r"return|yield|raise|throw|break|continue|pass|assert|del|await|end|fi|done|esac|else|then|do"
+# Lines that go on with the code above them: indented ones, also behind blank lines.
+_INDENTED: Final = re.compile(r"(?:\n(?:[ \t\r]*+\n)*+[ \t]++\S[^\n]*+)*+")
+
+
+# A line as code, markup, settings, logs and patches have it, besides what `code_line` knows: indented, ends
+# or begins with a mark of these, or says when something happened.
+_DATA_LINE: Final = re.compile(
+    rf"""
+        [ \t]++ (?! [-*+•] [ ] (?![\w-]+:(?:[ ]|$)) | \d{{1,3}}[.)] | \(?[A-Za-z][.)][ ] | > ) \S
+      | [ ](?:[ ]{{4}})*+ \* [ ]
+      | </?[A-Za-z!?] | {{[{{%] | /[/*] | @@ | \+{{3}}[ ] | -{{3}}[ ]\w | \[\w+\][ ]
+      | [a-z][\w.-]*+ : (?: [ ] \S+ )? [ \t]* $
+      | [^\n]{{0,20}}? \d\d:\d\d: | \d{{1,3}} (?:\.\d{{1,3}}){{3}}
+      | (?: diff[ ]--git | index[ ][0-9a-f]+\.\. | Caused[ ]by: | Exception[ ]in[ ] | import[ ]{{ )
+      | class[ ]\w+[ ][<({{]
+      | (?: select[ ] [^\n]*[,(*] | (?:{_CLAUSE})\b [^\n]* (?: [.=<>(] | [ ]desc$ | \d$ ) )
+      | [^\n]*? (?: [}}\\] | /?> | \w\([^()\n]*\) ) [ \t]* $
+    """,
+    re.VERBOSE | re.MULTILINE,
 )
-_INDENTED: Final = re.compile(
-    rf"(?:\n(?:(?:[ \t\r]*+\n)*+[ \t]++\S|(?:{_GOES_ON})\b|\#[^#]|//|/\*)[^\n]*+)*+"
-)
+_PARAGRAPH: Final = re.compile(r"(?:[ \t\r]*+\S[^\n]*+\n?)++")
+_FEWEST_DATA_LINES: Final = 2
+
+
+def _data(text: str, spans: Iterable[ProtectedSpan]) -> Iterator[ProtectedSpan]:
+    """Yield the stretches of paragraphs from the first to the last line of data, if most lines are such."""
+    coded: set[int] = set()
+    for span in spans:
+        if span.rule == "code_line":
+            at = span.start
+            while at < span.end:
+                coded.add(at)
+                at = text.find("\n", at, span.end) + 1 or span.end
+    for paragraph in _PARAGRAPH.finditer(text):
+        at = paragraph.start()
+        bounds: list[tuple[int, int, int]] = []
+        for number, line in enumerate(paragraph[0].splitlines(keepends=True)):
+            if at in coded or _DATA_LINE.match(text, at):
+                bounds.append((number, at, at + len(line.rstrip("\r\n"))))
+            at += len(line)
+        if len(bounds) >= _FEWEST_DATA_LINES and 2 * len(bounds) > bounds[-1][0] - bounds[0][0] + 1:
+            below = _INDENTED.match(text, bounds[-1][2])
+            yield ProtectedSpan(bounds[0][1], bounds[-1][2] if below is None else below.end(), "data")
 
 
 def _spaced(text: str) -> Iterator[ProtectedSpan]:

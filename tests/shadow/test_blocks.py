@@ -64,6 +64,10 @@ ANNOUNCED = "Answer in the following format:\n"
     [(OTHER, "Look:\n"), ("code", "```\nx = 1\n\ny = 2\n```\n"), (OTHER, "Done.\n\n"),
      ("list", "- lamp\n- chair\n\n"), (OTHER, "Bye.\n")],
     [(OTHER, "- lamp\n")],
+    # Of code without a fence no comment, tag or case is a document.
+    [(OTHER, 'def lamps():\n    """Return them.\n\n    Text: all.\n    """\n    return 1\n')],
+    [(OTHER, '<form>\n  <input type="text">\n      <text>lamp</text>\n</form>\n')],
+    [(OTHER, "switch lamp {\n\tcase on:\n\t\tshow()\n}\n")],
 ])  # fmt: skip
 def test_a_text_is_cut_into_typed_blocks(blocks: list[tuple[str, str]]) -> None:
     """Documents, examples, code, lists and how to answer are told from other text."""

@@ -62,6 +62,12 @@ def test_the_body_of_a_mail_is_typed_and_the_rest_is_left_alone(before, body, be
     assert all(source in ("typed", None) for source, _ in parts(text))
 
 
+@pytest.mark.parametrize("asked", ["Write a reply.", "What is the deadline?", "Summarise the e-mail above."])
+def test_what_is_asked_below_a_mail_is_all_that_is_typed(asked) -> None:
+    """It may be the sender's or the user's own; the words above it are not known to be the user's."""
+    assert typed(HEAD + BODY + CLOSING + "\n" + asked) == asked
+
+
 def test_answers_between_quoted_lines_are_typed() -> None:
     """Only the quoted lines and who wrote them are left out."""
     answers = "Early in May, please.\n\n"
@@ -76,7 +82,6 @@ def test_answers_between_quoted_lines_are_typed() -> None:
 @pytest.mark.parametrize("text", [
     "Summarise this e-mail in two sentences.\n\n" + HEAD + LETTER + CLOSING + QUOTE,
     "You are a support agent. Be brief.\n\n" + LETTER + CLOSING + QUOTE,
-    HEAD + LETTER + CLOSING + "\nSummarise the e-mail above in one sentence.",
     HEAD + LETTER + "\n\nAnswer in JSON only.",
     "Here is the customer's mail:\n\n" + LETTER + CLOSING + QUOTE,
     "Reply politely to the mail below.\n\n" + LETTER + CLOSING + QUOTE,

@@ -199,19 +199,6 @@ def test_examples_with_the_label_of_a_document_stay_under_their_heading() -> Non
     assert reason(Context(), view) == "no_context"
 
 
-@pytest.mark.parametrize(("said", "moves"), [
-    ("Rules, in no particular order:", True), ("Regeln, in beliebiger Reihenfolge:", True),
-    ("Rules:", False), ("Steps:", False),
-])  # fmt: skip
-def test_list_items_change_places_where_the_prompt_calls_them_unordered(said, moves) -> None:
-    """Items take along what is indented under them."""
-    view = view_of(("user", f"{said}\n- Be brief.\n  - Really.\n- Be kind.\n\nGo on."))
-    if moves:
-        assert variants(Reordering(), view) == {f"{said}\n- Be kind.\n- Be brief.\n  - Really.\n\nGo on."}
-    else:
-        assert reason(Reordering(), view) == "nothing_to_reorder"
-
-
 def test_sections_move_whole() -> None:
     """A section takes its heading along, and nothing comes under another one."""
     rules, documents, question = "# Rules\nBe brief.", f"# Documents\n{FACTS}", "# Question\nWhere are lamps?"

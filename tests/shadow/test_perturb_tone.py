@@ -121,7 +121,7 @@ def test_a_tone_by_the_rewriter_asks_for_the_tone_that_was_picked() -> None:
         picked.add(task.target)
     assert picked == set(TONES)
     assert (kind.requires, kind.graded, kind.version) == (frozenset({"rewriter"}), False, 7)
-    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 15)
+    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 16)
 
 
 @pytest.mark.parametrize("tones", [(), ("rude",)])
@@ -176,6 +176,9 @@ CHOSEN = "Pick the best single option, please, out of these four choices.\n(A) Y
 @pytest.mark.parametrize(("name", "text", "end"), [
     ("general.tone", CHOSEN, "Answer:"), ("general.tone", COMPLETED, COMPLETED),
     ("general.punctuation", COMPLETED, COMPLETED),
+    ("general.punctuation", "The capital of Portugal is", "Portugal is"),
+    ("general.tone", "Once upon a time there was a tailor who", "who"),
+    ("general.tone", '{"task": "sum up", "text": "The bridge is closed until the end of May."}', '"}'),
 ])  # fmt: skip
 def test_nothing_follows_words_that_the_answer_completes(name, text, end) -> None:
     """Closing words or another mark would stand in the answer's place."""

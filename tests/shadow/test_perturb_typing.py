@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evenkeel.shadow.perturbations import NotApplicable, by_name
 from evenkeel.shadow.perturbations.spelling import SLIPS, real_words
-from tests.shadow.pretended_rewriter import asked, survives, variant
+from tests.shadow.pretended_rewriter import asked, survives, unclassified, variant
 
 SEVERITIES = (0.1, 0.3, 0.5, 1.0)
 
@@ -203,6 +203,10 @@ def test_casing_changes_nothing_but_case() -> None:
     ("spelling", "Take one of these actions: bash: execute it, finish: stop", ("bash:", "finish:")),
     ("spelling", "The shelf 4 stands behind the cabinet 12 here", ("shelf 4", "cabinet 12")),
     ("spelling", "Give three reasons, seven at least, before it ends", ("three", "seven", "least", "before")),
+    # An answer to choose from is named in the answer.
+    ("spelling", "Which bone is the longest?\nA. tibia\nB. femur\nC. humerus", ("tibia", "femur", "humerus")),
+    # The capital of the Turkish "i" has a dot.
+    ("casing", "Siparişim hâlâ gelmedi, bugün olacak", ("gelmedi",)),
     # Nobody would recognise a nickname or a command in lower case that is misspelt.
     ("spelling", "skegeek, please restart sudoers and mythtv again", ("skegeek,", "sudoers", "mythtv")),
 ])  # fmt: skip
@@ -335,6 +339,11 @@ def test_slip_tables_hold_together(language: str) -> None:
         "Please proofread: I am writing to you with regards to you're invoice.",
         "Rewrite without the letter e: The quick brown fox jumps over the lazy dog.",
         "How many r's are in strawberry?",
+        "Repeat after me, word for word: the quick brown fox",
+        "What does the word serendipity mean?",
+        "Use the words river, lantern and promise in a story.",
+        "Remove the duplicate lines:\n\nplum\nPlum\npear",
+        "What is the difference between its and it's?",
     ],
 )
 @pytest.mark.parametrize("kind", ["whitespace", "punctuation", "casing", "spelling"])
@@ -344,3 +353,18 @@ def test_a_question_about_wording_keeps_its_own(kind, question):
     result = perturbation.apply(asked(question), 1.0, random.Random(1))
     assert isinstance(result, NotApplicable)
     assert result.reason in {"about_wording", "nothing_to_change"}
+
+
+@pytest.mark.parametrize("order", [
+    "Repeat the message exactly.", "Extract the products as the user wrote them.", "Tokenize the text.",
+    "Count the words of the message.", "You are a grammar checker.", "Wiederhole den Text wörtlich.",
+])  # fmt: skip
+def test_words_that_an_application_repeats_are_kept(order) -> None:
+    """The instructions show that every letter counts; "do not repeat the question" does not."""
+    (casing,) = by_name(["general.casing"])
+    view = unclassified(("system", order), ("user", "The bridge is closed, please use the ferry."))
+    result = casing.apply(view, 1.0, random.Random(1))
+    assert isinstance(result, NotApplicable)
+    assert result.reason == "about_wording"
+    view = unclassified(("system", "Do not repeat the question."), ("user", "Where is the ferry now?"))
+    assert not isinstance(casing.apply(view, 1.0, random.Random(1)), NotApplicable)

@@ -128,13 +128,60 @@ SMALL_SQL = """select name,
 from lamps
 where left > 3"""
 
+# Markup, settings, logs, patches, comments and data, by whose first and last line a paragraph is known.
+TEMPLATE = """<form method="post">
+  <div class="row">
+    Enter your address and we will send you a link.
+    <input type="text" placeholder="Address">
+</form>"""
+JINJA = """{% for item in items %}
+  {{ item.name }} costs {{ item.price }}
+{% else %}
+  Nothing to see here
+{% endfor %}"""
+SETTINGS = """name: tests
+on:
+  push:
+    branches: [main]
+steps:
+  - uses: checkout
+  - name: Run the tests
+    run: make check"""
+LOG = """Nov 03 08:12:44 shop apache: Could not determine the domain name
+Nov 03 08:12:45 shop systemd: Started the server."""
+PATCH = """diff --git a/app.py b/app.py
+--- a/app.py
++++ b/app.py
+@@ -1,2 +1,2 @@
+-    return sum(items)
++    return sum(prices)"""
+COMMENT = """/**
+ * Prints every even number up to the limit.
+ * @param limit the last number to look at
+ */
+public static void evens(int limit) {
+}"""
+RUBY = """class User < Record
+  has_many :orders
+
+  # Returns the newest order of the user
+  def latest
+    orders.last
+  end
+end"""
+TRACE = """Exception in thread main: Cannot read the file
+\tat shop.User.greet(User.java:17)
+Caused by: stream closed"""
+ROWS = "name;city;status\nAnna;Oslo;active customer\nEva;Oslo;closed account"
+DATA = [TEMPLATE, JINJA, SETTINGS, LOG, PATCH, COMMENT, RUBY, TRACE, ROWS]
+
 
 def lines_of(text: str) -> str:
     """The lines that are not blank, without blanks at their ends."""
     return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
 
 
-@pytest.mark.parametrize("code", [PYTHON, SCRIPT, C, SHELL, SQL, SMALL_SQL, NAMED_SQL, OTHERS], ids=range(8))
+@pytest.mark.parametrize("code", [PYTHON, SCRIPT, C, SHELL, SQL, SMALL_SQL, NAMED_SQL, OTHERS, *DATA])
 @pytest.mark.parametrize("name", ["whitespace", "spelling", "casing", "punctuation", "tone"])
 def test_code_without_a_fence_stays(code: str, name: str) -> None:
     """Words of calls, assignments, statements and commands are no words of a person's."""
@@ -162,6 +209,8 @@ def test_a_call_within_a_sentence_stays(call: str) -> None:
     "Let us know when it comes. Return the lamp, please, and set the table (the red one).",
     "Print this page, and import the goods from Spain (or Italy).",
     "While you are there, please select a lamp from the list, or ask somebody.",
+    "The lamp came yesterday, wrapped in paper,\nand the cable is missing (see below).\nPlease send another.",
+    "- a lamp for the kitchen\n  - with a cable\n- a chair for the garden\n  - without cushions",
 ])  # fmt: skip
 def test_sentences_that_look_a_little_like_code_are_changed(text: str) -> None:
     """Most of their words can be written another way."""

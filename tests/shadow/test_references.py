@@ -11,7 +11,7 @@ import pytest
 
 from evenkeel.shadow.perturbations import NotApplicable, by_name
 from evenkeel.shadow.prompt import PromptView
-from evenkeel.shadow.prompt.references import calls_unordered, points
+from evenkeel.shadow.prompt.references import points
 from tests.kit.public import DATA, shared_prompts
 from tests.kit.references import broken_format, unbound
 from tests.shadow.pretended_rewriter import unclassified
@@ -91,15 +91,3 @@ def test_the_checker_finds_what_a_format_lost(before, after) -> None:
 def test_words_that_point_in_nine_languages(text) -> None:
     """Back, ahead, or at what was named elsewhere: by rule nothing moves beside such words."""
     assert points(text)
-
-
-def test_lists_are_called_unordered_in_nine_languages() -> None:
-    """Their items may change places."""
-    for line in (
-        "Rules, in no particular order:", "Regeln in beliebiger Reihenfolge:", "Reglas, en cualquier orden:",
-        "Règles, dans n'importe quel ordre :", "Regole, in qualsiasi ordine:",
-        "Regels, in willekeurige volgorde:", "Regras, em qualquer ordem:", "ルール(順不同):",
-        "规则(不分先后):",
-    ):  # fmt: skip
-        assert calls_unordered(line), line
-    assert not calls_unordered("Rules, in this order:")

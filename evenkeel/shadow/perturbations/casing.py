@@ -38,7 +38,7 @@ class Casing:
 
     name: Final = "general.casing"
     rewording: Final = Rewording(GENERAL, phrase="different capitalisation", order=40)
-    version: Final = 8
+    version: Final = 9
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
@@ -48,12 +48,19 @@ class Casing:
         return change_places(view, severity, rng, find=_places, rewrite=_rewrite)
 
 
+# Letters of Turkish, in which the capital of "i" has a dot and another vowel has none.
+_TURKISH: Final = frozenset("ğışĞİŞ")
+
+
 def _places(text: str) -> Iterator[re.Match[str]]:
-    return (match for match in _WORD.finditer(text) if _eligible(match))
+    dotted = not _TURKISH.isdisjoint(text)
+    return (match for match in _WORD.finditer(text) if _eligible(match, dotted=dotted))
 
 
-def _eligible(match: re.Match[str]) -> bool:
+def _eligible(match: re.Match[str], *, dotted: bool) -> bool:
     word = match[0]
+    if dotted and "i" in word:
+        return False
     if word.islower():
         return len(word) >= _SHOUTABLE and word not in _TOLD_BY_CASE
     return word == "I" or opens_a_sentence(match)

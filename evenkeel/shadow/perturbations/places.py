@@ -104,9 +104,9 @@ def asks_about_wording(inputs: Sequence[Segment]) -> bool:
 
 
 def mends_texts(view: PromptView) -> bool:
-    """Return whether an application's instructions are to mend what is typed, which is then no question.
+    """Return whether an application's instructions are to mend or to repeat what is typed, letter by letter.
 
-    "Correct the spelling"; "use correct grammar" is about the answer.
+    "Correct the spelling", "quote it verbatim"; "use correct grammar" is about the answer.
     """
     _, mends = _about_wording()
     for segment in view.segments:
@@ -130,14 +130,19 @@ def about_manner() -> re.Pattern[str]:
 
 @cache
 def _about_wording() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return patterns of `wording.toml`: words about wording, and orders to mend it."""
+    """Return patterns of `wording.toml`: words about wording, and orders to mend or to keep it."""
     tables = _wording()
-    spaced = "\n".join(tables["spaced"].values()).split("\n")
-    spaced = [line for line in spaced if line]
-    spaceless = " ".join(tables["spaceless"].values()).split()
-    words = rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)|{'|'.join(spaceless)}"
-    mends = rf"(?<!\w)(?:{'|'.join(tables['mends']['verbs'].split())})(?!\w)[^.\n]{{0,60}}?(?:{words})"
-    return re.compile(words, re.IGNORECASE), re.compile(mends, re.IGNORECASE)
+    keeps = _any(tables["keeps"]["spaced"], tables["keeps"]["spaceless"])
+    words = _any("\n".join(tables["spaced"].values()), " ".join(tables["spaceless"].values()))
+    mends = _any("\n".join(tables["mends"]["verbs"].split()), "")
+    mends = rf"{mends}[^.\n]{{0,60}}?(?:{words})"
+    return re.compile(f"{words}|{keeps}", re.IGNORECASE), re.compile(f"{mends}|{keeps}", re.IGNORECASE)
+
+
+def _any(spaced: str, spaceless: str) -> str:
+    """Return a pattern for any of some patterns, one a line, or of some words without edges."""
+    words = [line for line in spaced.split("\n") if line]
+    return "|".join([rf"(?<!\w)(?:{'|'.join(words)})(?!\w)", *spaceless.split()])
 
 
 def prose_of(text: str) -> str:
@@ -161,7 +166,15 @@ def may_be_completed(text: str) -> bool:
     line = text[text.rfind("\n") + 1 :]
     if _CITES.search(line):
         return True
-    return not text.endswith(_END_MARKS) and _SENTENCE_BEFORE.search(text) is not None
+    if text.endswith(_END_MARKS):
+        return False
+    return _SENTENCE_BEFORE.search(text) is not None or breaks_off(text)
+
+
+def breaks_off(text: str) -> bool:
+    """Return whether a text ends in a word that ends no sentence: "The capital of France is"."""
+    words = text.split()
+    return len(words) > 1 and words[-1].lower() in _UNFINISHED and not asks(text)
 
 
 # A colon behind which whole sentences stand.
@@ -177,6 +190,7 @@ def small_words(group: str) -> frozenset[str]:
 
 
 _OPENERS: Final = small_words("openers")
+_UNFINISHED: Final = small_words("unfinished")
 _BEFORE_NAMES: Final = small_words("before")
 _CAPITAL_BEHIND: Final = re.compile(r"[ \t]+[^\W\d_a-zß-öø-ÿ]")
 

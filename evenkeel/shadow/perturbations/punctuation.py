@@ -113,7 +113,7 @@ class Punctuation:
 
     name: Final = "general.punctuation"
     rewording: Final = Rewording(GENERAL, phrase="different punctuation", order=30)
-    version: Final = 7
+    version: Final = 8
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE

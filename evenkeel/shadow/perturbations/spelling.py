@@ -159,7 +159,7 @@ class Spelling:
 
     name: Final = "general.spelling"
     rewording: Final = Rewording(GENERAL, phrase="misspellings", order=20)
-    version: Final = 8
+    version: Final = 9
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE

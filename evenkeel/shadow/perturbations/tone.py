@@ -20,13 +20,16 @@ from evenkeel.shadow.perturbations.answer_language import speaks_of_translation
 from evenkeel.shadow.perturbations.places import (
     about_manner,
     asks_about_wording,
+    breaks_off,
     change_places,
     may_be_completed,
+    prose_of,
 )
 from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, NOTHING, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import draft
+from evenkeel.shadow.prompt.demonstrations import open_input
 from evenkeel.shadow.prompt.mail import is_greeted
-from evenkeel.shadow.prompt.references import asks
+from evenkeel.shadow.prompt.references import asks, labels_a_request
 from evenkeel.shadow.prompt.segments import text_of
 
 if TYPE_CHECKING:
@@ -87,6 +90,8 @@ SPACELESS: Final = frozenset(tag for tag, language in _TABLES.items() if languag
 
 # Characters from which the language is identified: more is no surer, and costs more than all the rest.
 _TELLING: Final = 400
+# Only so many are searched for these.
+_LONGEST_BEGINNING: Final = 4_000
 _CLOSED: Final = ".!?…。।؟\uff01\uff1f"
 
 
@@ -121,7 +126,7 @@ class Tone:
             raise ValueError(f"unknown tone {unknown[0] if unknown else ''!r}: known are {', '.join(TONES)}")
         self._by = by
         self._tones = tuple(tones)
-        self.version: Final = 15 if by == "rule" else 7
+        self.version: Final = 16 if by == "rule" else 7
         self.graded: Final = by == "rule"
         self.requires: Final[frozenset[Requirement]] = NOTHING if by == "rule" else frozenset({"rewriter"})
 
@@ -129,7 +134,7 @@ class Tone:
         """A variant in another tone, as `Perturbation.apply`.
 
         Not applicable: "no_input", "about_manner"; by rule also "about_wording", "text_to_translate",
-        "language_unknown" and "language_unsupported".
+        "text_to_work_on", "language_unknown" and "language_unsupported".
         """
         tone = self._tones[rng.randrange(len(self._tones))]
         spoken = view.typed
@@ -139,7 +144,8 @@ class Tone:
             return NotApplicable("about_manner", "the prompt asks how its text is said")
         if self._by == "rewriter":
             return draft(view, spoken, lambda text: RewriteTask("tone", text, tone))
-        language = language_of(text_of(spoken, "\n\n")[:_TELLING])
+        # Data alone is in no language.
+        language = language_of(prose_of(text_of(spoken, "\n\n")[:_LONGEST_BEGINNING])[:_TELLING])
         refused = _refused(view, language)
         if refused is not None:
             return refused
@@ -152,6 +158,9 @@ def _refused(view: PromptView, language: str | None) -> NotApplicable | None:
     for segment in view.segments:
         if segment.type != "document" and speaks_of_translation(segment.text):
             return NotApplicable("text_to_translate", "a greeting would be translated as well")
+    last = view.typed[-1]
+    if breaks_off(last.text) or _is_demonstrated(view, last):
+        return NotApplicable("text_to_work_on", "a greeting would be a part of what is to be worked on")
     if language is None:
         return NotApplicable("language_unknown", "the language of the input is not clear")
     if language not in MANNERS:
@@ -252,12 +261,23 @@ def _ends_in_data(text: str) -> bool:
 
 def _begins_a_paragraph(view: PromptView, segment: Segment) -> bool:
     """Return whether nothing stands before a segment in its message, or a blank line does."""
-    before = ""
-    for other in view.segments[: segment.index]:
-        if other.slot == segment.slot:
-            before += other.text
-    blank = before + segment.text[: len(segment.text) - len(segment.text.lstrip())]
+    blank = _before(view, segment) + segment.text[: len(segment.text) - len(segment.text.lstrip())]
     return not blank.strip() or _BLANK_LINE.search(blank) is not None
+
+
+def _before(view: PromptView, segment: Segment) -> str:
+    """Return what stands before a segment in its slot."""
+    return text_of(other for other in view.segments[: segment.index] if other.slot == segment.slot)
+
+
+def _is_demonstrated(view: PromptView, segment: Segment) -> bool:
+    """Return whether a segment stands behind a label such as "Input:" that the answer's label follows."""
+    line = _before(view, segment).rpartition("\n")[2]
+    is_label = line.rstrip().endswith((":", "\uff1a")) and not labels_a_request(line)
+    return (
+        is_label
+        and open_input(text_of(other for other in view.segments if other.slot == segment.slot)) is not None
+    )
 
 
 _BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n[ \t\r]*\Z")

@@ -54,7 +54,7 @@ class Whitespace:
 
     name: Final = "general.whitespace"
     rewording: Final = Rewording(GENERAL, phrase="different whitespace", order=10)
-    version: Final = 6
+    version: Final = 7
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE

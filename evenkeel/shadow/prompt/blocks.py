@@ -86,18 +86,20 @@ _OUTPUT_SENTENCE: Final = rf"""
 _COLON: Final = "[:\\uff1a]"
 
 LINE: Final = re.compile(
-    rf"""[ \t]*+(?:
+    rf"""(?P<indent>[ ]{{4}}|[ ]{{0,3}}\t)?+[ \t]*+(?:
         (?P<fence>```|~~~)
-      | (?:[^\W\d_][^\n:]{{0,30}}:[ ]*)?(?P<quotes>\"{{3}}|'{{3}})[^\n]*$
-      | <(?P<tag>(?:document|doc|context|source|passage|article|transcript|text|excerpt|reference|example
-          |tool[_-](?:result|response|output)s?|search[_-]results?|observation
-          |output[_-]?format|format|input|conversation|ticket|email)(?:_?\d+)?)(?:[ ][^<>\n]*)?>
-      | (?P<item>(?:[-*+•]|\d{{1,3}}[.)])[ \t]+(?=\S))
+      | (?(indent)(?!))(?:[^\W\d_][^\n:]{{0,30}}:[ ]*)?(?P<quotes>\"{{3}}|'{{3}})[^\n]*$
+      | (?(indent)(?!))<(?P<tag>(?:document|doc|context|source|passage|article|transcript|text|excerpt
+          |reference|example|tool[_-](?:result|response|output)s?|search[_-]results?|observation
+          |output[_-]?format|format|input|conversation|ticket|email)(?:_?\d+)?)
+          (?:[ ](?!class|style|src|type|placeholder|href|on)[^<>\n]*)?>
+      | (?P<item>(?:[-*+•]|\d{{1,3}}[.)])[ \t]{{1,3}}(?=\S))
       | (?P<heading>\#{{1,6}}[ \t]+|\*\*(?=[^*\n]+\*\*:?[ \t]*$))?(?:
             (?P<output>(?:{_OUTPUT_WORDS})(?:\*\*)?(?:[ ]?{_COLON}|(?(heading)(?:\*\*)?[ \t]*$|(?!))))
           | (?P<examples>{_EXAMPLE_WORDS}(?:[ ]?\#?\d+)?(?:[ ][^\n:.]{{0,30}})?(?:\*\*)?
               (?:[ ]?[,:\uff1a]|(?(heading)(?:\*\*)?[ \t]*$|(?!))))
-          | (?P<document>(?:{_DOCUMENT_WORDS})(?:[ ]?[\#\[(]?[ ]?\w{{1,3}}[\])]?)?(?:[ ]\([^()\n]{{0,60}}\))?
+          | (?(indent)(?!))(?P<document>(?:{_DOCUMENT_WORDS})
+              (?:[ ]?[\#\[(]?[ ]?\w{{1,3}}[\])]?)?(?:[ ]\([^()\n]{{0,60}}\))?
               (?:\*\*)?(?:[ ]?[:\uff1a\]](?:\*\*)?|(?(heading)[^\n]*$|[ \t]*$(?=\n)))
             | \[\d{{1,3}}\][ \t]*(?=\S))
           | (?P<pair>(?:input|output|q|a|question|answer|eingabe|ausgabe)[ ]?\d*[ ]?{_COLON})

@@ -1,7 +1,8 @@
 """Mail that is a user's whole message: what its sender typed, told from headers, quotes and signature.
 
-A text is a mail if header lines stand at its head, or if an earlier mail is quoted or forwarded in it. A mail
-inside an application's prompt is a document instead, and so is one that the user asks something about.
+A text is a mail if header lines stand at its head, or if an earlier mail is quoted or forwarded in it. If its
+last paragraph asks something, only that is known to be typed, whoever asks: "Write a reply." A mail inside an
+application's prompt is a document instead.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from typing import Final
 
 from evenkeel.shadow.prompt.blocks import BLANK_LINES, cut
-from evenkeel.shadow.prompt.references import orders
+from evenkeel.shadow.prompt.references import asks, orders
 from evenkeel.shadow.prompt.segments import Span
 
 # Names of headers in English, German, Spanish, French, Italian, Dutch, Portuguese, Japanese and Chinese.
@@ -47,10 +48,6 @@ _SALUTATION: Final = re.compile(
     r"[^\n.:;?>]{0,60}[,!\uff0c][ \t]*\r?(?:\n|\Z)",
     re.IGNORECASE,
 )
-_NAMES_A_MAIL: Final = re.compile(
-    r"\b(?:e-?mails?|mail|message|nachricht|correo|mensaje|courriel|messaggio|bericht|mensagem)\b",
-    re.IGNORECASE,
-)
 
 
 def is_greeted(text: str) -> bool:
@@ -71,7 +68,12 @@ def typed_in_mail(text: str) -> tuple[Span, ...] | None:
     body = "\n\n".join(text[stretch.start : stretch.end].strip() for stretch in stretches).strip()
     if not body or not (head or has_thread) or _is_composed(body, has_head=head is not None):
         return None
-    return stretches
+    paragraphs = BLANK_LINES.split(body)
+    if len(paragraphs) == 1 or not asks(paragraphs[-1]):
+        return stretches
+    last = stretches[-1]
+    start = text.rindex(paragraphs[-1], last.start, last.end)
+    return (Span(start, last.end),)
 
 
 def _own_stretches(text: str, begin: int) -> tuple[tuple[Span, ...], bool]:
@@ -104,13 +106,11 @@ def _quotes(text: str) -> bool:
 
 
 def _is_composed(body: str, *, has_head: bool) -> bool:
-    """Return whether somebody asks about the mail, or an application's words stand beside the sender's."""
-    paragraphs = BLANK_LINES.split(body)
+    """Return whether an application's words stand beside the sender's."""
     types = {piece.type for piece in cut(body)}
-    asks_about_it = orders(paragraphs[-1]) and _NAMES_A_MAIL.search(paragraphs[-1]) is not None
-    if asks_about_it or types & {"output_instructions", "examples"}:
+    if types & {"output_instructions", "examples"}:
         return True
-    first = paragraphs[0]
+    first = BLANK_LINES.split(body)[0]
     # No application's prompt opens with headers or a salutation.
     is_opened = has_head or is_greeted(body)
     return not is_opened and (orders(first) or first.endswith((":", "\uff1a")) or "document" in types)

@@ -55,11 +55,6 @@ def points(text: str) -> bool:
     return points_back(text) or points_ahead(text) or refers(text)
 
 
-def calls_unordered(line: str) -> bool:
-    """Return whether a line says that the order of what follows means nothing."""
-    return _compiled("unordered").search(line) is not None
-
-
 def points_by_order(text: str) -> bool:
     """Return whether a text speaks of the places of items or documents among others: "the second rule"."""
     return _compiled("order").search(text) is not None

@@ -1,8 +1,8 @@
 """The text of a slot as units that may stand in another order.
 
 A model lists them and what binds them once for a template (`listing`); without one the text itself shows
-what is plainly free: numbered or tagged documents, demonstrations, lists called unordered, and parts with a
-label of their own in a prompt without any word that points.
+what is plainly free: numbered or tagged documents, demonstrations, and parts with a label of their own in a
+prompt without any word that points.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, Literal
 from evenkeel.shadow.prompt.blocks import CLOSED, cut
 from evenkeel.shadow.prompt.demonstrations import open_input
 from evenkeel.shadow.prompt.references import (
-    calls_unordered,
     labels_a_request,
     orders,
     points_ahead,
@@ -64,7 +63,6 @@ _EVENT: Final = re.compile(
     re.IGNORECASE,
 )
 _FIRST_WORD: Final = re.compile(r"\s*[^\W\d_]+")
-_ITEM: Final = re.compile(r"[ \t]*[-*+•–][ \t]+(?=\S)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -552,43 +550,3 @@ def _runs(units: Sequence[Unit], part: Part) -> Iterator[tuple[int, int]]:
         elif start is not None:
             yield start, number
             start = None
-
-
-@dataclass(frozen=True, slots=True)
-class Items:
-    """The items of a bulleted list that a prompt calls unordered."""
-
-    segment: int
-    start: int
-    texts: tuple[str, ...]
-    """Each with its bullet and all that is indented under it, without the line end."""
-
-
-def unordered_lists(view: PromptView) -> list[Items]:
-    """Return the bulleted lists whose introduction says that their order means nothing."""
-    lists: list[Items] = []
-    above = ""
-    for segment in view.segments:
-        if segment.kind != "history" and segment.type not in ("code", "document"):
-            lists += _lists_in(segment, above)
-        above = segment.text.rstrip().rpartition("\n")[2]
-    return lists
-
-
-def _lists_in(segment: Segment, introduction: str) -> Iterator[Items]:
-    items: list[str] = []
-    start = at = 0
-    for line in (*segment.text.split("\n"), ""):
-        is_item = _ITEM.match(line) is not None and line[:1] not in " \t"
-        goes_on = bool(items) and line[:1] in (" ", "\t") and bool(line.strip())
-        if is_item:
-            start = start if items else at
-            items.append(line)
-        elif goes_on:
-            items[-1] += "\n" + line
-        else:
-            if len(items) > 1 and not line.strip() and calls_unordered(introduction):
-                yield Items(segment.index, start, tuple(items))
-            items = []
-            introduction = line if line.strip() else introduction
-        at += len(line) + 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Category, Rewording
-from evenkeel.shadow.perturbations.positional.layout import by_rule, laid_out, slots_of, unordered_lists
+from evenkeel.shadow.perturbations.positional.layout import by_rule, laid_out, slots_of
 from evenkeel.shadow.perturbations.positional.listing import listed, numbered
 from evenkeel.shadow.perturbations.protocol import NOTHING, Draft, NotApplicable
 
@@ -46,7 +46,7 @@ class Positional:
     def __init__(self, by: Literal["rule", "rewriter"] = "rule") -> None:
         """Set who says which parts may move."""
         self.by: Final = by
-        self.version: Final = 8 if by == "rule" else 9
+        self.version: Final = 10 if by == "rule" else 11
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """A variant with parts in another order, as `Perturbation.apply`; severity means nothing to it.
@@ -82,16 +82,14 @@ class Positional:
                 changed = laid_out(view, layout, order)
                 if changed.text != view.text:
                     return changed
-        return self.absent(view, layouts, rng)
+        return self.absent(layouts)
 
     def orders(self, layout: Layout, now: Sequence[int], rng: random.Random) -> list[list[int]]:
         """Return the sound orders that one move makes of the present order of a layout's groups."""
         raise NotImplementedError
 
-    def absent(
-        self, view: PromptView, layouts: Sequence[Layout], rng: random.Random
-    ) -> PromptView | NotApplicable:
-        """Return why there is no variant, or one of another sort."""
+    def absent(self, layouts: Sequence[Layout]) -> NotApplicable:
+        """Return why there is no variant."""
         raise NotImplementedError
 
 
@@ -107,9 +105,8 @@ class _MovedPart(Positional):
         del rng
         return _elsewhere(layout, now, self.part)
 
-    def absent(self, view: PromptView, layouts: Sequence[Layout], rng: random.Random) -> NotApplicable:
+    def absent(self, layouts: Sequence[Layout]) -> NotApplicable:
         """Implement `Positional`."""
-        del view, rng
         for layout in layouts:
             if any(unit.part == self.part for unit in layout.units):
                 return _BOUND
@@ -135,7 +132,7 @@ class OutputInstructions(_MovedPart):
 
 
 class Reordering(Positional):
-    """Puts documents, demonstrations and the items of unordered lists into another order.
+    """Puts documents and demonstrations into another order.
 
     Steps, transcripts, logs and whatever else says something by its order stay.
     """
@@ -155,14 +152,9 @@ class Reordering(Positional):
             position = end
         return [order] if order != list(now) and layout.holds(order) else []
 
-    def absent(
-        self, view: PromptView, layouts: Sequence[Layout], rng: random.Random
-    ) -> PromptView | NotApplicable:
-        """Implement `Positional`: the items of a list may still be free."""
+    def absent(self, layouts: Sequence[Layout]) -> NotApplicable:
+        """Implement `Positional`."""
         del layouts
-        changed = items_shuffled(view, rng)
-        if changed.text != view.text:
-            return changed
         return NotApplicable("nothing_to_reorder", "no parts are known to be in no particular order")
 
 
@@ -183,10 +175,6 @@ class MixedMoves(Positional):
             if kinds:
                 changed = laid_out(changed, layout, now)
                 done |= kinds
-        if len(done) == _FEWEST - 1 and Reordering.name not in done:
-            shuffled = items_shuffled(changed, rng)
-            done |= {Reordering.name} if shuffled.text != changed.text else set()
-            changed = shuffled
         if len(done) < _FEWEST or changed.text == view.text:
             return NotApplicable("too_few_changes", "fewer than two kinds of positional change apply")
         return changed
@@ -237,14 +225,3 @@ def _elsewhere(layout: Layout, now: Sequence[int], part: Part) -> list[list[int]
 def _another_order(run: Sequence[int], rng: random.Random) -> list[int]:
     order = rng.sample(run, len(run))
     return order if order != list(run) else [*order[1:], *order[:1]]
-
-
-def items_shuffled(view: PromptView, rng: random.Random) -> PromptView:
-    """Return the prompt with the items of its unordered lists in another order."""
-    texts: dict[int, str] = {}
-    for items in unordered_lists(view):
-        text = texts.get(items.segment, view.segments[items.segment].text)
-        old = "\n".join(items.texts)
-        new = "\n".join(items.texts[chosen] for chosen in _another_order(range(len(items.texts)), rng))
-        texts[items.segment] = text[: items.start] + new + text[items.start + len(old) :]
-    return view.with_texts(texts)
