@@ -175,9 +175,10 @@ def cost_lines(settings: Settings) -> Iterator[str]:
     tokens_in, tokens_out = USUAL_TOKENS
     usd = replays.budgeted_prices(settings).usd(_USUAL_MODEL, tokens_in, tokens_out)
     most = pace.calls_per_day + BURSTS_A_DAY * pace.burst_calls
-    limit = "no limit" if pace.usd_per_day is None else f"limit {pace.usd_per_day:.2f} dollars"
+    limit = "no limit" if pace.usd_per_day is None else f"limit ${pace.usd_per_day:.2f}"
     yield (
         f"reference prompts: {pace.calls_per_day:,} calls of each route a day, "
-        f"{pace.calls_per_day * usd:.2f} dollars for {tokens_in:,} tokens in and {tokens_out:,} out of "
-        f"{_USUAL_MODEL}; {most:,} calls and {most * usd:.2f} dollars on a day with three suspicions; {limit}"
+        f"${pace.calls_per_day * usd:.2f} at the price of {_USUAL_MODEL} and {tokens_in:,} tokens in and "
+        f"{tokens_out:,} out a call; {most:,} calls, ${most * usd:.2f}, on a day with three "
+        f"suspicions; {limit}"
     )

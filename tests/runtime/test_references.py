@@ -103,7 +103,7 @@ def test_a_reference_goes_where_it_was_answered(tmp_path, monkeypatch, path, ups
 def test_costs_are_said_beforehand(tmp_path):
     """288 calls of 1,000 and 400 tokens cost 288 · (0.0001 + 0.0002) = 0.09 dollars; with bursts 0.14."""
     (said,) = cost_lines(settings(tmp_path))
-    assert "288 calls of each route a day, 0.09 dollars" in said
-    assert "468 calls and 0.14 dollars on a day with three suspicions; limit 0.50 dollars" in said
+    assert "288 calls of each route a day, $0.09 at the price of gpt-6-luna" in said
+    assert "468 calls, $0.14, on a day with three suspicions; limit $0.50" in said
     (said,) = cost_lines(settings(tmp_path, replays={"references": {"calls_per_day": 0}}))
     assert "none are asked" in said
