@@ -59,11 +59,6 @@ class RawResponse:
         return decode_body(self.content_headers, self.raw, most_bytes)
 
     @property
-    def is_error(self) -> bool:
-        """True if the status says so."""
-        return self.status >= _FIRST_ERROR_STATUS
-
-    @property
     def is_success(self) -> bool:
         """True if it is neither an error nor a redirection, which nothing follows."""
         return self.status < _FIRST_REDIRECTION

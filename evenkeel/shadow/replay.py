@@ -362,7 +362,7 @@ class Replayer:
 
 def _read(target: Target, response: RawResponse, duration_s: float, api: Api) -> Replay | Failure:
     """Return the answer to a replay, or the failure if the upstream gave none."""
-    if response.is_error:
+    if not response.is_success:
         credentials = [value for _, value in target.headers]
         # Upstreams repeat parts of a key that they do not know.
         line = excerpt(response, credentials, message=response.status != _KEY_UNKNOWN)
