@@ -118,7 +118,6 @@ class RollupEstimates:
     robustness: Estimate | None
     noise_floor: Estimate | None
     excess: Estimate | None
-    judge_noise: Estimate | None
 
 
 @dataclass(frozen=True, slots=True)

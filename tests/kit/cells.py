@@ -32,7 +32,6 @@ ROLLED = RollupEstimates(
     robustness=Estimate(0.9, 0.8, 0.95, 40),
     noise_floor=Estimate(0.05, 0.01, 0.2, 40),
     excess=Estimate(-0.05, -0.1, 0.1, 40),
-    judge_noise=None,
 )
 
 

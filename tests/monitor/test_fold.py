@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from evenkeel.core.cells import ChangeMark, WindowEstimates
 from evenkeel.core.verdict import (
     BASELINE,
-    JUDGED_AGAIN,
     Failure,
     Verdict,
 )
@@ -103,7 +102,7 @@ def test_a_roll_up_takes_the_mean_over_exchanges():
         here = altered(VERDICT, exchange_id=f"e{number}", scored_at=float(number))
         verdicts += [
             altered(here, perturbation=BASELINE, control_rating=None),
-            altered(here, **WORSE, details={JUDGED_AGAIN: 3.0}),
+            altered(here, **WORSE),
             altered(here, perturbation="positional.mixed"),
         ]
     (whole,) = folded(log_of(*verdicts)).rollups()
@@ -114,7 +113,6 @@ def test_a_roll_up_takes_the_mean_over_exchanges():
     assert (everything.content_delta.value, everything.content_delta.n) == (0.5, 10)
     assert everything.robustness.value == 0.5
     assert (everything.noise_floor.value, everything.noise_floor.n) == (0.0, 10)
-    assert (everything.judge_noise.value, everything.judge_noise.n) == (1.0, 10)
     assert whole.windows["since_change"] == everything
 
 

@@ -95,7 +95,7 @@ def test_a_scrape_never_waits_for_redis():
             raise OSError("gone")
         return found.pop()
 
-    lately = Lately(read, b"", lambda: now[0])
+    lately = Lately(read, lambda: now[0])
     assert lately() == b""
     lately.look()
     now[0] = 29.0

@@ -7,20 +7,9 @@ finds in replayed goldens whether answers changed. A `report` rests on the `comp
 `book` gathers the reports of all changes, `exporter` exports them.
 """
 
-from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, Experiments, likely_cause
-from evenkeel.monitor.changes.comparison import Comparison, compare
-from evenkeel.monitor.changes.record import ChangeRecord, change_id
+from evenkeel.monitor.changes.causes import Cause
+from evenkeel.monitor.changes.comparison import Comparison
+from evenkeel.monitor.changes.record import ChangeRecord
 from evenkeel.monitor.changes.route import RouteWatch
 
-__all__ = [
-    "SAID",
-    "Candidate",
-    "Cause",
-    "ChangeRecord",
-    "Comparison",
-    "Experiments",
-    "RouteWatch",
-    "change_id",
-    "compare",
-    "likely_cause",
-]
+__all__ = ["Cause", "ChangeRecord", "Comparison", "RouteWatch"]

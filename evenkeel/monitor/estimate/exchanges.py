@@ -21,14 +21,12 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from evenkeel.core.cells import Estimate, RollupEstimates
-from evenkeel.core.verdict import JUDGED_AGAIN
 from evenkeel.monitor.estimate.bounded_mean import weighted_mean
 from evenkeel.monitor.estimate.counts import weight_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.estimate.counts import RatedOutcome
 
 UNFINISHED: Final = 256
@@ -43,7 +41,6 @@ _WORSE: Final = "w"
 _BETTER: Final = "b"
 _EXCESS: Final = "x"
 _NOISE: Final = "n"
-_JUDGED_OTHERWISE: Final = "j"
 # Letter of an exchange of which nobody could rate a pair; it has no share.
 _UNRATED: Final = "u0"
 # Separator between a share and the sign of its weight.
@@ -67,9 +64,6 @@ class ExchangeTally(Struct):
     """Pairs that shifted only in the variant, minus those that shifted only in the resend."""
     resends: int = 0
     resends_shifted: int = 0
-    rejudged: int = 0
-    """Pairs that a judge rated a second time."""
-    rejudged_otherwise: int = 0
     unrated: bool = False
     """True if a judge failed for one of its pairs."""
 
@@ -93,13 +87,6 @@ class ExchangeTally(Struct):
             return
         self.resends += 1
         self.resends_shifted += outcome.shifted
-
-    def add_rejudged(self, verdict: Verdict) -> None:
-        """Count a verdict of either kind if a judge rated its pair a second time."""
-        same = verdict.repeated(JUDGED_AGAIN)
-        if same is not None:
-            self.rejudged += 1
-            self.rejudged_otherwise += not same
 
     def observation(self, sign: str = "") -> str:
         """Return the exchange's shares as words, a letter and a share each; "" if there are none.
@@ -128,8 +115,6 @@ class ExchangeTally(Struct):
             words.append(_EXCESS + _share(self.difference + self.pairs, 2 * self.pairs))
         if self.resends and not self.unrated:
             words.append(_NOISE + _share(self.resends_shifted, self.resends))
-        if self.rejudged:
-            words.append(_JUDGED_OTHERWISE + _share(self.rejudged_otherwise, self.rejudged))
         return " ".join(f"{word}{_WEIGHS}{sign}" for word in words) if sign else " ".join(words)
 
 
@@ -186,7 +171,6 @@ def rollup_estimates(
         robustness=_robustness(histograms, **rules),
         noise_floor=rate_of_all(_NOISE),
         excess=_spread(excess) if excess else None,
-        judge_noise=rate(_JUDGED_OTHERWISE),
     )
 
 

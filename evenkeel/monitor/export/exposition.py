@@ -9,7 +9,7 @@ import logging
 import math
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from evenkeel.monitor.monitor import Monitor
     from evenkeel.stores.counters import Snapshot
 
-
-Found = TypeVar("Found")
-
 log = logging.getLogger("evenkeel.monitor")
 
 # Prometheus scrapes every few seconds at most.
@@ -38,13 +35,12 @@ _EVERY_S: Final = 1.0
 _STALE_S: Final = 30.0
 
 
-class Lately(Generic[Found]):
-    """Reading that is refreshed in the background; empty once it is older than half a minute or so."""
+class Lately:
+    """Text that is refreshed in the background; empty once it is older than half a minute or so."""
 
     def __init__(
         self,
-        read: Callable[[], Found],
-        nothing: Found,
+        read: Callable[[], bytes],
         timer: Callable[[], float] = time.monotonic,
         stale_s: float = _STALE_S,
     ) -> None:
@@ -52,25 +48,23 @@ class Lately(Generic[Found]):
 
         Args:
             read: Finds it out; may block and fail.
-            nothing: Value while nothing has been read.
             timer: Seconds since some moment.
             stale_s: Seconds for which a reading holds.
         """
         self._stale_s = stale_s
         self._read = read
-        self._nothing = nothing
         self._timer = timer
-        self._found = nothing
+        self._found = b""
         self._found_at = timer()
 
-    def __call__(self) -> Found:
-        """Return the last reading, or the empty one if it is stale. Never waits."""
-        return self._found if self._timer() - self._found_at < self._stale_s else self._nothing
+    def __call__(self) -> bytes:
+        """Return the last reading, or nothing if it is stale. Never waits."""
+        return self._found if self._timer() - self._found_at < self._stale_s else b""
 
     def look(self) -> None:
         """Read now."""
-        snapshot = self._read()
-        self._found, self._found_at = snapshot, self._timer()
+        self._found = self._read()
+        self._found_at = self._timer()
 
     def run(self, stop: threading.Event) -> None:
         """Read every second until `stop` is set. A failing store is tried again."""
@@ -114,11 +108,11 @@ class Exposition:
         self._begun: bool | None = None
         # One collector for both, so that no family is exported twice.
         counters = SnapshotCollector(lambda: [monitor.snapshot(), *stored()], detail=detail)
-        self._counters = Lately(lambda: _text(counters), b"")
+        self._counters = Lately(lambda: _text(counters))
         self._own = SnapshotCollector(lambda: [monitor.snapshot()])
-        self._measuring = Lately(lambda: _text(SnapshotCollector(lambda: [measuring()])), b"")
-        self._responses = Lately(lambda: _text(*collectors), b"")
-        self._incidents = Lately(lambda: _text(incidents), b"", stale_s=math.inf)
+        self._measuring = Lately(lambda: _text(SnapshotCollector(lambda: [measuring()])))
+        self._responses = Lately(lambda: _text(*collectors))
+        self._incidents = Lately(lambda: _text(incidents), stale_s=math.inf)
 
     def __call__(self) -> bytes:
         """Return the metrics in the Prometheus text format 0.0.4."""

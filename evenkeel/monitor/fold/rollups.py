@@ -151,7 +151,6 @@ class Rollups:
         unfinished.at, unfinished.scorer = verdict.scored_at, verdict.scoring.scorer
         unfinished.session = verdict.origin.session
         tally = unfinished.tally
-        tally.add_rejudged(verdict)
         if isinstance(outcome, str):
             tally.unrated = True
         elif verdict.perturbation == BASELINE:

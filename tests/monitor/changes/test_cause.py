@@ -7,7 +7,8 @@ from itertools import combinations
 import pytest
 
 from evenkeel.core.cells import ChangeMark
-from evenkeel.monitor.changes import Cause, Experiments, kinds, likely_cause
+from evenkeel.monitor.changes import Cause, kinds
+from evenkeel.monitor.changes.causes import Experiments, likely_cause
 from tests.kit.records import altered
 
 QUIET = Experiments(references="same", panel="same", judged=True)

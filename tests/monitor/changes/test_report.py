@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from evenkeel.core.rewordings import label
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.changes import Cause, compare
-from evenkeel.monitor.changes.comparison import shifted_traits
+from evenkeel.monitor.changes import Cause
+from evenkeel.monitor.changes.comparison import compare, shifted_traits
 from evenkeel.monitor.changes.effects import measured
 from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.record import OTHER
