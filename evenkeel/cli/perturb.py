@@ -407,6 +407,8 @@ def _settings(config: Path | None) -> Settings | None:
 def _route(settings: Settings | None, name: str | None) -> Route | None:
     """Return the route of the settings file that supplies perturbations and template."""
     if settings is None:
+        if name is not None:
+            raise SettingsError("--route: names a route of the settings file; name that with --config")
         return None
     for route in settings.routes:
         if name in (None, route.name):

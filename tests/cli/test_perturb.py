@@ -193,6 +193,7 @@ routes:
     assert kinds == {"template", "input"}
     said = perturb("--config", str(settings), "--route", "triage").output
     assert "there are default and cases" in said
+    assert "name that with --config" in perturb("--route", "cases").output
 
 
 def test_kinds_that_need_a_rewriter_say_what_they_would_ask():
