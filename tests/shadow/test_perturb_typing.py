@@ -360,11 +360,12 @@ def test_a_question_about_wording_keeps_its_own(kind, question):
     "Count the words of the message.", "You are a grammar checker.", "Wiederhole den Text wörtlich.",
 ])  # fmt: skip
 def test_words_that_an_application_repeats_are_kept(order) -> None:
-    """The instructions show that every letter counts; "do not repeat the question" does not."""
+    """The instructions show that every letter counts; an order about the answer does not."""
     (casing,) = by_name(["general.casing"])
     view = unclassified(("system", order), ("user", "The bridge is closed, please use the ferry."))
     result = casing.apply(view, 1.0, random.Random(1))
     assert isinstance(result, NotApplicable)
     assert result.reason == "about_wording"
-    view = unclassified(("system", "Do not repeat the question."), ("user", "Where is the ferry now?"))
-    assert not isinstance(casing.apply(view, 1.0, random.Random(1)), NotApplicable)
+    for other in ("Do not repeat the question.", "Quote identifiers exactly as they are written."):
+        view = unclassified(("system", other), ("user", "Where is the ferry now?"))
+        assert not isinstance(casing.apply(view, 1.0, random.Random(1)), NotApplicable)
