@@ -25,6 +25,8 @@ from evenkeel.release.challenge.verdict import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evenkeel.core.cells import Estimate
     from evenkeel.core.challenge import Challenge
     from evenkeel.release.challenge.figures import ChallengeFigures, PlaceCounts, SideFigures
@@ -81,14 +83,16 @@ def headline(challenge: Challenge, figures: ChallengeFigures) -> str:
         failed = reasons(figures.candidate_side.failures)
         named = f" ({failed})" if failed else ""
         why.append(f"more of its answers are of no use{named}, {_over(figures.unusable, challenge.worse)}")
-    segments = []
-    for reason in decision.because:
-        if reason not in _OPEN:
-            segments.append(reason)
+    segments = _segments(decision.because)
     # Where the whole loses, the parts that show it as well add nothing.
     if segments and WORSE not in decision.because:
         why.append(f"its answers are worse for {listing(segments)}")
     return f"{name} must not take over on {challenge.route}: {'; '.join(why)}."
+
+
+def _segments(because: Sequence[str]) -> list[str]:
+    """Return the reasons that are no measures of the whole traffic."""
+    return [reason for reason in because if reason not in _OPEN]
 
 
 def _over(estimate: Estimate | None, limit: float) -> str:
@@ -182,10 +186,7 @@ def _open(challenge: Challenge, figures: ChallengeFigures) -> str:
     for reason in because:
         if reason in _OPEN:
             why.append(_OPEN[reason])
-    segments = []
-    for reason in because:
-        if reason not in _OPEN:
-            segments.append(reason)
+    segments = _segments(because)
     if segments:
         why.append(f"whether its answers are worse for {listing(segments)}")
     more = figures.decision.more_pairs

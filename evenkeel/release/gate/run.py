@@ -198,7 +198,8 @@ def shuffled(tasks: Sequence[SideTask], cluster: Mapping[str, str], seed: int) -
     # Cluster by cluster, because a cluster counts once.
     names = sorted(set(cluster.values()))
     Random(f"{seed}:gate").shuffle(names)
-    return sorted(tasks, key=lambda task: (names.index(cluster[task.golden.id]), task.golden.id))
+    place = {name: number for number, name in enumerate(names)}
+    return sorted(tasks, key=lambda task: (place[cluster[task.golden.id]], task.golden.id))
 
 
 @dataclass(slots=True)
