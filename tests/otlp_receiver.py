@@ -31,7 +31,7 @@ class Collector:
         """Until it is set, a silent collector keeps its callers waiting."""
         collector = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class CollectorHandler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 collector.take(self, body)
@@ -39,7 +39,7 @@ class Collector:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), CollectorHandler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def take(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:

@@ -44,7 +44,7 @@ def peers() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """A server for all of them, each under its name; gives its address and the bodies it was sent."""
     bodies: list[dict[str, Any]] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class PeerHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -79,7 +79,7 @@ def peers() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), PeerHandler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:

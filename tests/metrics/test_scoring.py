@@ -40,7 +40,7 @@ VAGUE = "The client stopped connecting and somebody found a remedy."
 
 
 @dataclass
-class Planted:
+class PlantedRater:
     """A rater and a quality metric whose outcomes are given, by candidate or answer text."""
 
     outcomes: dict[str, int | str]
@@ -62,15 +62,15 @@ class Planted:
         return Rating(made, "planted", {"closeness": 0.5}, spent=Spend(self.tokens, self.tokens / 1000))
 
 
-def scored(rating: int | str, faithfulness: Planted, completeness: Planted) -> Judgement:
+def scored(rating: int | str, faithfulness: PlantedRater, completeness: PlantedRater) -> Judgement:
     measures = {Task.CHAT: (EachSide(faithfulness), EachSide(completeness))}
-    scorer = TwoStageScorer("judge", Planted({"b": rating}), measures)
+    scorer = TwoStageScorer("judge", PlantedRater({"b": rating}), measures)
     return asyncio.run(scorer.score(Pair(Answer("a"), Answer("b"), "context")))
 
 
 def test_a_three_ends_after_the_first_stage() -> None:
     """Quality is not asked for answers that say the same, and nothing but the rating is paid."""
-    quality = Planted({})
+    quality = PlantedRater({})
     judgement = scored(3, quality, quality)
     assert judgement == Judgement(
         "judge", 3, "planted", {"closeness": 0.5}, spent=Spend(10, 0.01), similarity=1.0
@@ -82,8 +82,8 @@ def test_a_three_ends_after_the_first_stage() -> None:
 def test_below_three_both_answers_go_through_every_metric(rating: int) -> None:
     """Each metric rates each answer alone against the context; tokens and cost of all five calls add up."""
     faithful, complete = (
-        Planted({"a": 3, "b": 3}, "faithful"),
-        Planted({"a": 2, "b": 1}, "complete", tokens=100),
+        PlantedRater({"a": 3, "b": 3}, "faithful"),
+        PlantedRater({"a": 2, "b": 1}, "complete", tokens=100),
     )
     judgement = scored(rating, faithful, complete)
     assert judgement.rating == rating
@@ -98,8 +98,8 @@ def test_below_three_both_answers_go_through_every_metric(rating: int) -> None:
 
 def test_a_rating_alone_asks_for_no_quality() -> None:
     """A shifted pair costs no more than its rating where only that is wanted."""
-    quality = Planted({})
-    scorer = TwoStageScorer("judge", Planted({"b": 1}), {Task.CHAT: (EachSide(quality),)})
+    quality = PlantedRater({})
+    scorer = TwoStageScorer("judge", PlantedRater({"b": 1}), {Task.CHAT: (EachSide(quality),)})
     judgement = asyncio.run(scorer.score(Pair(Answer("a"), Answer("b"), "context"), qualities=False))
     assert (judgement.rating, judgement.quality, judgement.spent.tokens) == (1, (), 10)
     assert quality.seen == []
@@ -120,7 +120,7 @@ def test_a_failed_quality_metric_is_counted_once_and_the_rest_stands(
 
     Where it fails on the reference, the candidate is not asked about.
     """
-    judgement = scored(2, Planted(outcomes, "faithful"), Planted({"a": 2, "b": 2}, "complete"))
+    judgement = scored(2, PlantedRater(outcomes, "faithful"), PlantedRater({"a": 2, "b": 2}, "complete"))
     assert judgement.rating == 2
     assert [score.metric for score in judgement.quality] == ["complete"]
     assert judgement.failures == (Failure("faithful", 4, "timeout"),)
@@ -129,7 +129,7 @@ def test_a_failed_quality_metric_is_counted_once_and_the_rest_stands(
 
 def test_a_rater_that_fails_leaves_no_rating() -> None:
     """The failure is the only content; what the attempt cost is booked; quality is not asked."""
-    quality = Planted({})
+    quality = PlantedRater({})
     judgement = scored("bad_schema", quality, quality)
     assert judgement == Judgement(
         "judge", None, failures=(Failure("planted", 4, "bad_schema"),), spent=Spend(10, 0.01)
@@ -177,7 +177,7 @@ def test_only_identical_and_empty_answers_need_no_judge(
     """Such answers cost nothing; all else costs a call, and is unsure without a judge."""
     sides = [side if isinstance(side, Answer) else Answer(side) for side in (reference, candidate)]
     pair = Pair(*sides, "question")
-    judge = Planted({sides[1].text: 2})
+    judge = PlantedRater({sides[1].text: 2})
     judgement = asyncio.run(local_scorer(judge, HeuristicRater()).score(pair))
     assert (judgement.rating, stage_of(judgement.details)) == (outcome, stage)
     assert (len(judge.seen), judgement.spent.tokens) == ((1, 10) if stage == "judge" else (0, 0))
@@ -188,11 +188,11 @@ def test_only_identical_and_empty_answers_need_no_judge(
 def test_a_judged_rating_keeps_the_scores_of_its_similarity() -> None:
     """Likeness stands beside the judge's word; a judge that fails is replaced by nothing."""
     pair = Pair(Answer("a b c"), Answer("a b d"), "question")
-    judgement = asyncio.run(local_scorer(Planted({"a b d": 2}), HeuristicRater()).score(pair))
+    judgement = asyncio.run(local_scorer(PlantedRater({"a b d": 2}), HeuristicRater()).score(pair))
     assert judgement.explanation == "planted"
     assert {"likeness", "closeness"} <= set(judgement.details)
     assert judgement.similarity == judgement.details["likeness"]
-    failed = asyncio.run(local_scorer(Planted({"a b d": "timeout"}), HeuristicRater()).score(pair))
+    failed = asyncio.run(local_scorer(PlantedRater({"a b d": "timeout"}), HeuristicRater()).score(pair))
     assert (failed.rating, failed.unsure, failed.spent.tokens) == (None, False, 10)
     assert [failure.reason for failure in failed.failures] == ["timeout"]
 
@@ -201,7 +201,7 @@ def test_pairs_in_two_languages_go_to_the_judge() -> None:
     """Words in common decide nothing there."""
     german = "Der Import von Auftrag 4711 ist mittags gescheitert."
     pair = Pair(Answer(SAME), Answer(german), "", None, AnswerForm(language="de"))
-    assert asyncio.run(local_scorer(Planted({german: 3}), HeuristicRater()).score(pair)).rating == 3
+    assert asyncio.run(local_scorer(PlantedRater({german: 3}), HeuristicRater()).score(pair)).rating == 3
 
 
 def test_a_stage_is_the_judges_unless_the_details_say_otherwise() -> None:
@@ -223,7 +223,7 @@ def test_what_needs_no_judge_does_not_count_while_the_judge_of_its_exchange_fail
     scorer: Literal["judge", "metrics"], outcome: int | str, ratings: list[int | None]
 ) -> None:
     """An outage would leave only identical answers, which look steady, or empty ones, which look broken."""
-    rater = TwoStageScorer(scorer, Planted({"b": outcome}), {})
+    rater = TwoStageScorer(scorer, PlantedRater({"b": outcome}), {})
     pairs = [Pair(Answer("a"), Answer(candidate), "context") for candidate in ("a", "b", "")]
     same, other, empty = asyncio.run(rater.score_all(pairs))
     assert [same.rating, other.rating] == ratings

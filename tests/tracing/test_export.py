@@ -24,7 +24,7 @@ from tests.otlp_receiver import collecting
 from tests.stores import examples
 
 
-class Scripted(SpanExporter):
+class ScriptedExporter(SpanExporter):
     """Exports as it is told: a result, an exception, or not before it is released."""
 
     def __init__(self, *script):
@@ -82,7 +82,7 @@ def end_spans(tracer, number):
 
 def test_what_arrives_is_counted(queue):
     """Seven spans end, seven are exported at the end; three that are not recorded are nobody's loss."""
-    made, tracer, counted = queue(Scripted(SpanExportResult.SUCCESS))
+    made, tracer, counted = queue(ScriptedExporter(SpanExportResult.SUCCESS))
     unrecorded = TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False)
     unrecorded.add_span_processor(made)
     end_spans(unrecorded.get_tracer("test"), 3)
@@ -93,7 +93,7 @@ def test_what_arrives_is_counted(queue):
 
 def test_a_full_queue_drops_what_comes_and_keeps_what_waits(queue):
     """Seven of eleven spans are lost at once behind a collector that hangs, four at the end."""
-    exporter = Scripted("hang")
+    exporter = ScriptedExporter("hang")
     made, tracer, counted = queue(exporter, room=4)
     end_spans(tracer, 4)  # as many as make a batch
     assert exporter.entered.wait(240)
@@ -106,7 +106,7 @@ def test_a_full_queue_drops_what_comes_and_keeps_what_waits(queue):
 def test_what_fails_is_counted_and_told_once(queue, caplog):
     """A refused batch and one that raised are losses; the log tells of them once, and when it is over."""
     refused, broken, fine = SpanExportResult.FAILURE, RuntimeError("no"), SpanExportResult.SUCCESS
-    made, tracer, counted = queue(Scripted(refused, broken, fine), room=2)
+    made, tracer, counted = queue(ScriptedExporter(refused, broken, fine), room=2)
     with caplog.at_level(logging.WARNING, "evenkeel.traces"):
         for number in (2, 4, 6):
             end_spans(tracer, 2)
@@ -122,7 +122,7 @@ def test_what_fails_is_counted_and_told_once(queue, caplog):
 
 def test_the_end_does_not_wait_for_a_collector_that_hangs(queue):
     """Closing returns in its time, what waited is lost, and a late success is not counted twice."""
-    exporter = Scripted("hang")
+    exporter = ScriptedExporter("hang")
     made, tracer, counted = queue(exporter)
     end_spans(tracer, 3)
     made.close(0.2)
@@ -134,7 +134,7 @@ def test_the_end_does_not_wait_for_a_collector_that_hangs(queue):
 
 def test_the_end_hardly_waits_for_a_collector_that_just_failed(queue):
     """A close that may take longer than a test gives up early after a lost batch."""
-    exporter = Scripted(SpanExportResult.FAILURE, "hang")
+    exporter = ScriptedExporter(SpanExportResult.FAILURE, "hang")
     made, tracer, counted = queue(exporter, room=2)
     end_spans(tracer, 2)
     wait_until(lambda: counted() == {"export_failed": 2})

@@ -17,7 +17,7 @@ CLAIM = re.compile(r"A human expert gave this \w+ a (\d+)")
 ITEM = re.compile(r"Ticket (\d+)\.")
 
 
-class Scripted(ScriptedChat):
+class TicketJudge(ScriptedChat):
     """Answers by a function of (ticket number, claimed rating or None, the whole prompt).
 
     A number is a rating; a text is the whole reply. The probe before a run is neither counted nor held.
@@ -68,7 +68,7 @@ def test_a_judge_that_yields_to_the_attack_on_a_known_share_is_measured_so(tmp_p
         own = 2 + number % 3
         return claim if claim is not None and number % 4 == 0 else own
 
-    with Scripted(answer) as judge:
+    with TicketJudge(answer) as judge:
         shown = run(path, *asking(judge), "--yes", "--seed", 3, to=report)
     (metric,) = json.loads(report.read_text())["ratings"]["metrics"]
     assert [each["strategy"] for each in metric["strategies"]] == [
@@ -97,7 +97,7 @@ def test_refusals_wrong_forms_and_ratings_off_the_scale_are_counted_not_rated(tm
     path = write_ratings(tmp_path / "r.csv", [(1, 2), (2, 2), (3, 3), (4, 4), (5, 5)])
     replies = ["I cannot rate this.", "four out of five", '{"rating": 7}', 4, 5]
     report = tmp_path / "a.json"
-    with Scripted(lambda number, *_: replies[number]) as judge:
+    with TicketJudge(lambda number, *_: replies[number]) as judge:
         shown = run(path, *asking(judge), "--yes", "--strategies", "knowledge,zero-shot", to=report)
     ratings = json.loads(report.read_text())["ratings"]
     found = Counter()
@@ -111,7 +111,7 @@ def test_refusals_wrong_forms_and_ratings_off_the_scale_are_counted_not_rated(tm
 def test_nothing_is_asked_without_consent(tmp_path):
     """The estimate is shown first; no answer means no."""
     path = write_ratings(tmp_path / "r.csv", [(1, 2), (4, 5), (2, 3)])
-    with Scripted(lambda *_: 3) as judge:
+    with TicketJudge(lambda *_: 3) as judge:
         shown = run(path, *asking(judge), "--price", "1/2", exit_code=1, input="n\n")
         assert "8 calls to scripted, about " in shown
         assert "no more calls are made" in shown
@@ -130,7 +130,7 @@ def test_a_judge_that_dies_on_the_way_leaves_a_run_that_can_go_on(tmp_path):
             judge.status = 403
         return 3
 
-    with Scripted(answer) as judge:
+    with TicketJudge(answer) as judge:
         shown = run(*options, *asking(judge), exit_code=1)
         assert "scripted cannot be used (" in shown
         assert "give the same command again to go on from there" in shown
@@ -150,7 +150,7 @@ def test_what_a_judge_said_can_be_audited_again_without_it(tmp_path):
         return claim if claim and number % 3 == 0 else 1 + number % 5
 
     chosen = ["--strategies", "zero_shot,knowledge,step_by_step", "--again"]
-    with Scripted(answer) as judge:
+    with TicketJudge(answer) as judge:
         run(path, *asking(judge), *chosen, "--yes", "--record", record, to=first)
     run(path, "--recorded", record, "--resamples", 50, to=second)
     one, other = (json.loads(report.read_text())["ratings"] for report in (first, second))

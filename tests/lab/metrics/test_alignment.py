@@ -26,7 +26,7 @@ def pairs(reference, candidate, aligner=None):
     return [tuple(match) for match in found.matched]
 
 
-class Planted:
+class PlantedVectors:
     """Vectors by angle in degrees: the cosine of two steps is that of the angle between them."""
 
     def __init__(self, **angles: float) -> None:
@@ -49,7 +49,7 @@ def test_equal_texts_are_paired(reference, candidate, expected) -> None:
 @pytest.mark.parametrize(("angles", "options", "reference", "candidate", "expected"), CASES["planted"])
 def test_steps_of_alike_vectors_are_paired(angles, options, reference, candidate, expected) -> None:
     """The assignment is the best in all, not step by step; pairs below the floor are dropped."""
-    encoder = Planted(**angles)
+    encoder = PlantedVectors(**angles)
     assert pairs(reference, candidate, EncoderAligner(encoder, **options)) == [
         tuple(match) for match in expected
     ]
@@ -58,7 +58,7 @@ def test_steps_of_alike_vectors_are_paired(angles, options, reference, candidate
 
 def test_repeated_texts_are_encoded_once_and_an_empty_side_not_at_all() -> None:
     """A single call has all steps; none is made if there is nothing to compare."""
-    encoder = Planted(a=0)
+    encoder = PlantedVectors(a=0)
     assert len(pairs("aa", "aaa", EncoderAligner(encoder, floor=1.0))) == 2
     assert pairs("", "a", EncoderAligner(encoder)) == []
     assert encoder.calls == 1
@@ -66,7 +66,7 @@ def test_repeated_texts_are_encoded_once_and_an_empty_side_not_at_all() -> None:
 
 def test_an_encoder_that_fails_is_a_failure_of_the_metric() -> None:
     """Any exception becomes a reason."""
-    chain = ChainF1(WorkflowComparison(EncoderAligner(Planted())))
+    chain = ChainF1(WorkflowComparison(EncoderAligner(PlantedVectors())))
     found = chain.score(Pair(Answer("1. a\n2. b"), Answer("1. a"), ""))
     assert isinstance(found, Failure)
     assert found.reason == "encoder_failed"
@@ -75,9 +75,14 @@ def test_an_encoder_that_fails_is_a_failure_of_the_metric() -> None:
 @pytest.mark.parametrize(
     ("reference", "candidate", "aligner", "reason"),
     [
-        ("a", "b", EncoderAligner(Planted(a=math.nan, b=0)), "encoder_failed"),
-        (["check"], ["prüfen und erklären"], EncoderAligner(Planted(), coverage=ENGLISH), "cross_language"),
-        (["a"] * 5001, ["a"] * 5001, EncoderAligner(Planted(a=0)), "too_large"),
+        ("a", "b", EncoderAligner(PlantedVectors(a=math.nan, b=0)), "encoder_failed"),
+        (
+            ["check"],
+            ["prüfen und erklären"],
+            EncoderAligner(PlantedVectors(), coverage=ENGLISH),
+            "cross_language",
+        ),
+        (["a"] * 5001, ["a"] * 5001, EncoderAligner(PlantedVectors(a=0)), "too_large"),
     ],
     ids=["no numbers", "two languages", "more than memory holds"],
 )
@@ -91,4 +96,4 @@ def test_what_cannot_be_aligned_says_why(reference, candidate, aligner, reason) 
 def test_a_floor_is_a_cosine() -> None:
     """80 is no floor."""
     with pytest.raises(ValueError, match="floor"):
-        EncoderAligner(Planted(), floor=80)
+        EncoderAligner(PlantedVectors(), floor=80)

@@ -24,7 +24,7 @@ needs_model = pytest.mark.skipif(
 )
 
 
-class Planted:
+class PlantedTokens:
     """Matches equal words only, and trips over "broken"."""
 
     def __init__(self) -> None:
@@ -48,13 +48,13 @@ class Planted:
 
 def test_f1_of_a_hand_worked_match() -> None:
     """Precision 2/2 and recall 2/4 give 2/3; nothing on either side gives 0."""
-    assert BertScore(Planted()).score(pair("open the rear tray", "open tray")) == pytest.approx(2 / 3)
+    assert BertScore(PlantedTokens()).score(pair("open the rear tray", "open tray")) == pytest.approx(2 / 3)
     assert TokenMatch(0.0, 0.0).f1 == 0.0
 
 
 def test_rescaling_puts_unrelated_texts_at_nothing() -> None:
     """F1 2/3 over a baseline of 1/2 is 1/3; below the baseline it is cut to 0; equal texts stay 1."""
-    rescaled = BertScore(Planted(), baseline=0.5)
+    rescaled = BertScore(PlantedTokens(), baseline=0.5)
     assert rescaled.score(pair("open the rear tray", "open tray")) == pytest.approx(1 / 3)
     assert rescaled.score(pair("a b c d e", "a x y z w")) == 0.0
     assert rescaled.score(pair("a b", "a b")) == 1.0
@@ -72,7 +72,7 @@ def test_baselines_are_the_published_ones(model: str, known: tuple[int, float]) 
 
 def test_a_batch_is_one_call_and_failures_stay_with_their_pairs() -> None:
     """Empty sides and endless texts are not sent."""
-    planted = Planted()
+    planted = PlantedTokens()
     scores = BertScore(planted).score_all(
         [pair("a", "a"), pair("", "a"), pair("a " * 3001, "a"), pair("a b", "c d")]
     )
@@ -83,18 +83,18 @@ def test_a_batch_is_one_call_and_failures_stay_with_their_pairs() -> None:
 
 def test_long_texts_go_in_pieces() -> None:
     """400 words are three pieces of one text."""
-    planted = Planted()
+    planted = PlantedTokens()
     BertScore(planted).score(pair("word " * 400, "word"))
     assert [len(piece.split()) for piece in planted.asked[0][0]] == [150, 150, 100]
 
 
 def test_a_failing_model_and_a_foreign_language_are_failures() -> None:
     """Neither becomes a number."""
-    broken = BertScore(Planted()).score(pair("a", "broken"))
+    broken = BertScore(PlantedTokens()).score(pair("a", "broken"))
     assert reason(broken) == "encoder_failed"
     assert broken.metric == "bert_score"
     coverage = Coverage(frozenset(("en",)), lambda text: "de" if "Fach" in text else "en")
-    foreign = BertScore(Planted(), coverage=coverage).score(pair("the tray", "das Fach"))
+    foreign = BertScore(PlantedTokens(), coverage=coverage).score(pair("the tray", "das Fach"))
     assert reason(foreign) == "cross_language"
 
 

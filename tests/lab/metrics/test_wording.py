@@ -24,7 +24,7 @@ def test_gleu_of_a_hand_worked_workflow() -> None:
     assert workflow_gleu(gold, sequence(["a b."])) == pytest.approx(6 / 18)
 
 
-class Planted:
+class PlantedScores:
     """Scores pairs of texts from a table; "broken" cannot be scored."""
 
     name = "planted"
@@ -53,7 +53,7 @@ def numbered(*steps: str) -> Answer:
 
 def test_steps_are_scored_place_by_place_up_to_the_shorter_end() -> None:
     """A with a and b with c: the mean of 1 and .4; the third step has no partner and does not count."""
-    planted = Planted(aa=1.0, bc=0.4)
+    planted = PlantedScores(aa=1.0, bc=0.4)
     metric = StepBertScore(planted)
     assert metric.score(Pair(numbered("a", "b", "c"), numbered("a", "c"), "")) == pytest.approx(0.7)
     assert planted.calls == 1
@@ -61,7 +61,7 @@ def test_steps_are_scored_place_by_place_up_to_the_shorter_end() -> None:
 
 def test_a_step_that_cannot_be_scored_fails_the_workflow() -> None:
     """The failure has this metric's name, with the reason of the one inside; other pairs stand."""
-    metric = StepBertScore(Planted(aa=1.0))
+    metric = StepBertScore(PlantedScores(aa=1.0))
     failed, fine = metric.means(
         [Both(sequence(["a"]), sequence(["broken"])), Both(sequence("a"), sequence("a"))]
     )
@@ -72,7 +72,7 @@ def test_a_step_that_cannot_be_scored_fails_the_workflow() -> None:
 
 def test_empty_workflows_have_defined_wording() -> None:
     """No step is scored: two empty ones are the same, one is not; prose is no workflow."""
-    metric = StepBertScore(Planted())
+    metric = StepBertScore(PlantedScores())
     empty, one = sequence([]), sequence(["a"])
     for both, expected in (((empty, empty), 1.0), ((empty, one), 0.0), ((one, empty), 0.0)):
         assert workflow_bleu(*both) == workflow_gleu(*both) == expected

@@ -18,7 +18,7 @@ GOLD, CANDIDATE = sequence(["open tray", "add paper"]), sequence(["open tray"])
 DOWN = Failure("workflow_judge", 1, "timeout", "Nothing came.")
 
 
-class Scripted:
+class TurnJudge:
     """Gives outcomes in turn and records what it was asked."""
 
     def __init__(self, *outcomes) -> None:
@@ -34,7 +34,7 @@ class Scripted:
 
 
 def judged(*outcomes, **options):
-    judge = Scripted(*outcomes)
+    judge = TurnJudge(*outcomes)
     return asyncio.run(WorkflowJudge(judge).judged(GOLD, CANDIDATE, **options)), judge
 
 
@@ -84,7 +84,7 @@ def test_the_question_shows_both_workflows_as_data_on_a_scale_of_six() -> None:
 
 def test_answers_are_read_before_the_judge_is_asked() -> None:
     """Prose is a failure without a call; pairs are scored in order."""
-    judge = Scripted(5, 5, 5)
+    judge = TurnJudge(5, 5, 5)
     metric = WorkflowJudge(judge)
     good = Pair(Answer("1. a\n2. b"), Answer("1. a\n2. b"), "")
     bad, fine = asyncio.run(metric.score_all([Pair(Answer("1. a"), Answer("no"), ""), good]))
@@ -111,5 +111,5 @@ def test_a_real_judge_client_is_asked_three_times_with_three_seeds() -> None:
 def test_at_least_one_call_is_made() -> None:
     """Every step of the scale has words."""
     with pytest.raises(ValueError, match="one call"):
-        WorkflowJudge(Scripted(), calls=0)
+        WorkflowJudge(TurnJudge(), calls=0)
     assert [line[0] for line in WORKFLOW.scale.splitlines()[1:]] == list("543210")

@@ -16,7 +16,7 @@ from evenkeel.metrics.judge.local import (
 )
 
 
-class Planted:
+class PlantedEntailment:
     """Model that knows which sentences follow from which, word for word."""
 
     def __init__(self, *follows):
@@ -31,7 +31,7 @@ def pair_of(reference, candidate):
 
 
 def rated(reference, candidate, *follows):
-    return LocalJudge(Planted(*follows)).rate_now(pair_of(Answer(reference), Answer(candidate)))
+    return LocalJudge(PlantedEntailment(*follows)).rate_now(pair_of(Answer(reference), Answer(candidate)))
 
 
 A, B, C, D = "It costs 5 euros.", "The price is 5 euros.", "It is blue.", "It ships today."
@@ -73,12 +73,15 @@ def test_what_is_no_prose_is_unsure(text):
 
 def test_tool_calls_are_unsure():
     call = Answer("", tool_calls=(ToolCall("refund", '{"amount": 5}'),))
-    assert LocalJudge(Planted()).rate_now(pair_of(Answer(A), call)).outcome is None
+    assert LocalJudge(PlantedEntailment()).rate_now(pair_of(Answer(A), call)).outcome is None
 
 
 def test_pairs_are_rated_in_order():
     pairs = [pair_of(Answer(A), Answer(A)), pair_of(Answer(A), Answer(D))]
-    assert [rating.outcome for rating in asyncio.run(LocalJudge(Planted()).rate_all(pairs))] == [3, 1]
+    assert [rating.outcome for rating in asyncio.run(LocalJudge(PlantedEntailment()).rate_all(pairs))] == [
+        3,
+        1,
+    ]
 
 
 def test_sentences_of_other_scripts_end_at_their_marks():

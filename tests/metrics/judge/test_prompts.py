@@ -34,7 +34,7 @@ def test_a_tag_that_occurs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next hash is taken if the first one stands in a text, upper or lower case."""
     digests = iter(["aa" * 32, "bb" * 32])
 
-    class Planted:
+    class PlantedHash:
         def update(self, data: bytes) -> None:
             """Take data and ignore it."""
 
@@ -42,7 +42,7 @@ def test_a_tag_that_occurs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
             """Return the next planted digest."""
             return next(digests)
 
-    monkeypatch.setattr("evenkeel.metrics.judge.prompts.hashlib.sha256", lambda _: Planted())
+    monkeypatch.setattr("evenkeel.metrics.judge.prompts.hashlib.sha256", lambda _: PlantedHash())
     assert unforgeable_tag(["it says " + "AA" * 8]) == "bb" * 8
 
 

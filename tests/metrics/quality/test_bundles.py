@@ -37,7 +37,7 @@ POLITE = custom_prompt("politeness", "Is it polite?", SCALE)
 
 
 @dataclass
-class Scripted:
+class TableJudge:
     """Answers by the prompt's name and what the answer says; a string is the reason of a failure."""
 
     ratings: dict[tuple[str, str], int | str]
@@ -55,8 +55,8 @@ class Scripted:
         return Reply(outcome, Spend(120, 0.01))
 
 
-def scripted(ratings: dict[tuple[str, str], int | str]) -> tuple[Scripted, partial[JudgedQuality]]:
-    judge = Scripted(ratings)
+def scripted(ratings: dict[tuple[str, str], int | str]) -> tuple[TableJudge, partial[JudgedQuality]]:
+    judge = TableJudge(ratings)
     return judge, partial(JudgedQuality, cast("Judge", judge))
 
 

@@ -25,7 +25,7 @@ LOCKED = Failure("replay", 1, "unauthorized", "the upstream answered 401")
 ODD = Failure("replay", 1, "rejected", "the upstream answered 400 to the variant")
 
 
-class Scripted:
+class ScriptedReplayer:
     """A replayer that gives what it is told to, the last thing forever."""
 
     def __init__(self, *outcomes):
@@ -65,7 +65,7 @@ async def ask_until_given_up(one, payee="one"):
 
 def test_an_answer_is_paid_once_and_then_remembered(answers):
     """1,000 prompt tokens at 1 and 100 completion tokens at 10 dollars a million are 0.2 cents."""
-    replayer, costs = Scripted(GOOD), Costs()
+    replayer, costs = ScriptedReplayer(GOOD), Costs()
     first = asyncio.run(asker(replayer, answers, costs).ask(call()))
     again = asyncio.run(asker(replayer, answers, costs).ask(call()))
     assert first == again == GOOD.answer
@@ -77,7 +77,7 @@ def test_an_answer_is_paid_once_and_then_remembered(answers):
 
 def test_a_fault_of_a_model_that_has_answered_is_tried_once_more(answers):
     """A passing fault costs a call, not an answer; one that says what is wrong with the request is final."""
-    replayer, costs = Scripted(GOOD, DOWN, GOOD, ODD), Costs()
+    replayer, costs = ScriptedReplayer(GOOD, DOWN, GOOD, ODD), Costs()
     one = asker(replayer, answers, costs)
 
     async def three():
@@ -93,7 +93,7 @@ def test_a_fault_of_a_model_that_has_answered_is_tried_once_more(answers):
 )
 def test_a_model_that_does_not_answer_is_given_up(answers, script, calls):
     """After three failures at first, one if the key is wrong, as many as it has patience for later."""
-    replayer = Scripted(*script)
+    replayer = ScriptedReplayer(*script)
     with pytest.raises(UnusableError):
         asyncio.run(ask_until_given_up(asker(replayer, answers)))
     assert replayer.calls == calls
@@ -101,7 +101,7 @@ def test_a_model_that_does_not_answer_is_given_up(answers, script, calls):
 
 def test_no_call_is_made_beyond_the_budget(answers):
     """0.2 cents a call and a limit of 0.5: the fourth call is not made."""
-    replayer = Scripted(GOOD)
+    replayer = ScriptedReplayer(GOOD)
     with pytest.raises(BudgetUsedUpError):
         asyncio.run(ask_until_given_up(asker(replayer, answers, Costs(0.005))))
     assert replayer.calls == 3
