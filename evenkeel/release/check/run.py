@@ -229,8 +229,7 @@ async def run_check(
         # The first round alone shows what applies, and whether the model answers at all.
         wave = range(rounds, min(options.rounds, rounds + (_WAVE if rounds else 1)))
         made = await asyncio.gather(
-            *(_round(maker, round_number, wanted, progress) for round_number in wave),
-            return_exceptions=True,
+            *(maker.make(round_number, wanted) for round_number in wave), return_exceptions=True
         )
         for outcome in made:
             if isinstance(outcome, BudgetUsedUpError):
@@ -241,15 +240,8 @@ async def run_check(
             else:
                 book.add(outcome)
                 rounds += 1
+                progress()
     return _outcome(options, book, costs, rounds, stopped, time.monotonic() - started)
-
-
-async def _round(
-    maker: RoundMaker, round_number: int, wanted: Sequence[str], progress: Callable[[], None]
-) -> RoundResult:
-    made = await maker.make(round_number, wanted)
-    progress()
-    return made
 
 
 def _outcome(
