@@ -119,20 +119,13 @@ def people_say(labels: Iterable[Label]) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
-    """Share of the drawn verdicts of one kind that people rated."""
-
-    shifted: bool
-    """True for verdicts in which the judge found another content."""
-    labelled: Share
-
-
-@dataclass(frozen=True, slots=True)
 class DrawnLabels:
     """Labels of verdicts that were drawn at random: who was rated, and what that says of the judge."""
 
-    responses: tuple[Response, Response]
-    """Verdicts that the judge called shifted, and those that it did not."""
+    shifted: Share
+    """Share that people rated of the drawn verdicts that the judge called shifted."""
+    unshifted: Share
+    """The same of those that it did not."""
     depends: bool
     """True if people rate the one kind more often than the other, beyond chance: whoever skips where the
     judge seems right makes it look worse, and agreement then says little."""
@@ -171,7 +164,8 @@ def drawn_labels(labels: Iterable[Label], drawn: Iterable[Verdict]) -> DrawnLabe
     shifted, other = (wilson(rated[kind], asked[kind]) for kind in (True, False))
     judged = wilson(asked[True], asked.total())
     return DrawnLabels(
-        (Response(shifted=True, labelled=shifted), Response(shifted=False, labelled=other)),
+        shifted,
+        other,
         _apart(shifted, other),
         judged,
         _corrected(judged, wilson(moved[True], rated[True]), wilson(moved[False], rated[False])),

@@ -187,10 +187,8 @@ def test_the_response_to_drawn_verdicts_and_the_corrected_share():
         for number in range(40)
     ]
     found = drawn_labels(said, drawn)
-    assert [(kind.shifted, kind.labelled.count, kind.labelled.n) for kind in found.responses] == [
-        (True, 20, 20),
-        (False, 20, 80),
-    ]
+    assert (found.shifted.count, found.shifted.n) == (20, 20)
+    assert (found.unshifted.count, found.unshifted.n) == (20, 80)
     assert found.depends
     assert (found.judged.value, found.corrected.n) == (0.2, 40)
     assert found.corrected.value == pytest.approx(0.23)

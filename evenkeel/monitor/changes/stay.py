@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.changes.traits import UNKNOWN, UNSET, parameters_of
+from evenkeel.monitor.changes.traits import UNKNOWN, UNSET, parameters_of, stated_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,12 +41,8 @@ class StayTurn(NamedTuple):
 
     def value(self, verdict: Verdict) -> str:
         """Return the exchange's value of the trait, worded as in a mark; `UNKNOWN` if it is not known."""
-        if self.kind == kinds.MODEL:
-            return verdict.model
-        if self.kind == kinds.REQUESTED_MODEL:
-            return verdict.origin.requested_model or UNKNOWN
-        if self.kind == kinds.PROMPT:
-            return verdict.origin.prompt_version or UNKNOWN
+        if self.kind != kinds.PARAMETERS:
+            return dict(stated_values(verdict)).get(self.kind, UNKNOWN)
         if not verdict.origin.parameters:
             return UNKNOWN
         return f"{self.name} {parameters_of(verdict.origin.parameters).get(self.name, UNSET)}"

@@ -43,20 +43,12 @@ class Case:
         return self.members[0].id
 
     @property
-    def going(self) -> tuple[Incident, ...]:
-        """Incidents that are not over."""
-        going = []
-        for incident in self.members:
-            if incident.state != "resolved":
-                going.append(incident)
-        return tuple(going)
-
-    @property
     def whole(self) -> Incident:
         """Return one incident for all that are not over, or for all of them once they are."""
         if len(self.members) == 1:
             return self.members[0]
-        shown = self.going or self.members
+        going = [incident for incident in self.members if incident.state != "resolved"]
+        shown = going or self.members
         first = self.members[0]
         last = max(shown, key=lambda incident: incident.closed_at or 0.0)
         # Acknowledged only if all are: one that nobody looks at must not be quiet.
