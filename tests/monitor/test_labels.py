@@ -158,7 +158,7 @@ def test_the_audit_reads_what_labels_write(tmp_path):
         ("f", "similarity"): (3, None),
     }
     shown = ratings.items[0]
-    assert shown.text == 'ask({"a": 1})'
+    assert shown.text == '→ ask({"a": 1})'
     assert shown.context == "Request:\nHow long?\n\nFirst answer:\nFour days."
     recorded = {(slot.item, slot.metric): said for slot, said in read_recorded(judge, ratings).items()}
     assert recorded["w", "similarity"].rating == 2
