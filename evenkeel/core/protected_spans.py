@@ -301,8 +301,8 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
     ),
     "command": re.compile(
         rf"(?<![\w./-])(?:(?:{_COMMAND})(?![\w/-])(?=[ ][^\s])"
-        rf"|(?:{_ALSO_A_WORD})(?=[ ](?:--?[A-Za-z]|[\w-]{{0,40}}[./]\w)))"
-        rf"(?:[ ]+(?!{_NO_ARGUMENT})[^\s,;!?]{{1,200}}+(?<![.:])){{1,6}}+"
+        rf"|(?:{_ALSO_A_WORD})(?=[ ](?:--?[A-Za-z]|\.[ ]-|[\w-]{{0,40}}[./]\w)))"
+        rf"(?:[ ]+(?!{_NO_ARGUMENT})[^\s,;!?]{{1,200}}+(?<![^\s.][.:])){{1,6}}+"
     ),
     # Lines in columns, which tabs or several blanks part. One line alone may have been typed so by mistake.
     "columns": re.compile(rf"^{_ROW}(?:\n{_ROW})+$", re.MULTILINE),
@@ -346,7 +346,9 @@ _DATA_LINE: Final = re.compile(
       | (?: diff[ ]--git | index[ ][0-9a-f]+\.\. | Caused[ ]by: | Exception[ ]in[ ] | import[ ]{{ )
       | class[ ]\w+[ ][<({{]
       | (?: select[ ] [^\n]*[,(*] | (?:{_CLAUSE})\b [^\n]* (?: [.=<>(] | [ ]desc$ | \d$ ) )
-      | [^\n]*? (?: [}}\\] | /?> | \w\([^()\n]*\) ) [ \t]* $
+      | \w+[ ]ERR! | [\w./-]++ : \d+ : | [A-Z]{{4,}} (?: : | [ ]\( )
+      | [^\n=]{{1,60}}[ ]:?=[ ]\S | (?: [^\n=]*\w=\w ){{2}}
+      | [^\n]*? (?: ["')][ ]{{ | [}}\\] | /?> | \w\([^()\n]*\) ) [ \t]* $
     """,
     re.VERBOSE | re.MULTILINE,
 )

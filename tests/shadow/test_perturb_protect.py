@@ -114,6 +114,7 @@ def found(text: str) -> list[tuple[str, str]]:
         ("call +49 (0)30 1234 5678 now", "spaced", "+49 (0)30 1234 5678"),
         ("at */5 9-17 * * 1-5 daily", "spaced", "*/5 9-17 * * 1-5"),
         ("is x - y right", "formula", "x - y"),
+        ("does find . -mtime +7 -delete work", "command", "find . -mtime +7 -delete work"),
         ("why does git rebase main fail", "command", "git rebase main"),
         ("run python manage.py migrate and wait", "command", "python manage.py migrate"),
         ("is SELECT a FROM b WHERE c > 1; slow", "sql", "SELECT a FROM b WHERE c > 1"),

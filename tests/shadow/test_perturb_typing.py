@@ -341,6 +341,7 @@ def test_slip_tables_hold_together(language: str) -> None:
         "How many r's are in strawberry?",
         "Repeat after me, word for word: the quick brown fox",
         "What does the word serendipity mean?",
+        "Analyse the metre of this poem: The fog comes on little cat feet.",
         "Use the words river, lantern and promise in a story.",
         "Remove the duplicate lines:\n\nplum\nPlum\npear",
         "What is the difference between its and it's?",
@@ -357,7 +358,8 @@ def test_a_question_about_wording_keeps_its_own(kind, question):
 
 @pytest.mark.parametrize("order", [
     "Repeat the message exactly.", "Extract the products as the user wrote them.", "Tokenize the text.",
-    "Count the words of the message.", "You are a grammar checker.", "Wiederhole den Text wörtlich.",
+    "Count the words of the message.", "Leave the rest as it is.",
+    "Put ** around names. Change nothing else.", "You are a grammar checker.",
 ])  # fmt: skip
 def test_words_that_an_application_repeats_are_kept(order) -> None:
     """The instructions show that every letter counts; an order about the answer does not."""

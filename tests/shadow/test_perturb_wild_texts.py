@@ -173,7 +173,15 @@ TRACE = """Exception in thread main: Cannot read the file
 \tat shop.User.greet(User.java:17)
 Caused by: stream closed"""
 ROWS = "name;city;status\nAnna;Oslo;active customer\nEva;Oslo;closed account"
+BLOCK = 'resource "database" "main" {\n  allocated = twenty\n  # keep the last snapshot\n}'
+INSTALLER = "npm ERR! unable to resolve dependency tree\nnpm ERR! could not resolve dependency"
+COMPILER = "main.c:12:5: error: expected a bracket\nmain.c:3:10: warning: unused variable"
+DATABASE = "ERROR: duplicate key value\nDETAIL: this key already exists"
+CALENDAR = "BEGIN:VEVENT\nSUMMARY:weekly planning of the shop\nEND:VEVENT"
+FUNCTIONS = "compose f g x = f (g x)\ntwice f = compose f f"
+PLAN = "Seq Scan on orders  (cost=0.00 rows=120 width=40)\n  Rows Removed by Filter: many"
 DATA = [TEMPLATE, JINJA, SETTINGS, LOG, PATCH, COMMENT, RUBY, TRACE, ROWS]
+DATA += [BLOCK, INSTALLER, COMPILER, DATABASE, CALENDAR, FUNCTIONS, PLAN]
 
 
 def lines_of(text: str) -> str:

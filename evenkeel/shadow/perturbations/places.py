@@ -132,7 +132,7 @@ def about_manner() -> re.Pattern[str]:
 def _about_wording() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return patterns of `wording.toml`: words about wording, and orders to mend or to keep it."""
     tables = _wording()
-    keeps = _any(tables["keeps"]["spaced"], tables["keeps"]["spaceless"])
+    keeps = _any(tables["keeps"]["spaced"], "")
     words = _any("\n".join(tables["spaced"].values()), " ".join(tables["spaceless"].values()))
     mends = _any("\n".join(tables["mends"]["verbs"].split()), "")
     mends = rf"{mends}[^.\n]{{0,60}}?(?:{words})"
