@@ -63,6 +63,10 @@ class Failure:
     """Explanation in one sentence for people. Holds no credentials."""
 
 
+REPLAY: Final = "replay"
+"""Metric of the failures of replays; any other belongs to a judge or a metric."""
+
+
 @dataclass(frozen=True, slots=True)
 class QualityScore:
     """Scores of both answers in one quality metric; high = good."""
@@ -299,6 +303,11 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
     def is_control(self) -> bool:
         """Return whether the trial is the identical resend, of which every exchange has one."""
         return self.perturbation == BASELINE
+
+    @property
+    def is_answered(self) -> bool:
+        """Return whether the replay brought an answer, so that a missing rating is the judge's failure."""
+        return self.failure is None or self.failure.metric != REPLAY
 
     @property
     def is_contrast(self) -> bool:

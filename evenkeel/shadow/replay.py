@@ -24,7 +24,7 @@ from evenkeel.core.backoff import Backoff
 from evenkeel.core.budget import NOTHING, booked
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
 from evenkeel.core.text import well_formed
-from evenkeel.core.verdict import Failure
+from evenkeel.core.verdict import REPLAY, Failure
 from evenkeel.llm.encodings import UnreadableBody
 from evenkeel.llm.faults import about_request, asked_pause_s, has_no_room, sentence_of
 from evenkeel.llm.limits import Pauses
@@ -477,4 +477,4 @@ def _result(outcome: Replay | Failure) -> CallResult:
 
 
 def _failure(reason: str, detail: str) -> Failure:
-    return Failure("replay", VERSION, reason, detail)
+    return Failure(REPLAY, VERSION, reason, detail)

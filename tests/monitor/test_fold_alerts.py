@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
 from evenkeel.core.cells import OTHER_MODEL, CellKey
 from evenkeel.core.records import from_json, to_json
-from evenkeel.core.verdict import BASELINE, Failure, Verdict
+from evenkeel.core.verdict import BASELINE, REPLAY, Failure, Verdict
 from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.incidents import verdicts_behind
@@ -73,6 +73,18 @@ def test_answers_are_not_steadier_because_the_judge_fails_where_they_differ():
     state, events = fold(log_of(*trials(400, 2), *[failed, same] * 200))
     assert events == []
     assert state.reports()[0].detection.drift.state == "level"
+
+
+def test_a_rise_is_found_beside_replays_that_fail():
+    """A tenth of the replays times out, which is no matter of how answers are rated: the rise counts."""
+    timeout = altered(VERDICT, rating=None, failure=Failure(REPLAY, 1, "timeout"))
+    calm, risen = trials(1_000, 20), trials(600, 7)
+    verdicts = []
+    for number, verdict in enumerate([*calm, *risen]):
+        verdicts += [verdict, timeout] if number % 10 == 0 else [verdict]
+    state, events = fold(log_of(*verdicts))
+    assert "drift" in {event.what for event in events}
+    assert state.reports()[0].detection.drift.state == "risen"
 
 
 def test_a_change_of_the_model_closes_the_drift_of_its_route_and_of_no_other():

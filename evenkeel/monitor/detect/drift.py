@@ -22,7 +22,8 @@ depend on their neighbours are bet on less, and evidence grows fifteenfold at mo
 
 **Unrated trials.** A judge that fails is missed where answers differ, since identical ones need none. So the
 share of hits is that of the rated trials, or more if unrated ones were hits. A rise of the one has to leave
-all that the other may have been before, and a fall of the other all that the one was.
+all that the other may have been before, and a fall of the other all that the one was. Replays that failed
+are none of them: they say nothing about how answers are rated.
 
 **The run** of a side is what CUSUM takes for the time since the change: the trials since the sum of
 (x − before − tolerance/2) was last at its lowest, `before` being the stratum's rate without the run. An

@@ -83,7 +83,8 @@ class Cell(Struct, dict=True, eq=False):
             self.era, self.since, self.since_failures, self.tools = era, {}, {}, ToolCounts()
         if isinstance(outcome, str):
             self.since_failures[outcome] = self.since_failures.get(outcome, 0) + 1
-            if self.alert is not None and is_unrated(outcome) and not verdict.selection.split_of:
+            unrated = verdict.is_answered and is_unrated(outcome) and not verdict.selection.split_of
+            if self.alert is not None and unrated:
                 self.alert.observe_unrated(effect)
             return None
         self.tools.add(verdict)

@@ -196,7 +196,7 @@ class MonitorState:
         if change:
             self._note_alerts(cell)
             events.append(alert_event(cell, change, logged, self.settings))
-        if counts:
+        if counts and verdict.is_answered:
             # Who rates the route at the time, not who rated this trial: a judge is asked about answers that
             # differ, so that would be a trait of the outcome.
             stratum = Stratum(history.judge, verdict.origin.prompt_version or "")
