@@ -119,6 +119,7 @@ class Tally:
 
     def __init__(self, proxy):
         self._proxy = proxy
+        proxy.let_publish()
         self._queued = self.queued()
         self._failed = proxy.metric("evenkeel_exchanges_skipped_total", reason="store_error")
 

@@ -111,6 +111,10 @@ class Running:
         """`total` of what is exported now."""
         return total(self.page("/metrics"), name, **labels)
 
+    def let_publish(self) -> None:
+        """Wait until all that was counted before is exported: a process says what it counts every second."""
+        time.sleep(1.5)
+
     def becomes(self, number: float, name: str, **labels: str) -> None:
         """Wait until a metric has a value."""
         self.wait(lambda: self.metric(name, **labels) == number, f"{name} {labels} is {number}")
