@@ -263,6 +263,7 @@ def _judged(report: Any) -> Any:
     return with_figures(
         report,
         scorer="judge",
+        judge_noise=_estimate(0.06, 80),
         swap_consistency=_estimate(0.93, 120),
         decided={"equality": 400, "empty": 310, "judge": 290},
         since_change=lately,
