@@ -342,6 +342,8 @@ _DATA_LINE: Final = re.compile(
       | [ ](?:[ ]{{4}})*+ \* [ ]
       | </?[A-Za-z!?] | {{[{{%] | /[/*] | @@ | \+{{3}}[ ] | -{{3}}[ ]\w | \[\w+\][ ]
       | [a-z][\w.-]*+ : (?: [ ] \S+ )? [ \t]* $
+        # Nothing is indented under the fields of a ticket, whose words are a person's.
+        (?= (?: \n [a-z][\w.-]*+ : (?: [ ] \S+ )? [ \t]* $ ){{0,20}} \n [ \t] )
       | [^\n]{{0,20}}? \d\d:\d\d: | \d{{1,3}} (?:\.\d{{1,3}}){{3}}
       | (?: diff[ ]--git | index[ ][0-9a-f]+\.\. | Caused[ ]by: | Exception[ ]in[ ] | import[ ]{{ )
       | class[ ]\w+[ ][<({{]

@@ -218,6 +218,7 @@ def test_a_call_within_a_sentence_stays(call: str) -> None:
     "Print this page, and import the goods from Spain (or Italy).",
     "While you are there, please select a lamp from the list, or ask somebody.",
     "The lamp came yesterday, wrapped in paper,\nand the cable is missing (see below).\nPlease send another.",
+    "number: ten\ndescription: The lamp flickers since yesterday evening.\nurgency: 3\nimpact: 1",
     "- a lamp for the kitchen\n  - with a cable\n- a chair for the garden\n  - without cushions",
 ])  # fmt: skip
 def test_sentences_that_look_a_little_like_code_are_changed(text: str) -> None:
