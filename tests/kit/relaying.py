@@ -113,6 +113,7 @@ class Running:
 
     def let_publish(self) -> None:
         """Wait until all that was counted before is exported: a process says what it counts every second."""
+        # Nothing on the page says which second it is of, so there is no event to wait for.
         time.sleep(1.5)
 
     def becomes(self, number: float, name: str, **labels: str) -> None:
