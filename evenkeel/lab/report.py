@@ -6,7 +6,6 @@ them, so a report on all of the log has the figures of the console and of `/api`
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from math import inf
@@ -18,6 +17,7 @@ from evenkeel.core.geometry import band
 from evenkeel.core.verdict import BASELINE
 from evenkeel.core.version import VERSION
 from evenkeel.lab.period import Period
+from evenkeel.lab.rows import suggestion
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.incidents import IncidentBoard
@@ -41,7 +41,7 @@ from evenkeel.stores.verdict_log import LoggedVerdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from evenkeel.core.cells import CellReport, Estimate, RollupEstimates, RollupReport
+    from evenkeel.core.cells import CellEstimates, CellReport, Estimate, RollupEstimates, RollupReport
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.incidents import Incident
@@ -204,11 +204,9 @@ def _verdicts(log: VerdictLog) -> Iterator[LoggedVerdict]:
 def _nothing(log: VerdictLog, period: Period, route: str | None, routes: set[str]) -> str:
     """Say what there is where nothing of what was asked for is."""
     if routes:
-        close = difflib.get_close_matches(str(route), sorted(routes), n=1, cutoff=0.6)
-        meant = f'; did you mean "{close[0]}"?' if close else ""
         return (
             f'route "{route}" has no verdicts in the period, {period.words}; there are some of '
-            f"{figures.listing(sorted(routes))}{meant}"
+            f"{figures.listing(sorted(routes))}{suggestion(str(route), sorted(routes))}"
         )
     oldest, newest = next(_verdicts(log), None), log.latest(1)
     if oldest is None or not newest:
@@ -384,39 +382,31 @@ def _cell_name(cell: CellReport) -> str:
     return f"{rewordings.label(cell.key.perturbation)} on {cell.key.route} ({cell.key.model})"
 
 
-def _points(*names: str) -> tuple[Column, ...]:
+def _figure_columns() -> tuple[Column, ...]:
+    names = ("Robustness", "Content delta", "Quality delta", "Noise floor", "Above noise")
     points = [Column(name, FigureForm.POINTS, 1) for name in names]
-    return tuple(points)
+    return (Column("Trials", FigureForm.NUMBER), *points)
 
 
-def _coloured(estimate: Estimate | None) -> Value:
-    if estimate is None:
-        return None
-    text, interval = figures.points(estimate), figures.points_interval(estimate)
-    return TableCell(text, interval, band=band(estimate.value))
+def _figures(
+    trials: int, estimates: CellEstimates | RollupEstimates, noise_floor: Estimate | None
+) -> tuple[Value, ...]:
+    robustness: Value = None
+    if estimates.robustness is not None:
+        text, interval = figures.points(estimates.robustness), figures.points_interval(estimates.robustness)
+        robustness = TableCell(text, interval, band=band(estimates.robustness.value))
+    return (
+        trials, robustness, estimates.content_delta, estimates.quality_delta, noise_floor, estimates.excess,
+    )  # fmt: skip
 
 
 def _models(report: Report) -> Table:
     rows: list[tuple[Value, ...]] = []
     for rollup in report.rollups:
         whole = _whole(rollup)
-        rows.append(
-            (
-                TableCell(rollup.route, rollup.model),
-                rollup.trials,
-                _coloured(whole.robustness),
-                whole.content_delta,
-                whole.quality_delta,
-                whole.noise_floor,
-                whole.excess,
-            )
-        )
-    columns = (
-        Column("Route, model"),
-        Column("Trials", FigureForm.NUMBER),
-        *_points("Robustness", "Content delta", "Quality delta", "Noise floor", "Above noise"),
-    )
-    return Table(columns, tuple(rows), legend=True)
+        shown = _figures(rollup.trials, whole, whole.noise_floor)
+        rows.append((TableCell(rollup.route, rollup.model), *shown))
+    return Table((Column("Route, model"), *_figure_columns()), tuple(rows), legend=True)
 
 
 def _rewordings_table(report: Report) -> Table:
@@ -425,25 +415,9 @@ def _rewordings_table(report: Report) -> Table:
     for cell in sorted(
         cells, key=lambda cell: (cell.key.parts[:2], rewordings.position(cell.key.perturbation))
     ):
-        estimates = cell.estimates
-        rows.append(
-            (
-                f"{cell.key.route}, {cell.key.model}",
-                rewordings.label(cell.key.perturbation),
-                cell.counts.trials,
-                _coloured(estimates.robustness),
-                estimates.content_delta,
-                estimates.quality_delta,
-                cell.noise_floor,
-                estimates.excess,
-            )
-        )
-    columns = (
-        Column("Route, model"),
-        Column("Rewording"),
-        Column("Trials", FigureForm.NUMBER),
-        *_points("Robustness", "Content delta", "Quality delta", "Noise floor", "Above noise"),
-    )
+        where, rewording = f"{cell.key.route}, {cell.key.model}", rewordings.label(cell.key.perturbation)
+        rows.append((where, rewording, *_figures(cell.counts.trials, cell.estimates, cell.noise_floor)))
+    columns = (Column("Route, model"), Column("Rewording"), *_figure_columns())
     return Table(columns, tuple(rows), grouped=True)
 
 

@@ -207,7 +207,7 @@ def test_errors_say_what_there_is(data_dir, made, tmp_path):
     done = command("--data-dir", data_dir, *dates, "--out", tmp_path)
     assert done.exit_code == 2
     assert "from 2026-11-18 to 2026-11-19: --since 2026-11-18 --until 2026-11-19" in done.output
-    with pytest.raises(InputError, match='support and triage; did you mean "support"'):
+    with pytest.raises(InputError, match=r'support and triage \(did you mean "support"'):
         made(Period(T0, NOW), "suport")
     with (
         opened(settings_of_stores(None, tmp_path / "empty"), create=True) as stores,

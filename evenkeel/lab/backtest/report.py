@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core import rewordings
 from evenkeel.core.cells import CellReport, Estimate
-from evenkeel.core.figures import date_and_time, number, percent
+from evenkeel.core.figures import count, date_and_time, number, percent
 from evenkeel.core.verdict import BASELINE
 from evenkeel.lab.charts import Area, Axis, Curve, Mark, Rule, plot
 from evenkeel.monitor.changes import kinds
@@ -172,8 +172,8 @@ def _headline(backtest: Backtest) -> str:
     if not backtest.trials:
         return "No trials: nothing in the log belongs to this variant."
     span = f"{date_and_time(backtest.first_at)} to {date_and_time(backtest.last_at)}"
-    alerts = _counted(len(backtest.raised), "alert")
-    trials, cells = _counted(backtest.trials, "trial"), _counted(len(backtest.cells), "cell")
+    alerts = count(len(backtest.raised), "alert")
+    trials, cells = count(backtest.trials, "trial"), count(len(backtest.cells), "cell")
     return f"{alerts} in {trials} of {cells}, {span}."
 
 
@@ -189,11 +189,7 @@ def _summary(backtest: Backtest) -> Iterator[str]:
         yield f"Of the exchanges, {percent(backtest.variant.share)} were taken."
     between = backtest.trials_between_alerts
     if between is not None:
-        yield f"One alert in {_counted(round(between), 'trial')}."
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+        yield f"One alert in {count(round(between), 'trial')}."
 
 
 def _alerting(backtest: Backtest) -> set[tuple[str, str, str]]:
@@ -309,7 +305,7 @@ def _cells(backtest: Backtest) -> Iterator[Table | Paragraph]:
         )
     more = len(backtest.cells) - len(rows)
     if more:
-        yield Paragraph(f"{_counted(more, 'quieter cell')} of those there are in the JSON.", tone="quiet")
+        yield Paragraph(f"{count(more, 'quieter cell')} of those there are in the JSON.", tone="quiet")
 
 
 def _notable(backtest: Backtest) -> list[CellReport]:

@@ -138,10 +138,14 @@ def _heats(tables: BenchTables) -> Iterator[ReportSection]:
 
 
 def _single(row: ModelRow) -> Mapping[str, GroupScores]:
-    shown = ("general.", "positional.", "compound.")
+    return _beginning(row, ("general.", "positional.", "compound."))
+
+
+def _beginning(row: ModelRow, prefixes: str | tuple[str, ...]) -> Mapping[str, GroupScores]:
+    """Return the scores of the kinds whose names begin so."""
     scored = {}
     for name, scores in row.kinds.items():
-        if name.startswith(shown):
+        if name.startswith(prefixes):
             scored[name] = scores
     return scored
 
@@ -239,11 +243,7 @@ def matrices(tables: BenchTables) -> ReportSection:
 
 
 def _pairs(row: ModelRow) -> Mapping[str, GroupScores]:
-    scored = {}
-    for name, scores in row.kinds.items():
-        if name.startswith(_PAIR):
-            scored[name] = scores
-    return scored
+    return _beginning(row, _PAIR)
 
 
 def _deltas(tables: BenchTables) -> ReportSection:

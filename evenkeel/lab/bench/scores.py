@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -329,31 +330,20 @@ def _rank(row: ModelRow) -> tuple[float, str]:
 
 
 def _row(model: str, every: Sequence[BenchTrial], entities: Sequence[float]) -> ModelRow:
-    trials = []
-    for trial in every:
-        if trial.category != CONTRAST:
-            trials.append(trial)
-    contrasts = []
-    for trial in every:
-        if trial.category == CONTRAST:
-            contrasts.append(trial)
-    groups = _grouped(trials, lambda trial: trial.category)
+    groups = _grouped(every, lambda trial: trial.category)
+    contrasts = groups.pop(CONTRAST, [])
     ordered: dict[str, list[BenchTrial]] = {}
     for name in sorted(groups, key=rewordings.position):
         ordered[name] = groups[name]
-    rest = {}
+    trials = list(chain.from_iterable(ordered.values()))
+    baseline, rest = ordered.get(BASELINE, []), {}
     for name, group in ordered.items():
         if name in CATEGORIES:
             rest[name] = group
-    counted = []
-    for trial in trials:
-        if trial.category in (BASELINE, *CATEGORIES):
-            counted.append(trial)
-    tasks = _grouped(counted, lambda trial: trial.task)
-
+    tasks = _grouped(chain(baseline, *rest.values()), lambda trial: trial.task)
     return ModelRow(
         model=model,
-        overall=scores([*([ordered[BASELINE]] if BASELINE in ordered else []), *rest.values()]),
+        overall=scores([baseline, *rest.values()]),
         perturbed=scores(rest.values()),
         likeness=_likeness(rest.values()),
         categories=_scored(ordered),
@@ -395,12 +385,10 @@ def _likeness(groups: Iterable[Sequence[BenchTrial]]) -> dict[str, float]:
 def _scored(groups: Mapping[str, Sequence[BenchTrial]]) -> dict[str, GroupScores]:
     scores_by_name = {}
     for name, group in groups.items():
-        scores_by_name[name] = scores([group])
-    group_scoreses: dict[str, GroupScores] = {}
-    for name, group_scores in scores_by_name.items():
+        group_scores = scores([group])
         if group_scores.content_delta is not None:
-            group_scoreses[name] = group_scores
-    return group_scoreses
+            scores_by_name[name] = group_scores
+    return scores_by_name
 
 
 def _grouped(trials: Iterable[BenchTrial], key: Callable[[BenchTrial], str]) -> dict[str, list[BenchTrial]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -92,12 +92,8 @@ def score_candidates(
             columns.append(bert_score_column(options.bert, language_of, encoder=options.encoder))
     chosen = chosen_columns(columns, names)
     _check(options.metrics, chosen)
-    scores: dict[str, list[float | str]] = {}
-    for column in chosen:
-        scores[column.name] = []
-    taken_ms: dict[str, list[float]] = {}
-    for column in chosen:
-        taken_ms[column.name] = []
+    scores: defaultdict[str, list[float | str]] = defaultdict(list)
+    taken_ms: defaultdict[str, list[float]] = defaultdict(list)
     with progress("scoring", "candidates", len(candidates), err) as made:
         for first in range(0, len(candidates), _AT_ONCE):
             some = candidates[first : first + _AT_ONCE]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.metrics.alignment import CannotAlignError, ExactText
@@ -30,11 +31,9 @@ class Both:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkflowAlignment:
+class WorkflowAlignment(Both):
     """Workflows of a pair of answers, and the steps that they share."""
 
-    reference: Workflow
-    candidate: Workflow
     alignment: Alignment
 
 
@@ -80,3 +79,27 @@ SHARED: Final = WorkflowComparison()
 
 Metrics that are given no other share it, so that a pair is aligned once for all of them.
 """
+
+
+class AlignedMetric(ABC):
+    """Metric of the steps that the workflows of two answers share."""
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 2
+
+    def __init__(self, comparison: WorkflowComparison | None = None) -> None:
+        """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
+        self._comparison = comparison or SHARED
+
+    def score(self, pair: Pair) -> float | Failure:
+        """Return the score of the two answers' workflows.
+
+        Returns: ratio in [0, 1], see `of`. A `Failure` if an answer cannot be read as a workflow
+            ("no_workflow", "malformed", "unknown_step", "cycle" …) or the steps cannot be aligned.
+        """
+        aligned = self._comparison.aligned(self.name, self.version, pair)
+        return aligned if isinstance(aligned, Failure) else self.of(aligned)
+
+    @abstractmethod
+    def of(self, aligned: WorkflowAlignment) -> float | Failure:
+        """Return the score of two workflows whose steps are aligned, in [0, 1]."""

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, ClassVar
 
-from evenkeel.core.verdict import Failure
-from evenkeel.lab.metrics.compare import SHARED, WorkflowComparison
+from evenkeel.lab.metrics.compare import AlignedMetric
 from evenkeel.metrics.protocol import About
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evenkeel.core.pair import Pair
+    from evenkeel.lab.metrics.compare import WorkflowAlignment
     from evenkeel.metrics.workflow.alignment import Alignment
     from evenkeel.metrics.workflow.workflow import Workflow
 
@@ -28,27 +27,15 @@ class GraphScore:
     """Number of steps of the common induced subgraph."""
 
 
-class GraphF1:
+class GraphF1(AlignedMetric):
     """Steps with the same neighbours, against the steps of both workflows."""
 
     name: ClassVar[str] = "workflow_graph_f1"
-    version: ClassVar[int] = 2
     about: ClassVar[About] = About("structural", aligns=True)
 
-    def __init__(self, comparison: WorkflowComparison | None = None) -> None:
-        """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
-        self._comparison = comparison or SHARED
-
-    def score(self, pair: Pair) -> float | Failure:
-        """Graph F1 of the two answers' workflows.
-
-        Returns: ratio in [0, 1], see `graph_f1`. A `Failure` if an answer cannot be read as a workflow
-            ("no_workflow", "malformed", "unknown_step", "cycle" …) or the steps cannot be aligned.
-        """
-        alignment = self._comparison.aligned(self.name, self.version, pair)
-        if isinstance(alignment, Failure):
-            return alignment
-        return graph_f1(alignment.reference, alignment.candidate, alignment.alignment).f1
+    def of(self, aligned: WorkflowAlignment) -> float:
+        """Return graph F1, see `graph_f1`."""
+        return graph_f1(aligned.reference, aligned.candidate, aligned.alignment).f1
 
 
 def graph_f1(reference: Workflow, candidate: Workflow, alignment: Alignment) -> GraphScore:

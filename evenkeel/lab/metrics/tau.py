@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
-from evenkeel.lab.metrics.compare import SHARED, WorkflowComparison
+from evenkeel.lab.metrics.compare import AlignedMetric
 from evenkeel.metrics.protocol import About
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.core.pair import Pair
+    from evenkeel.lab.metrics.compare import WorkflowAlignment
     from evenkeel.metrics.workflow.alignment import Alignment
     from evenkeel.metrics.workflow.workflow import Workflow
 
@@ -40,56 +40,39 @@ class TauScore:
         return self.coverage * (1.0 if self.tau is None else self.tau)
 
 
-class Tau:
+class Tau(AlignedMetric):
     """Order of the aligned steps; missing steps do not count."""
 
     name: ClassVar[str] = "workflow_tau"
-    version: ClassVar[int] = 2
     about: ClassVar[About] = About("structural", akin="order", aligns=True)
 
-    def __init__(self, comparison: WorkflowComparison | None = None) -> None:
-        """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
-        self._comparison = comparison or SHARED
-
-    def score(self, pair: Pair) -> float | Failure:
-        """Kendall's τ as it is printed, negative values cut to 0.
+    def of(self, aligned: WorkflowAlignment) -> float | Failure:
+        """Return Kendall's τ as it is printed, negative values cut to 0.
 
         Returns: ratio in [0, 1]; 1 = the same order; 0 = as many pairs of steps in falling order as in
-            rising, or more. A `Failure` "too_few_aligned" if fewer than two steps are aligned, or as
-            `WorkflowComparison.aligned`.
+            rising, or more. A `Failure` "too_few_aligned" if fewer than two steps are aligned.
         """
-        alignment = self._comparison.aligned(self.name, self.version, pair)
-        if isinstance(alignment, Failure):
-            return alignment
-        tau = kendall_tau(alignment.reference, alignment.candidate, alignment.alignment).tau
+        tau = kendall_tau(aligned.reference, aligned.candidate, aligned.alignment).tau
         if tau is None:
-            detail = f"{len(alignment.alignment)} of the steps are aligned; order takes two."
+            detail = f"{len(aligned.alignment)} of the steps are aligned; order takes two."
             return Failure(self.name, self.version, "too_few_aligned", detail)
         return max(0.0, tau)
 
 
-class WeightedTau:
+class WeightedTau(AlignedMetric):
     """Order of the aligned steps, times the share of the reference's steps that are aligned."""
 
     name: ClassVar[str] = "workflow_tau_weighted"
-    version: ClassVar[int] = 2
     about: ClassVar[About] = About("structural", akin="order", aligns=True)
 
-    def __init__(self, comparison: WorkflowComparison | None = None) -> None:
-        """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
-        self._comparison = comparison or SHARED
-
-    def score(self, pair: Pair) -> float | Failure:
-        """Kendall's τ weighted by coverage, negative values cut to 0.
+    def of(self, aligned: WorkflowAlignment) -> float:
+        """Return Kendall's τ weighted by coverage, negative values cut to 0.
 
         Returns: ratio in [0, 1]; 1 = all the reference's steps in the same order, also if both are
             empty; 0 = none of them, or no order in them, or only one side has steps. See `TauScore`
-            for a single aligned step. A `Failure` as `WorkflowComparison.aligned`.
+            for a single aligned step.
         """
-        alignment = self._comparison.aligned(self.name, self.version, pair)
-        if isinstance(alignment, Failure):
-            return alignment
-        return max(0.0, kendall_tau(alignment.reference, alignment.candidate, alignment.alignment).weighted)
+        return max(0.0, kendall_tau(aligned.reference, aligned.candidate, aligned.alignment).weighted)
 
 
 def kendall_tau(reference: Workflow, candidate: Workflow, alignment: Alignment) -> TauScore:

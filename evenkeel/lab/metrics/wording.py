@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
@@ -45,36 +46,44 @@ def workflow_gleu(reference: Workflow, candidate: Workflow) -> float:
     return gleu(_ngrams(reference.chain), _ngrams(candidate.chain))
 
 
-class WorkflowBleu:
-    """N-gram precision of the steps' words, whatever form the workflows are written in."""
+class _NGramMetric(ABC):
+    """Metric of the words of two workflows, whatever form they are written in."""
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    about: ClassVar[About] = About("structural", akin="lexical")
+
+    def score(self, pair: Pair) -> float | Failure:
+        """Return the score of the two answers' workflows.
+
+        Returns: ratio in [0, 1]. A `Failure` if one of them cannot be read as a workflow, as `ChainF1.score`.
+        """
+        both = read_both(self.name, self.version, pair)
+        return both if isinstance(both, Failure) else self.of(both)
+
+    @abstractmethod
+    def of(self, both: Both) -> float:
+        """Return the score of two workflows, in [0, 1]."""
+
+
+class WorkflowBleu(_NGramMetric):
+    """N-gram precision of the steps' words, see `workflow_bleu`."""
 
     name: ClassVar[str] = "workflow_bleu"
-    version: ClassVar[int] = 1
-    about: ClassVar[About] = About("structural", akin="lexical")
 
-    def score(self, pair: Pair) -> float | Failure:
-        """`workflow_bleu` of the two answers.
-
-        Returns: ratio in [0, 1]. A `Failure` if one of them cannot be read as a workflow, as `ChainF1.score`.
-        """
-        both = read_both(self.name, self.version, pair)
-        return both if isinstance(both, Failure) else workflow_bleu(both.reference, both.candidate)
+    def of(self, both: Both) -> float:
+        """Return the BLEU of both workflows."""
+        return workflow_bleu(both.reference, both.candidate)
 
 
-class WorkflowGleu:
-    """Shared n-grams of the steps' words, whatever form the workflows are written in."""
+class WorkflowGleu(_NGramMetric):
+    """Shared n-grams of the steps' words, see `workflow_gleu`."""
 
     name: ClassVar[str] = "workflow_gleu"
-    version: ClassVar[int] = 1
-    about: ClassVar[About] = About("structural", akin="lexical")
 
-    def score(self, pair: Pair) -> float | Failure:
-        """`workflow_gleu` of the two answers.
-
-        Returns: ratio in [0, 1]. A `Failure` if one of them cannot be read as a workflow, as `ChainF1.score`.
-        """
-        both = read_both(self.name, self.version, pair)
-        return both if isinstance(both, Failure) else workflow_gleu(both.reference, both.candidate)
+    def of(self, both: Both) -> float:
+        """Return the GLEU of both workflows."""
+        return workflow_gleu(both.reference, both.candidate)
 
 
 @lru_cache(maxsize=256)
