@@ -6,6 +6,7 @@ The estimated cost of a round is reserved before its first call; the unspent par
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
@@ -14,18 +15,20 @@ from typing import TYPE_CHECKING, Final, Literal
 from evenkeel.core.budget import SCORING_BUDGET, Allowance, RouteBudget, Spend, set_aside, total
 from evenkeel.core.pair import AS_BEFORE, Pair
 from evenkeel.core.tiers import SCORING_WAITS
-from evenkeel.core.verdict import Failure, Judgement
+from evenkeel.core.verdict import REPLAY, Failure, Judgement
 from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.groups import SettledNeeds
 from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.planner import Needs
+from evenkeel.shadow.replay import VERSION
 from evenkeel.shadow.trial_log import TrialRun
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from evenkeel.core.budget import CostTracker, Refused
+    from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Verdict
     from evenkeel.llm.price import Quote
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
     from evenkeel.shadow.trial_log import TrialLog
     from evenkeel.stores.counters import Tally
 
+log = logging.getLogger("evenkeel.worker")
+
 NO_REWRITER: Final = NotApplicable("no_rewriter", "no rewriter is configured")
 # Trials in progress at once: enough to keep replays and judge busy, but few enough that the money set aside
 # for them is a small part of a budget.
@@ -49,6 +54,9 @@ _AT_ONCE: Final = 16
 # Share of the scorer's highest possible cost that is reserved. The maximum assumes a token per character and
 # that every quality is rated. Most trials cost less; reserving all of it would block much of a small budget.
 _USUAL_SHARE_OF_CEILING: Final = 1 / 3
+INTERNAL_ERROR: Final = "internal_error"
+"""Reason of a trial or an exchange that an exception has ended."""
+_SEE_LOG: Final = "The worker's log has the traceback."
 
 
 class TrialMaker:
@@ -110,7 +118,10 @@ class TrialMaker:
 
         Without a rewriter a draft counts as not applicable, so the planner tries another perturbation.
         """
-        made = attempt(trial.perturbation, original.view, trial.severity, random.Random(trial.seed))
+        try:
+            made = attempt(trial.perturbation, original.view, trial.severity, random.Random(trial.seed))
+        except Exception as error:  # noqa: BLE001 - named boundary: a perturbation may be another package's
+            return NotApplicable(self._faulty(original.exchange, error), _SEE_LOG)
         return NO_REWRITER if isinstance(made, Draft) and self._rewriter is None else made
 
     async def carry_out(
@@ -222,25 +233,36 @@ class TrialMaker:
         # The control goes first, alone, so that the provider has cached the prompt before the variants come.
         if state.control is None:
             await self._replay(state, later.pop(0))
-        faults = await asyncio.gather(*(self._replay(state, run) for run in later), return_exceptions=True)
+        await asyncio.gather(*(self._replay(state, run) for run in later))
         made = [run for run in runs if run.replay is not None]
         await self._judge(state, made, judge)
         for run in made:
             await self._log(state, run)
-        for fault in faults:
-            if fault is not None:
-                raise fault
 
     async def _replay(self, state: ExchangeTrial, run: TrialRun) -> None:
         """Finish a variant and replay it, unless it turns out not to apply."""
         with run.report.within():
-            variant = await self._finish(run.prompt, state)
-            if isinstance(variant, NotApplicable):
-                self._skip(run.trial, state.original.exchange.route, variant.reason)
-                run.report.skipped(variant.reason)
-                return
-            run.prompt = variant
-            run.replay = await self._replays.replay(state.original, variant, run.quote, run.replaying)
+            try:
+                variant = await self._finish(run.prompt, state)
+                if not isinstance(variant, NotApplicable):
+                    run.prompt = variant
+                    run.replay = await self._replays.replay(state.original, variant, run.quote, run.replaying)
+                    return
+                reason = variant.reason
+            except Exception as error:  # noqa: BLE001 - named boundary: others of the round are paid for
+                reason = self._faulty(state.original.exchange, error)
+                if not isinstance(run.prompt, Draft):
+                    run.replay = Failure(REPLAY, VERSION, reason, _SEE_LOG)
+                    return
+            self._skip(run.trial, state.original.exchange.route, reason)
+            run.report.skipped(reason)
+
+    def _faulty(self, exchange: Exchange, error: Exception) -> str:
+        """Log and count an exception. Return the reason for what it has spoiled."""
+        about = {"route": exchange.route, "exchange": exchange.id}
+        log.error("a trial of exchange %s failed", exchange.id, exc_info=error, extra=about)
+        self._tally.add("worker_errors", where="trial")
+        return INTERNAL_ERROR
 
     async def _log(self, state: ExchangeTrial, run: TrialRun) -> None:
         """Write the verdict of a trial to the log, and count it."""
@@ -302,6 +324,10 @@ class TrialMaker:
         paying, waiting = SCORING_BUDGET.set(judge), SCORING_WAITS.set(state.can_wait)
         try:
             judgements = await self._scorer.score_all(pairs)
+        except Exception as error:  # noqa: BLE001 - named boundary: the replays are paid for
+            reason = self._faulty(original.exchange, error)
+            failure = Failure(self._scorer.scorer, 1, reason, _SEE_LOG)
+            judgements = [Judgement(self._scorer.scorer, None, failures=(failure,))] * len(pairs)
         finally:
             SCORING_BUDGET.reset(paying)
             SCORING_WAITS.reset(waiting)

@@ -22,6 +22,7 @@ from evenkeel.core.backoff import Backoff
 from evenkeel.core.exchange import ProcessorTimeError
 from evenkeel.shadow.original import UnreadableExchange, api_headers, api_path
 from evenkeel.shadow.prompt.members import counted
+from evenkeel.shadow.trial_maker import INTERNAL_ERROR
 from evenkeel.stores.archive import ArchivedExchange
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class WorkerSettings:
     """Seconds that an exchange is leased, renewed three times in that span. A dead worker's exchanges wait
     this long."""
     attempts: int = 5
-    """Deliveries of an exchange before it is moved to the dead letters."""
+    """Deliveries of an exchange, whose workers all died, before it is moved to the dead letters."""
     poll_s: float = 0.2
     """Pause in seconds when the queue is empty."""
 
@@ -179,15 +180,17 @@ class Worker:
                         await self._try(lease, report)
                 except ProcessorTimeError:
                     await self._bury(exchange, _PROCESSOR_TIME, report)
-        except Exception:  # the boundary of the worker loop: the lease runs out and it is tried again
-            log.exception(
-                "exchange %s failed; it will be tried again",
-                exchange.id,
-                extra={**_about(exchange), "trace_id": trace_id},
-            )
-            self._tally.add("worker_errors", where="exchange")
+                except Exception as error:  # noqa: BLE001 - its trials may be paid for: it is not tried again
+                    self._failed(exchange, "exchange %s failed and is given up", error, trace_id)
+                    await self._bury(exchange, INTERNAL_ERROR, report)
+        except Exception as error:  # noqa: BLE001 - boundary of the loop: with a store in trouble the lease ends
+            self._failed(exchange, "exchange %s will be delivered again", error, trace_id)
         finally:
             self._held.pop(exchange.id, None)
+
+    def _failed(self, exchange: Exchange, sentence: str, error: Exception, trace_id: str) -> None:
+        log.error(sentence, exchange.id, exc_info=error, extra={**_about(exchange), "trace_id": trace_id})
+        self._tally.add("worker_errors", where="exchange")
 
     async def _try(self, lease: Lease, report: ExchangeReport) -> None:
         exchange = lease.exchange
@@ -224,8 +227,8 @@ class Worker:
         report.ended("dead", reason)
 
     async def _give_up(self, exchange: Exchange, reason: str) -> None:
-        self._tally.add("exchanges_dead", route=exchange.route, reason=reason)
         await asyncio.to_thread(self._queue.bury, exchange.id, reason)
+        self._tally.add("exchanges_dead", route=exchange.route, reason=reason)
 
 
 async def _wait(stop: asyncio.Event, timeout_s: float) -> None:

@@ -281,6 +281,59 @@ def test_an_exchange_delivered_too_often_is_buried(plane):
     assert plane.tally.value("exchanges_dead", reason="too_many_attempts") == 1
 
 
+def broken(*_arguments):
+    """Fail as a fault of evenkeel or of another package would."""
+    raise KeyError("planted")
+
+
+async def broken_later(*_arguments):
+    broken()
+
+
+@pytest.mark.parametrize(
+    ("where", "failures"),
+    [
+        ("scoring", {"metrics: internal_error": 5}),
+        ("replaying", {"replay: internal_error": 5}),
+        ("perturbing", {None: 4}),
+    ],
+)
+def test_an_exception_spoils_what_it_is_about_and_nothing_is_paid_twice(
+    plane, simulation, monkeypatch, where, failures
+):
+    """Whatever was paid for is in the log, with its reason; the exchange is not delivered again."""
+    exchange = plane.capture(1)
+    calls = calls_of(simulation)
+    if where == "scoring":
+        plane.scorer.score_all = broken_later
+    elif where == "replaying":
+        monkeypatch.setattr("evenkeel.shadow.replay.read_answer", broken)
+    else:
+        monkeypatch.setattr(type(KINDS[0]), "apply", broken)
+    plane.queue.put([exchange])
+    asyncio.run(plane.work())
+    counted = Counter()
+    for verdict in plane.verdicts():
+        failure = verdict.failure
+        counted[f"{failure.metric}: {failure.reason}" if failure else None] += 1
+    assert counted == failures
+    assert calls_of(simulation) - calls == sum(failures.values())
+    assert plane.tally.value("trials_skipped", reason="internal_error") == (where == "perturbing")
+    assert plane.tally.value("exchanges_scored") == 1
+    assert plane.queue.lag().waiting == plane.queue.lag().leased == 0
+
+
+def test_an_exchange_whose_verdicts_cannot_be_written_is_given_up(plane, simulation):
+    """Another delivery would pay for its replays again."""
+    plane.queue.put([plane.capture(1)])
+    calls = calls_of(simulation)
+    plane.log.append = broken
+    asyncio.run(plane.work())
+    assert calls_of(simulation) - calls == 5
+    assert [letter.reason for letter in plane.queue.dead_letters(9)] == ["internal_error"]
+    assert plane.tally.value("exchanges_dead", reason="internal_error") == 1
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [({"error_rate": 1.0}, "server_error"), ({"returned_name": "simulated-2"}, "model_changed")],
