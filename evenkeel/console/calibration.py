@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.console.rendering import Page, live_handlers
+from evenkeel.monitor.estimate import CONDITION
 
 if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
@@ -39,6 +40,7 @@ def calibration_page(sources: ConsoleSources) -> Page:
         "Limits · evenkeel",
         approved=sources.log.approvals()[: -_APPROVALS - 1 : -1],
         thresholds=sources.thresholds,
+        condition=CONDITION,
         limits=_limits(sources),
         names=_NAMES,
     )

@@ -30,6 +30,7 @@ from evenkeel.core.cells import OTHER_MODEL
 from evenkeel.core.incidents import DECIDED, Decision, DecisionError
 from evenkeel.core.together import by_themselves
 from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.estimate import CONDITION
 from evenkeel.monitor.incidents import cases_of, worst_trials
 from evenkeel.monitor.notify import incident_json
 from evenkeel.monitor.notify.notices import current_line, headline, held_back
@@ -138,7 +139,9 @@ def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellRepo
         said = f"{worst.raised.run_trials:,} since it began to show"
         if sources.thresholds is not None:
             rare = sources.thresholds.mean_trials_between_false_alarms
-            said += f"; chance raises one alert in {rare:,} trials of all cells together, on average"
+            said += (
+                f"; chance raises one alert in {rare:,} trials of all cells together, on average, {CONDITION}"
+            )
         lines.append(IncidentCheck("Trials", said))
     if cell is not None and cell.noise_floor is not None:
         floor = figures.estimate_of(cell.noise_floor)

@@ -89,7 +89,8 @@ class Alerts(Section):
     limits: Path | None = None
     """`limits.json` of `evenkeel calibrate --limits`: limits by route, in place of those not set here."""
     mean_trials_between_false_alarms: Annotated[int, Field(ge=10)] = 10_000
-    """Average number of trials between two false alarms, all cells together."""
+    """Average number of trials between two false alarms, all cells together, if blocks of 40 exchanges are
+    exchangeable."""
     min_trials: Annotated[int, Field(ge=1)] = 30
     """Fewest trials with which anything is reported of a cell."""
     webhook: HttpUrl | None = None

@@ -7,8 +7,8 @@ from random import Random
 import msgspec
 import pytest
 
-from evenkeel.monitor.estimate import BLOCK, DesignEffect, bounded_mean
-from evenkeel.monitor.estimate.blocks import CellEffects
+from evenkeel.monitor.estimate import DesignEffect, bounded_mean
+from evenkeel.monitor.estimate.blocks import BLOCK, CellEffects
 from evenkeel.monitor.estimate.bounded_mean import weighted_mean
 
 

@@ -13,7 +13,7 @@ from evenkeel.core.figures import count, date_and_time, number, percent
 from evenkeel.core.verdict import BASELINE
 from evenkeel.lab.charts import Area, Axis, Curve, Mark, Rule, plot
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.estimate import BLOCK
+from evenkeel.monitor.estimate import CONDITION
 from evenkeel.monitor.notify import event_json, summary
 from evenkeel.release.kit.document import (
     Column,
@@ -182,8 +182,7 @@ def _summary(backtest: Backtest) -> Iterator[str]:
     yield (
         f"Limit {number(100 * settings.threshold, 1)} points above noise, tolerance of drift "
         f"{percent(settings.drift_tolerance)}; false alarms at most once in "
-        f"{number(settings.mean_trials_between_false_alarms)} trials of all cells, if blocks of "
-        f"{BLOCK} exchanges are exchangeable."
+        f"{number(settings.mean_trials_between_false_alarms)} trials of all cells, {CONDITION}."
     )
     if backtest.variant.share < 1:
         yield f"Of the exchanges, {percent(backtest.variant.share)} were taken."

@@ -6,7 +6,7 @@ running counts, and the estimates that follow from them), `tool_counts` (changes
 function of counts, so an estimate can be recomputed from the verdict log by anyone.
 """
 
-from evenkeel.monitor.estimate.blocks import BLOCK, CellEffects, DesignEffect
+from evenkeel.monitor.estimate.blocks import CONDITION, CellEffects, DesignEffect
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean, paired_excess, proportion, weighted_mean
 from evenkeel.monitor.estimate.counts import (
     OUTCOMES,
@@ -20,7 +20,7 @@ from evenkeel.monitor.estimate.exchanges import UNFINISHED, ExchangeTally, rollu
 from evenkeel.monitor.estimate.tool_counts import ToolCounts
 
 __all__ = [
-    "BLOCK",
+    "CONDITION",
     "OUTCOMES",
     "UNFINISHED",
     "CellEffects",

@@ -41,6 +41,8 @@ from msgspec import Struct, field
 
 BLOCK: Final = 40
 """Trials of a block, within which anything may depend on anything."""
+CONDITION: Final = f"if blocks of {BLOCK} exchanges are exchangeable"
+"""Condition of every rate of false alarms and every interval; it is said wherever such a rate is."""
 STRETCH: Final = 2 * BLOCK
 """Trials of a stretch. With stretches of forty, a batch of forty that starts anywhere raises 1.7 times as
 many false alarms."""

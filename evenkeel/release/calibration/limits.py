@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from evenkeel.core.figures import number
+from evenkeel.monitor.estimate import CONDITION
 from evenkeel.release.calibration.quiet import RouteQuiet, Watched, quiet_limits
 from evenkeel.release.kit.arguments import InputError
 
@@ -110,7 +111,7 @@ def place_all(
             continue
         source = (
             f"calibrated on {number(route_quiet.traffic.trials)} quiet trials, {today}, "
-            f"≤ 1 false alert in {number(round(trials_between_false_alerts))} trials"
+            f"≤ 1 false alert in {number(round(trials_between_false_alerts))} trials {CONDITION}"
         )
         quiet_ends = quiet_limits(route_quiet.traffic)
         limits = []
