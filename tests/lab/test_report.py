@@ -44,7 +44,7 @@ HOSTILE = '=1+1"<script>alert(1)</script>|`'
 
 
 @functools.cache
-def planted(before: int = 120, after: int = 100, other: int = 60):
+def planted(before=120, after=100, other=60):
     """A log of two routes: on one the model is swapped for a fragile one, on the other nothing happens."""
     rng, verdicts = random.Random(7), []
     for number in range(before + after + other):

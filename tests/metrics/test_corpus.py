@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,12 +17,12 @@ CORPUS = Path(__file__).parents[1] / "corpus"
 ALLOWED = {"identical": {3}, "empty": {1}, "same": {3, None}, "different": {2, None}, "nothing": {1, None}}
 
 
-def rows(name: str) -> list[dict[str, Any]]:
+def rows(name):
     with (CORPUS / name).open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
-def expected(row: dict[str, Any]) -> str:
+def expected(row):
     """Ratings that a row of either file is expected to have."""
     if "expect" in row:
         return str(row["expect"])
@@ -32,14 +31,14 @@ def expected(row: dict[str, Any]) -> str:
     return "same" if row["equal"] else "different"
 
 
-def turned(row: dict[str, Any]) -> dict[str, Any]:
+def turned(row):
     return row | {"reference": row["candidate"], "candidate": row["reference"]}
 
 
 @pytest.mark.parametrize(
     ("name", "is_turned"), [("pairs.jsonl", False), ("attacks.jsonl", False), ("attacks.jsonl", True)]
 )
-def test_a_rule_rates_no_pair_wrongly(name: str, *, is_turned: bool) -> None:
+def test_a_rule_rates_no_pair_wrongly(name, *, is_turned):
     """No different pair is a 3, no pair of two answers is a 1, and what is identical needs no judge.
 
     Either answer may be the reference unless a format was asked for, in which the other one is invalid.

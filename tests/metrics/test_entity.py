@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,22 +14,22 @@ from tests.cases import cases
 CASES = cases(__file__)
 
 
-def pair(reference: str, candidate: str) -> Pair:
+def pair(reference, candidate):
     return Pair(Answer(reference), Answer(candidate), CASES["schemas"][0])
 
 
-def entities(**slots: str) -> str:
+def entities(**slots):
     listed = ", ".join(f'{{"name": "{name}", "value": "{value}"}}' for name, value in slots.items())
     return f'{{"entities": [{listed}]}}'
 
 
 @pytest.mark.parametrize("context", CASES["schemas"])
-def test_a_schema_is_found_in_the_prompt(context: str) -> None:
+def test_a_schema_is_found_in_the_prompt(context):
     """The slots and their choices are known in any form."""
     assert read_schema(context) == {"region": frozenset(("north", "south")), "error": frozenset()}
 
 
-def test_prose_has_neither_schema_nor_slots() -> None:
+def test_prose_has_neither_schema_nor_slots():
     """Other JSON and brackets are no schema; that nothing is read is not the same as nothing filled."""
     assert read_schema('Summarise: {"ticket": 7, "body": {"text": "x"}} (urgent)') == {}
     assert read_schema("") == {}
@@ -39,13 +37,13 @@ def test_prose_has_neither_schema_nor_slots() -> None:
 
 
 @pytest.mark.parametrize(("text", "slots"), CASES["slots"])
-def test_slots_are_read_from_any_form(text: str, slots: list[list[str]]) -> None:
+def test_slots_are_read_from_any_form(text, slots):
     """Records of name and value, or fields, in every format."""
     assert read_slots(text) == [AnswerSlot(*slot) for slot in slots]
 
 
 @pytest.mark.parametrize(("reference", "candidate", "expected"), CASES["scores"])
-def test_scores_of_hand_worked_pairs(reference: Any, candidate: Any, expected: Any) -> None:
+def test_scores_of_hand_worked_pairs(reference, candidate, expected):
     """Keys and choices must be exact, texts alike from ROUGE-L 0.7 on."""
     score = SlotMatch().score(
         pair(*(side if isinstance(side, str) else entities(**side) for side in (reference, candidate)))
@@ -62,7 +60,7 @@ FILLED = st.dictionaries(
 
 
 @given(FILLED, FILLED)
-def test_slot_match_is_bounded_symmetric_and_1_for_equal_answers(left, right) -> None:
+def test_slot_match_is_bounded_symmetric_and_1_for_equal_answers(left, right):
     """Which answer is the reference does not matter."""
     metric = SlotMatch()
     there = metric.score(pair(entities(**left), entities(**right)))

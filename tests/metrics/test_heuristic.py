@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +12,6 @@ from evenkeel.core.verdict import Failure
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.tool_calls import ToolCalls
 
-if TYPE_CHECKING:
-    from evenkeel.metrics.protocol import Rating
-
 REFERENCE = (
     "The VPN client on host BER-12 stopped connecting at 09:40 after update 4.2.1. Support rolled the "
     "update back, and 35 users could work again by noon."
@@ -23,20 +19,20 @@ REFERENCE = (
 Outcome = int | Failure | None
 
 
-def rated(rater: HeuristicRater, pair: Pair) -> Rating:
+def rated(rater, pair):
     return asyncio.run(rater.rate(pair))
 
 
-def rate(reference: Answer | str, candidate: Answer | str, rater: HeuristicRater | None = None) -> Outcome:
+def rate(reference, candidate, rater=None):
     sides = [Answer(side) if isinstance(side, str) else side for side in (reference, candidate)]
     return rated(rater or HeuristicRater(language_of=language_of), Pair(*sides, context="")).outcome
 
 
-def call(name: str, arguments: str, text: str = "") -> Answer:
+def call(name, arguments, text=""):
     return Answer(text, (ToolCall(name, arguments),))
 
 
-def test_tool_call_score_of_a_hand_worked_pair() -> None:
+def test_tool_call_score_of_a_hand_worked_pair():
     """Names and two arguments each, one argument differs: 2 * 2 / 6."""
     pair = Pair(call("f", '{"a": 1, "b": "x"}'), call("f", '{"a": 1, "b": "y"}'), "")
     assert ToolCalls().score(pair) == pytest.approx(4 / 6)
@@ -47,7 +43,7 @@ GERMAN = (
 )
 
 
-def known_language(text: str) -> str | None:
+def known_language(text):
     return "de" if " sich " in text else "en" if " the " in text.lower() else None
 
 
@@ -62,16 +58,14 @@ def known_language(text: str) -> str | None:
         ("42 %", "43 %", "de", None),
     ],
 )
-def test_two_languages_get_no_rating(
-    reference: str, candidate: str, wanted: str | None, expected: int | str | None
-) -> None:
+def test_two_languages_get_no_rating(reference, candidate, wanted, expected):
     """Texts in two languages, or that may be: a failure; numbers alone and an ignored wish are comparable."""
     pair = Pair(Answer(reference), Answer(candidate), "", None, AnswerForm(language=wanted))
     outcome = rated(HeuristicRater(language_of=known_language), pair).outcome
     assert (outcome.reason if isinstance(outcome, Failure) else outcome) == expected
 
 
-def test_a_language_that_is_mistaken_for_another_does_not_cost_the_comparison() -> None:
+def test_a_language_that_is_mistaken_for_another_does_not_cost_the_comparison():
     """Answers that share their words are in one language, whatever the identifier says of one of them."""
     rater = HeuristicRater(language_of=lambda text: "nl" if text.endswith("!") else "en")
     assert rate(REFERENCE, REFERENCE + " Indeed!", rater) is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -12,16 +11,13 @@ from hypothesis import strategies as st
 
 from evenkeel.metrics.identity import plain, same_data
 
-if TYPE_CHECKING:
-    import random
 
-
-def test_formats_meet_where_one_was_asked_for() -> None:
+def test_formats_meet_where_one_was_asked_for():
     assert same_data('{"a": 1}', "a: 1", wanted="json")
     assert not same_data('{"a": 1}', "a: 1")
 
 
-def test_two_fences_are_a_document() -> None:
+def test_two_fences_are_a_document():
     first, second = '```json\n{"a": 1}\n```', '```json\n{"b": 1}\n```'
     assert not same_data(f"{first}\n{second}", f"{first}\n\n{second}")
 
@@ -34,7 +30,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text(), JSON, min_size=1), st.randoms(use_true_random=False))
-def test_the_order_of_keys_and_the_layout_never_count(value: dict[str, object], rng: random.Random) -> None:
+def test_the_order_of_keys_and_the_layout_never_count(value, rng):
     members = list(value.items())
     rng.shuffle(members)
     texts = json.dumps(value), json.dumps(dict(members), indent=2, ensure_ascii=False)
@@ -42,13 +38,13 @@ def test_the_order_of_keys_and_the_layout_never_count(value: dict[str, object], 
 
 
 @given(JSON, JSON)
-def test_values_that_differ_are_never_the_same(left: object, right: object) -> None:
+def test_values_that_differ_are_never_the_same(left, right):
     texts = json.dumps([left]), json.dumps([right])
     assert same_data(*texts) is (json.dumps([left], sort_keys=True) == json.dumps([right], sort_keys=True))
 
 
 @given(st.text())
-def test_a_plain_text_is_plain_and_says_the_same(text: str) -> None:
+def test_a_plain_text_is_plain_and_says_the_same(text):
     assert plain(plain(text)) == plain(text)
     assert plain(unicodedata.normalize("NFD", text)) == plain(unicodedata.normalize("NFC", text))
     assert "".join(plain(text).split()) == "".join(unicodedata.normalize("NFC", text).split())
@@ -69,6 +65,6 @@ def test_a_plain_text_is_plain_and_says_the_same(text: str) -> None:
     ],
     ids=lambda text: text[:12],
 )
-def test_hostile_texts_are_read_or_refused(text: str) -> None:
+def test_hostile_texts_are_read_or_refused(text):
     for wanted in ("json", "yaml", "xml"):
         assert not same_data(text, text[:-1] + "?", wanted=wanted)

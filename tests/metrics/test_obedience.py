@@ -8,7 +8,7 @@ from evenkeel.core.pair import Answer, AnswerForm, Pair
 from evenkeel.metrics.obedience import ignored
 
 
-def by_mark(text: str) -> str | None:
+def by_mark(text):
     """Tells three languages by one word each."""
     for word, tag in (("the", "en"), ("der", "de"), ("la", "fr")):
         if word in text.split():
@@ -29,14 +29,12 @@ def by_mark(text: str) -> str | None:
         (" ", "de", ()),
     ],
 )
-def test_an_answer_owes_the_language_asked_for(
-    candidate: str, wanted: str, expected: tuple[str, ...]
-) -> None:
+def test_an_answer_owes_the_language_asked_for(candidate, wanted, expected):
     pair = Pair(Answer("x"), Answer(candidate), "", wanted=AnswerForm(language=wanted))
     assert ignored(pair, by_mark) == expected
 
 
-def test_an_extraction_owes_no_language() -> None:
+def test_an_extraction_owes_no_language():
     """The values of an extraction are copied from the prompt, in whatever language that is."""
     answer = Answer('{"a": "the tray is stuck"}')
     assert ignored(Pair(Answer("x"), answer, "", "slot_filling", AnswerForm(language="de")), by_mark) == ()

@@ -24,7 +24,7 @@ from evenkeel.metrics.registry import (
 )
 
 
-def test_names_are_unique_labels_and_versions_count_from_one() -> None:
+def test_names_are_unique_labels_and_versions_count_from_one():
     """A name is a Prometheus label and belongs to one metric."""
     names = [listed.name for listed in metrics()]
     assert len(set(names)) == len(names)
@@ -32,7 +32,7 @@ def test_names_are_unique_labels_and_versions_count_from_one() -> None:
     assert all(listed.version >= 1 for listed in metrics())
 
 
-def test_every_metric_that_needs_nothing_is_ready_for_use() -> None:
+def test_every_metric_that_needs_nothing_is_ready_for_use():
     """The list of heuristics holds exactly those."""
     assert [ready.name for ready in heuristics()] == [
         listed.name for listed in metrics() if listed.about.needs == "nothing"
@@ -40,7 +40,7 @@ def test_every_metric_that_needs_nothing_is_ready_for_use() -> None:
     assert all(type(ready) is metric(ready.name).kind for ready in heuristics())
 
 
-def test_every_metric_documents_its_range() -> None:
+def test_every_metric_documents_its_range():
     """The docstring of its score says what comes back."""
     for listed in metrics():
         told = listed.kind.score.__doc__ or ""
@@ -48,7 +48,7 @@ def test_every_metric_documents_its_range() -> None:
         assert "Failure" in told, listed.name
 
 
-def test_metrics_are_akin_to_those_that_are_blind_to_the_same() -> None:
+def test_metrics_are_akin_to_those_that_are_blind_to_the_same():
     """The steps' BLEU is blind to what BLEU is; looking for the longest sequence is another matter."""
     kin = {listed.name: listed.blind_as for listed in metrics()}
     assert kin["workflow_bleu"] == kin["workflow_gleu"] == "lexical"
@@ -58,7 +58,7 @@ def test_metrics_are_akin_to_those_that_are_blind_to_the_same() -> None:
     assert kin["workflow_bert_score"] == kin["bert_score"] == "semantic"
 
 
-def test_an_unknown_name_suggests_the_nearest() -> None:
+def test_an_unknown_name_suggests_the_nearest():
     """A typo is answered by the name, nonsense by all names."""
     with pytest.raises(UnknownMetricError, match="no metric 'Rogue-L'; did you mean rouge_l"):
         metric("Rogue-L")
@@ -83,7 +83,7 @@ class Echo:
 def offered(monkeypatch, tmp_path):
     """Installs a distribution that offers metrics: `offered(entry_point=source of its module)`."""
 
-    def install(**modules: str) -> None:
+    def install(**modules):
         info = tmp_path / "acme_metrics-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-metrics\nVersion: 1.0\n")
@@ -94,7 +94,7 @@ def offered(monkeypatch, tmp_path):
         monkeypatch.syspath_prepend(str(tmp_path))
         forget()
 
-    def forget() -> None:
+    def forget():
         registry._catalogue.cache_clear()
         heuristics.cache_clear()
 
@@ -103,7 +103,7 @@ def offered(monkeypatch, tmp_path):
     forget()
 
 
-def test_a_metric_of_another_package_is_found_by_its_entry_point(offered) -> None:
+def test_a_metric_of_another_package_is_found_by_its_entry_point(offered):
     """The metric is scored, named and calibrated as it declares, like one of ours."""
     offered(echo=ECHO.format(name="acme_echo"))
     found = metric("acme_echo")
@@ -116,13 +116,13 @@ def test_a_metric_of_another_package_is_found_by_its_entry_point(offered) -> Non
     assert "acme_echo" in {column.name for column in heuristic_columns()}
 
 
-def test_other_packages_are_not_imported_before_somebody_asks_for_metrics(offered) -> None:
+def test_other_packages_are_not_imported_before_somebody_asks_for_metrics(offered):
     """Importing the registry costs no import of another package."""
     offered(broken="raise SystemError('not now')")
     assert "acme_broken" not in sys.modules
 
 
-def test_a_package_that_cannot_be_used_is_named_and_harms_nobody(offered, caplog) -> None:
+def test_a_package_that_cannot_be_used_is_named_and_harms_nobody(offered, caplog):
     """A package may break at its import, be no metric, or take a name of ours."""
     offered(
         broken="raise OSError('no such disk')",
@@ -142,7 +142,7 @@ def test_a_package_that_cannot_be_used_is_named_and_harms_nobody(offered, caplog
         metric("broken")
 
 
-def test_every_line_of_the_registry_is_a_metric_with_a_declaration() -> None:
+def test_every_line_of_the_registry_is_a_metric_with_a_declaration():
     """The label of a metric stands in its own file. Those of other packages come behind ours."""
     for place, listed in zip(registry.BUILTIN, metrics(), strict=False):
         assert place == f"{listed.kind.__module__}:{listed.kind.__name__}"
@@ -183,9 +183,7 @@ WANTED = st.sampled_from(
 
 
 @given(ANSWERS, ANSWERS, TEXTS, WANTED)
-def test_no_answer_breaks_a_cheap_metric(
-    reference: Answer, candidate: Answer, context: str, wanted: AnswerForm
-) -> None:
+def test_no_answer_breaks_a_cheap_metric(reference, candidate, context, wanted):
     """Each gives a ratio or a failure with its own name and a label as reason; the same one each time."""
     one = Pair(reference, candidate, context, wanted=wanted)
     for each in heuristics():
@@ -199,7 +197,7 @@ def test_no_answer_breaks_a_cheap_metric(
 
 
 @given(ANSWERS, TEXTS)
-def test_an_answer_is_like_itself_in_every_heuristic(answer: Answer, context: str) -> None:
+def test_an_answer_is_like_itself_in_every_heuristic(answer, context):
     """1 wherever there is a number."""
     for each in heuristics():
         score = each.score(Pair(answer, answer, context))
@@ -207,7 +205,7 @@ def test_an_answer_is_like_itself_in_every_heuristic(answer: Answer, context: st
             assert score == pytest.approx(1.0), each.name
 
 
-def test_hostile_answers_cost_seconds_at_most() -> None:
+def test_hostile_answers_cost_seconds_at_most():
     """Megabytes, deep nesting, bombs: every heuristic of the new families comes back."""
     elsewhere = {"rouge_l", "tool_calls"}
     texts = (

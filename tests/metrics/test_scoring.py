@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
 
 import pytest
 from hypothesis import given
@@ -27,10 +26,6 @@ from evenkeel.metrics.tasks import Task
 from tests.kit.public import DATA
 from tests.kit.recorded import gpt4o_kinds
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-
 CASE = (
     "Summarise the case. Ticket INC00469: on 2024-03-05 at 09:40 the VPN client 4.2.1 on host BER-12 stopped "
     "connecting with error 0x80070005. Support rolled the update back under CHG-881 and 35 users could work."
@@ -49,11 +44,11 @@ class PlantedRater:
     tokens: int = 10
     seen: list[tuple[str, str]] = field(default_factory=list)
 
-    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
+    async def rate_all(self, pairs):
         """Rate each pair."""
         return [await self.rate(pair) for pair in pairs]
 
-    async def rate(self, subject: Pair | Answer, context: str = "") -> Rating:
+    async def rate(self, subject, context=""):
         """The planted outcome; a string stands for the reason of a failure."""
         text = subject.candidate.text if isinstance(subject, Pair) else subject.text
         self.seen.append((text, context))
@@ -62,13 +57,13 @@ class PlantedRater:
         return Rating(made, "planted", {"closeness": 0.5}, spent=Spend(self.tokens, self.tokens / 1000))
 
 
-def scored(rating: int | str, faithfulness: PlantedRater, completeness: PlantedRater) -> Judgement:
+def scored(rating, faithfulness, completeness):
     measures = {Task.CHAT: (EachSide(faithfulness), EachSide(completeness))}
     scorer = TwoStageScorer("judge", PlantedRater({"b": rating}), measures)
     return asyncio.run(scorer.score(Pair(Answer("a"), Answer("b"), "context")))
 
 
-def test_a_three_ends_after_the_first_stage() -> None:
+def test_a_three_ends_after_the_first_stage():
     """Quality is not asked for answers that say the same, and nothing but the rating is paid."""
     quality = PlantedRater({})
     judgement = scored(3, quality, quality)
@@ -79,7 +74,7 @@ def test_a_three_ends_after_the_first_stage() -> None:
 
 
 @pytest.mark.parametrize("rating", [2, 1])
-def test_below_three_both_answers_go_through_every_metric(rating: int) -> None:
+def test_below_three_both_answers_go_through_every_metric(rating):
     """Each metric rates each answer alone against the context; tokens and cost of all five calls add up."""
     faithful, complete = (
         PlantedRater({"a": 3, "b": 3}, "faithful"),
@@ -96,7 +91,7 @@ def test_below_three_both_answers_go_through_every_metric(rating: int) -> None:
     assert judgement.spent.usd == pytest.approx(0.23)
 
 
-def test_a_rating_alone_asks_for_no_quality() -> None:
+def test_a_rating_alone_asks_for_no_quality():
     """A shifted pair costs no more than its rating where only that is wanted."""
     quality = PlantedRater({})
     scorer = TwoStageScorer("judge", PlantedRater({"b": 1}), {Task.CHAT: (EachSide(quality),)})
@@ -113,9 +108,7 @@ def test_a_rating_alone_asks_for_no_quality() -> None:
         ({"a": "timeout", "b": "timeout"}, 40),
     ],
 )
-def test_a_failed_quality_metric_is_counted_once_and_the_rest_stands(
-    outcomes: dict[str, int | str], tokens: int
-) -> None:
+def test_a_failed_quality_metric_is_counted_once_and_the_rest_stands(outcomes, tokens):
     """There is one failure and no score of that metric, whichever answer it failed on.
 
     Where it fails on the reference, the candidate is not asked about.
@@ -127,7 +120,7 @@ def test_a_failed_quality_metric_is_counted_once_and_the_rest_stands(
     assert judgement.spent.tokens == tokens
 
 
-def test_a_rater_that_fails_leaves_no_rating() -> None:
+def test_a_rater_that_fails_leaves_no_rating():
     """The failure is the only content; what the attempt cost is booked; quality is not asked."""
     quality = PlantedRater({})
     judgement = scored("bad_schema", quality, quality)
@@ -137,14 +130,14 @@ def test_a_rater_that_fails_leaves_no_rating() -> None:
     assert quality.seen == []
 
 
-def test_two_empty_answers_are_a_failure() -> None:
+def test_two_empty_answers_are_a_failure():
     """Pairs without text and tool calls get no rating, and one reason."""
     judgement = asyncio.run(heuristic_scorer().score(Pair(Answer(""), Answer(""), CASE)))
     assert judgement.rating is None
     assert [failure.reason for failure in judgement.failures] == ["no_text"]
 
 
-def cheap(reference: str, candidate: str, context: str = CASE, task: str | None = None) -> Judgement:
+def cheap(reference, candidate, context=CASE, task=None):
     return asyncio.run(heuristic_scorer().score(Pair(Answer(reference), Answer(candidate), context, task)))
 
 
@@ -171,9 +164,7 @@ SAME = "The import of order 4711 failed at noon."
         (SAME, Answer("", (ToolCall("close", "{}"),)), 2, "judge"),
     ],
 )
-def test_only_identical_and_empty_answers_need_no_judge(
-    reference: Answer | str, candidate: Answer | str, outcome: int, stage: str
-) -> None:
+def test_only_identical_and_empty_answers_need_no_judge(reference, candidate, outcome, stage):
     """Such answers cost nothing; all else costs a call, and is unsure without a judge."""
     sides = [side if isinstance(side, Answer) else Answer(side) for side in (reference, candidate)]
     pair = Pair(*sides, "question")
@@ -185,7 +176,7 @@ def test_only_identical_and_empty_answers_need_no_judge(
     assert (alone.rating, alone.unsure) == ((None, True) if stage == "judge" else (outcome, False))
 
 
-def test_a_judged_rating_keeps_the_scores_of_its_similarity() -> None:
+def test_a_judged_rating_keeps_the_scores_of_its_similarity():
     """Likeness stands beside the judge's word; a judge that fails is replaced by nothing."""
     pair = Pair(Answer("a b c"), Answer("a b d"), "question")
     judgement = asyncio.run(local_scorer(PlantedRater({"a b d": 2}), HeuristicRater()).score(pair))
@@ -197,14 +188,14 @@ def test_a_judged_rating_keeps_the_scores_of_its_similarity() -> None:
     assert [failure.reason for failure in failed.failures] == ["timeout"]
 
 
-def test_pairs_in_two_languages_go_to_the_judge() -> None:
+def test_pairs_in_two_languages_go_to_the_judge():
     """Words in common decide nothing there."""
     german = "Der Import von Auftrag 4711 ist mittags gescheitert."
     pair = Pair(Answer(SAME), Answer(german), "", None, AnswerForm(language="de"))
     assert asyncio.run(local_scorer(PlantedRater({german: 3}), HeuristicRater()).score(pair)).rating == 3
 
 
-def test_a_stage_is_the_judges_unless_the_details_say_otherwise() -> None:
+def test_a_stage_is_the_judges_unless_the_details_say_otherwise():
     """A number that no stage has was decided by none."""
     assert stage_of({}) == "judge"
     assert stage_of({DECIDED_BY: 17.0}) == "unsure"
@@ -219,9 +210,7 @@ def test_a_stage_is_the_judges_unless_the_details_say_otherwise() -> None:
         ("metrics", "cross_language", [3, None]),
     ],
 )
-def test_what_needs_no_judge_does_not_count_while_the_judge_of_its_exchange_fails(
-    scorer: Literal["judge", "metrics"], outcome: int | str, ratings: list[int | None]
-) -> None:
+def test_what_needs_no_judge_does_not_count_while_the_judge_of_its_exchange_fails(scorer, outcome, ratings):
     """An outage would leave only identical answers, which look steady, or empty ones, which look broken."""
     rater = TwoStageScorer(scorer, PlantedRater({"b": outcome}), {})
     pairs = [Pair(Answer("a"), Answer(candidate), "context") for candidate in ("a", "b", "")]
@@ -233,7 +222,7 @@ def test_what_needs_no_judge_does_not_count_while_the_judge_of_its_exchange_fail
         assert (same.shifted, same.similarity, same.unsure) == (None, None, False)
 
 
-def test_a_degraded_answer_is_far_and_unsure() -> None:
+def test_a_degraded_answer_is_far_and_unsure():
     judgement = cheap(GOOD, VAGUE)
     assert judgement.scorer == "metrics"
     assert (judgement.rating, judgement.unsure) == (None, True)
@@ -242,13 +231,13 @@ def test_a_degraded_answer_is_far_and_unsure() -> None:
     assert judgement.quality == ()
 
 
-def test_scoring_leaves_the_event_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scoring_leaves_the_event_loop_alone(monkeypatch):
     import evenkeel.metrics.heuristic as module  # noqa: PLC0415 - patched where it is used
 
-    threads: list[threading.Thread] = []
+    threads = []
     original = module.likeness
 
-    def noted(*given: object) -> object:
+    def noted(*given):
         threads.append(threading.current_thread())
         return original(*given)
 
@@ -262,7 +251,7 @@ _TEXT = st.text(st.sampled_from('ab1 .(){}":,*_\n\u00df\u3042'), max_size=40)
 
 
 @given(_TEXT, _TEXT, _TEXT)
-def test_any_texts_give_a_rating_or_a_reason(reference: str, candidate: str, context: str) -> None:
+def test_any_texts_give_a_rating_or_a_reason(reference, candidate, context):
     """Never an exception; a rating, a similarity, or one reason why not; quality only below 3."""
     judgement = cheap(reference, candidate, context)
     if judgement.rating is None:
@@ -280,7 +269,7 @@ def test_real_reruns_are_decided_without_mistaking_a_changed_conclusion():
         pytest.skip("no data beside the repository (../shared/data): llm_stability reruns not checked")
     kinds = gpt4o_kinds()
 
-    def saved(kind: str) -> float:
+    def saved(kind):
         rated = [cheap(*texts).rating is not None for texts in kinds[kind][::3]]
         return sum(rated) / len(rated)
 

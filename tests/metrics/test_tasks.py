@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -18,11 +17,8 @@ from tests.kit.prompts import EVERY
 from tests.kit.public import DATA, LANGUAGES, chat_logs, questions, rephrased, tickets
 from tests.kit.simulated_prompts import make_prompt
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
-
-def asked(user: str, system: str = "") -> list[Turn]:
+def asked(user, system=""):
     """A prompt of one user message."""
     return [*([Turn("system", system)] if system else []), Turn("user", user)]
 
@@ -51,7 +47,7 @@ CHAT = (
 
 
 @pytest.mark.parametrize("prompt", CHAT)
-def test_plain_questions_are_no_task(prompt: str) -> None:
+def test_plain_questions_are_no_task(prompt):
     """Words or shapes of a task alone, without the other, leave a prompt chat."""
     assert recognise(asked(prompt)) is None
 
@@ -60,7 +56,7 @@ CASE = "Subject: printer\nDescription: it prints only every second page\nResolut
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_prompts_of_the_simulation_are_recognised(task: object) -> None:
+def test_prompts_of_the_simulation_are_recognised(task):
     """Every prompt that the simulated application makes is of the task it is made for."""
     name = task.name
     for seed in range(6):
@@ -68,14 +64,14 @@ def test_prompts_of_the_simulation_are_recognised(task: object) -> None:
         assert recognise(turns) == name
 
 
-def test_prompts_of_the_benchmarks_are_recognised() -> None:
+def test_prompts_of_the_benchmarks_are_recognised():
     """Layouts of the benchmarks differ from those of the simulation."""
     for prompt in EVERY:
         messages = json.loads(prompt.body)["messages"]
         assert recognise(Turn(message["role"], message["content"]) for message in messages) == prompt.task
 
 
-def test_a_conversation_is_of_the_task_of_its_last_question() -> None:
+def test_a_conversation_is_of_the_task_of_its_last_question():
     """The user asks something else after the summary, and what the assistant said is no instruction."""
     summary = asked(f"Summarise the support case:\n{CASE}")
     assert recognise(summary) is Task.CASE_SUMMARY
@@ -84,12 +80,12 @@ def test_a_conversation_is_of_the_task_of_its_last_question() -> None:
     assert recognise(told) is None
 
 
-def test_two_tasks_in_one_prompt_are_none() -> None:
+def test_two_tasks_in_one_prompt_are_none():
     both = f"Summarise the case.\n{CASE}\nAlso fill the slots:\n- page: number\n- cable: type\n- team: who"
     assert recognise(asked(both)) is None
 
 
-def test_tools_of_an_agent_are_no_form() -> None:
+def test_tools_of_an_agent_are_no_form():
     """Schemas of functions that may be called do not make slot filling."""
     system = (
         "You can use the following tools. Fill in their fields from what the user says.\n"
@@ -98,14 +94,14 @@ def test_tools_of_an_agent_are_no_form() -> None:
     assert recognise(asked("Will it rain in Bergen tomorrow?", system)) is None
 
 
-def test_instructions_behind_a_long_input_are_read() -> None:
+def test_instructions_behind_a_long_input_are_read():
     """Both ends of a prompt count, however long the middle is."""
     long = "\n".join(f"Ana: line {number}\nBob: yes" for number in range(20_000))
     assert recognise(asked(f"{long}\n\nSummarise the chat above.")) is Task.CHAT_SUMMARY
 
 
 @given(st.lists(st.tuples(st.sampled_from(["system", "user", "assistant", "tool"]), st.text(max_size=200))))
-def test_any_turns_give_a_task_or_none(turns: list[tuple[str, str]]) -> None:
+def test_any_turns_give_a_task_or_none(turns):
     """Never an exception, never `chat`, and the same every time."""
     listed = [Turn(*turn) for turn in turns]
     found = recognise(listed)
@@ -113,7 +109,7 @@ def test_any_turns_give_a_task_or_none(turns: list[tuple[str, str]]) -> None:
     assert recognise(listed) is found
 
 
-def test_names_are_read_leniently_from_applications_and_strictly_from_settings() -> None:
+def test_names_are_read_leniently_from_applications_and_strictly_from_settings():
     """An unknown header is chat; an unknown setting is an error that names the nearest task."""
     assert find_task("Case-Summary") is Task.CASE_SUMMARY
     assert find_task("triage") is find_task(None) is Task.CHAT
@@ -124,7 +120,7 @@ def test_names_are_read_leniently_from_applications_and_strictly_from_settings()
         task_named("zzz")
 
 
-def fill(template: str, fields: dict[str, str]) -> str:
+def fill(template, fields):
     """The template with its `{fields}` replaced."""
     return re.sub(r"\{([a-z]+)\}", lambda found: fields[found[1]], template)
 
@@ -261,9 +257,7 @@ CHAT_LOG = "Ana: hello\nBob: hello, what is it?\nAna: my light is red\nBob: turn
         (None, OTHER_TEMPLATES),
     ],
 )
-def test_tasks_are_told_in_several_layouts_and_languages(
-    task: Task | None, templates: Sequence[tuple[str, str]]
-) -> None:
+def test_tasks_are_told_in_several_layouts_and_languages(task, templates):
     """Layouts in eight languages, filled with a few words."""
     fields = {
         "ticket": CASE,
@@ -278,11 +272,11 @@ def test_tasks_are_told_in_several_layouts_and_languages(
     assert told == [task] * len(templates)
 
 
-def _filled(templates: Iterable[tuple[str, str]], rows: Sequence[dict[str, str]]) -> list[list[Turn]]:
+def _filled(templates, rows):
     return [asked(fill(user, row), fill(system, row)) for system, user in templates for row in rows]
 
 
-def _prompts() -> list[tuple[Task | None, list[Turn]]]:
+def _prompts():
     """Public texts in the layouts above, and public questions as they are."""
     cases = tickets()
     rows = [{"ticket": ticket} for ticket in cases[::150]]
@@ -311,9 +305,9 @@ def _prompts() -> list[tuple[Task | None, list[Turn]]]:
 
 
 @pytest.mark.shared_data
-def test_precision_on_public_texts() -> None:
+def test_precision_on_public_texts():
     """Ninety-five in 100 prompts that are told to be of a task are, and no public question is of any."""
-    told: Counter[tuple[str, str]] = Counter()
+    told = Counter()
     for task, turns in _prompts():
         told[str(task), str(recognise(turns))] += 1
     for task in Task:

@@ -47,7 +47,7 @@ def refused(degradation, given_, severity):
         (3, 1.0, 3),
     ],
 )  # fmt: skip
-def test_severities_are_rounded_up_in_decimals(size, severity, expected) -> None:
+def test_severities_are_rounded_up_in_decimals(size, severity, expected):
     """10 % of 70 is 7 although 70 · 0.1 is a little more in binary; at least one step is touched."""
     assert steps_touched(size, severity) == expected
     assert steps_touched(0, severity) == 1
@@ -63,7 +63,7 @@ def workflows(draw):
 
 @given(workflows(), st.sampled_from([0.1, 0.3, 0.5]), st.integers(0, 99))
 @settings(max_examples=40, deadline=None)
-def test_every_degradation_changes_exactly_as_much_as_it_says(made, severity, seed) -> None:
+def test_every_degradation_changes_exactly_as_much_as_it_says(made, severity, seed):
     """Counts of steps, gone, new and moved; the same seed gives the same workflow."""
     touched = steps_touched(len(made.steps), severity)
     before = Counter(made.steps)
@@ -93,14 +93,14 @@ def test_every_degradation_changes_exactly_as_much_as_it_says(made, severity, se
                 assert (gone, new) == (0, touched)
 
 
-def test_an_inner_step_is_bridged() -> None:
+def test_an_inner_step_is_bridged():
     """Without b in the diamond a → b, c → d: a and d stay joined through c, and directly in b's place."""
     diamond = workflow("abcd", [(0, 1), (0, 2), (1, 3), (2, 3)])
     assert named(without(diamond, {1})) == {("a", "c"), ("c", "d"), ("a", "d")}
     assert named(without(sequence("abcde"), {1, 2, 3})) == {("a", "e")}
 
 
-def test_workflows_that_are_too_short_are_refused() -> None:
+def test_workflows_that_are_too_short_are_refused():
     """One step at least is left; a foreign step must be foreign."""
     assert refused(MISSING, sequence("a"), 0.5) == "not_degradable"
     assert refused(COMPRESSED, sequence("a"), 0.5) == "not_degradable"
@@ -108,7 +108,7 @@ def test_workflows_that_are_too_short_are_refused() -> None:
     assert refused(ADDED, sequence(FOREIGN_STEPS), 0.5) == "not_degradable"
 
 
-def test_rewording_keeps_what_is_quoted_and_the_case() -> None:
+def test_rewording_keeps_what_is_quoted_and_the_case():
     """A verb at the beginning is replaced, in a quotation it is not; German is left alone."""
     rng = random.Random(1)
     assert reworded_step('Press "open" until it beeps.', rng) == 'Push "open" till it beeps.'
@@ -123,7 +123,7 @@ def test_rewording_keeps_what_is_quoted_and_the_case() -> None:
     assert refused(REWORDED, sequence(["Deckel schließen", "Knopf drücken"]), 0.5) == "not_degradable"
 
 
-def test_of_tool_calls_each_keeps_its_arguments() -> None:
+def test_of_tool_calls_each_keeps_its_arguments():
     """Calls are left out, moved and repeated with what they carry; an added call carries nothing."""
     names = ("find", "open", "find", "close")
     calls = tuple(ToolCall(name, json.dumps({"n": n})) for n, name in enumerate(names))

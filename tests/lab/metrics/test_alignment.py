@@ -29,7 +29,7 @@ def pairs(reference, candidate, aligner=None):
 class PlantedVectors:
     """Vectors by angle in degrees: the cosine of two steps is that of the angle between them."""
 
-    def __init__(self, **angles: float) -> None:
+    def __init__(self, **angles):
         self.angles = angles
         self.calls = 0
 
@@ -41,13 +41,13 @@ class PlantedVectors:
 
 
 @pytest.mark.parametrize(("reference", "candidate", "expected"), CASES["equal texts"])
-def test_equal_texts_are_paired(reference, candidate, expected) -> None:
+def test_equal_texts_are_paired(reference, candidate, expected):
     """Pairs are as many as both sides have, so that most stay in order."""
     assert pairs(reference, candidate) == [tuple(match) for match in expected]
 
 
 @pytest.mark.parametrize(("angles", "options", "reference", "candidate", "expected"), CASES["planted"])
-def test_steps_of_alike_vectors_are_paired(angles, options, reference, candidate, expected) -> None:
+def test_steps_of_alike_vectors_are_paired(angles, options, reference, candidate, expected):
     """The assignment is the best in all, not step by step; pairs below the floor are dropped."""
     encoder = PlantedVectors(**angles)
     assert pairs(reference, candidate, EncoderAligner(encoder, **options)) == [
@@ -56,7 +56,7 @@ def test_steps_of_alike_vectors_are_paired(angles, options, reference, candidate
     assert encoder.calls == 1
 
 
-def test_repeated_texts_are_encoded_once_and_an_empty_side_not_at_all() -> None:
+def test_repeated_texts_are_encoded_once_and_an_empty_side_not_at_all():
     """A single call has all steps; none is made if there is nothing to compare."""
     encoder = PlantedVectors(a=0)
     assert len(pairs("aa", "aaa", EncoderAligner(encoder, floor=1.0))) == 2
@@ -64,7 +64,7 @@ def test_repeated_texts_are_encoded_once_and_an_empty_side_not_at_all() -> None:
     assert encoder.calls == 1
 
 
-def test_an_encoder_that_fails_is_a_failure_of_the_metric() -> None:
+def test_an_encoder_that_fails_is_a_failure_of_the_metric():
     """Any exception becomes a reason."""
     chain = ChainF1(WorkflowComparison(EncoderAligner(PlantedVectors())))
     found = chain.score(Pair(Answer("1. a\n2. b"), Answer("1. a"), ""))
@@ -86,14 +86,14 @@ def test_an_encoder_that_fails_is_a_failure_of_the_metric() -> None:
     ],
     ids=["no numbers", "two languages", "more than memory holds"],
 )
-def test_what_cannot_be_aligned_says_why(reference, candidate, aligner, reason) -> None:
+def test_what_cannot_be_aligned_says_why(reference, candidate, aligner, reason):
     """Vectors must be numbers, languages known to the encoder, and comparisons fit into memory."""
     with pytest.raises(CannotAlignError) as caught:
         pairs(reference, candidate, aligner)
     assert caught.value.reason == reason
 
 
-def test_a_floor_is_a_cosine() -> None:
+def test_a_floor_is_a_cosine():
     """80 is no floor."""
     with pytest.raises(ValueError, match="floor"):
         EncoderAligner(PlantedVectors(), floor=80)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +15,6 @@ from evenkeel.lab.metrics.languages import Coverage
 from tests.cases import cases
 from tests.lab.metrics.compass import pair, reason
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 needs_model = pytest.mark.skipif(
     not available(), reason="SKIPPED LOUDLY: extra `semantic` is not installed (make semantic)"
 )
@@ -27,10 +23,10 @@ needs_model = pytest.mark.skipif(
 class PlantedTokens:
     """Matches equal words only, and trips over "broken"."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.asked: list[tuple[list[str], list[str]]] = []
 
-    def match(self, texts: Sequence[tuple[list[str], list[str]]]) -> list[TokenMatch]:
+    def match(self, texts):
         """Share of words found on the other side."""
         self.asked += texts
         found = []
@@ -46,13 +42,13 @@ class PlantedTokens:
         return found
 
 
-def test_f1_of_a_hand_worked_match() -> None:
+def test_f1_of_a_hand_worked_match():
     """Precision 2/2 and recall 2/4 give 2/3; nothing on either side gives 0."""
     assert BertScore(PlantedTokens()).score(pair("open the rear tray", "open tray")) == pytest.approx(2 / 3)
     assert TokenMatch(0.0, 0.0).f1 == 0.0
 
 
-def test_rescaling_puts_unrelated_texts_at_nothing() -> None:
+def test_rescaling_puts_unrelated_texts_at_nothing():
     """F1 2/3 over a baseline of 1/2 is 1/3; below the baseline it is cut to 0; equal texts stay 1."""
     rescaled = BertScore(PlantedTokens(), baseline=0.5)
     assert rescaled.score(pair("open the rear tray", "open tray")) == pytest.approx(1 / 3)
@@ -63,14 +59,14 @@ def test_rescaling_puts_unrelated_texts_at_nothing() -> None:
 
 
 @pytest.mark.parametrize(("model", "known"), bert_score._RECOMMENDED.items())
-def test_baselines_are_the_published_ones(model: str, known: tuple[int, float]) -> None:
+def test_baselines_are_the_published_ones(model, known):
     """The authors' package, where it is installed, has the same layer's F1 of unrelated sentences."""
     package = pytest.importorskip("bert_score", reason="SKIPPED LOUDLY: bert-score is not installed")
     rows = (Path(package.__file__).parent / "rescale_baseline/en" / f"{model}.tsv").read_text().split("\n")
     assert float(rows[known[0] + 1].split(",")[3]) == known[1]
 
 
-def test_a_batch_is_one_call_and_failures_stay_with_their_pairs() -> None:
+def test_a_batch_is_one_call_and_failures_stay_with_their_pairs():
     """Empty sides and endless texts are not sent."""
     planted = PlantedTokens()
     scores = BertScore(planted).score_all(
@@ -81,14 +77,14 @@ def test_a_batch_is_one_call_and_failures_stay_with_their_pairs() -> None:
     assert [score.reason for score in scores if isinstance(score, Failure)] == ["no_text", "too_large"]
 
 
-def test_long_texts_go_in_pieces() -> None:
+def test_long_texts_go_in_pieces():
     """400 words are three pieces of one text."""
     planted = PlantedTokens()
     BertScore(planted).score(pair("word " * 400, "word"))
     assert [len(piece.split()) for piece in planted.asked[0][0]] == [150, 150, 100]
 
 
-def test_a_failing_model_and_a_foreign_language_are_failures() -> None:
+def test_a_failing_model_and_a_foreign_language_are_failures():
     """Neither becomes a number."""
     broken = BertScore(PlantedTokens()).score(pair("a", "broken"))
     assert reason(broken) == "encoder_failed"
@@ -99,14 +95,14 @@ def test_a_failing_model_and_a_foreign_language_are_failures() -> None:
 
 
 @pytest.fixture(scope="module")
-def minilm() -> BertScore:
+def minilm():
     """The packaged model, loaded once."""
     return load_bert_score()
 
 
 @needs_model
 @pytest.mark.filterwarnings("ignore")
-def test_agreement_with_the_authors_package(minilm: BertScore) -> None:
+def test_agreement_with_the_authors_package(minilm):
     """F1 equals bert-score's to 1e-5 on the same model and layer; its symmetry holds as well."""
     if importlib.util.find_spec("bert_score") is None:
         pytest.skip("SKIPPED LOUDLY: the reference package bert-score is not installed")
@@ -127,7 +123,7 @@ def test_agreement_with_the_authors_package(minilm: BertScore) -> None:
 
 @needs_model
 @pytest.mark.filterwarnings("ignore")
-def test_a_change_in_the_last_sentence_of_a_long_text_is_seen(minilm: BertScore) -> None:
+def test_a_change_in_the_last_sentence_of_a_long_text_is_seen(minilm):
     """Nothing is cut off behind the model's limit: 700 words differ by what stands at their end."""
     body = "The pump in hall four was checked and found to be in order. " * 58
     same = minilm.score(pair(body + "Nobody was hurt.", body + "Nobody was hurt."))
@@ -139,7 +135,7 @@ def test_a_change_in_the_last_sentence_of_a_long_text_is_seen(minilm: BertScore)
 
 @needs_model
 @pytest.mark.filterwarnings("ignore")
-def test_a_layer_that_the_model_lacks_is_refused() -> None:
+def test_a_layer_that_the_model_lacks_is_refused():
     """MiniLM has six."""
     with pytest.raises(EmbeddingsUnavailableError, match="6 layers, not 17"):
         load_bert_score(layer=17)

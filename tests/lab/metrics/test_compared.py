@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,20 +13,17 @@ from evenkeel.lab.metrics.value_alignment import ValuePair, align, canonical_key
 from evenkeel.metrics.assignment import best_assignment
 from evenkeel.metrics.obedience import is_valid
 from evenkeel.metrics.structured.reading import Structure, read_structure
-from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError, flat, gather, leaves, scalar
+from evenkeel.metrics.structured.tree import LONGEST, UnreadableError, flat, gather, leaves, scalar
 from tests.cases import cases, tupled
 from tests.kit.records import altered
 from tests.lab.metrics.compass import pair, reason
-
-if TYPE_CHECKING:
-    from evenkeel.core.pair import Pair
 
 CASES = cases(__file__)
 FORMS = CASES["forms"]
 JSON, YAML, XML = (FORMS[form] for form in ("json", "yaml", "xml"))
 
 
-def found(text: str) -> Structure:
+def found(text):
     structure = read_structure(text)
     assert isinstance(structure, Structure)
     return structure
@@ -38,7 +33,7 @@ def found(text: str) -> Structure:
 
 
 @pytest.mark.parametrize(("around", "forms", "alone"), CASES["around"])
-def test_each_format_is_found_whatever_stands_around_it(around: str, forms: list[Any], alone: Any) -> None:
+def test_each_format_is_found_whatever_stands_around_it(around, forms, alone):
     """The content is the same, in a fence or not; talk around it is noticed and left out."""
     for form in forms:
         structure = found(around.replace("```\n%s", f"```{form}\n%s") % FORMS[form])
@@ -47,18 +42,18 @@ def test_each_format_is_found_whatever_stands_around_it(around: str, forms: list
 
 
 @pytest.mark.parametrize("text", CASES["free text"])
-def test_free_text_has_no_structure(text: str) -> None:
+def test_free_text_has_no_structure(text):
     """Brackets, colons and signs in prose and code are no structure."""
     assert read_structure(text) is None
 
 
-def test_code_in_a_fence_is_part_of_a_document() -> None:
+def test_code_in_a_fence_is_part_of_a_document():
     """A block in another language is quoted, whatever brackets it holds."""
     text = "Try this:\n\n```cpp\nint main() { int a[] = {1, 2}; }\n```\n\nIt holds."
     assert found(text).format == "markdown"
 
 
-def test_the_wanted_format_is_found_where_it_is_small() -> None:
+def test_the_wanted_format_is_found_where_it_is_small():
     """The wanted format counts even if most of the answer is about something else."""
     text = "Let me explain at some length what I did and why I did it. " * 5 + '{"a": 1}'
     assert read_structure(text) is None
@@ -70,7 +65,7 @@ def test_the_wanted_format_is_found_where_it_is_small() -> None:
     assert one_field.tree == {"summary": "the drive is full"}
 
 
-def test_texts_beyond_the_limits_are_errors_not_free_text() -> None:
+def test_texts_beyond_the_limits_are_errors_not_free_text():
     """Five megabytes are refused at once, deep nesting as soon as it is met."""
     for text, why in (
         ("[" + "1," * 2_500_000 + "1]", "too_large"),
@@ -88,7 +83,7 @@ def test_texts_beyond_the_limits_are_errors_not_free_text() -> None:
     st.text("ab1:,-#*|`~\n {}[]<>/\"'&", max_size=60),
     st.sampled_from((None, "json", "yaml", "xml", "html", "markdown")),
 )
-def test_no_text_breaks_the_search(text: str, wanted: str | None) -> None:
+def test_no_text_breaks_the_search(text, wanted):
     """Any text has a structure, none, or a reason; and a valid one is always readable."""
     structure = read_structure(text, wanted)
     assert structure is None or isinstance(structure, (Structure, UnreadableError))
@@ -100,7 +95,7 @@ def test_no_text_breaks_the_search(text: str, wanted: str | None) -> None:
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.randoms(use_true_random=False))
-def test_the_assignment_is_as_good_as_the_reference_implementation(rows: int, columns: int, rng) -> None:
+def test_the_assignment_is_as_good_as_the_reference_implementation(rows, columns, rng):
     """The sum of likeness is scipy's, every row and column is used once, the shorter side wholly."""
     optimize = pytest.importorskip("scipy.optimize")
     table = [[rng.choice((0.0, 0.25, rng.random())) for _ in range(columns)] for _ in range(rows)]
@@ -112,25 +107,25 @@ def test_the_assignment_is_as_good_as_the_reference_implementation(rows: int, co
     assert len({r for r, _ in pairs}) == len({c for _, c in pairs}) == len(pairs) == min(rows, columns)
 
 
-def test_the_assignment_gives_up_a_best_match_for_a_better_sum() -> None:
+def test_the_assignment_gives_up_a_best_match_for_a_better_sum():
     """Row 0 leaves column 0 to row 1, which has nothing else: 0.8 + 0.9 > 1.0 + 0.1."""
     assert best_assignment([[1.0, 0.8], [0.9, 0.1]]) == [(0, 1), (1, 0)]
 
 
 @pytest.mark.parametrize("key", ["Error code", "error_code", "errorCode", "ERROR-CODE", " error  code "])
-def test_keys_are_equal_however_their_words_are_joined(key: str) -> None:
+def test_keys_are_equal_however_their_words_are_joined(key):
     """Case, spaces, underscores and hyphens are style."""
     assert canonical_key(key) == "errorcode"
 
 
 @pytest.mark.parametrize(("left", "right", "pairs"), CASES["aligned"])
-def test_values_are_aligned_by_spelling_likeness_and_content(left: Any, right: Any, pairs: Any) -> None:
+def test_values_are_aligned_by_spelling_likeness_and_content(left, right, pairs):
     """Neither place nor wrappers, lists of one and nulls count."""
     expected = [ValuePair(*values) for values in pairs]
     assert sorted(align(tupled(left), tupled(right)), key=str) == sorted(expected, key=str)
 
 
-def test_long_lists_are_paired_in_order() -> None:
+def test_long_lists_are_paired_in_order():
     """Twenty thousand changed items on either side: far too many to compare each with each."""
     pairs = align(tuple(f"item {i}" for i in range(20_000)), tuple(f"thing {i}" for i in range(20_000)))
     assert len(pairs) == 20_000
@@ -142,18 +137,18 @@ def test_long_lists_are_paired_in_order() -> None:
 
 @pytest.mark.parametrize("left", FORMS)
 @pytest.mark.parametrize("right", FORMS)
-def test_the_same_record_is_the_same_in_every_format(left: str, right: str) -> None:
+def test_the_same_record_is_the_same_in_every_format(left, right):
     """JSON, YAML, XML, Markdown and HTML of one content score 1 against each other."""
     assert JsonRouge().score(pair(FORMS[left], FORMS[right])) == 1.0
 
 
 @pytest.mark.parametrize(("left", "right", "score"), CASES["json_rouge"])
-def test_json_rouge_of_hand_worked_pairs(left: str, right: str, score: float) -> None:
+def test_json_rouge_of_hand_worked_pairs(left, right, score):
     """Values count by their words; keys are aligned, and lost ones cost theirs."""
     assert JsonRouge().score(pair(left, right)) == pytest.approx(score)
 
 
-def test_json_rouge_fails_with_a_reason() -> None:
+def test_json_rouge_fails_with_a_reason():
     """Two free texts have nothing to align; two empty answers have no text."""
     assert reason(JsonRouge().score(pair("the disk", "a disk"))) == "no_structure"
     assert reason(JsonRouge().score(pair(" ", ""))) == "no_text"
@@ -169,7 +164,7 @@ TREES = st.recursive(
 
 
 @given(TREES, TREES)
-def test_properties_of_tree_comparison(left: Tree, right: Tree) -> None:
+def test_properties_of_tree_comparison(left, right):
     """Bounded, 1 for equal trees, and every scalar is in exactly one pair, empty ones aside."""
     assert 0 <= json_rouge(left, right) <= 1
     assert json_rouge(left, left) == 1.0
@@ -184,21 +179,21 @@ def test_properties_of_tree_comparison(left: Tree, right: Tree) -> None:
 class Lexicon:
     """Knows three sentences and how close they are; refuses on demand."""
 
-    def __init__(self, failure: Failure | None = None, refusal: Failure | None = None) -> None:
+    def __init__(self, failure=None, refusal=None):
         self.asked: list[tuple[str, str]] = []
         self._failure, self._refusal = failure, refusal
 
-    def refuses(self, pair: Pair) -> Failure | None:
+    def refuses(self, pair):
         """Return what it was told."""
         return self._refusal
 
-    def similarities(self, texts) -> list[float] | Failure:
+    def similarities(self, texts):
         """0.5 for everything, all in one batch."""
         self.asked += texts
         return self._failure or [0.5 for _ in texts]
 
 
-def test_json_similarity_asks_only_where_meaning_can_differ() -> None:
+def test_json_similarity_asks_only_where_meaning_can_differ():
     """Equal values have 1, numbers 0 or 1, lost ones 0: (8·0.5 + 2·0 + 2·1 + 1·0) / 13 by words."""
     lexicon = Lexicon()
     left = '{"what": "the disk is full", "level": 2, "who": "Kim", "old": "x"}'
@@ -207,7 +202,7 @@ def test_json_similarity_asks_only_where_meaning_can_differ() -> None:
     assert lexicon.asked == [("the disk is full", "storage has run out")]
 
 
-def test_json_similarity_passes_failures_on_under_its_own_name() -> None:
+def test_json_similarity_passes_failures_on_under_its_own_name():
     """A language the encoder does not know, and an encoder that breaks."""
     other = Failure("embeddings", 1, "cross_language", "en, de")
     refused = JsonSimilarity(Lexicon(refusal=other)).score(pair(JSON, YAML))
@@ -224,7 +219,7 @@ def test_json_similarity_passes_failures_on_under_its_own_name() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_validity_is_a_strict_parse_and_nothing_else(form: str) -> None:
+def test_validity_is_a_strict_parse_and_nothing_else(form):
     """Valid alone or fenced; not with talk around it, not in another format."""
     assert is_valid(FORMS[form], form)
     assert is_valid(f"```\n{FORMS[form]}\n```", form)
@@ -235,7 +230,7 @@ def test_validity_is_a_strict_parse_and_nothing_else(form: str) -> None:
 
 
 @pytest.mark.parametrize(("form", "right", "wrong"), CASES["slips"])
-def test_what_needs_repair_is_not_valid_but_can_be_read(form: str, right: str, wrong: str) -> None:
+def test_what_needs_repair_is_not_valid_but_can_be_read(form, right, wrong):
     """A single slip makes it invalid; its content is still found."""
     assert right in FORMS[form]
     text = FORMS[form].replace(right, wrong)
@@ -247,12 +242,12 @@ def test_what_needs_repair_is_not_valid_but_can_be_read(form: str, right: str, w
 
 
 @pytest.mark.parametrize(("value", "text"), CASES["scalars"])
-def test_a_scalar_has_one_spelling_in_all_formats(value: object, text: str) -> None:
+def test_a_scalar_has_one_spelling_in_all_formats(value, text):
     """Nulls are empty, booleans lower case, whole numbers without a fraction; the rest is kept."""
     assert scalar(value) == text
 
 
-def test_entries_are_gathered_by_their_keys() -> None:
+def test_entries_are_gathered_by_their_keys():
     """Repeated keys become a sequence, loose text has a key only beside others, one value is itself."""
     assert gather([("a", "1"), ("a", "2"), (None, "x")]) == {"a": ("1", "2"), "text": "x"}
     assert gather([(None, "x"), (None, "y")]) == ("x", "y")
@@ -260,8 +255,8 @@ def test_entries_are_gathered_by_their_keys() -> None:
     assert gather([]) == ""
 
 
-def test_leaves_and_flat_text_keep_the_order() -> None:
+def test_leaves_and_flat_text_keep_the_order():
     """Every scalar once, an empty container as one empty scalar; keys are no text."""
-    tree: Tree = {"a": "1", "b": ("2", {"c": "3"}), "d": ()}
+    tree = {"a": "1", "b": ("2", {"c": "3"}), "d": ()}
     assert list(leaves(tree)) == ["1", "2", "3", ""]
     assert flat(tree) == "1\n2\n3"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.lab.metrics.ngrams import NGrams, bleu, count_ngrams, gleu, tokens
+from evenkeel.lab.metrics.ngrams import bleu, count_ngrams, gleu, tokens
 
 WORDS = ("the", "router", "drops", "packets", "at", "noon", ",", "again", "(twice)", "can't", "5.2")
 PROSE = st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join)
@@ -19,12 +19,12 @@ ODDITIES = (
 ODD = st.lists(st.sampled_from(ODDITIES), max_size=14).map("".join)
 
 
-def ngrams(text: str) -> NGrams:
+def ngrams(text):
     """Counted tokens of a text."""
     return count_ngrams(tokens(text))
 
 
-def test_tokens_split_contractions_marks_and_characters_without_spaces() -> None:
+def test_tokens_split_contractions_marks_and_characters_without_spaces():
     """Marks and clitics are tokens of their own, and so is every Chinese or Japanese character."""
     assert tokens("It can't resume, (v5.2).") == ["It", "ca", "n't", "resume", ",", "(", "v5.2", ")", "."]
     assert tokens("再起動 OK") == ["再", "起", "動", "OK"]
@@ -32,38 +32,38 @@ def test_tokens_split_contractions_marks_and_characters_without_spaces() -> None
 
 
 @given(PROSE | ODD)
-def test_tokens_are_those_of_the_reference_tokeniser(text: str) -> None:
+def test_tokens_are_those_of_the_reference_tokeniser(text):
     """Tokens are nltk's where no character needs parting, whatever marks stand next to each other."""
     from nltk.tokenize import word_tokenize  # noqa: PLC0415 - takes most of a second
 
     assert tokens(text) == word_tokenize(text, preserve_line=True)
 
 
-def test_a_run_of_spaces_costs_no_time() -> None:
+def test_a_run_of_spaces_costs_no_time():
     """The rules are quadratic in white space, of which therefore only the ends are kept."""
     assert tokens("a." + " " * 49_000 + "b") == ["a.", "b"]
 
 
-def test_bleu_of_a_hand_worked_pair() -> None:
+def test_bleu_of_a_hand_worked_pair():
     """One word of six changed: precisions 5/6, 3/5, 2/4, 1/3, no brevity; their geometric mean."""
     score = bleu(ngrams("the cat sat on the mat"), ngrams("the cat sat on a mat"))
     assert score == pytest.approx((5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25, abs=1e-12)
 
 
-def test_bleu_punishes_brevity_and_credits_orders_without_a_match() -> None:
+def test_bleu_punishes_brevity_and_credits_orders_without_a_match():
     """Four words of which every other one fits: 2/4, 0.1/3, 0.1/2, 0.1/1, times exp(1 - 8/4)."""
     score = bleu(count_ngrams(["a", "b", "c", "d", "e", "f", "g", "h"]), count_ngrams(["a", "x", "c", "y"]))
     assert score == pytest.approx(math.exp(1 - 2) * (0.5 * 0.1 / 3 * 0.1 / 2 * 0.1) ** 0.25, abs=1e-12)
 
 
-def test_gleu_of_a_hand_worked_pair() -> None:
+def test_gleu_of_a_hand_worked_pair():
     """5 + 3 + 2 + 1 shared of 6 + 5 + 4 + 3 n-grams on either side."""
     score = gleu(ngrams("the cat sat on the mat"), ngrams("the cat sat on a mat"))
     assert score == pytest.approx(11 / 18, abs=1e-12)
 
 
 @given(PROSE, PROSE)
-def test_bleu_and_gleu_agree_with_nltk(reference: str, candidate: str) -> None:
+def test_bleu_and_gleu_agree_with_nltk(reference, candidate):
     """Method-1 smoothing and sentence GLEU, to 1e-9, wherever a side has tokens."""
     from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu  # noqa: PLC0415 - takes a second
     from nltk.translate.gleu_score import sentence_gleu  # noqa: PLC0415 - takes a second
@@ -81,9 +81,7 @@ def test_bleu_and_gleu_agree_with_nltk(reference: str, candidate: str) -> None:
     st.lists(st.sampled_from("abcdef"), min_size=4, max_size=12),
     st.lists(st.sampled_from("abcdxy"), min_size=4, max_size=12),
 )
-def test_bleu_agrees_with_sacrebleu_where_both_are_defined(
-    reference: list[str], candidate: list[str]
-) -> None:
+def test_bleu_agrees_with_sacrebleu_where_both_are_defined(reference, candidate):
     """Its "floor" smoothing at 0.1 is method 1, for at least four tokens of which one is shared."""
     sacrebleu = pytest.importorskip("sacrebleu")
     if not set(reference) & set(candidate):
@@ -97,7 +95,7 @@ def test_bleu_agrees_with_sacrebleu_where_both_are_defined(
 
 
 @given(PROSE | ODD, PROSE | ODD)
-def test_bleu_and_gleu_are_bounded_and_1_for_equal_texts(left: str, right: str) -> None:
+def test_bleu_and_gleu_are_bounded_and_1_for_equal_texts(left, right):
     """Nothing against nothing is 1, against something 0; GLEU does not care which side is which."""
     for score in (bleu, gleu):
         assert 0 <= score(ngrams(left), ngrams(right)) <= 1

@@ -29,7 +29,7 @@ def goldens():
     ("severity", "structure", "bleu", "gleu", "tau"),
     [(0.1, 0.908, 0.786, 0.803, 0.833), (0.3, 0.763, 0.534, 0.601, 0.618), (0.5, 0.613, 0.304, 0.431, 0.443)],
 )
-def test_missing_last_steps_give_the_published_means(goldens, severity, structure, bleu, gleu, tau) -> None:
+def test_missing_last_steps_give_the_published_means(goldens, severity, structure, bleu, gleu, tau):
     """The paper prints .90/.76/.61 for both F1s, .79/.52/.29 BLEU, .80/.58/.42 GLEU, .81/.61/.44 τ."""
     assert len(goldens) == 417
     means = [0.0] * 5
@@ -47,7 +47,7 @@ def test_missing_last_steps_give_the_published_means(goldens, severity, structur
 
 
 @pytest.mark.shared_data
-def test_tau_as_printed_is_one_for_every_deletion_that_keeps_the_order(goldens) -> None:
+def test_tau_as_printed_is_one_for_every_deletion_that_keeps_the_order(goldens):
     """The printed definition thus cannot have given the published column; weighted by coverage it does."""
     for number, gold in enumerate(goldens):
         found = MISSING.apply(gold, 0.5, random.Random(number))
@@ -57,7 +57,7 @@ def test_tau_as_printed_is_one_for_every_deletion_that_keeps_the_order(goldens) 
 
 
 @pytest.mark.shared_data
-def test_nearly_all_public_goldens_can_be_reworded_by_rule(goldens) -> None:
+def test_nearly_all_public_goldens_can_be_reworded_by_rule(goldens):
     """No more than 3 % of the workflows have too few steps in plain English for half of them."""
     refused = 0
     for number, gold in enumerate(goldens):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,19 +16,19 @@ from evenkeel.lab.metrics.tau import inversions, kendall_tau
 from evenkeel.lab.metrics.workflow_judge import write_node_edge
 from evenkeel.metrics.registry import heuristics
 from evenkeel.metrics.workflow.chain import chain_f1, longest_increasing
-from evenkeel.metrics.workflow.workflow import Workflow, sequence, workflow
+from evenkeel.metrics.workflow.workflow import sequence, workflow
 from tests.cases import cases
 from tests.lab.metrics.compass import pair
 
 BUILTIN = [metric for metric in heuristics() if metric.name.startswith("workflow_")]
 
 
-def aligned(reference: Workflow, candidate: Workflow):
+def aligned(reference, candidate):
     return reference, candidate, ExactText().align(reference, candidate)
 
 
 @pytest.mark.parametrize(("reference", "candidate", "expected"), cases(__file__)["scores"])
-def test_scores_of_hand_worked_workflows(reference: Any, candidate: Any, expected: dict[str, Any]) -> None:
+def test_scores_of_hand_worked_workflows(reference, candidate, expected):
     """Steps in order, the common graph, and order alone, each told from what is missing."""
     both = aligned(
         *(sequence(side) if isinstance(side, str) else workflow(*side) for side in (reference, candidate))
@@ -44,7 +43,7 @@ def test_scores_of_hand_worked_workflows(reference: Any, candidate: Any, expecte
         assert found[name] == (pytest.approx(value, abs=1e-6) if isinstance(value, float) else value)
 
 
-def test_too_many_conflicts_fall_back_to_the_canonical_order_and_say_so() -> None:
+def test_too_many_conflicts_fall_back_to_the_canonical_order_and_say_so():
     """Two chains of 250 steps, reversed: 62,000 pairs are the wrong way round, which is not searched."""
     steps = [str(n) for n in range(500)]
     gold = workflow(steps, [(n, n + 2) for n in range(498)])
@@ -71,7 +70,7 @@ def drawn(draw, most=6):
     return gold, workflow([steps[n] for n in chosen], edges(range(len(chosen))))
 
 
-def _orders(given_: Workflow):
+def _orders(given_):
     for order in itertools.permutations(range(len(given_.steps))):
         place = {index: rank for rank, index in enumerate(order)}
         if all(place[edge.before] < place[edge.after] for edge in given_.edges):
@@ -79,7 +78,7 @@ def _orders(given_: Workflow):
 
 
 @given(drawn())
-def test_chain_length_is_that_of_the_best_of_all_orders(case) -> None:
+def test_chain_length_is_that_of_the_best_of_all_orders(case):
     """The antichain agrees with listing every topological order of the reference."""
     gold, candidate, alignment = aligned(*case)
     best = max(
@@ -91,7 +90,7 @@ def test_chain_length_is_that_of_the_best_of_all_orders(case) -> None:
 
 
 @given(drawn())
-def test_graph_size_is_never_beyond_the_largest_common_subgraph(case) -> None:
+def test_graph_size_is_never_beyond_the_largest_common_subgraph(case):
     """Against trying all subsets: pruning never gives more, and where one step has to go as much."""
     gold, candidate, alignment = aligned(*case)
     wanted, proposed = set(gold.edges), set(candidate.edges)
@@ -110,7 +109,7 @@ def test_graph_size_is_never_beyond_the_largest_common_subgraph(case) -> None:
 
 
 @given(st.permutations(range(7)))
-def test_tau_counts_pairs_out_of_order(order) -> None:
+def test_tau_counts_pairs_out_of_order(order):
     """Inversions agree, of 21 pairs each; longest increasing runs agree with trying all."""
     gold = sequence([f"s{n}" for n in range(7)])
     found = kendall_tau(*aligned(gold, sequence([f"s{n}" for n in order]))).tau
@@ -126,7 +125,7 @@ def test_tau_counts_pairs_out_of_order(order) -> None:
 
 
 @given(drawn(most=9))
-def test_scores_stay_in_range_and_are_one_for_the_same(case) -> None:
+def test_scores_stay_in_range_and_are_one_for_the_same(case):
     """All ratios are in [0, 1]; a workflow agrees with itself in everything."""
     both = aligned(*case)
     for found in (chain_f1(*both), graph_f1(*both)):
@@ -135,7 +134,7 @@ def test_scores_stay_in_range_and_are_one_for_the_same(case) -> None:
     assert chain_f1(*same).f1 == graph_f1(*same).f1 == kendall_tau(*same).weighted == 1.0
 
 
-def test_metrics_score_answers_whatever_form_they_are_written_in() -> None:
+def test_metrics_score_answers_whatever_form_they_are_written_in():
     """The same three steps as a list and as Node:/Edge: text agree in everything."""
     steps = ("open the tray", "add paper", "close the tray")
     listed = "\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1))
@@ -146,7 +145,7 @@ def test_metrics_score_answers_whatever_form_they_are_written_in() -> None:
     }  # fmt: skip
 
 
-def test_an_answer_without_workflow_is_a_failure_that_names_the_side() -> None:
+def test_an_answer_without_workflow_is_a_failure_that_names_the_side():
     """Prose on one side is no score of zero."""
     for metric in BUILTIN:
         found = metric.score(pair("1. a\n2. b", "I would rather not."))
@@ -155,7 +154,7 @@ def test_an_answer_without_workflow_is_a_failure_that_names_the_side() -> None:
         assert "candidate" in found.detail
 
 
-def test_tau_as_printed_fails_without_two_common_steps_and_is_cut_at_zero() -> None:
+def test_tau_as_printed_fails_without_two_common_steps_and_is_cut_at_zero():
     """Order takes two steps; a reversed order is 0 for a metric, whose values are ratios."""
     by_name = {metric.name: metric for metric in BUILTIN}
     found = by_name["workflow_tau"].score(pair("1. a\n2. b", "1. a\n2. x"))
@@ -165,7 +164,7 @@ def test_tau_as_printed_fails_without_two_common_steps_and_is_cut_at_zero() -> N
     assert by_name["workflow_tau"].score(pair("1. a\n2. b", "1. b\n2. a")) == 0.0
 
 
-def test_tool_calls_are_compared_as_sequences() -> None:
+def test_tool_calls_are_compared_as_sequences():
     """Find, open, close against find, close: 2·2/5, whatever their arguments."""
     made = [Answer("", tuple(ToolCall(name, f'{{"n": {n}}}') for n, name in enumerate(names)))
             for names in (("find", "open", "close"), ("find", "close"))]  # fmt: skip
@@ -173,7 +172,7 @@ def test_tool_calls_are_compared_as_sequences() -> None:
     assert chain.score(Pair(made[0], made[1], "")) == pytest.approx(0.8)
 
 
-def test_two_thousand_steps_are_compared() -> None:
+def test_two_thousand_steps_are_compared():
     """Reversed, with every second step free: nothing in it is cubic."""
     steps = [f"check valve {n}" for n in range(2000)]
     gold = workflow(steps, [(n, n + 2) for n in range(0, 1998, 2)])

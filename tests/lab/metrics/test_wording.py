@@ -11,14 +11,14 @@ from evenkeel.lab.metrics.wording import StepBertScore, workflow_bleu, workflow_
 from evenkeel.metrics.workflow.workflow import sequence, workflow
 
 
-def test_words_are_compared_in_canonical_order() -> None:
+def test_words_are_compared_in_canonical_order():
     """A workflow listed backwards with edges forward reads the same."""
     gold = sequence(["open the tray.", "add paper."])
     turned = workflow(["add paper.", "open the tray."], [(1, 0)])
     assert workflow_bleu(gold, turned) == workflow_gleu(gold, turned) == 1.0
 
 
-def test_gleu_of_a_hand_worked_workflow() -> None:
+def test_gleu_of_a_hand_worked_workflow():
     """Tokens a b . | c d . against a b .: 3 + 2 + 1 shared n-grams of 6 + 5 + 4 + 3."""
     gold = sequence(["a b.", "c d."])
     assert workflow_gleu(gold, sequence(["a b."])) == pytest.approx(6 / 18)
@@ -30,7 +30,7 @@ class PlantedScores:
     name = "planted"
     version = 3
 
-    def __init__(self, **scores: float) -> None:
+    def __init__(self, **scores):
         self.scores = scores
         self.calls = 0
 
@@ -47,11 +47,11 @@ class PlantedScores:
         ]
 
 
-def numbered(*steps: str) -> Answer:
+def numbered(*steps):
     return Answer("\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1)))
 
 
-def test_steps_are_scored_place_by_place_up_to_the_shorter_end() -> None:
+def test_steps_are_scored_place_by_place_up_to_the_shorter_end():
     """A with a and b with c: the mean of 1 and .4; the third step has no partner and does not count."""
     planted = PlantedScores(aa=1.0, bc=0.4)
     metric = StepBertScore(planted)
@@ -59,7 +59,7 @@ def test_steps_are_scored_place_by_place_up_to_the_shorter_end() -> None:
     assert planted.calls == 1
 
 
-def test_a_step_that_cannot_be_scored_fails_the_workflow() -> None:
+def test_a_step_that_cannot_be_scored_fails_the_workflow():
     """The failure has this metric's name, with the reason of the one inside; other pairs stand."""
     metric = StepBertScore(PlantedScores(aa=1.0))
     failed, fine = metric.means(
@@ -70,7 +70,7 @@ def test_a_step_that_cannot_be_scored_fails_the_workflow() -> None:
     assert fine == 1.0
 
 
-def test_empty_workflows_have_defined_wording() -> None:
+def test_empty_workflows_have_defined_wording():
     """No step is scored: two empty ones are the same, one is not; prose is no workflow."""
     metric = StepBertScore(PlantedScores())
     empty, one = sequence([]), sequence(["a"])

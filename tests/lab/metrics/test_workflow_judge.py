@@ -21,7 +21,7 @@ DOWN = Failure("workflow_judge", 1, "timeout", "Nothing came.")
 class TurnJudge:
     """Gives outcomes in turn and records what it was asked."""
 
-    def __init__(self, *outcomes) -> None:
+    def __init__(self, *outcomes):
         self.outcomes = outcomes
         self.asked = []
 
@@ -38,7 +38,7 @@ def judged(*outcomes, **options):
     return asyncio.run(WorkflowJudge(judge).judged(GOLD, CANDIDATE, **options)), judge
 
 
-def test_three_calls_are_averaged_over_five() -> None:
+def test_three_calls_are_averaged_over_five():
     """2, 3 and 3 of 5 are 8/15; tokens and cost are of all three."""
     found, judge = judged(2, 3, 3)
     assert found.outcome == pytest.approx(8 / 15)
@@ -46,7 +46,7 @@ def test_three_calls_are_averaged_over_five() -> None:
     assert [vote for _, vote in judge.asked] == [0, 1, 2]
 
 
-def test_the_rating_before_the_check_is_read_and_written_down_first() -> None:
+def test_the_rating_before_the_check_is_read_and_written_down_first():
     """A judge that corrects 2 to 3 gives both; the prompt asks for each step's finding before the rating."""
     reply = '{"both": "2, 1", "initial_rating": 2, "check": "no", "explanation": "tray", "rating": 3}'
     assert read_ruling(reply, WORKFLOW.steps) == Ruling(3, "tray", 2)
@@ -58,7 +58,7 @@ def test_the_rating_before_the_check_is_read_and_written_down_first() -> None:
     assert places == sorted(places)
 
 
-def test_one_failed_call_is_left_out_and_two_are_a_failure() -> None:
+def test_one_failed_call_is_left_out_and_two_are_a_failure():
     """A mean of two calls stands; a single rating does not, nor none."""
     assert judged(5, DOWN, 4)[0].outcome == pytest.approx(0.9)
     alone = judged(5, DOWN, DOWN)[0]
@@ -70,7 +70,7 @@ def test_one_failed_call_is_left_out_and_two_are_a_failure() -> None:
     assert "timeout x 2" in mixed.detail
 
 
-def test_the_question_shows_both_workflows_as_data_on_a_scale_of_six() -> None:
+def test_the_question_shows_both_workflows_as_data_on_a_scale_of_six():
     """The task only if there is one; zero is a rating."""
     found, judge = judged(0, 0, 0, task="Fill the printer.")
     question, _ = judge.asked[0]
@@ -82,7 +82,7 @@ def test_the_question_shows_both_workflows_as_data_on_a_scale_of_six() -> None:
     assert "BEGIN TASK" not in judged(1, 1, 1)[1].asked[0][0].messages[1].content
 
 
-def test_answers_are_read_before_the_judge_is_asked() -> None:
+def test_answers_are_read_before_the_judge_is_asked():
     """Prose is a failure without a call; pairs are scored in order."""
     judge = TurnJudge(5, 5, 5)
     metric = WorkflowJudge(judge)
@@ -94,7 +94,7 @@ def test_answers_are_read_before_the_judge_is_asked() -> None:
     assert len(judge.asked) == 3
 
 
-def test_a_real_judge_client_is_asked_three_times_with_three_seeds() -> None:
+def test_a_real_judge_client_is_asked_three_times_with_three_seeds():
     """Over HTTP: the schema has the scale, and each call another seed."""
 
     async def scene():
@@ -108,7 +108,7 @@ def test_a_real_judge_client_is_asked_three_times_with_three_seeds() -> None:
     assert rating["enum"] == [0, 1, 2, 3, 4, 5]
 
 
-def test_at_least_one_call_is_made() -> None:
+def test_at_least_one_call_is_made():
     """Every step of the scale has words."""
     with pytest.raises(ValueError, match="one call"):
         WorkflowJudge(TurnJudge(), calls=0)

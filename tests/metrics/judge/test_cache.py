@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.pair import Pair
 from evenkeel.metrics.judge import JudgeRater
 from evenkeel.metrics.judge.client import ruling_key
-from evenkeel.metrics.judge.prompts import FAITHFULNESS, SIMILARITY, Prompt
+from evenkeel.metrics.judge.prompts import FAITHFULNESS, SIMILARITY
 from evenkeel.metrics.judge.reply import Ruling
-from tests.llm.scripted import MemoryCache, Scripted, said
+from tests.llm.scripted import MemoryCache, said
 from tests.metrics.judge.scripted_judge import GOOD, PAIR, QUESTION, error, rated, run
 
-if TYPE_CHECKING:
-    import pytest
 
-    from evenkeel.metrics.judge import Judge, Reply
-
-
-def test_the_key_holds_everything_that_decides() -> None:
+def test_the_key_holds_everything_that_decides():
     """Endpoint, model, wording, version, texts, sides, scale and vote each change the key."""
 
-    def filled(prompt: Prompt = SIMILARITY, one: str = "a", two: str = "b") -> Any:
+    def filled(prompt=SIMILARITY, one="a", two="b"):
         return prompt.fill({"REFERENCE ANSWER": one, "CANDIDATE ANSWER": two})
 
     newer = replace(SIMILARITY, version=SIMILARITY.version + 1)
@@ -43,10 +37,10 @@ def test_the_key_holds_everything_that_decides() -> None:
     assert keys[0] == ruling_key("http://a/v1", "m", filled())
 
 
-def test_a_remembered_ruling_costs_nothing_and_says_so() -> None:
+def test_a_remembered_ruling_costs_nothing_and_says_so():
     """The second rating of the same pair makes no call; other pairs do."""
 
-    async def scene(judge: Judge, scripted: Scripted) -> Any:
+    async def scene(judge, scripted):
         rater = JudgeRater(judge)
         first, second = await rater.rate(PAIR), await rater.rate(PAIR)
         calls = len(scripted.asked)
@@ -63,10 +57,10 @@ def test_a_remembered_ruling_costs_nothing_and_says_so() -> None:
     assert first.prompt_version == second.prompt_version == "similarity@4" == prompt_version
 
 
-def test_only_rulings_are_remembered() -> None:
+def test_only_rulings_are_remembered():
     """The judge is asked again after an unreadable reply and a fault; its ruling then stays."""
 
-    async def scene(judge: Judge, scripted: Scripted) -> Any:
+    async def scene(judge, scripted):
         replies = [await judge.ask(QUESTION) for _ in range(4)]
         return [reply.cached for reply in replies], replies[3].outcome, len(scripted.asked)
 
@@ -74,11 +68,11 @@ def test_only_rulings_are_remembered() -> None:
     assert (cached, outcome, calls) == ([False, False, False, True], Ruling(2, "because"), 3)
 
 
-def test_judging_afresh_neither_reads_nor_writes() -> None:
+def test_judging_afresh_neither_reads_nor_writes():
     """The endpoint is asked every time for the judge's own noise, and what it says is not kept."""
     cache = MemoryCache()
 
-    async def scene(judge: Judge, scripted: Scripted) -> Any:
+    async def scene(judge, scripted):
         rater = JudgeRater(judge)
         ratings = [
             await rater.rate(PAIR),
@@ -93,8 +87,8 @@ def test_judging_afresh_neither_reads_nor_writes() -> None:
     assert len(cache) == 1
 
 
-def test_a_remembered_ruling_needs_no_endpoint() -> None:
-    async def scene(judge: Judge, _: Scripted) -> list[Reply]:
+def test_a_remembered_ruling_needs_no_endpoint():
+    async def scene(judge, _):
         await judge.ask(QUESTION)
         other = SIMILARITY.fill({"REFERENCE ANSWER": "a", "CANDIDATE ANSWER": "b"})
         for _n in range(6):
@@ -106,19 +100,19 @@ def test_a_remembered_ruling_needs_no_endpoint() -> None:
     assert remembered.outcome == Ruling(3, "the same")
 
 
-def test_a_broken_cache_does_not_stop_the_judge(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broken_cache_does_not_stop_the_judge(caplog):
     """Reading and writing fail: counted each time, said once, and the judge is simply asked."""
 
     class Broken:
-        def get(self, key: str) -> bytes | None:
+        def get(self, key):
             """Fail."""
             raise sqlite3.OperationalError("disk I/O error")
 
-        def put(self, key: str, body: bytes) -> None:
+        def put(self, key, body):
             """Fail."""
             raise sqlite3.OperationalError("database is locked")
 
-    async def scene(judge: Judge, _: Scripted) -> Any:
+    async def scene(judge, _):
         outcomes = [(await judge.ask(QUESTION)).outcome for _n in range(2)]
         return outcomes, judge._rulings.faults
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,28 +11,23 @@ from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.judge import Judge, JudgeRater
+from evenkeel.metrics.judge import JudgeRater
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS
 from evenkeel.metrics.judge.raters import JudgedQuality
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.scoring import judge_scorer
-from tests.llm.scripted import KEY, Canned, Scripted, said
+from tests.llm.scripted import KEY, Canned, said
 from tests.metrics.judge.scripted_judge import GOOD, PAIR, QUESTION, ask, error, rated, run
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-    from evenkeel.metrics.protocol import Rating
-
-
-def test_a_judge_is_made_of_an_address_a_model_and_a_key() -> None:
+def test_a_judge_is_made_of_an_address_a_model_and_a_key():
     """The page about use from Python says so; the key is not shown."""
     judge = metrics.Judge(metrics.Endpoint(base_url="http://localhost:1/v1", model="m", api_key=KEY))
     assert judge.model == "m"
     assert KEY not in repr(judge)
 
 
-def test_a_ruling_comes_with_its_tokens_and_cost() -> None:
+def test_a_ruling_comes_with_its_tokens_and_cost():
     """Rating, reason, 100 and 20 tokens, and their price at 1 and 2 dollars a thousand."""
     replies, _ = ask([GOOD], price=lambda model, i, o, *_: (i + 2 * o) / 1000 if model == "scripted" else -1)
     assert replies[0].outcome == Ruling(3, "the same")
@@ -43,10 +37,10 @@ def test_a_ruling_comes_with_its_tokens_and_cost() -> None:
 
 @pytest.mark.parametrize("flex", [True, False])
 @pytest.mark.parametrize("waits", [True, False])
-def test_what_can_wait_is_asked_in_the_flex_tier_if_settings_say_so(*, flex: bool, waits: bool) -> None:
+def test_what_can_wait_is_asked_in_the_flex_tier_if_settings_say_so(*, flex, waits):
     """The scorer says whether a question can wait; the trivial one of checks never does."""
 
-    async def scene(judge: Judge, server: Scripted) -> list[Any]:
+    async def scene(judge, server):
         SCORING_WAITS.set(waits)
         await judge.ask(QUESTION)
         await judge.check()
@@ -55,7 +49,7 @@ def test_what_can_wait_is_asked_in_the_flex_tier_if_settings_say_so(*, flex: boo
     assert run([GOOD], scene, flex=flex) == ["flex" if flex and waits else None, None]
 
 
-def test_the_request_asks_for_a_repeatable_structured_answer() -> None:
+def test_the_request_asks_for_a_repeatable_structured_answer():
     """A strict schema, temperature 0, a fixed seed, the key as a bearer token, the question's messages."""
     _, scripted = ask([GOOD])
     request = scripted.asked[0]
@@ -67,21 +61,21 @@ def test_the_request_asks_for_a_repeatable_structured_answer() -> None:
     assert scripted.keys == [f"bearer {KEY}"]
 
 
-def test_odd_usage_and_odd_text_do_not_matter() -> None:
+def test_odd_usage_and_odd_text_do_not_matter():
     """Usage of another type counts as none; a lone surrogate in an answer can still be sent."""
     odd = Canned(body=GOOD.body | {"usage": {"prompt_tokens": "many", "completion_tokens": None}})
 
-    async def scene(judge: Judge, _: Scripted) -> Any:
+    async def scene(judge, _):
         return await JudgeRater(judge).rate(Pair(Answer("ok \ud800"), Answer("no"), ""))
 
     rating = run([odd], scene)
     assert (rating.outcome, rating.spent) == (3, NOTHING)
 
 
-def test_check_tells_a_usable_judge_from_an_unusable_one() -> None:
+def test_check_tells_a_usable_judge_from_an_unusable_one():
     """A check is one request without retries: None, or the failure to show at the start of the process."""
 
-    async def check(judge: Judge, scripted: Scripted) -> tuple[Failure | None, int]:
+    async def check(judge, scripted):
         return await judge.check(), len(scripted.asked)
 
     assert run([GOOD], check, max_retries=2) == (None, 1)
@@ -93,10 +87,10 @@ def test_check_tells_a_usable_judge_from_an_unusable_one() -> None:
     assert (failure.reason, requests) == ("server_error", 1)
 
 
-def by_prompt(similarity: str, quality: Callable[[str, str], str]) -> Callable[[dict[str, Any]], Canned]:
+def by_prompt(similarity, quality):
     """A judge that answers the similarity question with one text and quality questions by (name, prompt)."""
 
-    def script(request: dict[str, Any]) -> Canned:
+    def script(request):
         text = request["messages"][1]["content"]
         if "CANDIDATE ANSWER" in text:
             return said(similarity)
@@ -108,14 +102,14 @@ def by_prompt(similarity: str, quality: Callable[[str, str], str]) -> Callable[[
 APART = Pair(Answer("The VPN is down."), Answer("The printer is jammed."), "Summarise: the VPN is down.")
 
 
-def test_the_judge_scores_both_stages() -> None:
+def test_the_judge_scores_both_stages():
     """Rating 1, then both answers alone by both metrics; five calls of 120 tokens are booked."""
 
-    def quality(metric: str, text: str) -> str:
+    def quality(metric, text):
         good = "The VPN is down.\n<<<END ANSWER" in text
         return json.dumps({"rating": 3 if good else {"faithfulness": 1, "completeness": 2}[metric]})
 
-    async def scene(judge: Judge, scripted: Scripted) -> Any:
+    async def scene(judge, scripted):
         return await judge_scorer(judge).score(APART), len(scripted.asked)
 
     judgement, calls = run(
@@ -132,11 +126,11 @@ def test_the_judge_scores_both_stages() -> None:
     assert (calls, judgement.spent) == (5, Spend(600, 600.0))
 
 
-def test_tool_calls_and_context_reach_the_judge() -> None:
+def test_tool_calls_and_context_reach_the_judge():
     """The judge sees what was called, and for quality the request; never the other answer."""
     answer = Answer("", (ToolCall("close", '{"id": 7}'),))
 
-    async def scene(judge: Judge, scripted: Scripted) -> list[str]:
+    async def scene(judge, scripted):
         await JudgeRater(judge).rate(Pair(answer, Answer("Nothing to close."), "secret context"))
         await JudgedQuality(judge, FAITHFULNESS).rate(answer, "close ticket 7")
         await JudgedQuality(judge, COMPLETENESS).rate(answer, "close ticket 7")
@@ -170,19 +164,18 @@ FAULTS = {
 }
 
 
-def rate(script: list[Canned], **settings: Any) -> tuple[Rating, int]:
-    async def scene(judge: Judge, scripted: Scripted) -> tuple[Rating, int]:
+def rate(script, **settings):
+    async def scene(judge, scripted):
         return await JudgeRater(judge).rate(PAIR), len(scripted.asked)
 
-    async def at_once(_: float) -> None:
+    async def at_once(_):
         """Do not wait between attempts."""
 
-    result: tuple[Rating, int] = run(script, scene, sleep=at_once, **settings)
-    return result
+    return run(script, scene, sleep=at_once, **settings)
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_a_failure_that_says_what_the_judge_did(name: str) -> None:
+def test_a_fault_is_a_failure_that_says_what_the_judge_did(name):
     """The judge is asked again only after a fault of the endpoint; an odd reply stays what it is."""
     fault, reason = FAULTS[name]
     rating, requests = rate([fault], max_retries=1)
@@ -199,7 +192,7 @@ def test_a_fault_is_a_failure_that_says_what_the_judge_did(name: str) -> None:
     "name",
     [name for name, (_, reason) in FAULTS.items() if reason in {"empty", "bad_schema", "out_of_scale"}],
 )
-def test_an_unreadable_reply_may_be_asked_for_again(name: str) -> None:
+def test_an_unreadable_reply_may_be_asked_for_again(name):
     """One repair reminds the judge of the form once; both calls are paid for, and only both."""
     fault, reason = FAULTS[name]
     rating, requests = rate([fault, RIGHT], repairs=1)
@@ -209,10 +202,10 @@ def test_an_unreadable_reply_may_be_asked_for_again(name: str) -> None:
     assert (rating.outcome.reason, requests) == (reason, 2)
 
 
-def test_a_repair_is_paid_for_and_shows_the_same_texts() -> None:
+def test_a_repair_is_paid_for_and_shows_the_same_texts():
     """240 tokens for two calls; the second prompt is the first one with a word on the form at its end."""
 
-    async def scene(judge: Judge, scripted: Scripted) -> tuple[int, list[str]]:
+    async def scene(judge, scripted):
         rating = await JudgeRater(judge).rate(PAIR)
         return rating.spent.tokens, [request["messages"][-1]["content"] for request in scripted.asked]
 
@@ -223,7 +216,7 @@ def test_a_repair_is_paid_for_and_shows_the_same_texts() -> None:
 
 
 @pytest.mark.parametrize("name", ["refuses", "out of tokens", "401"])
-def test_a_repair_is_for_unreadable_replies_only(name: str) -> None:
+def test_a_repair_is_for_unreadable_replies_only(name):
     """A refusal, a cut reply and a fault of the endpoint are not asked for again."""
     rating, requests = rate([FAULTS[name][0], RIGHT], repairs=3)
     assert isinstance(rating.outcome, Failure)

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.budget import Spend
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.judge import Judge, JudgedQuality, JudgeRater
+from evenkeel.metrics.judge import JudgedQuality, JudgeRater
 from evenkeel.metrics.judge.prompts import FAITHFULNESS, PROBE, SIMILARITY, prompt_tokens_at_most
-from tests.llm.scripted import Canned, Scripted
+from tests.llm.scripted import Canned
 from tests.metrics.judge.scripted_judge import GOOD, judge_at, run
 
-if TYPE_CHECKING:
-    from evenkeel.metrics.judge.prompts import Prompt
 
-
-def offline(**settings: Any) -> Judge:
+def offline(**settings):
     return judge_at("http://127.0.0.1:9/v1", **settings)
 
 
-def price(_: str, prompt_tokens: int, completion_tokens: int, *_more: object) -> float:
+def price(_, prompt_tokens, completion_tokens, *_more):
     return prompt_tokens + 10 * completion_tokens
 
 
-def test_an_estimate_is_rubric_texts_and_reply() -> None:
+def test_an_estimate_is_rubric_texts_and_reply():
     """1,000 characters are 1,000 tokens at most, beside the rubric (3 characters a token) and the reply."""
     bare = SIMILARITY.fill({"REFERENCE ANSWER": "", "CANDIDATE ANSWER": ""})
     wording = sum(-(-len(message.content) // 3) + 16 for message in bare.messages)
@@ -34,11 +29,11 @@ def test_an_estimate_is_rubric_texts_and_reply() -> None:
     assert JudgeRater(judge).estimate(1000) == Spend(wording + 1000 + 300, wording + 1000 + 3000)
 
 
-def test_a_reply_that_was_longer_is_learned_from() -> None:
+def test_a_reply_that_was_longer_is_learned_from():
     """Every estimate expects 5,000 tokens after a reply of that length, and less after short ones."""
     usage = {"prompt_tokens": 100, "completion_tokens": 5000, "total_tokens": 5100}
 
-    async def scene(judge: Judge, _: Scripted) -> list[tuple[int, int]]:
+    async def scene(judge, _):
         rater, quality = JudgeRater(judge), JudgedQuality(judge, FAITHFULNESS)
         first = rater.estimate(0).tokens, quality.estimate(500).tokens
         seen = []
@@ -53,14 +48,14 @@ def test_a_reply_that_was_longer_is_learned_from() -> None:
 
 
 @given(st.sampled_from([SIMILARITY, FAITHFULNESS, PROBE]), st.text(max_size=400), st.text(max_size=400))
-def test_an_estimate_covers_what_four_characters_a_token_come_to(prompt: Prompt, one: str, two: str) -> None:
+def test_an_estimate_covers_what_four_characters_a_token_come_to(prompt, one, two):
     """The usual rule of thumb on the filled prompt is never above the estimate made of lengths alone."""
     question = prompt.fill({"ONE": one, "TWO": two})
     usual = sum(len(message.content) for message in question.messages) / 4
     assert prompt_tokens_at_most(prompt, ("ONE", "TWO"), len(one) + len(two)) >= usual
 
 
-def test_longer_texts_are_never_cheaper() -> None:
+def test_longer_texts_are_never_cheaper():
     """The estimate grows with the texts; a nonsensical length counts as none."""
     rater = JudgeRater(offline(price=price))
     costs = [rater.estimate(chars).usd for chars in (-5, 0, 1, 10, 10_000)]

@@ -22,7 +22,7 @@ CASES = cases(__file__)
 
 
 @given(st.lists(st.text(), max_size=4))
-def test_the_tag_occurs_in_no_text_and_is_repeatable(texts: list[str]) -> None:
+def test_the_tag_occurs_in_no_text_and_is_repeatable(texts):
     """The same texts give the same sixteen hex digits, which none of them holds."""
     tag = unforgeable_tag(texts)
     assert re.fullmatch(r"[0-9a-f]{16}", tag)
@@ -30,15 +30,15 @@ def test_the_tag_occurs_in_no_text_and_is_repeatable(texts: list[str]) -> None:
     assert not any(tag in text for text in texts)
 
 
-def test_a_tag_that_occurs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tag_that_occurs_is_replaced(monkeypatch):
     """The next hash is taken if the first one stands in a text, upper or lower case."""
     digests = iter(["aa" * 32, "bb" * 32])
 
     class PlantedHash:
-        def update(self, data: bytes) -> None:
+        def update(self, data):
             """Take data and ignore it."""
 
-        def hexdigest(self) -> str:
+        def hexdigest(self):
             """Return the next planted digest."""
             return next(digests)
 
@@ -46,14 +46,14 @@ def test_a_tag_that_occurs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     assert unforgeable_tag(["it says " + "AA" * 8]) == "bb" * 8
 
 
-def test_moving_text_between_fields_changes_the_tag() -> None:
+def test_moving_text_between_fields_changes_the_tag():
     """Field boundaries are part of the hash; lone surrogates do not break it."""
     assert unforgeable_tag(["ab", "c"]) != unforgeable_tag(["a", "bc"])
     assert unforgeable_tag(["\ud800"])
 
 
 @pytest.mark.parametrize("prompt", [SIMILARITY, FAITHFULNESS, COMPLETENESS], ids=lambda prompt: prompt.name)
-def test_prompts_state_scale_output_and_data_rule(prompt: object) -> None:
+def test_prompts_state_scale_output_and_data_rule(prompt):
     """Every rubric explains 3, 2 and 1, asks for JSON after the data, and declares the data as data."""
     question = prompt.fill({"ANSWER": "text {with} braces"})
     system, user = (message.content for message in question.messages)
@@ -65,7 +65,7 @@ def test_prompts_state_scale_output_and_data_rule(prompt: object) -> None:
     assert "text {with} braces" in user
 
 
-def test_a_rubric_in_words_becomes_a_prompt() -> None:
+def test_a_rubric_in_words_becomes_a_prompt():
     """Description, scale from the best down, its own ratings in the output form, and a version."""
     scale = {3: "Civil throughout.", 1: "Rude.", 2: "Curt\n  in places."}
     prompt = rubric_prompt("tone_of_voice", " Is the tone {civil}? ", scale, version=4)
@@ -79,7 +79,7 @@ def test_a_rubric_in_words_becomes_a_prompt() -> None:
 
 
 @pytest.mark.parametrize(("steps", "spoken"), CASES["scales"])
-def test_the_output_form_names_the_ratings_of_the_scale(steps: list[int], spoken: str) -> None:
+def test_the_output_form_names_the_ratings_of_the_scale(steps, spoken):
     """The judge is told which numbers of a scale count, and only those do."""
     question = rubric_prompt("tone", "Is it civil?", dict.fromkeys(steps, "So.")).fill({"ANSWER": "a"})
     assert spoken in question.messages[1].content
@@ -87,14 +87,12 @@ def test_the_output_form_names_the_ratings_of_the_scale(steps: list[int], spoken
 
 
 @pytest.mark.parametrize(("name", "description", "scale_texts", "said"), CASES["refused rubrics"])
-def test_a_rubric_that_lacks_something_is_refused(
-    name: str, description: str, scale_texts: dict[int, str], said: str
-) -> None:
+def test_a_rubric_that_lacks_something_is_refused(name, description, scale_texts, said):
     with pytest.raises(ValueError, match=said):
         rubric_prompt(name, description, scale_texts)
 
 
-def test_the_words_of_the_built_in_prompts_belong_to_their_versions() -> None:
+def test_the_words_of_the_built_in_prompts_belong_to_their_versions():
     """A change of any wording shows here: raise the version with it, and note the new digest."""
     texts = {"A": "", "B": ""}
     digests = {

@@ -22,24 +22,24 @@ CASES = cases(__file__)
         "<think>" + "hm " * 10_000 + '</think>{"explanation": "why", "rating": 2}',
     ],
 )
-def test_one_object_is_a_ruling(text: str) -> None:
+def test_one_object_is_a_ruling(text):
     """Alone, in one fence, after a thought: the same ruling."""
     assert read_ruling(text) == Ruling(2, "why")
 
 
-def test_an_explanation_may_hold_line_ends_and_formulas() -> None:
+def test_an_explanation_may_hold_line_ends_and_formulas():
     """Models do not escape them; what is escaped is read as it is meant."""
     read = read_ruling('{"explanation": "Both\nhave \\( x \\in R \\), \\"y\\"", "rating": 2}')
     assert read == Ruling(2, r'Both have \( x \in R \), "y"')
 
 
 @pytest.mark.parametrize("text", ['{"rating": 2}', '{"rating": 2, "explanation": null}'])
-def test_an_explanation_is_not_needed(text: str) -> None:
+def test_an_explanation_is_not_needed(text):
     assert read_ruling(text) == Ruling(2, "")
 
 
 @pytest.mark.parametrize(("text", "reason"), CASES["no rating is made up"])
-def test_no_rating_is_made_up(text: str | None, reason: str) -> None:
+def test_no_rating_is_made_up(text, reason):
     """Everything else is a reason, never a number."""
     read = read_ruling(text)
     assert isinstance(read, Fault)
@@ -47,14 +47,14 @@ def test_no_rating_is_made_up(text: str | None, reason: str) -> None:
 
 
 @pytest.mark.parametrize("text", CASES["anything but exactly one object is unreadable"])
-def test_anything_but_exactly_one_object_is_unreadable(text: str) -> None:
+def test_anything_but_exactly_one_object_is_unreadable(text):
     """Prose may quote a planted verdict, and of two objects, even alike, nobody knows which one is meant."""
     read = read_ruling(text)
     assert isinstance(read, Fault)
     assert read.reason == "bad_schema"
 
 
-def test_another_scale_is_read_by_its_own_steps() -> None:
+def test_another_scale_is_read_by_its_own_steps():
     """5 counts on a scale to 5, and a gap in a scale is not on it."""
     assert read_ruling('{"rating": 5}', (1, 3, 5)) == Ruling(5, "")
     assert read_ruling('{"rating": 4}', (1, 3, 5)) == Fault(
@@ -62,14 +62,14 @@ def test_another_scale_is_read_by_its_own_steps() -> None:
     )
 
 
-def test_an_absurd_rating_is_not_quoted_at_length() -> None:
+def test_an_absurd_rating_is_not_quoted_at_length():
     for rating in ("9" * 4000, json.dumps(["x" * 4000])):
         read = read_ruling(f'{{"rating": {rating}}}')
         assert isinstance(read, Fault)
         assert len(read.detail) < 100
 
 
-def test_a_long_explanation_is_cut() -> None:
+def test_a_long_explanation_is_cut():
     """The text for people stays short, and its whitespace is unified."""
     read = read_ruling(json.dumps({"rating": 3, "explanation": "so  \n" * 1000}))
     assert isinstance(read, Ruling)
@@ -77,13 +77,13 @@ def test_a_long_explanation_is_cut() -> None:
     assert len(read.explanation) == 600
 
 
-def test_an_explanation_is_well_formed() -> None:
+def test_an_explanation_is_well_formed():
     """Half a surrogate pair, which no page can hold, is replaced; a whole one is its character."""
     read = read_ruling(r'{"rating": 3, "explanation": "half \ud83d, whole \ud83d\ude00"}')
     assert read == Ruling(3, "half \ufffd, whole \U0001f600")
 
 
-def test_hostile_replies_do_not_hang_or_raise() -> None:
+def test_hostile_replies_do_not_hang_or_raise():
     """Thousands of braces, absurd nesting, endless numbers and floods of text give up quickly."""
     hostile = (
         "{" * 19_000, '{"a":' * 3_000, "[" * 19_000, '{"rating": ' + "9" * 5000 + "}", " x" * 500_000,
@@ -94,13 +94,13 @@ def test_hostile_replies_do_not_hang_or_raise() -> None:
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_read_without_an_exception(text: str) -> None:
+def test_any_text_is_read_without_an_exception(text):
     read = read_ruling(text)
     assert isinstance(read, Fault) or read.rating in {1, 2, 3}
 
 
 @given(st.sampled_from([1, 2, 3]), st.text(max_size=50), st.text("abc {}\n.!", max_size=20))
-def test_what_was_written_as_json_is_read_back(rating: int, explanation: str, prose: str) -> None:
+def test_what_was_written_as_json_is_read_back(rating, explanation, prose):
     """Any explanation leaves the rating as it was; any prose beside the object leaves none."""
     written = json.dumps({"explanation": explanation, "rating": rating})
     assert read_ruling(written) == Ruling(rating, " ".join(explanation.split()))

@@ -24,7 +24,7 @@ from tests.cases import cases
 
 if TYPE_CHECKING:
     from evenkeel.metrics.judge import Judge
-    from evenkeel.metrics.judge.prompts import Prompt, Question
+    from evenkeel.metrics.judge.prompts import Question
 
 CASES = cases(__file__)
 JUDGED = [(task, prompt) for task, bundle in BUNDLES.items() for prompt in bundle.judged]
@@ -43,7 +43,7 @@ class TableJudge:
     ratings: dict[tuple[str, str], int | str]
     asked: list[Question] = field(default_factory=list)
 
-    async def ask(self, question: Question, *, vote: int = 0, fresh: bool = False) -> Reply:
+    async def ask(self, question, *, vote=0, fresh=False):
         """The scripted rating; 100 + 20 tokens for 1 cent."""
         del vote, fresh
         self.asked.append(question)
@@ -55,17 +55,17 @@ class TableJudge:
         return Reply(outcome, Spend(120, 0.01))
 
 
-def scripted(ratings: dict[tuple[str, str], int | str]) -> tuple[TableJudge, partial[JudgedQuality]]:
+def scripted(ratings):
     judge = TableJudge(ratings)
     return judge, partial(JudgedQuality, cast("Judge", judge))
 
 
-def test_every_task_has_a_bundle() -> None:
+def test_every_task_has_a_bundle():
     assert set(BUNDLES) == set(Task)
 
 
 @pytest.mark.parametrize(("task", "judged"), CASES["qualities of a task with and without a judge"])
-def test_qualities_of_a_task_with_and_without_a_judge(task: str | None, judged: list[str]) -> None:
+def test_qualities_of_a_task_with_and_without_a_judge(task, judged):
     """The paper's qualities by judge, none of them without one, and rules in both."""
     bundle = BUNDLES[find_task(task)]
     _, judges = scripted({})
@@ -74,9 +74,9 @@ def test_qualities_of_a_task_with_and_without_a_judge(task: str | None, judged: 
     assert [quality.name for quality in bundle.measures()] == rules
 
 
-def test_wordings_of_one_name_have_versions_of_their_own() -> None:
+def test_wordings_of_one_name_have_versions_of_their_own():
     """Faithfulness to a case and to documents are not the same metric: name and version tell them apart."""
-    words: dict[tuple[str, int], set[str]] = {}
+    words = {}
     for _, prompt in JUDGED:
         words.setdefault((prompt.name, prompt.version), set()).add(prompt.question + prompt.scale)
     assert all(len(different) == 1 for different in words.values())
@@ -86,7 +86,7 @@ def test_wordings_of_one_name_have_versions_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("task", "prompt"), JUDGED, ids=lambda value: getattr(value, "prompt_version", str(value))
 )
-def test_rubrics_explain_all_three_ratings(task: Task, prompt: Prompt) -> None:
+def test_rubrics_explain_all_three_ratings(task, prompt):
     """Each says what 3, 2 and 1 mean; those of tasks tell the judge to mind neither language nor format."""
     assert re.findall(r"^(\d) - \S", prompt.scale, re.MULTILINE) == ["3", "2", "1"]
     assert prompt.steps == (1, 2, 3)
@@ -95,9 +95,9 @@ def test_rubrics_explain_all_three_ratings(task: Task, prompt: Prompt) -> None:
         assert "another format" in prompt.question
 
 
-def test_a_scripted_judge_scores_a_bundle() -> None:
+def test_a_scripted_judge_scores_a_bundle():
     """Both answers in the task's own words: completeness falls, faithfulness stays, all calls are paid."""
-    ratings: dict[tuple[str, str], int | str] = {("faithfulness", text): 3 for text in ("good", "vague")}
+    ratings = {("faithfulness", text): 3 for text in ("good", "vague")}
     judge, judged = scripted(ratings | {("completeness", "good"): 3, ("completeness", "vague"): 1})
     pair = Pair(Answer("good"), Answer("vague"), CONTEXT, "case_summary")
     qualities = asyncio.run(measure_all(BUNDLES[find_task(pair.task)].measures(judged), pair))
@@ -112,7 +112,7 @@ def test_a_scripted_judge_scores_a_bundle() -> None:
     assert {question.version for question in judge.asked} == {101}
 
 
-def test_tool_calls_are_qualities_beside_the_judged_ones() -> None:
+def test_tool_calls_are_qualities_beside_the_judged_ones():
     """An answer that calls another tool changed, whatever the judge says."""
     judge, judged = scripted({})
     judge.ratings = {
@@ -129,7 +129,7 @@ def test_tool_calls_are_qualities_beside_the_judged_ones() -> None:
     ]  # fmt: skip
 
 
-def test_a_described_quality_is_asked_in_its_words() -> None:
+def test_a_described_quality_is_asked_in_its_words():
     """Name, description and scale reach the judge, and the rating comes back under the name."""
     judge, judged = scripted({("politeness", "Hello."): 2})
     quality = judged(custom_prompt("politeness", "Would the reader feel respected?", SCALE))
@@ -140,7 +140,7 @@ def test_a_described_quality_is_asked_in_its_words() -> None:
     assert "3 - Polite throughout.\n2 - Neutral.\n1 - Rude." in asked
 
 
-def test_the_version_of_a_described_quality_follows_from_its_words() -> None:
+def test_the_version_of_a_described_quality_follows_from_its_words():
     """Any change of wording is another version, white space is none, and all are beyond the built-in ones."""
     assert custom_prompt("politeness", " Is  it polite?\n", SCALE).version == POLITE.version
     assert custom_prompt("politeness", "Is it very polite?", SCALE).version != POLITE.version
@@ -149,16 +149,16 @@ def test_the_version_of_a_described_quality_follows_from_its_words() -> None:
 
 
 @pytest.mark.parametrize(("name", "scale", "message"), CASES["a description that cannot be used says why"])
-def test_a_description_that_cannot_be_used_says_why(name: str, scale: dict[int, str], message: str) -> None:
+def test_a_description_that_cannot_be_used_says_why(name, scale, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         custom_prompt(name, "Is it polite?", scale)
 
 
-def test_every_built_in_judged_name_is_reserved() -> None:
+def test_every_built_in_judged_name_is_reserved():
     assert {prompt.name for _, prompt in JUDGED} <= RESERVED
 
 
-def test_settings_choose_qualities_by_name() -> None:
+def test_settings_choose_qualities_by_name():
     """Qualities are asked in the order named and in the task's words where it has them; or none at all."""
     bundle = chosen(BUNDLES[Task.CASE_SUMMARY], ["politeness", "completeness", "conciseness"], [POLITE])
     assert [(prompt.name, prompt.version) for prompt in bundle.judged] == [
@@ -170,7 +170,7 @@ def test_settings_choose_qualities_by_name() -> None:
     assert nothing.by_rule
 
 
-def test_settings_change_the_bundles_of_some_tasks() -> None:
+def test_settings_change_the_bundles_of_some_tasks():
     """The others keep theirs; described qualities apply where they are named."""
     bundles = bundles_by({"chat": ["politeness"], "case-summary": ["faithfulness"]}, [POLITE])
     assert bundles[Task.CHAT].judged == (POLITE,)
@@ -182,14 +182,14 @@ def test_settings_change_the_bundles_of_some_tasks() -> None:
 
 
 @pytest.mark.parametrize(("tasks", "message"), CASES["wrong settings"])
-def test_settings_with_wrong_names_say_where(tasks: dict[str, list[str]], message: str) -> None:
+def test_settings_with_wrong_names_say_where(tasks, message):
     """Task and quality are named in the message, with what was probably meant, described ones included."""
     with pytest.raises(ValueError, match=re.escape(message)):
         bundles_by(tasks, [POLITE])
 
 
 @given(st.text(max_size=30), st.text(max_size=60))
-def test_any_description_gives_a_prompt_or_an_error(name: str, description: str) -> None:
+def test_any_description_gives_a_prompt_or_an_error(name, description):
     """Never another exception; a prompt has the name that was given."""
     try:
         prompt = custom_prompt(name, description, SCALE)
@@ -198,7 +198,7 @@ def test_any_description_gives_a_prompt_or_an_error(name: str, description: str)
     assert prompt.name == name
 
 
-def test_an_empty_bundle_measures_nothing() -> None:
+def test_an_empty_bundle_measures_nothing():
     """Which leaves quality unknown, not unchanged."""
     qualities = asyncio.run(measure_all(Bundle(()).measures(), Pair(Answer("a"), Answer("b"), "")))
     assert (qualities.scores, qualities.failures) == ((), ())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -19,10 +18,6 @@ from evenkeel.metrics.tasks import Task
 from tests.cases import cases
 from tests.kit.records import altered
 
-if TYPE_CHECKING:
-    from evenkeel.core.pair import Format
-    from evenkeel.metrics.quality.measurement import Qualities
-
 CASES = cases(__file__)
 FULL = CASES["slots"]["full"]
 PROMPT = """\
@@ -34,11 +29,11 @@ user: Fill in this schema from the message.
 Message: INC0042 came in on 14 June: host BER-12 (10.0.0.17) lost its network because a cable was pulled."""
 
 
-def answer(slots: object) -> Answer:
+def answer(slots):
     return Answer(json.dumps(slots, ensure_ascii=False))
 
 
-def measured(pair: Pair) -> Qualities:
+def measured(pair):
     """Qualities that the bundle for slots measures."""
     return asyncio.run(measure_all(BUNDLES[Task("slot_filling")].measures(), pair))
 
@@ -57,9 +52,7 @@ def measured(pair: Pair) -> Qualities:
         ({"host": "BER-12"}, None),
     ],
 )
-def test_a_rule_speaks_of_slots_only_where_it_is_certain(
-    candidate: dict[str, str], agreement: float | None
-) -> None:
+def test_a_rule_speaks_of_slots_only_where_it_is_certain(candidate, agreement):
     """Filled alike to the letter, or with another fixed choice; what is worded otherwise is the judge's."""
     qualities = measured(Pair(answer(FULL), answer(candidate), PROMPT, "slot_filling"))
     assert (qualities.failures, qualities.spent.tokens) == ((), 0)
@@ -67,7 +60,7 @@ def test_a_rule_speaks_of_slots_only_where_it_is_certain(
 
 
 @pytest.mark.parametrize("form", ["html", "markdown"])
-def test_headings_of_a_document_are_the_keys_of_the_data(form: Format) -> None:
+def test_headings_of_a_document_are_the_keys_of_the_data(form):
     """A variant that asks for a document has "Lost since" for lost_since; elsewhere keys are exact."""
     titles = {"html": "<h2>{}</h2><p>{}</p>", "markdown": "## {}\n{}\n\n"}
     slots = {"host_name": "BER-12", "lost_since": "14 June"}
@@ -80,13 +73,13 @@ def test_headings_of_a_document_are_the_keys_of_the_data(form: Format) -> None:
 
 
 @pytest.mark.parametrize("sides", [(FULL, None), (None, FULL)])
-def test_an_answer_without_slots_is_left_to_the_judge(sides: tuple[object, object]) -> None:
+def test_an_answer_without_slots_is_left_to_the_judge(sides):
     prose = Answer("I would rather talk about it.")
     reference, candidate = (prose if side is None else answer(side) for side in sides)
     assert measured(Pair(reference, candidate, PROMPT, "slot_filling")).scores == ()
 
 
-def test_slots_count_in_the_similarity_whenever_the_task_is_known() -> None:
+def test_slots_count_in_the_similarity_whenever_the_task_is_known():
     """Four of five slots alike, and the mean with the likeness of the words."""
     pair = Pair(answer(FULL), answer(FULL | {"state": "closed"}), PROMPT, "slot_filling")
     details = asyncio.run(heuristic_scorer().score(pair)).details
@@ -94,7 +87,7 @@ def test_slots_count_in_the_similarity_whenever_the_task_is_known() -> None:
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
-def test_any_texts_give_scores_or_reasons(reference: str, candidate: str, context: str) -> None:
+def test_any_texts_give_scores_or_reasons(reference, candidate, context):
     """Never an exception; values in [0, 1]."""
     pair = Pair(Answer(reference), Answer(candidate), context, "slot_filling")
     qualities = measured(pair)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.verdict import QualityScore, Verdict
+from evenkeel.core.verdict import QualityScore
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
@@ -31,7 +31,7 @@ APART = QualityScore("slot_match", 1, 1.0, 0.8, "agreement")
         (QualityScore("slot_coverage", 1, 0.8, 1.0, "ratio"), True, "better"),
     ],
 )
-def test_what_is_a_change_of_a_score(score: QualityScore, changed: object, direction: str | None) -> None:
+def test_what_is_a_change_of_a_score(score, changed, direction):
     """Any step of a rating or a ratio, in its direction; of an agreement nobody knows who is right."""
     assert (score.changed, score.direction) == (changed, direction)
 
@@ -47,16 +47,14 @@ def test_what_is_a_change_of_a_score(score: QualityScore, changed: object, direc
         ((APART, DROP), "worse"),
     ],
 )
-def test_any_changed_metric_is_a_change_of_the_pair(
-    quality: tuple[QualityScore, ...], direction: str | None
-) -> None:
+def test_any_changed_metric_is_a_change_of_the_pair(quality, direction):
     """Metrics that can tell decide the direction; none that can, or two that disagree, are mixed."""
     verdict = altered(VERDICT, rating=2, quality=quality)
     assert verdict.quality_changed is (direction is not None)
     assert verdict.direction == direction
 
 
-def report(verdicts: list[Verdict]) -> tuple[float, float | None, float]:
+def report(verdicts):
     """Content delta, quality delta and robustness of one cell, as the monitor reports them."""
     state = MonitorState(MonitorSettings(min_trials=1))
     for offset, verdict in enumerate(verdicts, start=1):
@@ -69,7 +67,7 @@ def report(verdicts: list[Verdict]) -> tuple[float, float | None, float]:
     return estimates.content_delta.value, quality, estimates.robustness.value
 
 
-def test_the_worked_example_of_the_paper() -> None:
+def test_the_worked_example_of_the_paper():
     """30 of 100 rated 2 and 20 rated 1 are 0.5; 15 of these 50 changed are 0.3; overall 1 - 0.5 · 0.3."""
     verdicts = (
         [altered(VERDICT, rating=3)] * 50
@@ -109,7 +107,7 @@ _VERDICTS = st.lists(
 
 
 @given(_VERDICTS)
-def test_the_product_is_the_rate_of_shifts_that_change_quality(verdicts: list[Verdict]) -> None:
+def test_the_product_is_the_rate_of_shifts_that_change_quality(verdicts):
     """Robustness is 1 - share of pairs whose shift changed a metric; each such change has a direction."""
     content, quality, robustness = report(verdicts)
     changing = sum(

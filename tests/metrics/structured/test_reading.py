@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -12,16 +11,13 @@ from hypothesis import strategies as st
 
 from evenkeel.metrics.structured.html import read_html, read_markdown, repair_html, repair_markdown
 from evenkeel.metrics.structured.json import find_json, read_json
-from evenkeel.metrics.structured.tree import DEEPEST, Tree, UnreadableError, flat, leaves, scalar
+from evenkeel.metrics.structured.tree import DEEPEST, UnreadableError, flat, leaves, scalar
 from evenkeel.metrics.structured.xml import parse_soup, parse_xml, read_xml, repair_xml
 from evenkeel.metrics.structured.yaml import read_yaml, repair_yaml
 from tests.cases import cases, tupled
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 CASES = cases(__file__)
-READERS: dict[str, Callable[[str], Any]] = {
+READERS = {
     "json": read_json,
     "repaired json": lambda text: find_json(text).tree,
     "yaml": read_yaml,
@@ -42,7 +38,7 @@ VALUES = st.recursive(
 )
 
 
-def as_tree(value: object) -> Tree:
+def as_tree(value):
     """The tree of a Python value, written apart from the readers."""
     if isinstance(value, dict):
         return {key: as_tree(item) for key, item in value.items()}
@@ -53,7 +49,7 @@ def as_tree(value: object) -> Tree:
     return scalar(value)
 
 
-def outcome(read: Callable[[str], object], text: str) -> str:
+def outcome(read, text):
     """The word "read", or the reason why it was not."""
     try:
         read(text)
@@ -63,7 +59,7 @@ def outcome(read: Callable[[str], object], text: str) -> str:
 
 
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4))
-def test_what_libraries_write_is_read_as_it_is(value: dict[str, object]) -> None:
+def test_what_libraries_write_is_read_as_it_is(value):
     """The tree of JSON, strictly and within other text, and of block YAML is the tree of the value."""
     text = json.dumps(value, ensure_ascii=False)
     assert read_json(text) == find_json(text).tree == as_tree(value)
@@ -71,19 +67,19 @@ def test_what_libraries_write_is_read_as_it_is(value: dict[str, object]) -> None
 
 
 @pytest.mark.parametrize(("reader", "text", "tree"), CASES["trees"])
-def test_texts_become_trees(reader: str, text: str, tree: Any) -> None:
+def test_texts_become_trees(reader, text, tree):
     """Each reader gives the content that a person sees."""
     assert READERS[reader](text) == tupled(tree)
 
 
 @pytest.mark.parametrize(("reader", "text", "reason"), CASES["refused"])
-def test_what_is_not_valid_is_refused_by_the_strict_reader(reader: str, text: str, reason: str) -> None:
+def test_what_is_not_valid_is_refused_by_the_strict_reader(reader, text, reason):
     """Strict means the standard, without what bombs are made of."""
     assert outcome(READERS[reader], text) == reason
 
 
 @pytest.mark.parametrize("text", CASES["slips in JSON"])
-def test_json_with_the_slips_of_models_is_repaired(text: str) -> None:
+def test_json_with_the_slips_of_models_is_repaired(text):
     """Commas, quotes, comments and brackets that are wrong or missing do not hide the content."""
     found = find_json(text)
     assert found is not None
@@ -91,7 +87,7 @@ def test_json_with_the_slips_of_models_is_repaired(text: str) -> None:
     assert found.tree == {"name": "Kim", "tags": ("a", "b"), "age": "4"}
 
 
-def test_json_cut_at_any_place_keeps_what_came_before() -> None:
+def test_json_cut_at_any_place_keeps_what_came_before():
     """Every cut of a record gives a part of it, in order, and never an error."""
     text = '{"title": "Printer \\"jam\\"", "steps": ["open", "pull"], "done": false}'
     whole = list(leaves(read_json(text)))
@@ -103,18 +99,18 @@ def test_json_cut_at_any_place_keeps_what_came_before() -> None:
         assert whole[len(got) - 1].startswith(got[-1].rstrip("\\"))
 
 
-def test_numbers_have_no_limit_of_digits() -> None:
+def test_numbers_have_no_limit_of_digits():
     digits = "9" * 6000
     assert read_json(f'{{"a": {digits}}}') == {"a": digits}
 
 
-def test_prose_holds_no_json() -> None:
+def test_prose_holds_no_json():
     assert find_json("plain words") is None
     assert find_json("{} and []") is None
 
 
 @pytest.mark.parametrize("text", CASES["slips in YAML"])
-def test_yaml_with_the_slips_of_models_is_repaired(text: str) -> None:
+def test_yaml_with_the_slips_of_models_is_repaired(text):
     """The values are those that were meant."""
     assert outcome(read_yaml, text) != "read"
     tree = repair_yaml(text)
@@ -124,13 +120,13 @@ def test_yaml_with_the_slips_of_models_is_repaired(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", CASES["slips in XML"])
-def test_broken_xml_is_repaired(text: str) -> None:
+def test_broken_xml_is_repaired(text):
     assert outcome(read_xml, text) != "read"
     assert flat(repair_xml(text)).replace("\n", " ").split() == ["Jam", "&", "more", "1", "<", "2"]
 
 
 @pytest.mark.parametrize("text", CASES["entities"])
-def test_declared_entities_are_refused_and_never_expanded(text: str) -> None:
+def test_declared_entities_are_refused_and_never_expanded(text):
     """Neither a bomb nor a file is read; the repairing reader leaves the reference as it stands."""
     assert outcome(parse_xml, text) == "entity"
     told = flat(repair_xml(text))
@@ -139,13 +135,13 @@ def test_declared_entities_are_refused_and_never_expanded(text: str) -> None:
 
 
 @pytest.mark.parametrize("opener", ["[", '{"a":', "[{", '{"a":[', "{ "])
-def test_deep_json_is_refused(opener: str) -> None:
+def test_deep_json_is_refused(opener):
     """A hundred thousand levels neither overflow the stack nor run into the test's time limit."""
     assert outcome(read_json, opener * 100_000) in ("too_deep", "malformed")
     assert outcome(find_json, opener * 100_000) in ("too_deep", "read")
 
 
-def test_deep_yaml_and_markup_are_refused() -> None:
+def test_deep_yaml_and_markup_are_refused():
     """Levels are limited in block and in flow style, and for both readers of tags."""
     for text in ("a: " + "[" * 5000, "\n".join(" " * level + "a:" for level in range(200))):
         assert outcome(read_yaml, text) == "too_deep"
@@ -159,7 +155,7 @@ def test_deep_yaml_and_markup_are_refused() -> None:
     st.text("<>/ab ='\"!-?[]&;\n", max_size=50),
     st.text("#*-_|>`[]() ab:1.\n", max_size=60),
 )
-def test_no_text_breaks_a_reader(brackets: str, block: str, markup: str, markdown: str) -> None:
+def test_no_text_breaks_a_reader(brackets, block, markup, markdown):
     """Any brackets, tags and marks give a tree or the error of this project."""
     found = find_json(brackets)
     assert found is None or 0 <= found.start < found.end <= len(brackets)

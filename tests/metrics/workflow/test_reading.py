@@ -30,14 +30,14 @@ def refused(text):
 
 
 @pytest.mark.parametrize(("text", "reason", "said"), [(*case, "")[:3] for case in CASES["refused"]])
-def test_what_is_wrong_is_named(text, reason, said) -> None:
+def test_what_is_wrong_is_named(text, reason, said):
     """Ends that no step has, edges cut off, cycles, entries that are no step, and prose."""
     found, detail = refused(text)
     assert found == reason
     assert not said or detail == said
 
 
-def test_a_text_has_its_limit() -> None:
+def test_a_text_has_its_limit():
     assert refused("x" * 500_001)[0] == "too_large"
 
 
@@ -53,12 +53,12 @@ def test_a_text_has_its_limit() -> None:
         f"```yaml\n{YAML}```",
     ],
 )
-def test_node_edge_text_and_yaml_are_read(text) -> None:
+def test_node_edge_text_and_yaml_are_read(text):
     """Prose around it, a fence, other marks and line ends change nothing."""
     assert read_workflow(text) == DIAMOND
 
 
-def test_node_edge_text_without_edges_is_a_sequence_and_with_none_it_is_parallel() -> None:
+def test_node_edge_text_without_edges_is_a_sequence_and_with_none_it_is_parallel():
     """A missing header says nothing about the order; an empty list of edges does."""
     assert read_workflow("Node:\n1: a\n2: b") == sequence("ab")
     assert read_workflow("Node:\n1: a\n2: b\nEdge:") == workflow("ab", [])
@@ -70,7 +70,7 @@ texts = st.text(
 
 
 @given(st.lists(texts, max_size=6), st.data())
-def test_what_is_written_as_node_edge_text_is_read_back(steps, data) -> None:
+def test_what_is_written_as_node_edge_text_is_read_back(steps, data):
     """Any texts and any acyclic edges, spaces aside."""
     pairs = [(i, j) for i in range(len(steps)) for j in range(i + 1, len(steps))]
     edges = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
@@ -79,14 +79,14 @@ def test_what_is_written_as_node_edge_text_is_read_back(steps, data) -> None:
 
 
 @pytest.mark.parametrize("shape", CASES["diamonds in JSON"].values(), ids=CASES["diamonds in JSON"])
-def test_json_shapes_are_read(shape) -> None:
+def test_json_shapes_are_read(shape):
     """Bare and in a fence with talk around it."""
     text = json.dumps(shape)
     assert read_workflow(text) == DIAMOND
     assert read_workflow(f"This should do:\n\n```json\n{text}\n```\n") == DIAMOND
 
 
-def test_json_with_no_edges_is_parallel() -> None:
+def test_json_with_no_edges_is_parallel():
     """An empty list of edges says that nothing waits; so does one dependency for the steps without any."""
     assert read_workflow('{"nodes": ["a", "b"], "edges": []}') == workflow("ab", [])
     assert read_workflow('[{"text": "a"}, {"text": "b", "needs": []}]') == workflow("ab", [])
@@ -94,24 +94,24 @@ def test_json_with_no_edges_is_parallel() -> None:
 
 
 @pytest.mark.parametrize("text", [*CASES["sequences in lists"], *map(json.dumps, CASES["sequences in JSON"])])
-def test_what_does_not_speak_of_order_is_a_sequence(text) -> None:
+def test_what_does_not_speak_of_order_is_a_sequence(text):
     """Steps of a list, or in JSON without any dependency, follow each other as listed."""
     assert read_workflow(text) == THREE
 
 
-def test_what_is_indented_belongs_to_the_step_above() -> None:
+def test_what_is_indented_belongs_to_the_step_above():
     """Bullets beneath a number are details of it, and so is a second line."""
     text = "1. unlock door\n   - with the key\n2. switch on\n   fan\n\n3. start press"
     assert read_workflow(text).steps == ("unlock door with the key", "switch on fan", "start press")
 
 
-def test_endless_groups_of_edges_are_refused_before_they_are_made() -> None:
+def test_endless_groups_of_edges_are_refused_before_they_are_made():
     """A thousand nodes joined with a thousand would be a million edges."""
     ends = json.dumps(["a"] * 1000)
     assert refused(f'{{"nodes": ["a"], "edges": [{{"from": {ends}, "to": {ends}}}]}}')[0] == "too_large"
 
 
-def test_tool_calls_are_a_sequence_of_names() -> None:
+def test_tool_calls_are_a_sequence_of_names():
     """Arguments do not count, and neither does what is said next to the calls."""
     calls = (ToolCall("find", '{"b": 1, "a": 2.0}'), ToolCall("open", "not json"))
     assert read_calls(calls) == sequence(["find", "open"])
@@ -120,7 +120,7 @@ def test_tool_calls_are_a_sequence_of_names() -> None:
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_read_or_refused(text) -> None:
+def test_any_text_is_read_or_refused(text):
     """Nothing but `WorkflowError` comes out, whatever form it has."""
     for shown in (text, f"Node:\n1: a\nEdge: {text}", f"graph TD\n{text}", f"1. a\n2. {text}"):
         with contextlib.suppress(WorkflowError):
@@ -142,6 +142,6 @@ _json = st.recursive(
 
 
 @given(_json)
-def test_any_json_is_read_or_refused(value) -> None:
+def test_any_json_is_read_or_refused(value):
     with contextlib.suppress(WorkflowError):
         assert isinstance(read_workflow(json.dumps(value)), Workflow)

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from evenkeel.metrics.workflow.workflow import MOST_STEPS, Edge, WorkflowError, sequence, workflow
 
 
-def test_the_listed_order_is_canonical_where_the_edges_allow_it() -> None:
+def test_the_listed_order_is_canonical_where_the_edges_allow_it():
     """Two free middle steps stay as listed; a step listed before what it waits for moves behind it."""
     assert workflow("abcd", [(0, 1), (0, 2), (1, 3), (2, 3)]).chain == ("a", "b", "c", "d")
     assert workflow("abc", [(2, 0)]).chain == ("b", "c", "a")
 
 
-def test_a_sequence_is_linear_and_a_fork_is_not() -> None:
+def test_a_sequence_is_linear_and_a_fork_is_not():
     """Only an edge between all neighbours leaves a single order; no steps and one step have one."""
     assert sequence("abc").linear
     assert sequence("abc").edges == (Edge(0, 1), Edge(1, 2))
@@ -38,7 +38,7 @@ def test_a_sequence_is_linear_and_a_fork_is_not() -> None:
         (["a"] * 1000, [(n, (n + 1) % 1000) for n in range(1000)], "cycle", "1 → 2 → 3 → 4 → 5 → 6 → … → 1"),
     ],
 )
-def test_what_is_no_workflow_names_the_steps(steps, edges, reason, said) -> None:
+def test_what_is_no_workflow_names_the_steps(steps, edges, reason, said):
     """Edges to no step, steps without text, and those that wait for each other, by their numbers."""
     with pytest.raises(WorkflowError) as caught:
         workflow(steps, edges)
@@ -46,7 +46,7 @@ def test_what_is_no_workflow_names_the_steps(steps, edges, reason, said) -> None
     assert str(caught.value).endswith(said)
 
 
-def test_arranging_keeps_the_graph() -> None:
+def test_arranging_keeps_the_graph():
     """Steps are listed in canonical order, and edges name them by their new place."""
     arranged = workflow("abc", [(2, 0), (0, 1)]).arranged()
     assert arranged == workflow("cab", [(0, 1), (1, 2)])
@@ -54,7 +54,7 @@ def test_arranging_keeps_the_graph() -> None:
 
 
 @given(st.integers(0, 8), st.data())
-def test_every_edge_points_forward_in_the_canonical_order(size, data) -> None:
+def test_every_edge_points_forward_in_the_canonical_order(size, data):
     names = data.draw(st.permutations(range(size)))
     pairs = [(names[i], names[j]) for i in range(size) for j in range(i + 1, size)]
     edges = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
