@@ -9,8 +9,11 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.core.figures import NO_JUDGE
+from tests.cases import cases
 from tests.kit.commands import run_command
 from tests.scripted_chat import ScriptedChat
+
+CASES = cases(__file__)
 
 SAME_DATA = {"id": 7, "reference": '{"city": "Berlin"}', "candidate": '{"city":"Berlin"}'}
 REWORDED = {"reference": "The parcel came late.", "candidate": "The delivery was delayed."}
@@ -59,19 +62,7 @@ def test_an_answer_that_ignores_what_was_asked_is_invalid():
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [
-        ("{", "line 2: is not JSON"),
-        ("[]", "line 2: is no object"),
-        ('{"reference": "a"}', "line 2: candidate: is missing"),
-        ('{"reference": 1, "candidate": "a"}', "line 2: reference: must be a text"),
-        ('{"reference": "a", "candidate": "b", "task": "sumary"}', "line 2: task: no task 'sumary'"),
-        (
-            '{"reference": "a", "candidate": "b", "wanted": {"format": "toml"}}',
-            "line 2: wanted.format: 'toml'",
-        ),
-        ('{"reference": "a", "candidate": "b", "wanted": "json"}', "line 2: wanted: has `format`"),
-        ('{"reference": {"tool_calls": [1]}, "candidate": "b"}', "line 2: reference.tool_calls: each has"),
-    ],
+    CASES["wrong lines"],
 )
 def test_a_bad_line_is_named(line, message):
     """Exit code 2, the number of the line, and what is wrong with it."""

@@ -6,17 +6,14 @@ import pytest
 
 from evenkeel.core import figures
 from evenkeel.core.cells import Estimate
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 
 @pytest.mark.parametrize(
     ("ratio", "digits", "shown"),
-    [
-        (0.314, 0, "31\u202f%"),
-        (-0.0349, 1, "\u22123.5\u202f%"),
-        (-0.0001, 0, "0\u202f%"),
-        (1.0, 1, "100.0\u202f%"),
-        (float("nan"), 0, "?\u202f%"),
-    ],
+    CASES["percent"],
 )
 def test_percent_is_rounded_with_a_true_minus(ratio, digits, shown):
     """Ratios read as percent; nothing rounds to minus zero and what is no number says so."""
@@ -25,15 +22,7 @@ def test_percent_is_rounded_with_a_true_minus(ratio, digits, shown):
 
 @pytest.mark.parametrize(
     ("seconds", "shown"),
-    [
-        (0, "0 s"),
-        (59.4, "59 s"),
-        (60, "1 min"),
-        (3599, "59 min"),
-        (3600, "1 h"),
-        (11_100, "3 h 5 min"),
-        (200_000, "2 d"),
-    ],
+    CASES["durations"],
 )
 def test_durations_use_their_largest_units(seconds, shown):
     assert figures.duration(seconds) == shown
@@ -41,14 +30,7 @@ def test_durations_use_their_largest_units(seconds, shown):
 
 @pytest.mark.parametrize(
     ("amount", "shown"),
-    [
-        (0.0, "$0.00"),
-        (0.00043, "$0.00043"),
-        (0.00456, "$0.0046"),
-        (0.00999, "$0.01"),
-        (2e-7, "$0.0000002"),
-        (1234.5, "$1,234.50"),
-    ],
+    CASES["amounts"],
 )
 def test_small_amounts_are_not_shown_as_nothing(amount, shown):
     assert figures.usd(amount) == shown

@@ -5,31 +5,16 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.core.thoughts import without_thoughts
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 ANSWER = "Take a coat."
 
 
 @pytest.mark.parametrize(
     "thought",
-    [
-        "<think>Rain.</think>",
-        "\n<THINK>\nRain.\n</think>\n\n",
-        "<thinking>Rain, <b>wet</b> feet.</thinking>",
-        "<thought>Rain.</thought>\n",
-        "<reasoning>Rain.</reasoning>\n",
-        "<seed:think>Rain.</seed:think>",
-        "[THINK]Rain.[/THINK]",
-        "◁think▷Rain.◁/think▷",
-        "<|begin_of_thought|>Rain.<|end_of_thought|>\n\n<|begin_of_solution|>",
-        "<|START_THINKING|>Rain.<|END_THINKING|><|START_RESPONSE|>",
-        "<think></think>\n\n<think>Rain.</think>",
-        "Rain means wet feet.\n</think>\n\n",
-        "Rain means wet feet.</think>\n",
-        "Rain, wet feet?</think>",
-        "\n</think>\n\n",
-        "<|channel|>analysis<|message|>Rain.<|end|><|start|>assistant<|channel|>final<|message|>",
-        "<|channel|>analysis<|message|>Rain.<|end|><|channel|>final <|constrain|>json<|message|>",
-    ],
+    CASES["thoughts"],
 )
 def test_thoughts_at_the_head_are_set_aside(thought):
     """Tags, marks and channels in every known form; marks behind the answer go with them."""
@@ -41,17 +26,7 @@ def test_thoughts_at_the_head_are_set_aside(thought):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        ANSWER,
-        "Write `<think>` before and `</think>` behind it.",
-        'He said: "</think>", and left.',
-        '{"note": "a\n</think>\nb"}',
-        "```\nx\n</think>\n```",
-        "A <think>tag</think> within a sentence.",
-        "The tag <think> begins them, and </think> ends them.",
-        "<p>the tag </think></p>",
-        "",
-    ],
+    CASES["texts about tags"],
 )
 def test_a_tag_that_the_answer_is_about_stays(text):
     """Thoughts stand at the head of a text only."""

@@ -11,7 +11,10 @@ from evenkeel.llm.chat import ChatRequest, Completion
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import ObservedMessage
+from tests.cases import cases
 from tests.llm.scripted import KEY, Canned, Clock, NotedBudget, endpoint_of, error, run, said, serving
+
+CASES = cases(__file__)
 
 PLAIN = ChatRequest("judge", (ObservedMessage("user", "Do both say the same?"),))
 FORMED = ChatRequest("judge", PLAIN.messages, schema={"type": "object"})
@@ -199,17 +202,7 @@ def test_one_bad_generation_is_repeated_and_costs_no_parameter():
 
 @pytest.mark.parametrize(
     ("body", "expected"),
-    [
-        ({"error": "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs`"}, "too_long"),
-        ([{"error": {"message": "exceeds the maximum number of tokens allowed (1048576)."}}], "too_long"),
-        ({"detail": "Value 'float' is not valid"}, "bad_request"),
-        ({"message": "too many tokens: at most 4096"}, "too_long"),
-        ({"Message": "The input is too long: maximum context length is 8"}, "too_long"),
-        ({"error": ["Input is longer than the model's context"]}, "too_long"),
-        ({"success": False, "errors": [{"code": 1, "message": "maximum context length is 8"}]}, "too_long"),
-        ({"error": {"message": "Failed", "metadata": {"raw": '{"e": "prompt is too long"}'}}}, "too_long"),
-        ("prompt is too long", "too_long"),
-    ],
+    CASES["errors in every server's form"],
 )
 def test_errors_are_read_in_every_server_s_form(body, expected):
     """TGI, Gemini, FastAPI, Cohere, Bedrock, Hugging Face, Cloudflare and OpenRouter each write their own."""

@@ -10,7 +10,10 @@ from evenkeel.llm.chat import ChatRequest, Completion
 from evenkeel.llm.faults import asked_pause_s
 from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import ObservedMessage
+from tests.cases import cases
 from tests.llm.scripted import Clock, error, run, said
+
+CASES = cases(__file__)
 
 REQUEST = ChatRequest("judge", (ObservedMessage("user", "Do both say the same?"),), schema={})
 GOOD = said("Yes.")
@@ -76,20 +79,7 @@ def test_pauses_between_attempts_grow(status, everybody):
 
 @pytest.mark.parametrize(
     ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "7"}, 7.0),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after": "-3"}, 0.0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "inf"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
-        ({"retry-after-ms": "?", "retry-after": "7"}, 7.0),
-        ({"retry-after": "Wed, 01 Jan 2025 00:01:30 GMT", "date": "Wed, 01 Jan 2025 00:00:00 GMT"}, 90.0),
-        ({"retry-after": "Wed, 01 Jan 2025 00:00:00 GMT", "date": "Wed, 01 Jan 2025 00:01:00 GMT"}, 0.0),
-        ({"retry-after": "Wed, 01 Jan 2025 00:01:30 GMT"}, None),
-    ],
+    CASES["pauses"],
 )
 def test_how_long_an_endpoint_asks_to_be_left_alone(headers, seconds):
     """Milliseconds before seconds before a date, which is read by the server's own clock."""

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 
 from evenkeel.metrics.tasks import Task, Turn, find_task, recognise, task_named
 from evenkeel.simulate.tasks import TASKS
+from tests.cases import cases
 from tests.kit.prompts import EVERY
 from tests.kit.public import DATA, LANGUAGES, chat_logs, questions, rephrased, tickets
 from tests.kit.simulated_prompts import make_prompt
+
+CASES = cases(__file__)
 
 
 def asked(user, system=""):
@@ -23,30 +26,7 @@ def asked(user, system=""):
     return [*([Turn("system", system)] if system else []), Turn("user", user)]
 
 
-CHAT = (
-    "Who was the first person on the moon?",
-    "Summarise the plot of Hamlet in three sentences.",
-    "Summarize this newspaper article about a fraud case:\n\nThe trial began on Monday in Leeds.",
-    "Summarise the book for me. Title: The Long Winter. Description: a family waits for the train.",
-    "Write a dialogue of waiter and guest.\nWaiter: Good evening!\nGuest: Hi.\nWaiter: And?\nGuest: No.",
-    "How do I write a good summary of a support case?",
-    "What is the difference between a ticket, an incident and a case?",
-    "Fill in the blanks: The ___ is blue, and the grass is ___.",
-    "Extract the square root of 144 and explain each step.",
-    "Explain nodes and edges of a graph, and what a workflow engine does with them.",
-    "Write a workflow for making tea.",
-    'Explain: {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}, "c": {"type": "null"}}}',
-    "Translate: Doc 1: Guten Tag. Doc 2: Auf Wiedersehen.",
-    "Question: which is larger, 3.9 or 3.11? Think step by step.",
-    "Please answer my questions about these sources of energy: wind, sun and water.",
-    "My conversation with the bank went badly. Can you help me write a letter to them?",
-    "Summarise our conversation so far.",
-    "- eggs: 2\n- flour: 300 g\n- milk: half a litre\nWhat can I cook with this?",
-    "",
-)
-
-
-@pytest.mark.parametrize("prompt", CHAT)
+@pytest.mark.parametrize("prompt", CASES["plain questions"])
 def test_plain_questions_are_no_task(prompt):
     """Words or shapes of a task alone, without the other, leave a prompt chat."""
     assert recognise(asked(prompt)) is None
@@ -125,138 +105,11 @@ def fill(template, fields):
     return re.sub(r"\{([a-z]+)\}", lambda found: fields[found[1]], template)
 
 
-CASE_TEMPLATES = (
-    ("", "Give me a summary of this ticket for the weekly review.\n\n{ticket}\n\nNo more than five lines."),
-    (
-        "You assist the second level of an IT desk.",
-        "Here is an incident that was closed yesterday:\n\n{ticket}\n\nSummarize it under Cause and Fix.",
-    ),
-    ("", "<ticket>\n{ticket}\n</ticket>\n\nCondense the ticket above into a hand-over note. Reply in YAML."),
-    ("", "Fasse das folgende Ticket in drei Sätzen zusammen.\n\n{ticket}"),
-    ("Resume los casos de soporte en español, sin inventar nada. Escribe un resumen del caso.", "{ticket}"),
-    ("", "以下のチケットを要約してください:\n\n{ticket}"),
-    ("Role: support analyst. Task: one-paragraph case summaries.", "<case>\n{ticket}\n</case>"),
-    ("You produce summaries of customer cases.", "CASE DATA\n---------\n{ticket}\n\nLength: 60 words."),
-    ("", "{ticket}\n\nTL;DR of this support ticket please, for Slack."),
-    ("", "Please give a brief overview of the case: what happened, and what was done?\n\n{ticket}"),
-    ("", "Maak een korte samenvatting van dit ticket:\n{ticket}"),
-)
-CHAT_TEMPLATES = (
-    ("", "Summarise the chat below: what was asked, what was advised.\n\n{chat}"),
-    (
-        "You write minutes of support conversations.",
-        "{chat}\n\nNow write a summary of the conversation as JSON.",
-    ),
-    ("", "<log>\n{chat}\n</log>\nGive a short recap of this discussion for people who missed it."),
-    ("", "Fasse dieses Gespräch kurz zusammen:\n\n{chat}"),
-    ("", "Résume la conversation suivante en quatre phrases.\n\n{chat}"),
-    ("Resuma a conversa entre as pessoas e diga como terminou.", "{chat}"),
-    ("", "Below is a log of our help channel. Produce a digest with decisions.\n\n{chat}"),
-    ("", "{chat}\n=====\nWhat is the gist of this conversation?"),
-    ("", "次のチャットを要約してください。\n\n{chat}"),
-    ("", "Riassumi la conversazione qui sotto in tre punti.\n\n{chat}"),
-    ("", "Samenvatting van het gesprek graag:\n\n{chat}"),
-)
-ANSWER_TEMPLATES = (
-    (
-        "Answer from the articles only and name the ones you used.",
-        "Article 1\n{a}\n\nArticle 2\n{b}\n\nArticle 3\n{c}\n\nQuestion: {q}",
-    ),
-    ("", "<question>{q}</question>\n<doc id='a'>{a}</doc>\n<doc id='b'>{b}</doc>\n<doc id='c'>{c}</doc>"),
-    ("", "Context:\n{a}\n{b}\n\nAnswer the question using nothing but the context above.\n\nQuestion: {q}"),
-    ("", "[1] {a}\n[2] {b}\n[3] {c}\n\nBeantworte die Frage anhand der Dokumente.\n\nFrage: {q}"),
-    ("", "Documento 1: {a}\n\nDocumento 2: {b}\n\nPregunta: {q}\n\nResponde solo con los documentos."),
-    ("", "資料1: {a}\n資料2: {b}\n\n質問: {q}\n資料だけを使って回答してください。"),
-    ("Answer with citations like [1].", "[1] {a}\n\n[2] {b}\n\n[3] {c}\n\n{q}"),
-    ("", 'Knowledge base:\n<article id="KB-1">{a}</article>\n<article id="KB-2">{b}</article>\n\nQ: {q}'),
-    ("", "DOCS\n[doc1] {a}\n[doc2] {b}\nEND DOCS\nQuestion: {q}"),
-    ("", "<context>{a} {b}</context>\nUsing the context, answer this question.\n<query>{q}</query>"),
-    ("", "Réponds à partir des documents.\nDocument 1 : {a}\nDocument 2 : {b}\nQuestion : {q}"),
-)
-SLOT_TEMPLATES = (
-    (
-        "Extract these fields from tickets:\n- product: its name\n- team: who works on it\n- error: its text",
-        "{ticket}",
-    ),
-    (
-        "",
-        (
-            "Identify the entities of this schema in the text.\n"
-            '{"product": {"type": "string"}, "severity": {"type": "string", "enum": ["low", "high"]}, '
-            '"person": {"type": "string"}}\n\nText: {ticket}'
-        ),
-    ),
-    (
-        "",
-        "Fill the slots: name (string: who), size (choice [s, l]: guess), city (string: place)\n{ticket}",
-    ),
-    (
-        "",
-        (
-            "<entry><item>name or null</item><since>date or null</since><size>number or null</size></entry>\n"
-            "Complete the entry from this message:\n{ticket}"
-        ),
-    ),
-    ("Extrahiere die Felder aus der Meldung.\n- produkt: Name\n- ort: Stadt\n- fehler: Wortlaut", "{ticket}"),
-    (
-        "",
-        "Extrais ces champs du texte.\n- produit : nom\n- ville : lieu\n- erreur : libellé\n\n{ticket}",
-    ),
-    ("Populate this form from the text. Fields:\n* product - what\n* team - who\n* error - text", "{ticket}"),
-    (
-        "",
-        (
-            "```yaml\nitem: {type: string}\nteam: {type: string}\nsize: {type: string}\n```\n"
-            "Fill the schema from this.\n{ticket}"
-        ),
-    ),
-    ("", "Rellena los campos:\n- producto: nombre\n- equipo: nombre\n- error: texto\n\n{ticket}"),
-)
-PLAN_TEMPLATES = (
-    ("", "Turn the task into a workflow.\nNode:\n1: <step>\nEdges: (START,1) ... (n,END)\n\n{task}"),
-    (
-        "You decompose tasks into subtasks with the available actions.",
-        '{task}\nReply as {"steps": [], "depends_on": []}',
-    ),
-    (
-        "",
-        "{task}\n\nWrite the workflow. A line 'Nodes:' has the steps, a line 'Edges:' their order.",
-    ),
-)
-
-OTHER_TEMPLATES = (
-    ("", "Translate this ticket into French:\n{ticket}"),
-    ("", "Classify the ticket as hardware or software.\n{ticket}"),
-    ("", "Write a polite reply to this case:\n{ticket}"),
-    ("", "Rewrite the following case in plain language, do not shorten it:\n{ticket}"),
-    ("", "How would you improve this ticket?\n{ticket}"),
-    (
-        "",
-        "Write a function that extracts fields:\n- number: int\n- text: str\n- team: str\n{ticket}",
-    ),
-    ("", "Design a database schema with fields for tickets such as this one:\n{ticket}"),
-    ("", "Who is right in this chat?\n{chat}"),
-    ("", "Translate the conversation into German.\n{chat}"),
-    ("", "Continue this chat.\n{chat}"),
-    ("", "Document 1: {a}\nDocument 2: {b}\nWhich of the two is longer?"),
-    ("", "Paraphrase the two passages.\nPassage 1: {a}\nPassage 2: {b}"),
-)
-"""The same texts for something else."""
-
+TEMPLATES = CASES["templates"]
 CHAT_LOG = "Ana: hello\nBob: hello, what is it?\nAna: my light is red\nBob: turn it off and on\nAna: thanks"
 
 
-@pytest.mark.parametrize(
-    ("task", "templates"),
-    [
-        (Task.CASE_SUMMARY, CASE_TEMPLATES),
-        (Task.CHAT_SUMMARY, CHAT_TEMPLATES),
-        (Task.QUESTION_ANSWERING, ANSWER_TEMPLATES),
-        (Task.SLOT_FILLING, SLOT_TEMPLATES),
-        (Task.WORKFLOW, PLAN_TEMPLATES),
-        (None, OTHER_TEMPLATES),
-    ],
-)
+@pytest.mark.parametrize(("task", "templates"), TEMPLATES.items())
 def test_tasks_are_told_in_several_layouts_and_languages(task, templates):
     """Layouts in eight languages, filled with a few words."""
     fields = {
@@ -272,10 +125,6 @@ def test_tasks_are_told_in_several_layouts_and_languages(task, templates):
     assert told == [task] * len(templates)
 
 
-def _filled(templates, rows):
-    return [asked(fill(user, row), fill(system, row)) for system, user in templates for row in rows]
-
-
 def _prompts():
     """Public texts in the layouts above, and public questions as they are."""
     cases = tickets()
@@ -289,19 +138,21 @@ def _prompts():
     ]
     with gzip.open(DATA / "worfbench" / "worfbench_gold.jsonl.gz", "rt", encoding="utf-8") as lines:
         plans = [{"task": str(json.loads(line)["task"])} for line in lines][::80]
-    wrapped = {
-        Task.CASE_SUMMARY: _filled(CASE_TEMPLATES, rows),
-        Task.CHAT_SUMMARY: _filled(CHAT_TEMPLATES, chats),
-        Task.QUESTION_ANSWERING: _filled(ANSWER_TEMPLATES, documents),
-        Task.SLOT_FILLING: _filled(SLOT_TEMPLATES, rows),
-        Task.WORKFLOW: _filled(PLAN_TEMPLATES, plans),
-        None: _filled(OTHER_TEMPLATES, [row | documents[0] | chats[0] for row in rows]),
+    filling = {
+        Task.CASE_SUMMARY: rows,
+        Task.CHAT_SUMMARY: chats,
+        Task.QUESTION_ANSWERING: documents,
+        Task.SLOT_FILLING: rows,
+        Task.WORKFLOW: plans,
+        None: [row | documents[0] | chats[0] for row in rows],
     }
     plain = [asked(text) for language in LANGUAGES for text in questions(language)]
     plain += [asked(text) for text in [*rephrased()[::10], *cases[::30], *(row["chat"] for row in chats)]]
-    return [(task, turns) for task, every in wrapped.items() for turns in every] + [
-        (None, turns) for turns in plain
-    ]
+    found = [(None, turns) for turns in plain]
+    for task, filled_with in filling.items():
+        for system, user in TEMPLATES[task]:
+            found += [(task, asked(fill(user, row), fill(system, row))) for row in filled_with]
+    return found
 
 
 @pytest.mark.shared_data

@@ -7,10 +7,12 @@ import pytest
 from evenkeel.llm.price import Prices
 from evenkeel.llm.providers import SMALL_MODELS
 from evenkeel.settings import Settings, SettingsError, load
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 OPENAI = "https://api.openai.com/v1"
 OWN = "http://127.0.0.1:8000/v1"
-AZURE = "https://acme.openai.azure.com/openai/v1"
 
 
 def judge_of(upstream, **sections):
@@ -18,42 +20,12 @@ def judge_of(upstream, **sections):
     settings = Settings(routes=[{"upstream": upstream}], **sections)
     judge = Settings(**settings.model_dump(mode="json")).judge
     assert judge == settings.judge
-    return judge and (judge.base_url, judge.model, judge.api_key_env)
+    return judge and [judge.base_url, judge.model, judge.api_key_env]
 
 
 @pytest.mark.parametrize(
     ("upstream", "sections", "expected"),
-    [
-        (OPENAI, {}, (OPENAI, "gpt-6-luna", "EVENKEEL_SHADOW_API_KEY")),
-        (
-            "https://eu.api.openai.com",
-            {},
-            ("https://eu.api.openai.com/v1", "gpt-6-luna", "EVENKEEL_SHADOW_API_KEY"),
-        ),
-        (
-            "https://api.anthropic.com",
-            {"replays": {"api_key_env": "CLAUDE"}},
-            ("https://api.anthropic.com/v1", "claude-haiku-4-5", "CLAUDE"),
-        ),
-        (
-            "https://api.groq.com/openai/v1",
-            {"judge": {"tier": "standard"}},
-            ("https://api.groq.com/openai/v1", "openai/gpt-oss-20b", "EVENKEEL_SHADOW_API_KEY"),
-        ),
-        (OPENAI, {"judge": None}, None),
-        ("http://api.openai.com/v1", {}, None),
-        ("https://api.openai.com.evil.example/v1", {}, None),
-        (OWN, {}, None),
-        (AZURE, {}, None),
-        (OWN, {"judge": {"model": "qwen"}}, (OWN, "qwen", "EVENKEEL_SHADOW_API_KEY")),
-        (AZURE, {"judge": {"model": "small"}}, (AZURE, "small", "EVENKEEL_SHADOW_API_KEY")),
-        (OWN, {"judge": {"base_url": OPENAI}}, (OPENAI, "gpt-6-luna", "EVENKEEL_JUDGE_API_KEY")),
-        (
-            OWN,
-            {"judge": {"base_url": OPENAI, "model": "m", "api_key_env": "K"}},
-            (OPENAI, "m", "K"),
-        ),
-    ],
+    CASES["judges"],
 )
 def test_a_judge_is_filled_in_where_the_provider_is_known(upstream, sections, expected):
     """Endpoint, model and key are the upstream's own; an endpoint that nobody knows brings none by itself."""

@@ -20,7 +20,10 @@ from evenkeel.settings import Settings, SettingsError, load, route_table
 from evenkeel.settings.gone import GONE
 from evenkeel.settings.settings import _places
 from evenkeel.stores.redis.connection import Host
+from tests.cases import cases
 from tests.kit.commands import run_command
+
+CASES = cases(__file__)
 
 UPSTREAM = {"upstream": "http://127.0.0.1:9/v1"}
 
@@ -59,103 +62,9 @@ def test_the_command_line_wins_over_environment_and_file(write, monkeypatch):
     assert (settings.routes[0].upstream, settings.routes[0].task) == ("http://b/v1", "t")
 
 
-SPELLING = "{name: b, match: {prefix: /b}, upstream: 'http://b', trials: {perturbations: [spelling]}}"
-RUDE = "{description: How kind it is, scale: {3: kind}}"
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        (
-            "routes: [{upstream: 'http://a', smapling_rate: 1}]",
-            r"routes\[0\]\.smapling_rate: unknown setting; did you mean 'sampling_rate'\?",
-        ),
-        (
-            "routes: [{upstrem: 'http://a'}]",
-            r"routes\[0\]\.upstrem: unknown .* mean 'upstream'\?\n.*routes\[0\]\.upstream: is missing$",
-        ),
-        ("port: 3", r"port: unknown .* mean 'listen\.port'\?"),
-        ("sampling_rate: 1", r"sampling_rate: unknown .* mean 'routes\[\]\.sampling_rate'\?"),
-        ("routes: [{upstream: 'ftp://a'}]", r"routes\[0\]\.upstream: .*ftp://a.*http://127"),
-        (
-            "routes: [{upstream: 'http://a', sampling_rate: 2}]",
-            r"sampling_rate: .*must be at most 1; it is a share: 10 % is 0\.1 \(it is 2",
-        ),
-        ("routes: [{upstream: 'http://a'}, {upstream: 'http://b'}]", r"two routes have the name 'default'"),
-        ("routes: []", r"routes: has too few entries: at least 1"),
-        ("routes: [{upstream: 'http://a', name: Support Team}]", r"name: must be 1 to 63 lower-case letters"),
-        (
-            "routes: [{upstream: 'http://a', sampling_rate: 10%}]",
-            r"must be a number; it is a share: 10 % is 0",
-        ),
-        ("routes: [{name: a}]", r"routes\[0\]\.upstream: is missing$"),
-        (
-            "budget: {prices: {m: {input: 1, input_usd: 1, output_usd: 1}}}",
-            r"prices\.m\.input: unknown setting; did you mean 'input_usd'\?",
-        ),
-        ("route: [{upstream: 'http://a'}] # routes:", r"route: unknown setting; did you mean 'routes'\?"),
-        ("zebra: red\nadmin: 1", r"zebra: unknown .*\n.*yaml: admin: is gone: write `access`$"),
-        (
-            "routes: [{upstream: 'http://a', sampling_rate: yes}]",
-            r"sampling_rate: must be a number; YAML reads",
-        ),
-        ("budget: {usd_per_day: 5}\nbudget: {usd_per_day: 9}", r"'budget' stands in lines \d and \d; write"),
-        (
-            "routes: [{upstream: 'https://a/v1/chat/completions'}]",
-            r"leave out /chat/completions, which clients",
-        ),
-        (
-            "routes: [{upstream: 'http://localhost:8100/v1'}]",
-            r"routes\[0\]: .* is where evenkeel itself listens",
-        ),
-        ("routes:", r"routes: must be a list \(it is empty\)"),
-        ("listen: {port: 70000}", r"listen\.port: .*it is 70000"),
-        ("alerts: {webhook: x}", r"alerts\.webhook: is not an http"),
-        ("routes: [", r"evenkeel\.yaml: line \d is not YAML"),
-        ("- routes:", r"must be a mapping"),
-        ("listen: {port: 1} # routes:", r"no upstream to forward to; name one under `routes:`"),
-        ("embeddings: false", r"embeddings: is gone: similarity reads words"),
-        ("shadow: {concurrency: 2}", r"shadow: is gone: write `replays`"),
-        ("routes: [{upstream: 'http://a', prefix: /a}]", r"prefix: is gone: write `match\.prefix`"),
-        ("judge: {model: m, group: 2}", r"judge\.group: is gone: it has a fixed value now; remove it"),
-        ("zebra: red", r"zebra: unknown setting; docs/reference/settings\.md"),
-        # Sums of money that are infinite stay so, and a share of nothing is no number.
-        ("routes: [{upstream: 'http://a', sampling_rate: .nan}]", "sampling_rate: must be a finite number"),
-        ("budget: {usd_per_day: .inf}", r"must be a finite number \(it is inf\)"),
-        ("budget: {usd_per_day: 1.0e+308}", r"budget\.usd_per_day: must be at most 1000000 \("),
-        (
-            "budget: {prices: {m: {input_usd: 1.0e+300, output_usd: 1}}}",
-            r"budget\.prices\.m\.input_usd: must be at most 1000000 \(",
-        ),
-        (
-            "routes: [{upstream: 'http://a', trials: {plan: 50%}}]",
-            r"plan: must be 'adaptive' or 'uniform' \(it is '50%'\)",
-        ),
-        (
-            "routes: [{upstream: 'https://api.anthropic.com', replay_tier: flex}]",
-            r"routes\[0\].*: replay_tier flex: api\.anthropic\.com has no flex tier; use standard",
-        ),
-        # A password is never repeated.
-        ("storage: {redis: {url: 'http://a'}}", r"redis\.url: is not a redis"),
-        ("storage: {redis: {url: 'redis://:hunter2@a'}}", "carries a password"),
-        ("storage: {redis: {url: 'redis://a?password=hunter2'}}", "carries a password"),
-        (
-            "storage: {redis: {url: 'redis://a', sentinels: ['a:1']}}",
-            "sentinels and sentinel_master go together",
-        ),
-        (
-            "storage: {redis: {url: 'redis://a', sentinels: [a], sentinel_master: m}}",
-            r"redis\.sentinels\[0\]",
-        ),
-        ("storage: {redis: {url: 'redis://a', cluster: true, replicas: 1}}", "a Cluster looks after itself"),
-        ("storage: {redis: {url: 'redis://a', prefix: 'a{b}'}}", r"redis\.prefix"),
-        # What is chosen by name, and the calibration, is looked up before the start.
-        (f"{ROUTE}\n  - {SPELLING}", r"routes\[1\]\.trials\.perturbations: .*did you mean general\.spelling"),
-        ("routes: [{upstream: 'http://a', task: case_sumary}]", r"routes\[0\]\.task: .*case_summary"),
-        ("routes: [{upstream: 'http://a', template: ['{all}']}]", r"routes\[0\]\.template: .*text besides"),
-        ("judge: {model: m, tasks: {case_summary: [faithfullness]}}", r"faithfulness"),
-        (f"judge: {{model: m, qualities: {{kind: {RUDE}}}}}", r"kind"),
-    ],
+    CASES["bad files"],
 )
 def test_a_bad_file_is_a_clear_line_for_each_fault(read, tmp_path, text, message):
     """The error names the file and the place."""
@@ -281,27 +190,7 @@ def test_everything_that_leads_to_a_redis(monkeypatch):
 
 @pytest.mark.parametrize(
     ("route", "more", "said"),
-    [
-        ("", "", []),
-        ("sampling_rate: 0", "", ["routes.default: sampling_rate is 0, so requests are forwarded"]),
-        (
-            "trials: {perturbations: []}",
-            "",
-            ["routes.default: trials.perturbations is empty, so no rewording is tried"],
-        ),
-        (
-            "trials: {per_exchange: 0}",
-            "",
-            ["routes.default: trials.per_exchange is 0, so no rewording is tried"],
-        ),
-        ("", "budget: {tokens_per_day: 0}", ["budget: a limit is 0, so nothing is replayed"]),
-        # A note on many routes is one line, with their names.
-        (
-            "sampling_rate: 0}, {name: b, match: {prefix: /b}, upstream: 'http://b', sampling_rate: 0",
-            "",
-            ["routes.default, b: sampling_rate is 0, so requests are forwarded"],
-        ),
-    ],
+    CASES["notes"],
 )
 def test_what_the_settings_leave_undone_is_said(write, route, more, said):
     """Such settings are valid, and the pages would stay empty."""

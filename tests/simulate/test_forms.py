@@ -17,7 +17,10 @@ from evenkeel.simulate.phrases import LANGUAGES
 from evenkeel.simulate.recognition import find_topic, read_details
 from evenkeel.simulate.tasks import TASKS
 from evenkeel.simulate.topics import TOPICS
+from tests.cases import cases
 from tests.kit.simulated_prompts import make_prompt
+
+CASES = cases(__file__)
 
 READERS = {"json": read_json, "yaml": read_yaml, "xml": read_xml}
 ASKED = {
@@ -101,20 +104,7 @@ def test_a_prompt_is_understood_in_two_languages(task, form):
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
-    [
-        ("Summarise this.", "free"),
-        ("Respond in valid JSON.", "json"),
-        ("Respond in JSON. Then again: in YAML, please.", "yaml"),
-        ("Give it as an XML document.", "xml"),
-        ("Use Markdown, not HTML.", "markdown"),
-        ("Use Markdown, no HTML.", "markdown"),
-        ("Write HTML without any Markdown or JSON around it.", "html"),
-        ("Reply in JSON. No: write running text, with no JSON or XML in it.", "free"),
-        ("Do not add anything and answer in JSON.", "json"),
-        ("Responda no JSON descrito acima.", "json"),
-        ("```yml", "yaml"),
-        ("JSONL is another matter", "free"),
-    ],
+    CASES["wanted formats"],
 )
 def test_wanted_format(text, wanted):
     """The last format that is asked for counts, and none that is ruled out."""

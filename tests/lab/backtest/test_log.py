@@ -10,9 +10,12 @@ import pytest
 from evenkeel.core.records import to_json
 from evenkeel.core.verdict import BASELINE, Failure
 from evenkeel.lab.backtest import LogError, read_lines, read_log
+from tests.cases import cases
 from tests.docs.documentation import DOCS, blocks_of
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
+
+CASES = cases(__file__)
 
 TRIAL = {"time": 1000, "perturbation": "general.typos", "rating": 3}
 
@@ -94,19 +97,7 @@ def test_a_line_may_be_a_stored_verdict():
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [
-        ('{"time": 1, "perturbation": "p", "ratng": 3}', 'no "ratng"; did you mean "rating"?'),
-        ('{"time": 1, "perturbation": "p", "zzzz": 3}', 'no "zzzz"; leave it out, or see docs/backtest.md'),
-        ('{"time": 1, "perturbation": "p", "rating": 4}', '"rating": expected int <= 3'),
-        ('{"time": 1, "perturbation": "p"}', 'has no outcome; give "rating"'),
-        ('{"perturbation": "p", "rating": 3}', 'Object missing required field "time"'),
-        ('{"time": "noon", "perturbation": "p", "rating": 3}', '"noon" is no time; write Unix seconds'),
-        ('{"time": 1, "perturbation": " ", "rating": 3}', '"perturbation" is empty'),
-        ('{"time": 1, "perturbation": "p", "rating": 3, "quality": "worse"}', "a rating of 3 says the same"),
-        ('{"time": 1, "perturbation": "p", "rating": 3, "failure": "x"}', "has a rating and a failure"),
-        ("{time: 1}", "is not JSON"),
-        ('{"exchange_id": "e", "scored_at": 1}', "looks like a stored verdict, but is none"),
-    ],
+    CASES["wrong lines"],
 )
 def test_a_wrong_line_is_named(line, said):
     """The message has its number, what is wrong, and what to do; empty lines count."""

@@ -13,8 +13,11 @@ from evenkeel.release.goldens.files import load_goldens
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.cases import cases
 from tests.kit.commands import run_command
 from tests.lab.calibrate.planted_goldens import calibration_in, write_goldens
+
+CASES = cases(__file__)
 
 QUICK = ["--no-embeddings", "--resamples", "50"]
 
@@ -120,31 +123,9 @@ def test_a_few_goldens_give_the_same_scores_every_time_but_no_threshold(tmp_path
     assert scores[0] == scores[1]
 
 
-ANSWERLESS = '{"id": "a", "answer": {"text": "", "tool_calls": [{"name": "f", "arguments": "{}"}]}}\n'
-
-
 @pytest.mark.parametrize(
     ("lines", "arguments", "message"),
-    [
-        ("", [], "holds no goldens"),
-        ('{"id": "a", "answer": "One sentence. Another one."}\n', [], "0 of 1 goldens are workflows"),
-        (
-            ANSWERLESS + ANSWERLESS.replace('"a"', '"b"'),
-            [],
-            "0 of 2 goldens are workflows; a threshold needs",
-        ),
-        (None, ["--metrics", "rogue_l"], "no metric 'rogue_l'; did you mean rouge_l"),
-        (None, ["--route", "support"], "--route chooses among the goldens of the store"),
-        (None, ["--from-store"], "name a file of goldens or read the store with --from-store, not both"),
-        (None, ["--encoder", "m", "--no-embeddings"], "contradict each other"),
-        (None, ["--judge-model", "m", "--price", "cheap"], '--price: "cheap" is not a price'),
-        (None, ["--metrics", "embeddings"], "embeddings cannot be measured on workflows"),
-        (None, ["--metrics", "json_similarity"], "json_similarity cannot be measured on workflows"),
-        (None, ["--metrics", "workflow_judge"], "workflow_judge needs a judge: name one with --judge-model"),
-        (None, ["--modes", "missing,lost"], '--modes: "lost" is none of missing, compressed, reworded'),
-        (None, ["--modes", ","], "--modes: is empty; give some of missing"),
-        (None, ["--metrics", "tool_calls"], "no metric tells the degraded answers apart"),
-    ],
+    CASES["unusable"],
 )
 def test_what_cannot_be_used_is_one_line(tmp_path, lines, arguments, message):
     """Exit code 2, what is wrong and what to do."""

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import cases
 from tests.kit.commands import run_command
 from tests.scripted_chat import ScriptedChat, rating
+
+CASES = cases(__file__)
 
 CLAIM = re.compile(r"A human expert gave this \w+ a (\d+)")
 ITEM = re.compile(r"Ticket (\d+)\.")
@@ -158,29 +161,9 @@ def test_what_a_judge_said_can_be_audited_again_without_it(tmp_path):
     assert one["metrics"][0]["strategies"][0]["same_again"]["value"] == 1
 
 
-RATED = "item,metric,scale,rater_1\na,fluency,1-5,4\n"
-
-
 @pytest.mark.parametrize(
     ("content", "arguments", "part"),
-    [
-        (RATED.replace("4", "9"), [], "r.csv, line 2"),
-        (RATED, ["--cluster", "articel"], 'no column "articel"'),
-        (RATED, ["--record", "j.jsonl"], "--judge-model"),
-        (RATED, ["--judge-model", "m"], "has no text to rate"),
-        (
-            "item,metric,scale,text,rater_1\na,fluenci,1-5,t,4\n",
-            ["--judge-model", "m", "--strategies", "knowledge"],
-            'metric "fluenci" has no definition (did you mean "fluency"?)',
-        ),
-        (RATED, ["--strategies", "cot"], '"cot" is none of zero_shot'),
-        (RATED, ["--strategies", ","], "--strategies: is empty"),
-        (RATED, ["--scale", "f=five"], "--scale f=five"),
-        (RATED, ["--html", "."], ".: is a folder"),
-        (RATED, ["--html", "nowhere/a.html"], "there is no folder nowhere"),
-        (RATED, ["--recorded", "r.csv", "--judge-model", "m"], "not both"),
-        (RATED, ["--judge-model", "m", "--price", "cheap"], "0.15/0.60"),
-    ],
+    CASES["mistakes"],
 )
 def test_mistakes_are_one_line_and_exit_code_2(tmp_path, monkeypatch, content, arguments, part):
     """Nothing is asked before."""

@@ -8,6 +8,9 @@ import pytest
 from evenkeel.lab.judge_audit.questions import rubrics
 from evenkeel.lab.judge_audit.ratings import RatingScale, read_ratings
 from evenkeel.release.kit.arguments import InputError
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 WIDE = """\
 Item,Metric,Scale,Text,Context,rater_ana,rater_bo
@@ -96,30 +99,7 @@ def test_a_column_says_which_items_belong_together(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "parts"),
-    [
-        ("item,metric,scale,rater_1\na,fluency,1-5,six\n", ("r.csv, line 2", '"rater_1"', '"six"')),
-        ("item,metric,scale,rater_1\na,fluency,1-5,6\n", ("line 2", "6 is not on the scale 1–5")),
-        ("item,metric,scale,rater_1\na,fluency,1-5,5.5\n", ("line 2", "5.5 is not on the scale 1–5")),
-        ("item,metric,scale,rater_1\na,fluency,1-5,1e999\n", ("line 2", "inf is not a finite number")),
-        ('item,metric,scale,text,rater_1\na,fluency,1-5,"x\ny",4\nb,fluency,1-5,z,9\n', ("line 4", "9")),
-        ("item,metric,scale,rater_1\na,fluency,5,4\n", ("line 2", '"scale"', "write it like 1-5")),
-        ("item,metric,scale,rater_1\na,fluency,,4\n", ('"scale"', "--scale fluency=1-5")),
-        ("item,metrik,scale,rater_1\na,fluency,1-5,4\n", ('"metrik"', 'did you mean "metric"?')),
-        ("item,metric,scale,contxt,rater_1\na,f,1-5,c,4\n", ('"contxt"', 'did you mean "context"?')),
-        ("item,metric,scale,rater,ratng\na,f,1-5,ana,4\n", ('"ratng"', 'did you mean "rating"?')),
-        ("item,metric,scale\na,f,1-5\n", ('no field "rater"', "item, metric, scale")),
-        ("item,metric,scale,rater_1\n,f,1-5,4\n", ("line 2", '"item"', "is empty")),
-        ("item,metric,scale,rater_1\na,f,1-5,4\na,f,1-5,3\n", ("line 3", "rated", "before")),
-        ("item,metric,scale,rater,rating\na,f,1-5,x,4\na,f,1-3,y,3\n", ("line 3", "1–5 at line 2")),
-        ("item,metric,scale,rater_1\na,f,1-5,4\nb,f,1-3,3\n", ("line 3", '"scale"', "1–5 at line 2")),
-        (
-            "item,metric,scale,text,rater,rating\na,f,1-5,t,x,4\na,f,1-5,u,y,3\n",
-            ("line 3", '"text"', "line 2"),
-        ),
-        ("item,metric,scale,rater_1\na,f,1-5,4,9\n", ("line 2", "5 cells under 4 columns")),
-        ("item,item,metric\na,b,c\n", ("line 1", 'two columns are named "item"')),
-        ("item,metric\n", ("holds no rows",)),
-    ],
+    CASES["wrong tables"],
 )
 def test_errors_name_file_line_and_field(tmp_path, content, parts):
     """They say what was meant, where that can be guessed."""
@@ -143,17 +123,7 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "part"),
-    [
-        (
-            "fluency:\n  definiton: x\n",
-            'metric "fluency", field "definiton": is not known (did you mean "definit',
-        ),
-        ("fluency:\n  definition: x\n  highest: y\n", 'no field "lowest"'),
-        ("fluency:\n  definition: 3\n", 'field "definition": is not text'),
-        ("fluency: x\n", "is not a mapping"),
-        ("- x\n", "is not a mapping of metrics"),
-        ("a: [\n", "is not YAML"),
-    ],
+    CASES["wrong rubrics"],
 )
 def test_errors_in_a_rubric_name_metric_and_field(tmp_path, content, part):
     """Each is one sentence."""

@@ -16,6 +16,9 @@ from evenkeel.lab.recorded.answers import RecordedAnswers, RecordedEndpoint
 from evenkeel.lab.recorded.simulation import RecordedSimulation
 from evenkeel.lab.simulated_apis import APIS
 from evenkeel.simulate import ModelState, serving
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 PROMPT = "Is 17077 a prime number? Think first."
 TYPED = "is 17077 a prme number?  think first. Answer in German."
@@ -134,19 +137,7 @@ def test_the_command_serves_and_says_recorded(recorded_file):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        (
-            ["--recorded", "FILE", "--model", "prod=newest"],
-            "'newest' is no recorded version; there are old, new",
-        ),
-        (
-            ["--recorded", "FILE", "--model", "prod"],
-            "--model prod: with --recorded, say which version answers",
-        ),
-        (["--recorded", "FILE", "--fragility", "0.1"], "--fragility: plants errors in simulated models"),
-        (["--recorded", "FILE", "--format", "pbss"], "the header lacks origin, model, prompt, output"),
-        (["--format", "pbss"], "--format: is about recorded answers"),
-    ],
+    CASES["wrong options"],
 )
 def test_a_wrong_command_line(recorded_file, arguments, message):
     """The message says which option is wrong and what to do; nothing is served."""
