@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -180,6 +181,11 @@ async def _made(request: CheckRequest, progress: Callable[[], None]) -> CheckOut
         costs = Costs(request.most_usd)
         services = _Services(request, database, costs, stack)
         views = request.prompts[FIRST]
+        # A file is often sorted, and its first rows alone may settle a category. Arms keep the same order.
+        order = random.Random(f"{request.seed}/rows").sample(range(len(views)), len(views))
+        prompts = {}
+        for arm, of_arm in request.prompts.items():
+            prompts[arm] = [of_arm[place] for place in order]
         maker = RoundMaker(
             services.ask,
             services.score,
@@ -190,7 +196,7 @@ async def _made(request: CheckRequest, progress: Callable[[], None]) -> CheckOut
                 services.rewrite if request.judge else None,
                 tuple(dict.fromkeys(segment.text for view in views if (segment := question_of(view)))),
             ),
-            request.prompts,
+            prompts,
             request.task.value if request.task else None,
         )
         return await run_check(request.options, maker, costs, progress=progress)

@@ -231,6 +231,25 @@ def test_python_gets_the_same_outcome(endpoint):
     assert outcome.arms["first"][0].points.value > 0.1
 
 
+def test_inputs_are_drawn_from_all_of_their_file(endpoint):
+    """A sorted file would otherwise settle a category by the rows that come first."""
+    rows = [{"case": f"Case {number}"} for number in range(40)]
+
+    outcome = evenkeel.check(
+        "Summarise: {{case}}",
+        inputs=rows,
+        model="simulated-steady",
+        base_url=endpoint,
+        judge=False,
+        perturbations=["general"],
+        rounds=10,
+    )
+
+    asked = {trial.prompt for trial in outcome.trials}
+    assert len(asked) == 10
+    assert asked != {f"Summarise: Case {number}" for number in range(10)}
+
+
 def test_a_contrast_without_a_number_or_a_model_asks_something_else():
     """Another row's input where there is one, else an unrelated question."""
     (view,) = read_prompts("Why does it rain?", None, "p")
