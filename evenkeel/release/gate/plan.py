@@ -3,8 +3,9 @@
 Answers are drawn: noise breaches a measure by chance on both sides alike, and a regression breaches it on
 some of the goldens always. Goldens of one cluster are taken to be answered alike, so what is drawn are
 clusters. Each run is decided by the exact tests after its last golden (`evenkeel.monitor.detect.last_look`).
-A gate stops as soon as it is settled, so a regression below its limit may pass before it is found: there the
-shares are too high.
+A gate stops as soon as it is settled, which changes the shares by a few points at most for an equal candidate
+and for a regression from the limit on. Smaller ones are left out, since what is settled first decides: at 2 %
+noise, 500 goldens find 5 points in 52 % of the runs, where the last test alone would find 97 %.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.detect.gate import GateRules
     from evenkeel.release.kit.document import Block, Value
 
-_EXCESSES: Final = (0.05, 0.1, 0.15, 0.3)
+_EXCESSES: Final = (0.1, 0.15, 0.3)
 _CLUSTERS: Final = (20, 50, 100, 200, 500)
 # Drawn runs behind each share: it is known to within five points.
 _RUNS: Final = 400
@@ -92,7 +93,8 @@ def document(noise: float, rules: GateRules, *, measures: int, goldens: int, clu
     """
     sizes = sorted({*_CLUSTERS, *([clusters] if clusters else [])})
     rows: list[tuple[Value, ...]] = []
-    for excess in (0.0, *_EXCESSES):
+    excesses = [excess for excess in _EXCESSES if excess > rules.limit]
+    for excess in (0.0, rules.limit, *excesses):
         if excess + noise < 1:
             name = f"{round(100 * excess)} points worse: found" if excess else "equal: passes"
             shares = []

@@ -54,8 +54,14 @@ def plan(*options, code=0):
 def test_a_plan_asks_nothing_and_needs_neither_goldens_nor_an_endpoint():
     output = plan("--noise", "0.04")
     assert "at 4 % noise" in output
-    assert all(f"{points} points worse: found" in output for points in (5, 10, 15, 30))
+    assert all(f"{points} points worse: found" in output for points in (10, 15, 30))
     assert "--noise" in plan("--noise", "1", code=2)
+
+
+def test_a_plan_promises_nothing_of_regressions_below_the_limit():
+    output = plan("--margin", "0.2")
+    assert "20 points worse: found" in output
+    assert not any(f"{points} points worse" in output for points in (5, 10, 15))
 
 
 def test_a_plan_knows_the_clusters_of_the_goldens(tmp_path):
