@@ -43,7 +43,8 @@ _DAYS_A_MONTH: Final = 30
 CONDITION: Final = (
     f"“Must not switch” is wrong for at most {percent(ERROR_RATE)} of challengers, and so is “may switch”, "
     "however often you look. This assumes that requests are independent of each other, and that the judge "
-    "errs no more about one model than about the other."
+    "is right. One that reverses 30 % of its preferences at random shows a loss of 10 points as 4, and one "
+    "that reverses half of them shows none."
 )
 """Promise of a decision, and its condition."""
 
