@@ -8,11 +8,7 @@ import pytest
 from litestar.testing import TestClient
 
 from evenkeel.console import create_probes
-from evenkeel.core.cells import (
-    ChangeMark,
-    RollupReport,
-    RouteChanges,
-)
+from evenkeel.core.cells import ChangeMark, RollupReport, RouteChanges
 from evenkeel.monitor.measuring import HoldUp, Measuring
 from tests.kit.cells import ROLLED, with_figures
 from tests.kit.records import altered

@@ -8,11 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.console import (
-    JudgeSetup,
-    ReferenceSetup,
-    ReferenceSources,
-)
+from evenkeel.console import JudgeSetup, ReferenceSetup, ReferenceSources
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.cells import ChangeMark, DriftReport, Estimate, WindowEstimates
 from evenkeel.core.exchange import DeadLetter

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import httpx2
 import yaml
 
-from evenkeel.simulate import (
-    JUDGE_MODEL,
-    REWRITER_MODEL,
-    ModelState,
-    Simulation,
-    serving,
-)
+from evenkeel.simulate import JUDGE_MODEL, REWRITER_MODEL, ModelState, Simulation, serving
 from evenkeel.stores.keys import METRICS_TOKEN
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue

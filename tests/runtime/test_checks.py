@@ -11,12 +11,7 @@ from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge import Reply
 from evenkeel.metrics.judge.reply import Ruling
-from evenkeel.runtime.checks import (
-    budget_check,
-    judge_check,
-    notification_check,
-    request_check,
-)
+from evenkeel.runtime.checks import budget_check, judge_check, notification_check, request_check
 from evenkeel.settings import Settings
 from evenkeel.simulate import JUDGE_MODEL, ModelState, Simulation, serving
 from tests.services import receiver

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.runtime.reload import (
-    Reloader,
-    SettingsSource,
-    WatchedFile,
-    changed,
-    is_live,
-)
+from evenkeel.runtime.reload import Reloader, SettingsSource, WatchedFile, changed, is_live
 from evenkeel.settings import Settings, SettingsError
 
 TRIAGE = {"name": "triage", "match": {"prefix": "/triage"}, "upstream": "http://127.0.0.1:9/v1"}

@@ -12,15 +12,7 @@ from litestar.testing import TestClient
 from evenkeel.console import create_app
 from evenkeel.console.sign_in import own_path
 from evenkeel.runtime.process import guarded
-from evenkeel.stores.keys import (
-    ADMIN_TOKEN,
-    KEY_FILES,
-    LOGIN_CODE,
-    METRICS_TOKEN,
-    fresh,
-    kept,
-    redeemed,
-)
+from evenkeel.stores.keys import ADMIN_TOKEN, KEY_FILES, LOGIN_CODE, METRICS_TOKEN, fresh, kept, redeemed
 from evenkeel.stores.sqlite.database import Database
 from tests.security.desk import LOCAL, access_of, bearer, console_over, pages
 

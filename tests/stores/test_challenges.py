@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evenkeel.core.challenge import (
-    Challenge,
-    ChallengeAnswer,
-    ChallengeLabel,
-    ChallengePair,
-    ChallengeTexts,
-)
+from evenkeel.core.challenge import Challenge, ChallengeAnswer, ChallengeLabel, ChallengePair, ChallengeTexts
 from evenkeel.stores.challenges import ChallengeStore
 
 FIRST = Challenge(route="support", model="small", started_at=10.0)

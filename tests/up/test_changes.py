@@ -8,13 +8,7 @@ import pytest
 
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.runtime.stores import connect, settings_of_stores
-from evenkeel.simulate import (
-    JUDGE_MODEL,
-    ModelState,
-    Simulation,
-    SimulationSettings,
-    serving,
-)
+from evenkeel.simulate import JUDGE_MODEL, ModelState, Simulation, SimulationSettings, serving
 from tests.kit.commands import run_command
 from tests.kit.relaying import settings_file
 from tests.services import wait_for

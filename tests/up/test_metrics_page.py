@@ -13,13 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from docs.generate.metrics import documented
 from evenkeel.settings.replay import BudgetSettings
-from evenkeel.simulate import (
-    JUDGE_MODEL,
-    ModelState,
-    Simulation,
-    SimulationSettings,
-    serving,
-)
+from evenkeel.simulate import JUDGE_MODEL, ModelState, Simulation, SimulationSettings, serving
 from evenkeel.stores.keys import METRICS_TOKEN
 from tests.house import ROOT
 from tests.kit.relaying import settings_file

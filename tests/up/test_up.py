@@ -20,14 +20,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.runtime.supervisor import listen
-from evenkeel.simulate import (
-    ModelState,
-    Simulation,
-    SimulationSettings,
-    make_case,
-    serving,
-    summary_prompt,
-)
+from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_case, serving, summary_prompt
 from tests.kit.relaying import START_S
 from tests.services import wait_for
 

@@ -7,12 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from evenkeel.core.challenge import (
-    Challenge,
-    ChallengeAnswer,
-    ChallengePair,
-    ChallengeRewording,
-)
+from evenkeel.core.challenge import Challenge, ChallengeAnswer, ChallengePair, ChallengeRewording
 from evenkeel.core.figures import date
 from evenkeel.release.challenge.differences import net_loss
 from evenkeel.release.challenge.figures import challenge_figures

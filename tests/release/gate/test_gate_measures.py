@@ -5,12 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.core.verdict import Failure, Judgement, QualityScore
-from evenkeel.release.gate.scoring import (
-    CONTENT_SHIFT,
-    DIFFERS,
-    QUALITY_CHANGE,
-    rated_breaches,
-)
+from evenkeel.release.gate.scoring import CONTENT_SHIFT, DIFFERS, QUALITY_CHANGE, rated_breaches
 
 FAILED = Failure("similarity", 1, "timeout", "no answer in time")
 LOST = Failure("faithfulness", 1, "refused", "")

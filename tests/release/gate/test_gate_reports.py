@@ -12,13 +12,7 @@ from rich.console import Console
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.monitor.detect.gate import Gate, GateMeasure, GateRules, GateVerdict, Shares
-from evenkeel.release.gate.reports import (
-    as_json,
-    as_junit,
-    document,
-    headline,
-    verdict_words,
-)
+from evenkeel.release.gate.reports import as_json, as_junit, document, headline, verdict_words
 from evenkeel.release.gate.run import FallenGolden, GateOutcome, Spent
 from evenkeel.release.kit.renderings import markdown, show
 from evenkeel.stores.goldens import Golden

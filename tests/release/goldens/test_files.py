@@ -12,13 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.release.goldens.files import (
-    default_id,
-    golden_lines,
-    load_goldens,
-    read_goldens,
-    request_text,
-)
+from evenkeel.release.goldens.files import default_id, golden_lines, load_goldens, read_goldens, request_text
 from evenkeel.release.kit import arguments
 from evenkeel.stores.goldens import Golden, GoldenError
 

@@ -27,15 +27,7 @@ from evenkeel.release.kit.document import (
     Table,
     TableCell,
 )
-from evenkeel.release.kit.renderings import (
-    JUnitCase,
-    fitted,
-    html,
-    json_text,
-    junit,
-    markdown,
-    show,
-)
+from evenkeel.release.kit.renderings import JUnitCase, fitted, html, json_text, junit, markdown, show
 from tests.kit.pages import Page
 
 HOSTILE = '=1+1"<script>alert(1)</script>|`\x1b[31m'
