@@ -68,6 +68,7 @@ def heard(client):
 def test_connections_leave_files_for_everything_else(proxy):
     """However many clients come, each that is served has its upstream; store and metrics work."""
     proxy.let_publish()
+    proxy.becomes(0, "evenkeel_proxy_connections_open")
     queued = proxy.metric("evenkeel_exchanges_queued_total")
     refused = proxy.metric("evenkeel_proxy_connections_refused_total", reason="full")
     with connected(proxy.port, ROOM + 30) as clients:

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 START_S = 240.0
 STOP_S = 120.0
 PATIENCE_S = 240.0
+_IDLE = 7
 _STEPPED = "evenkeel_monitor_last_step_timestamp_seconds"
 
 
@@ -112,9 +114,14 @@ class Running:
         return total(self.page("/metrics"), name, **labels)
 
     def let_publish(self) -> None:
-        """Wait until all that was counted before is exported: a process says what it counts every second."""
-        # Nothing on the page says which second it is of, so there is no event to wait for.
-        time.sleep(1.5)
+        """Wait until all that was counted before is exported: a process says what it counts every second.
+
+        A page that shows the idle connections opened here was written after that: no test has as many.
+        """
+        with contextlib.ExitStack() as idle:
+            for _ in range(_IDLE):
+                idle.enter_context(socket.create_connection(("127.0.0.1", self.port)))
+            self.becomes(_IDLE, "evenkeel_proxy_connections_open")
 
     def becomes(self, number: float, name: str, **labels: str) -> None:
         """Wait until a metric has a value."""
