@@ -1,4 +1,4 @@
-"""Renders a Helm chart: as much of Go's templates, of Sprig and of Helm as this project's chart uses.
+"""Renders a Helm chart: its Go templates written anew as Jinja's, with as much of Sprig as this project uses.
 
 Anything else is an error, never skipped. It exists because Helm comes from no package index; where `helm` is
 installed, the tests compare it with this.
@@ -11,113 +11,135 @@ import hashlib
 import json
 import re
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
+import jinja2
 import yaml
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
-_ACTION = re.compile(r"\{\{(-)?\s*(.*?)\s*(-)?\}\}", re.DOTALL)
+_ACTION = re.compile(r"\{\{(-?)\s*(.*?)\s*(-?)\}\}", re.DOTALL)
+_ASSIGNMENT = re.compile(r"\$(\w+) :?= (.*)", re.DOTALL)
+_RANGE = re.compile(r"(?:\$(\w+), )?\$(\w+) := (.*)", re.DOTALL)
 _TOKEN = re.compile(
-    r'\s*(?:(?P<text>"(?:[^"\\]|\\.)*")|(?P<number>-?[0-9]+)|(?P<name>\$?[A-Za-z_][\w]*)'
-    r"|(?P<fields>(?:\.[A-Za-z_]\w*)+)|(?P<mark>:=|[=|(),.$]))"
+    r'\s*(?:(?:(?P<text>"(?:[^"\\]|\\.)*")|(?P<number>-?[0-9]+)|(?P<name>[A-Za-z]\w*)'
+    r"|(?P<path>\$\w*(?:\.\w+)*|(?:\.\w+)+|\.)|(?P<end>\)))(?=[\s)|]|$)|(?P<mark>[(|]))"
 )
+_VARIABLES = "{% set v = namespace() %}"
 
 
 class ChartError(Exception):
     """A template that cannot be rendered."""
 
 
-class Text(NamedTuple):
-    text: str
+class _Pipeline:
+    """Reads a pipeline of Go's, and writes it as an expression of Jinja's."""
+
+    def __init__(self, code):
+        self._tokens, at = [], 0
+        while at < len(code):
+            match = _TOKEN.match(code, at)
+            if match is None:
+                raise ChartError(f"not understood: {code[at:]!r}")
+            self._tokens.append((match.lastgroup, match[match.lastgroup]))
+            at = match.end()
+
+    def written(self):
+        found = self._command()
+        while self._tokens and self._tokens[0][1] == "|":
+            self._tokens.pop(0)
+            found = self._command(found)
+        return found
+
+    def _command(self, *piped):
+        kind, first = self._tokens[0]
+        start = self._operand(called=True)
+        arguments = []
+        while self._tokens and self._tokens[0][1] not in {"|", ")"}:
+            arguments.append(self._operand())
+        arguments += piped
+        return f"{start}({', '.join(arguments)})" if arguments or _is_function(kind, first) else start
+
+    def _operand(self, *, called=False):
+        kind, token = self._tokens.pop(0)
+        if token == "(":
+            found = self.written()
+            self._tokens.pop(0)
+            return found
+        if kind == "path":
+            name, _, path = token.partition(".")
+            start = {"": "dot", "$": "root"}.get(name, f"v.{name[1:]}")
+            return f"field({start}, {path!r})"
+        if _is_function(kind, token):
+            return f"f.{token}_" if called else f"f.{token}_()"
+        return token
 
 
-class Put(NamedTuple):
-    code: list[str]
+def _is_function(kind, token):
+    return kind == "name" and token not in {"true", "false"}
 
 
-class If(NamedTuple):
-    branches: list[tuple[list[str] | None, list]]
+def _translated(page, source):
+    """Return the templates of a file by name: its definitions, and all else as the page."""
+    first, *actions = _ACTION.split(source)
+    templates, into, begun = {page: _VARIABLES + first}, page, []
+    for left, code, right, text in zip(*[iter(actions)] * 4, strict=True):
+        word, _, rest = code.partition(" ")
+        if word == "define":
+            begun.append((word, into))
+            templates[into] += f"{{#{left} #}}"
+            into = json.loads(rest)
+            templates[into] = f"{_VARIABLES}{{# {right}#}}"
+        elif word == "end":
+            word, around = begun.pop()
+            if word == "define":
+                templates[into] += f"{{#{left} #}}"
+                into = around
+            templates[into] += {
+                "if": f"{{%{left} endif {right}%}}",
+                "with": f"{{%{left} endif %}}{{% endwith {right}%}}",
+                "range": f"{{%{left} endfor {right}%}}",
+                "define": f"{{# {right}#}}",
+            }[word]
+        else:
+            begun += [(word, into)] if word in {"if", "with", "range"} else []
+            templates[into] += _action(left, code, right)
+        templates[into] += text
+    if begun:
+        raise ChartError(f"{page}: {begun} has no end")
+    return templates
 
 
-class Each(NamedTuple):
-    names: list[str]
-    code: list[str]
-    body: list
+def _action(left, code, right):  # noqa: PLR0911 - one for each kind
+    """Write an action that neither begins nor ends a definition, and ends no block."""
+    word, _, rest = code.partition(" ")
+    if code.startswith("/*"):
+        return f"{{#{left} {right}#}}"
+    if word == "if":
+        return f"{{%{left} if {_Pipeline(rest).written()} {right}%}}"
+    if word == "else":
+        condition = f"elif {_Pipeline(rest.removeprefix('if ')).written()}" if rest else "else"
+        return f"{{%{left} {condition} {right}%}}"
+    if word == "with":
+        return f"{{%{left} with dot = {_Pipeline(rest).written()} %}}{{% if dot {right}%}}"
+    if word == "range":
+        key, value, items = _RANGE.fullmatch(rest).groups()
+        named = f"{{% set v.{key} = pair[0] %}}" if key else ""
+        loop = f"{{%{left} for pair in pairs({_Pipeline(items).written()}) %}}"
+        return f"{loop}{named}{{% set v.{value} = pair[1] %}}{{% set dot = pair[1] {right}%}}"
+    if assignment := _ASSIGNMENT.fullmatch(code):
+        return f"{{%{left} set v.{assignment[1]} = {_Pipeline(assignment[2]).written()} {right}%}}"
+    return f"{{{{{left} {_Pipeline(code).written()} {right}}}}}"
 
 
-class With(NamedTuple):
-    code: list[str]
-    body: list
+def _pairs(items):
+    return sorted(items.items()) if isinstance(items, dict) else list(enumerate(items or []))
 
 
-def _tokens(code):
-    found, at = [], 0
-    while at < len(code.rstrip()):
-        match = _TOKEN.match(code, at)
-        if match is None:
-            raise ChartError(f"not understood: {code[at:]!r}")
-        # What follows a variable or a parenthesis without a space is one of its fields, else an argument.
-        glued = match["fields"] and at == match.start("fields") and found and found[-1] not in {"(", "|"}
-        found.append((">" if glued else "") + match.group().strip())
-        at = match.end()
-    return found
-
-
-class _Parser:
-    def __init__(self, source, templates):
-        self.templates = templates
-        self.pieces = []
-        at = 0
-        trimmed = False
-        for match in _ACTION.finditer(source):
-            text = source[at : match.start()]
-            text = text.lstrip() if trimmed else text
-            self.pieces.append(Text(text.rstrip() if match[1] else text))
-            if not match[2].startswith("/*"):
-                self.pieces.append(match[2])
-            trimmed, at = bool(match[3]), match.end()
-        tail = source[at:]
-        self.pieces.append(Text(tail.lstrip() if trimmed else tail))
-        self.at = 0
-
-    def block(self, ends):
-        nodes = []
-        while self.at < len(self.pieces):
-            piece = self.pieces[self.at]
-            self.at += 1
-            if isinstance(piece, Text):
-                nodes.append(piece)
-                continue
-            word, _, rest = piece.partition(" ")
-            if word in ends:
-                return nodes, piece
-            if word == "if":
-                nodes.append(self.choice(rest))
-            elif word == "range":
-                names, loops = [], rest
-                if ":=" in rest:
-                    left, loops = rest.split(":=", 1)
-                    names = [name.strip() for name in left.split(",")]
-                nodes.append(Each(names, _tokens(loops), self.block({"end"})[0]))
-            elif word == "with":
-                nodes.append(With(_tokens(rest), self.block({"end"})[0]))
-            elif word == "define":
-                self.templates[json.loads(rest)] = self.block({"end"})[0]
-            else:
-                nodes.append(Put(_tokens(piece)))
-        if ends:
-            raise ChartError(f"no {ends} for a block")
-        return nodes, ""
-
-    def choice(self, condition):
-        branches, code = [], _tokens(condition)
-        while True:
-            body, ended = self.block({"else", "end"})
-            branches.append((code, body))
-            if ended == "end":
-                return If(branches)
-            code = _tokens(ended[len("else if") :]) if ended.startswith("else if") else None
+def _field(value, path):
+    for name in filter(None, path.split(".")):
+        value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+    return value
 
 
 def _said(value):
@@ -214,142 +236,6 @@ class Files:
         return {name: text for name, text in self.contents.items() if fnmatchcase(name, pattern)}
 
 
-class _Run:
-    """A rendering: definitions, and what `$` is."""
-
-    def __init__(self, templates):
-        self.templates = templates
-
-    def include(self, name, dot):
-        return self.rendered(self.templates[name], dot, {"$": dot})
-
-    def rendered(self, nodes, dot, names):
-        return "".join(self.piece(node, dot, names) for node in nodes)
-
-    def piece(self, node, dot, names):  # noqa: PLR0911 - one for each kind
-        match node:
-            case Text(text):
-                return text
-            case Put([name, (":=" | "=") as how, *code]):
-                if how == "=" and name not in names:
-                    raise ChartError(f"{name} is not declared")
-                self.assign(names, name, self.value(code, dot, names), new=how == ":=")
-                return ""
-            case Put(code):
-                return _said(self.value(code, dot, names))
-            case If(branches):
-                for code, body in branches:
-                    if code is None or self.value(code, dot, names):
-                        return self.rendered(body, dot, _Scope(names))
-                return ""
-            case With(code, body):
-                value = self.value(code, dot, names)
-                return self.rendered(body, value, _Scope(names)) if value else ""
-            case Each(variables, code, body):
-                return self.each(variables, self.value(code, dot, names) or [], body, names)
-        raise ChartError(f"not understood: {node}")
-
-    def each(self, variables, items, body, names):
-        pairs = sorted(items.items()) if isinstance(items, dict) else list(enumerate(items))
-        said = []
-        for key, value in pairs:
-            inner = _Scope(names)
-            for name, given in zip(variables, (key, value) if len(variables) > 1 else (value,), strict=False):
-                inner.own[name] = given
-            said.append(self.rendered(body, value, inner))
-        return "".join(said)
-
-    def assign(self, names, name, value, *, new):
-        if new or not isinstance(names, _Scope):
-            (names.own if isinstance(names, _Scope) else names)[name] = value
-        else:
-            names.put(name, value)
-
-    def value(self, code, dot, names):
-        """Return the value of a pipeline."""
-        stages, depth = [[]], 0
-        for token in code:
-            depth += (token == "(") - (token == ")")
-            if token == "|" and depth == 0:
-                stages.append([])
-            else:
-                stages[-1].append(token)
-        piped = []
-        for stage in stages:
-            piped = [self.command(stage, dot, names, piped)]
-        return piped[0]
-
-    def command(self, tokens, dot, names, piped):
-        rest = list(tokens)
-        if rest[0] == "include":
-            name, given = self.operands(rest[1:], dot, names)
-            return self.include(name, given)
-        if re.fullmatch(r"[A-Za-z]\w*", rest[0]) and rest[0] not in {"true", "false"}:
-            if rest[0] not in _FUNCTIONS:
-                raise ChartError(f"no function {rest[0]}")
-            name = rest[0]
-            return _FUNCTIONS[name](*self.operands(rest[1:], dot, names), *piped)
-        first, *arguments = self.operands(rest, dot, names)
-        return first(*arguments, *piped) if callable(first) else first
-
-    def operands(self, tokens, dot, names):
-        found, rest = [], list(tokens)
-        while rest:
-            token = rest.pop(0)
-            if token == "(":
-                inner, depth = [], 1
-                while depth:
-                    depth += ((part := rest.pop(0)) == "(") - (part == ")")
-                    inner.append(part)
-                found.append(self.value(inner[:-1], dot, names))
-            elif token.startswith(">"):
-                found[-1] = _field(found[-1], token[1:])
-            else:
-                found.append(self.operand(token, dot, names))
-        return found
-
-    def operand(self, token, dot, names):  # noqa: PLR0911 - one for each kind
-        if token.startswith('"'):
-            return json.loads(token)
-        if token in {"true", "false"}:
-            return token == "true"
-        if re.fullmatch(r"-?[0-9]+", token):
-            return int(token)
-        if token == ".":
-            return dot
-        if token.startswith("$"):
-            return names[token]
-        if token.startswith("."):
-            return _field(dot, token)
-        return self.command([token], dot, names, [])
-
-
-class _Scope(dict):
-    """Variables of a block, before those around it."""
-
-    def __init__(self, around):
-        super().__init__()
-        self.around, self.own = around, {}
-
-    def __contains__(self, name):
-        return name in self.own or name in self.around
-
-    def __getitem__(self, name):
-        return self.own[name] if name in self.own else self.around[name]
-
-    def put(self, name, value):
-        if name in self.own or not isinstance(self.around, _Scope):
-            (self.own if name in self.own else self.around)[name] = value
-        else:
-            self.around.put(name, value)
-
-
-def _field(value, path):
-    for name in path.strip(".").split("."):
-        value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
-    return value
-
-
 def _laid_over(below, above):
     for key, value in above.items():
         if value is None:
@@ -368,6 +254,28 @@ def values_of(chart: Path, given: dict) -> dict:
     )
 
 
+@cache
+def _environment(chart):
+    """Templates of a chart, compiled once."""
+    templates: dict[str, str] = {}
+    for path in sorted((chart / "templates").iterdir()):
+        templates |= _translated(path.name, path.read_text(encoding="utf-8"))
+    environment = jinja2.Environment(
+        loader=jinja2.DictLoader(templates),
+        undefined=jinja2.StrictUndefined,
+        finalize=_said,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+    def include(name, dot):
+        return environment.get_template(name).render(dot=dot, root=dot)
+
+    functions = {f"{name}_": function for name, function in (_FUNCTIONS | {"include": include}).items()}
+    environment.globals |= {"f": functions, "field": _field, "pairs": _pairs}
+    return environment
+
+
 def render(chart: Path, given: dict, release: str = "evenkeel", namespace: str = "watch") -> dict[str, str]:
     """Each template of a chart with what it renders to.
 
@@ -375,19 +283,14 @@ def render(chart: Path, given: dict, release: str = "evenkeel", namespace: str =
         ChartError: a required value is missing, or a template uses what is not known here.
     """
     about = yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))
-    templates: dict = {}
-    pages = {}
-    for path in sorted((chart / "templates").iterdir()):
-        nodes, _ = _Parser(path.read_text(encoding="utf-8"), templates).block(set())
-        if not path.name.startswith("_"):
-            pages[path.name] = nodes
-    dot = {
+    root = {
         "Values": values_of(chart, given),
         "Chart": {key[0].upper() + key[1:]: value for key, value in about.items()},
         "Release": {"Name": release, "Namespace": namespace, "Service": "Helm"},
         "Files": Files(chart),
     }
-    return {name: _Run(templates).rendered(nodes, dot, {"$": dot}) for name, nodes in pages.items()}
+    pages = [path.name for path in sorted((chart / "templates").iterdir()) if not path.name.startswith("_")]
+    return {name: _environment(chart).get_template(name).render(dot=root, root=root) for name in pages}
 
 
 def manifests(rendered: dict[str, str]) -> list[dict]:
