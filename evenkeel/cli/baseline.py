@@ -25,7 +25,7 @@ from evenkeel.core.approval import Approval, approvable
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
 from evenkeel.release.kit.confirmation import agreed
-from evenkeel.settings import SettingsError
+from evenkeel.settings import NOWHERE, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,6 +112,8 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     approvals = stores.verdicts.approvals()[::-1]
     if route is not None:
         approvals = [approval for approval in approvals if approval.route == route]
+    if not approvals:
+        note_unknown_route(stores, route)
     if as_json:
         emit([asdict(approval) for approval in approvals])
         return
@@ -141,6 +143,24 @@ def reports_of(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
     except CheckpointError as error:
         raise SettingsError(f"{stores.place}: {error}; start `evenkeel up` on it once") from error
     return [reports[key] for key in sorted(reports)]
+
+
+def unknown_route(stores: Stores, route: str) -> str:
+    """Return a sentence about a route that is neither in the settings nor measured; else ""."""
+    known = {report.key.route for report in reports_of(stores, MonitorSettings())}
+    for section in stores.settings.routes:
+        if section.upstream != NOWHERE:  # of no settings file
+            known.add(section.name)
+    if not known or route in known:
+        return ""
+    return f"no route {route!r} is known to {stores.place}; it has {figures.listing(sorted(known))}"
+
+
+def note_unknown_route(stores: Stores, route: str | None) -> None:
+    """Print a note on standard error if a list is empty because its route is misspelt."""
+    unknown = unknown_route(stores, route) if route is not None else ""
+    if unknown:
+        click.echo(f"note: {unknown}", err=True)
 
 
 def _nothing(named: Sequence[str], short: Sequence[CellReport], least: int) -> str:

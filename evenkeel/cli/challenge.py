@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.core import ParameterSource
 
+from evenkeel.cli.baseline import unknown_route
 from evenkeel.cli.options import (
     EXISTING,
     audit,
@@ -113,11 +114,6 @@ def challenge(
     if not (model or prompt or upstream):
         raise SettingsError("name what is to be tried: --model NAME, --prompt FILE or --upstream URL")
     who = named(by)
-    settings = settings_of_stores(config, data_dir)
-    # Without a settings file nobody knows the routes; a misspelt one is never asked anything.
-    known_routes = [known.name for known in settings.routes]
-    if config is not None and route not in known_routes:
-        raise SettingsError(f"no route {route!r} in {config}; it has {figures.listing(known_routes)}")
     started = Challenge(
         route=route,
         model=model,
@@ -129,7 +125,10 @@ def challenge(
         fragile=fragile,
         started_at=time.time(),
     )
-    with opened(settings) as stores:
+    with opened(settings_of_stores(config, data_dir)) as stores:
+        # A misspelt route would never be asked anything.
+        if unknown := unknown_route(stores, route):
+            raise SettingsError(f"{unknown}; if it is new, name its settings file with --config")
         # Looked up first: starting another one stops it.
         other = stores.challenges.running(route)
         stores.challenges.start(started)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 import evenkeel.shadow.perturbations  # noqa: F401 - registers the labels of rewordings
+from evenkeel.cli.baseline import note_unknown_route, unknown_route
 from evenkeel.cli.options import (
     audit,
     by_option,
@@ -67,6 +68,8 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     reports = list(_book(stores).reports())
     if route is not None:
         reports = [report for report in reports if report.route == route]
+    if not reports:
+        note_unknown_route(stores, route)
     if as_json:
         emit([asdict(report) for report in reports])
         return
@@ -121,6 +124,8 @@ def forget_references(stores: Stores, route: str | None, by: str | None, *, as_j
     `replays.references.calls_per_day` is 0.
     """
     who = named(by)
+    if route is not None and (unknown := unknown_route(stores, route)):
+        raise SettingsError(unknown)
     names = [route] if route is not None else sorted({state.route for state in stores.references.states()})
     forgotten = 0
     # Route by route, so that the audit log shows each under its own name.

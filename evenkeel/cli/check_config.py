@@ -74,7 +74,8 @@ def check_config(
 
     Exit code: 0 ready to start, 1 a check failed, 2 invalid settings.
     """
-    settings = settings_source(config, options).read()
+    guarding = role in {None, "monitor"} or options["admin_port"] is not None
+    settings = settings_source(config, options, guarding=guarding).read()
     noted = [*notes(settings), *host_notes(settings), *redis_notes(settings)]
     noted += candidates.retirement_notes(settings, time.time())
     problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_store(settings)]

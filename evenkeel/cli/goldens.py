@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evenkeel.cli.baseline import note_unknown_route
 from evenkeel.cli.options import (
     CommandFailedError,
     audit,
@@ -77,6 +78,8 @@ def goldens() -> None:
 def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
     """List goldens in their newest version, last approved first."""
     selected = _selected(stores, **narrowed)
+    if not selected:
+        note_unknown_route(stores, narrowed["route"])
     if as_json:
         emit([golden_row(golden) for golden in selected])
     elif selected:

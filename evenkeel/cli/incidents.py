@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evenkeel.cli.baseline import reports_of
+from evenkeel.cli.baseline import note_unknown_route, reports_of
 from evenkeel.cli.options import (
     audit,
     by_option,
@@ -71,6 +71,8 @@ def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, a
     for incident in IncidentBoard(stores.monitor).all():
         if (route is None or route in incident.routes) and state in {None, incident.state}:
             selected.append(incident)
+    if not selected:
+        note_unknown_route(stores, route)
     if len(selected) > limit:
         click.echo(f"{len(selected) - limit} older ones are not listed; --limit lists more.", err=True)
     if as_json:

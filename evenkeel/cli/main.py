@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import errno
 import json
@@ -10,7 +11,7 @@ import re
 import sqlite3
 import sys
 from importlib import import_module
-from typing import Any, Final, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
 
 import click
 from click.shell_completion import CompletionItem
@@ -19,6 +20,9 @@ from evenkeel import logs
 from evenkeel.core.errors import UserError
 from evenkeel.core.text import escaped, visible
 from evenkeel.core.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 COMMANDS: Final = {
     "check": "Measure how fragile a prompt is with a model, without a proxy.",
@@ -69,11 +73,16 @@ class _Commands(click.Group):
     """Loads a command when it runs, and shows every expected error as one line with exit code 2."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
+        before = sys.stdout, sys.stderr
+        # Before anything is printed: names of routes, models and prompts come from elsewhere.
+        sys.stdout, sys.stderr = TerminalGuard(sys.stdout), TerminalGuard(sys.stderr)
         try:
             return super().main(*args, **extra)
         except OSError as error:  # of the help itself, which no command prints
             click.echo(f"evenkeel: {_in_the_way(error)}", err=True)
             sys.exit(_ENVIRONMENT)
+        finally:
+            sys.stdout, sys.stderr = before
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(COMMANDS)
@@ -124,8 +133,6 @@ class _Commands(click.Group):
             ctx.exit(error.exit_code)
         except UserError as error:
             _report(ctx, str(error), error.exit_code)
-        except BrokenPipeError:  # a reader that has left, as `| head` does; click ends quietly
-            raise
         except (OSError, sqlite3.OperationalError) as error:
             logs.log.debug("the machine is in the way", exc_info=True)
             _report(ctx, _in_the_way(error), _ENVIRONMENT)
@@ -165,6 +172,45 @@ def _fail_as_json(message: str, exit_code: int) -> None:
     click.echo(escaped(json.dumps(error, ensure_ascii=False)), err=True)
 
 
+class _PipeEnd:
+    """A stream whose reader may leave, as `| head` does: what is written from then on goes nowhere.
+
+    So the command goes on to its own end, and to its own exit code.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: Any) -> int:
+        """Write text, or bytes."""
+        with self._left():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what waits."""
+        with self._left():
+            self._stream.flush()
+
+    @property
+    def buffer(self) -> Any:
+        """Stream for bytes."""
+        return _PipeEnd(self._stream.buffer)
+
+    @contextlib.contextmanager
+    def _left(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            # At the descriptor, so that what Python still holds has somewhere to go at the exit.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 class TerminalGuard:
     """A stream that shows control characters as U+FFFD, so that foreign texts cannot steer a terminal.
 
@@ -172,7 +218,7 @@ class TerminalGuard:
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        self._stream = _PipeEnd(stream)
 
     def write(self, text: str) -> int:
         """Write what a terminal shows of the text; a carriage return stays only before a line's end."""
@@ -185,17 +231,6 @@ class TerminalGuard:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-def _guard() -> None:
-    """Guard standard output and error until the command has ended."""
-    before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = TerminalGuard(sys.stdout), TerminalGuard(sys.stderr)
-
-    def restore() -> None:
-        sys.stdout, sys.stderr = before
-
-    click.get_current_context().call_on_close(restore)
 
 
 @click.group(cls=_Commands, context_settings=_HELP)
@@ -221,7 +256,5 @@ def main() -> None:
     Completion in bash; zsh_source and fish_source are the other shells:
       eval "$(_EVENKEEL_COMPLETE=bash_source evenkeel)"
     """
-    # Before anything is printed: names of routes, models and prompts come from elsewhere.
-    _guard()
     click.get_current_context().with_resource(logs.collected())
     logs.from_environment(serving=False)

@@ -29,4 +29,4 @@ def monitor(config: Path | None, name: str | None, **options: Any) -> None:
     """
     # A setting, so that everything which looks for the checkpoint finds its name in one place.
     more = {"monitor": {"name": name}} if name else {}
-    launch("monitor", settings_source(config, options, more), say=announce)
+    launch("monitor", settings_source(config, options, more, guarding=True), say=announce)

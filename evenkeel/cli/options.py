@@ -21,6 +21,7 @@ from evenkeel.settings import Route, Settings, SettingsError, load, route_table
 from evenkeel.settings.judge import JUDGE_KEY
 from evenkeel.settings.replay import BudgetSettings
 from evenkeel.settings.server import Access, Listen
+from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -397,17 +398,39 @@ def settings_of(
     more: dict[str, Any] | None = None,
     *,
     injecting: bool = False,
+    guarding: bool = False,
 ) -> Settings:
-    """Load the settings of a file, overlaid with the options and with `more`.
+    """Load the settings of a role from a file, overlaid with the options and with `more`.
 
     Args:
         config: Settings file; None for defaults and options alone.
         options: Values of the command's options, by name; absent ones and None override nothing.
         more: Further values, by section.
         injecting: True to fail if an upstream API key that a route injects is not set.
+        guarding: True to fail unless the secrets of the admin port can be used.
 
     Raises: SettingsError with a one-line message.
     """
+    overrides = _overrides(options, more)
+    route = {}
+    for name in ("upstream", "sampling_rate"):
+        if options.get(name) is not None:
+            route[name] = options[name]
+    settings = load(config, overrides, route)
+    # Here and not in `load`, since a command that only reads the file uses none of these secrets.
+    try:
+        settings.storage.seal.check()
+        if injecting:
+            route_table(settings.routes)
+        if guarding:
+            settings.access.check_secrets()
+    except (SealError, ValueError) as error:
+        raise SettingsError(f"{config or 'settings'}: {error}") from error
+    return settings
+
+
+def _overrides(options: Mapping[str, Any], more: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the values of the command line by section, but those of routes."""
     paths = {
         "host": ("listen", "host"),
         "port": ("listen", "port"),
@@ -435,17 +458,7 @@ def settings_of(
         if "judge" in overrides:
             raise SettingsError("--no-judge cannot be combined with --judge, --judge-url, --judge-key-env")
         overrides["judge"] = None
-    route = {}
-    for name in ("upstream", "sampling_rate"):
-        if options.get(name) is not None:
-            route[name] = options[name]
-    settings = load(config, overrides, route)
-    if injecting:
-        try:
-            route_table(settings.routes)
-        except ValueError as error:
-            raise SettingsError(f"{config or 'settings'}: {error}") from error
-    return settings
+    return overrides
 
 
 def settings_source(
@@ -454,6 +467,7 @@ def settings_source(
     more: dict[str, Any] | None = None,
     *,
     injecting: bool = False,
+    guarding: bool = False,
     checked: bool = True,
 ) -> SettingsSource:
     """Return a source that reads the settings of a role as `settings_of` does.
@@ -463,7 +477,7 @@ def settings_source(
 
     # Read again by a role that is told to reload, hence a function.
     def read() -> Settings:
-        settings = settings_of(config, options, more, injecting=injecting)
+        settings = settings_of(config, options, more, injecting=injecting, guarding=guarding)
         if checked:
             from evenkeel.runtime.choices import check  # Loaded on demand: brings every metric.
 

@@ -26,5 +26,6 @@ def proxy(config: Path | None, **options: Any) -> None:
     Exit code: 0 stopped, 2 could not start: settings, port or store.
     """
     # Names in the settings are not looked up: that takes memory that a proxy does not need.
-    source = settings_source(config, options, injecting=True, checked=False)
-    launch("proxy", source, admin=options["admin_port"] is not None, say=announce)
+    admin = options["admin_port"] is not None
+    source = settings_source(config, options, injecting=True, guarding=admin, checked=False)
+    launch("proxy", source, admin=admin, say=announce)

@@ -31,4 +31,4 @@ def up(config: Path | None, **options: Any) -> None:
     Exit code: 0 stopped, 2 could not start: settings, port or data folder.
     """
     # A route whose key is missing would get a refusal for every request: better not to start.
-    launch("up", settings_source(config, options, injecting=True), say=announce)
+    launch("up", settings_source(config, options, injecting=True, guarding=True), say=announce)

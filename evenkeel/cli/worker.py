@@ -27,5 +27,5 @@ def worker(config: Path | None, **options: Any) -> None:
     Exit code: 0 stopped, 2 could not start: settings, port or store.
     """
     # Without the option a worker serves no port: several of them share a machine.
-    source = settings_source(config, options)
-    launch("worker", source, admin=options["admin_port"] is not None, say=announce)
+    admin = options["admin_port"] is not None
+    launch("worker", settings_source(config, options, guarding=admin), admin=admin, say=announce)

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.redis.connection import RedisStore
     from evenkeel.stores.redis.queue import RedisExchangeQueue
     from evenkeel.stores.redis.verdicts import RedisVerdictLog
+    from evenkeel.stores.sealing import Seal
 
 CHALLENGER_SHARE = 0.2
 """Largest share of the budget that challengers may use."""
@@ -172,7 +173,8 @@ class SqliteStores(DocumentStores):
         """
         super().__init__(settings)
         self._path = Path(settings.data_dir) / DATABASE_FILE
-        self._database = Database(self._path, reading=reading, lost=lost)
+        self._seal = settings.storage.seal
+        self._database = Database(self._path, reading=reading, lost=lost, seal=self._seal)
         self._forgiving = lost is None
         self.documents = SqliteDocuments(self._database)
 
@@ -196,7 +198,7 @@ class SqliteStores(DocumentStores):
     def queue(self) -> SqliteExchangeQueue:
         """Return the queue of sampled exchanges. A deleted file is created again, whatever `lost` says."""
         # The hand-off must go on with an empty file where worker and monitor have to start again.
-        database = self._database if self._forgiving else Database(self._path)
+        database = self._database if self._forgiving else Database(self._path, seal=self._seal)
         return SqliteExchangeQueue(database, time.time, kept_s=_SECONDS_PER_DAY)
 
     @cached_property
@@ -265,7 +267,7 @@ class RedisStores(DocumentStores):
         super().__init__(settings)
         self._redis = settings.storage.redis
         self._consumer = consumer
-        self._store = _connection(settings.storage.redis)
+        self._store = _connection(settings.storage.redis, settings.storage.seal)
         self.documents = RedisDocuments(self._store)
 
     @property
@@ -491,7 +493,7 @@ def opened(settings: Settings, *, create: bool = False) -> Iterator[Stores]:
         yield stores
 
 
-def _connection(settings: Redis) -> RedisStore:
+def _connection(settings: Redis, seal: Seal) -> RedisStore:
     """Return the client of this process, with credentials from the environment. It connects on first use."""
     from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
 
@@ -509,5 +511,6 @@ def _connection(settings: Redis) -> RedisStore:
             cluster=settings.cluster,
             prefix=settings.prefix,
             replicas=settings.replicas,
-        )
+        ),
+        seal=seal,
     )

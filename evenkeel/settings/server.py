@@ -97,9 +97,8 @@ class Person(Section):
         return _long_enough(os.environ[self.token_env], f"the variable named by the token_env of {self.name}")
 
     @model_validator(mode="after")
-    def _usable_token(self) -> Person:
-        # A token that cannot be used is reported at the start.
-        if self.token is None and self.role == "scraper":
+    def _scraper_has_token(self) -> Person:
+        if self.token_env is None and self.role == "scraper":
             raise ValueError(f"{self.name} has no token_env")
         return self
 
@@ -278,52 +277,44 @@ class Access(Section):
         return self.tls is not None and self.tls.client_ca_file is not None
 
     @model_validator(mode="after")
-    def _people_differ(self) -> Access:
-        names = {person.name for person in self.people}
-        tokens = [self.token] if self.token else []
-        for person in self.people:
-            if person.token:
-                tokens.append(person.token)
-        if len(names) < len(self.people):
-            raise ValueError("two of the people have the same name")
-        if len(set(tokens)) < len(tokens):
-            raise ValueError(
-                f"two of the people have the same token, or somebody has that of {ADMIN_TOKEN_VARIABLE}"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _somebody_gets_in(self) -> Access:
+        if len({person.name for person in self.people}) < len(self.people):
+            raise ValueError("two of the people have the same name")
         if self.login is not None and not self.login.addresses and not self._certified:
             raise ValueError("login.addresses is empty: name the proxy, or set tls.client_ca_file")
         # A person without a token comes through a login; with neither, nobody on the list can sign in.
-        if self.people and self.login is None and not any(person.token for person in self.people):
+        if self.people and self.login is None and not any(person.token_env for person in self.people):
             raise ValueError("none of the people can get in: give them token_env, or set login")
         return self
 
-    @model_validator(mode="after")
-    def _token_beyond_loopback(self) -> Access:
-        if self.tls is not None:
-            self.tls.context()  # so that a file that cannot be used is said at the start
-        if not (self.asks or self._certified) and self.host not in {"127.0.0.1", "::1", "localhost"}:
+    def check_secrets(self) -> None:
+        """Check what only a process that serves the port holds: tokens, the session key and the TLS key.
+
+        Raises: ValueError that names the variable or the file.
+        """
+        tokens = []
+        if self.token is not None:
+            tokens.append(_long_enough(self.token, f"the variable {ADMIN_TOKEN_VARIABLE}"))
+        if self.session_key is not None:
+            _long_enough(self.session_key, f"the variable {SESSION_KEY_VARIABLE}")
+        for person in self.people:
+            if (token := person.token) is not None:
+                tokens.append(token)
+        if len(set(tokens)) < len(tokens):
+            raise ValueError(
+                f"two of access.people have the same token, or somebody has that of {ADMIN_TOKEN_VARIABLE}"
+            )
+        self.tls_context()
+        asks = self.asks or self._certified
+        if not asks and self.host not in {"127.0.0.1", "::1", "localhost"}:
             raise ValueError(
                 f"the admin port shows prompts and answers; to listen on {self.host}, put a token into "
                 f"{ADMIN_TOKEN_VARIABLE}, or set people, login or tls.client_ca_file"
             )
-        return self
-
-    def check_variables(self) -> None:
-        """Check the token and the key in the environment. Raises: ValueError that names the variable."""
-        if self.token is not None:
-            _long_enough(self.token, f"the variable {ADMIN_TOKEN_VARIABLE}")
-        if self.session_key is not None:
-            _long_enough(self.session_key, f"the variable {SESSION_KEY_VARIABLE}")
-
-    @model_validator(mode="after")
-    def _open_or_not(self) -> Access:
-        if self.open_on_loopback and (self.asks or self._certified):
-            raise ValueError("open_on_loopback is set beside what asks who somebody is: take one of them out")
-        return self
+        if asks and self.open_on_loopback:
+            raise ValueError(
+                "access.open_on_loopback is set beside what asks who somebody is: take one of them out"
+            )
 
 
 class Scores(Section):

@@ -74,12 +74,6 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _variables_hold_tokens(self) -> Settings:
-        # Not a check of the section: its default is made when this module is loaded.
-        self.access.check_variables()
-        return self
-
-    @model_validator(mode="after")
     def _judge_is_named(self) -> Settings:
         if self.judge is not None:
             judge: JudgeSettings | None = judge_of(self.judge, self.routes, self.replays)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from evenkeel.settings.types import Section, check_extra
-from evenkeel.stores.sealing import KEY_VARIABLE, SealError, seal_of
+from evenkeel.stores.sealing import Seal, seal_of
 
 PASSWORD_VARIABLE: Final = "EVENKEEL_REDIS_PASSWORD"  # noqa: S105 - the variable's name
 SENTINEL_PASSWORD_VARIABLE: Final = "EVENKEEL_REDIS_SENTINEL_PASSWORD"  # noqa: S105 - the variable's name
@@ -160,17 +160,10 @@ class Storage(Section):
         """URL of the shared Redis; None for the SQLite file in the data folder."""
         return None if self.redis is None else self.redis.url
 
-    @model_validator(mode="after")
-    def _has_key(self) -> Storage:
-        # A key in the environment encrypts by itself: this setting catches one that was forgotten.
-        if self.encrypted:
-            try:
-                active = seal_of(os.environ).active
-            except SealError as error:
-                raise ValueError(str(error)) from error
-            if not active:
-                raise ValueError(
-                    f"encrypted is set, but {KEY_VARIABLE} holds no key; make one with: "
-                    "openssl rand -base64 32"
-                )
-        return self
+    @property
+    def seal(self) -> Seal:
+        """Seal of prompts and answers, with the keys of the environment.
+
+        Raises: SealError for keys that cannot be used.
+        """
+        return seal_of(os.environ, required=self.encrypted)

@@ -55,18 +55,22 @@ class PayloadKey(NamedTuple):
 class Seal:
     """Seals with the first of some keys and opens with any of them. Safe to use from threads."""
 
-    def __init__(self, keys: Sequence[PayloadKey] = (), *, sealing: bool = True) -> None:
+    def __init__(
+        self, keys: Sequence[PayloadKey] = (), *, sealing: bool = True, required: bool = False
+    ) -> None:
         """Take the keys.
 
         Args:
             keys: The first seals. None at all: what is stored stays plain, what is sealed stays closed.
             sealing: False only opens, as while a store is being turned back to plain.
+            required: True refuses to leave a payload plain.
 
         Raises: SealError if there are keys and the `cryptography` package is not installed.
         """
         self._ciphers = {key.id: _cipher(key) for key in keys}
         # Keys are turned over by putting a new one in front: the others go on opening what they sealed.
         self._sealing_id = keys[0].id if keys and sealing else None
+        self._required = required
 
     def __repr__(self) -> str:
         return f"Seal(keys={[cipher.hex() for cipher in self._ciphers]}, active={self.active})"
@@ -76,9 +80,21 @@ class Seal:
         """True if new payloads are encrypted."""
         return self._sealing_id is not None
 
+    def check(self) -> None:
+        """Raise SealError if payloads must be encrypted and there is no key."""
+        if self._required and not self.active:
+            raise SealError(
+                f"storage.encrypted is set, but {KEY_VARIABLE} holds no key; make one with: "
+                "openssl rand -base64 32"
+            )
+
     def close(self, payload: bytes, place: str) -> bytes:
-        """Seal a payload for a place, such as "evidence/ID"; without a key it is returned unchanged."""
+        """Seal a payload for a place, such as "evidence/ID"; without a key it is returned unchanged.
+
+        Raises: SealError without a key that is required.
+        """
         if self._sealing_id is None:
+            self.check()
             return payload
         # A nonce must not repeat under one key: 96 random bits do for 2**32 payloads (NIST SP 800-38D).
         nonce = os.urandom(_NONCE_BYTES)
@@ -147,14 +163,14 @@ def payload_keys(written: str) -> tuple[PayloadKey, ...]:
     return tuple(keys)
 
 
-def seal_of(environment: Mapping[str, str]) -> Seal:
-    """Return the seal that an environment asks for; one that seals nothing if it names no key.
+def seal_of(environment: Mapping[str, str], *, required: bool = False) -> Seal:
+    """Return the seal that an environment asks for; without a key one that leaves payloads plain.
 
-    Raises: SealError for keys that cannot be used.
+    With `required` it refuses to leave them plain. Raises: SealError for keys that cannot be used.
     """
     written = environment.get(KEY_VARIABLE, "")
     plain = written.replace(",", " ").split()[:1] == [_PLAIN]
-    return Seal(payload_keys(written), sealing=not plain)
+    return Seal(payload_keys(written), sealing=not plain, required=required)
 
 
 def _bound(head: bytes, place: str) -> bytes:

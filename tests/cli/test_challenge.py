@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
+from evenkeel.cli import baseline
 from evenkeel.cli.main import main
 from evenkeel.runtime.stores import opened, settings_of_stores
 from tests.release.challenge.test_challenge_figures import PAIR, WORSE
@@ -103,6 +105,26 @@ def test_mistakes_are_said_with_what_to_do(call, arguments, said):
     done = call(*arguments)
     assert done.exit_code == 2
     assert said in done.output
+
+
+@pytest.mark.parametrize(
+    ("route", "said"),
+    [
+        ("support", ""),
+        ("suport", "no route 'suport' is known to"),
+        ("default", "it has support; if it is new"),
+    ],
+)
+def test_without_settings_a_route_is_one_that_was_measured(tmp_path, monkeypatch, route, said):
+    """A challenger of a misspelt route would never be asked anything."""
+    cells = [SimpleNamespace(key=SimpleNamespace(route="support"))]
+    monkeypatch.setattr(baseline, "reports_of", lambda *_: cells)
+    with opened(settings_of_stores(None, tmp_path), create=True) as stores:
+        unknown = baseline.unknown_route(stores, route)
+    assert bool(unknown) == bool(said)
+    options = ["--route", route, "--model", "m", "--by", "ann", "--data-dir", str(tmp_path)]
+    done = CliRunner().invoke(main, ["challenge", *options])
+    assert (done.exit_code, said in done.output) == (2 if said else 0, True)
 
 
 def test_with_several_routes_one_has_to_be_named(call):

@@ -6,9 +6,9 @@ import textwrap
 
 from litestar import Litestar, get
 
+from evenkeel.cli.options import settings_of
 from evenkeel.console import ConsoleSources, GoldenSources, PipelineView
 from evenkeel.monitor.measuring import Measuring
-from evenkeel.settings import load
 from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.goldens import GoldenStore
@@ -36,7 +36,7 @@ def access_of(folder, section="{}"):
     path = folder / "evenkeel.yaml"
     section = textwrap.indent(section, "  ")
     path.write_text(f"access:\n{section}\nroutes: [{{upstream: 'http://a'}}]\n")
-    return load(path, {}, {}).access
+    return settings_of(path, {}, guarding=True).access
 
 
 def bearer(token):

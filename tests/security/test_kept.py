@@ -12,8 +12,9 @@ import time
 
 import pytest
 
+from evenkeel.cli.options import settings_of
 from evenkeel.runtime import data_plane
-from evenkeel.settings import SettingsError, load
+from evenkeel.settings import SettingsError
 from evenkeel.stores.sealing import KEY_VARIABLE
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
@@ -31,7 +32,7 @@ def settings_with(folder, further, upstream="http://127.0.0.1:9"):
     path.write_text(
         f"data_dir: {folder}\n{further}\nroutes: [{{upstream: '{upstream}', sampling_rate: 1}}]\n"
     )
-    return load(path, {}, {})
+    return settings_of(path, {})
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,11 @@ import sys
 
 import pytest
 
+from evenkeel.core.challenge import Challenge
+from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
 from evenkeel.settings.settings import load
+from evenkeel.stores.errors import StoreError
 from tests.security.desk import access_of
 
 MARKER = "sk-marker-6c2d"
@@ -95,6 +98,20 @@ def test_access_that_lets_in_the_wrong_people_is_refused(tmp_path, monkeypatch, 
     with pytest.raises(SettingsError, match=re.escape(message)) as refused:
         access_of(tmp_path, access)
     assert not any(token in str(refused.value) for token in TOKENS.values())
+
+
+def test_a_command_that_serves_nothing_needs_no_secret(tmp_path):
+    """Who reads the store at night has the settings file, and none of the variables that it names."""
+    path = tmp_path / "evenkeel.yaml"
+    path.write_text(
+        f"{ROUTE}access: {{host: 0.0.0.0, people: [{{name: ann, token_env: NONE}}],"
+        " tls: {cert_file: none.pem, key_file: none.pem}}\n"
+        f"storage: {{encrypted: true}}\ndata_dir: {tmp_path}\n"
+    )
+    with opened(settings_of_stores(path, None), create=True) as stores:
+        with pytest.raises(StoreError, match="encrypted is set, but EVENKEEL_PAYLOAD_KEY holds no key"):
+            stores.challenges.put(Challenge(route="support", model="small"))
+        assert stores.verdicts.latest(1) == []
 
 
 def test_a_short_token_is_one_line_also_without_a_section():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import math
-import os
 import shutil
 import sys
 import zlib
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+# Errors where a folder may not be changed, or a file in it is mounted: the file itself may be written.
+_FIXED: Final = frozenset({errno.EACCES, errno.EBUSY, errno.EPERM, errno.EROFS})
 _GZIP: Final = b"\x1f\x8b"
 LARGEST_UNPACKED_BYTES: Final = 256 << 20
 """A compressed file may hold a thousand times its size."""
@@ -102,12 +104,21 @@ def write_file(path: Path, content: str | bytes) -> None:
     Raises: InputError if it cannot be written.
     """
     data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
+    # A link or a pipe, as /dev/stdout is, must stay one.
+    in_place = path.is_symlink() or (path.exists() and not path.is_file())
     try:
-        # A link or a pipe, as /dev/stdout is, must stay one; a file that is mounted cannot be replaced.
-        if path.is_symlink() or (path.exists() and not path.is_file()) or os.path.ismount(path):
+        if not in_place:
+            in_place = not _replaced(path, data)
+        if in_place:
             path.write_bytes(data)
-            return
-        beside = path.with_name(f"{path.name}.new")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _replaced(path: Path, data: bytes) -> bool:
+    """Replace a file by one with this content; False if only the file itself may be written."""
+    beside = path.with_name(f"{path.name}.new")
+    try:
         try:
             beside.write_bytes(data)
             if path.exists():
@@ -116,7 +127,10 @@ def write_file(path: Path, content: str | bytes) -> None:
         finally:
             beside.unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+        if error.errno in _FIXED and path.exists():
+            return False
+        raise
+    return True
 
 
 def words(text: str | None) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import itertools
 import resource
@@ -50,6 +51,19 @@ def test_a_full_disk_cuts_no_file(tmp_path):
     assert (path.read_text(), list(tmp_path.iterdir())) == ("before\n", [path])
     write_file(path, b"after\n")
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("after\n", 0o600)
+
+
+def test_a_mounted_file_is_written_where_it_is(tmp_path, monkeypatch):
+    """The kernel refuses to replace a file that is mounted by itself, as in a container."""
+    path = tmp_path / "goldens.jsonl"
+    path.write_text("before\n")
+
+    def refuse(*_):
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    monkeypatch.setattr(type(path), "replace", refuse)
+    write_file(path, "after\n")
+    assert (path.read_text(), list(tmp_path.iterdir())) == ("after\n", [path])
 
 
 def test_a_file_that_is_a_link_stays_one(tmp_path):
