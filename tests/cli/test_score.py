@@ -60,10 +60,7 @@ def test_an_answer_that_ignores_what_was_asked_is_invalid():
     assert {row["decided_by"] for row in found} == {"invalid"}
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    CASES["wrong lines"],
-)
+@pytest.mark.parametrize(("line", "message"), CASES["wrong lines"])
 def test_a_bad_line_is_named(line, message):
     """Exit code 2, the number of the line, and what is wrong with it."""
     shown = run(lines(SAME_DATA) + line + "\n", code=2)

@@ -11,27 +11,18 @@ from tests.cases import cases
 CASES = cases(__file__)
 
 
-@pytest.mark.parametrize(
-    ("ratio", "digits", "shown"),
-    CASES["percent"],
-)
+@pytest.mark.parametrize(("ratio", "digits", "shown"), CASES["percent"])
 def test_percent_is_rounded_with_a_true_minus(ratio, digits, shown):
     """Ratios read as percent; nothing rounds to minus zero and what is no number says so."""
     assert figures.percent(ratio, digits) == shown
 
 
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    CASES["durations"],
-)
+@pytest.mark.parametrize(("seconds", "shown"), CASES["durations"])
 def test_durations_use_their_largest_units(seconds, shown):
     assert figures.duration(seconds) == shown
 
 
-@pytest.mark.parametrize(
-    ("amount", "shown"),
-    CASES["amounts"],
-)
+@pytest.mark.parametrize(("amount", "shown"), CASES["amounts"])
 def test_small_amounts_are_not_shown_as_nothing(amount, shown):
     assert figures.usd(amount) == shown
 

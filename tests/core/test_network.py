@@ -17,10 +17,7 @@ def no_proxies(monkeypatch):
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-@pytest.mark.parametrize(
-    ("exempt", "host", "direct"),
-    CASES["exempt"],
-)
+@pytest.mark.parametrize(("exempt", "host", "direct"), CASES["exempt"])
 def test_no_proxy(monkeypatch, exempt, host, direct):
     """NO_PROXY holds names, parent domains, ports, addresses and networks."""
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")

@@ -12,10 +12,7 @@ CASES = cases(__file__)
 ANSWER = "Take a coat."
 
 
-@pytest.mark.parametrize(
-    "thought",
-    CASES["thoughts"],
-)
+@pytest.mark.parametrize("thought", CASES["thoughts"])
 def test_thoughts_at_the_head_are_set_aside(thought):
     """Tags, marks and channels in every known form; marks behind the answer go with them."""
     assert without_thoughts(thought + ANSWER) == ANSWER
@@ -24,10 +21,7 @@ def test_thoughts_at_the_head_are_set_aside(thought):
     assert without_thoughts(thought + ANSWER + end) == ANSWER
 
 
-@pytest.mark.parametrize(
-    "text",
-    CASES["texts about tags"],
-)
+@pytest.mark.parametrize("text", CASES["texts about tags"])
 def test_a_tag_that_the_answer_is_about_stays(text):
     """Thoughts stand at the head of a text only."""
     assert without_thoughts(text) is text

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.llm.client import Model, ModelClient
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Callable
 
     from evenkeel.core.budget import Spend
 
@@ -38,7 +38,7 @@ class Canned:
     headers: tuple[str, ...] = ()
 
 
-def said(content: Any, tokens: tuple[int, int] = (100, 20), **message: Any) -> Canned:
+def said(content, tokens=(100, 20), **message):
     """A completion with this text, and so many tokens of usage."""
     return Canned(
         body={
@@ -52,7 +52,7 @@ def said(content: Any, tokens: tuple[int, int] = (100, 20), **message: Any) -> C
     )  # fmt: skip
 
 
-def error(status: int, message: str = "scripted", **canned: Any) -> Canned:
+def error(status, message="scripted", **canned):
     body = {"error": {"message": message, "type": "scripted", "code": None, "param": None}}
     return Canned(status, body, **canned)
 
@@ -73,11 +73,11 @@ class Scripted:
     """Ends the requests that hang."""
 
     @property
-    def keys(self) -> list[str]:
+    def keys(self):
         """Credentials that the callers showed."""
         return [headers["authorization"] for headers in self.headers]
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader, writer):
         """Speak as much HTTP/1.1 as a client with bodies of known length needs."""
         try:
             while True:
@@ -106,7 +106,7 @@ class Scripted:
         finally:
             writer.close()
 
-    async def _answer(self, writer: asyncio.StreamWriter, canned: Canned) -> None:
+    async def _answer(self, writer, canned):
         body = canned.body if isinstance(canned.body, bytes) else json.dumps(canned.body).encode()
         more = "".join(f"{line}\r\n" for line in canned.headers)
         writer.write(
@@ -120,7 +120,7 @@ class Scripted:
 
 
 @asynccontextmanager
-async def serving(script: Script) -> AsyncIterator[Scripted]:
+async def serving(script):
     """A scripted server on a free port, stopped at the end."""
     scripted = Scripted(script)
     server = await asyncio.start_server(scripted.serve, "127.0.0.1", 0)
@@ -136,14 +136,14 @@ async def serving(script: Script) -> AsyncIterator[Scripted]:
 class Clock:
     """Time that passes only while somebody waits for it."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.now = 1000.0
         self.waited: list[float] = []
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.now
 
-    async def sleep(self, seconds: float) -> None:
+    async def sleep(self, seconds):
         self.waited.append(round(seconds, 6))
         self.now += seconds
 
@@ -151,16 +151,16 @@ class Clock:
 class NotedBudget:
     """A budget that notes what is reserved and settled."""
 
-    def __init__(self, *, full: bool = True) -> None:
+    def __init__(self, *, full=True):
         self.full = full
         self.reserved: list[Spend] = []
         self.settled: list[Spend] = []
 
-    def reserve(self, estimate: Spend) -> bool:
+    def reserve(self, estimate):
         self.reserved.append(estimate)
         return self.full
 
-    def settle(self, estimate: Spend, spent: Spend) -> None:
+    def settle(self, estimate, spent):
         assert estimate in self.reserved
         self.settled.append(spent)
 
@@ -168,27 +168,27 @@ class NotedBudget:
 class MemoryCache(dict[str, bytes]):
     """A `Cache` without limits."""
 
-    def put(self, key: str, body: bytes) -> None:
+    def put(self, key, body):
         self[key] = body
 
 
 _OF_MODEL = {field.name for field in fields(Model)}
 
 
-def endpoint_of(model: str = "scripted", **settings: Any) -> ModelClient:
+def endpoint_of(model="scripted", **settings):
     """An endpoint by what its model and its client are told, in one list."""
     told = {name: value for name, value in settings.items() if name in _OF_MODEL}
     others = {name: value for name, value in settings.items() if name not in _OF_MODEL}
     return ModelClient(Model(name=model, **told), **others)
 
 
-def run(script: Any, scene: Callable[[ModelClient, Scripted], Awaitable[Any]], **settings: Any) -> Any:
+def run(script, scene, **settings):
     """Return the outcome of a scene; nothing is repeated or waited for unless the settings say so."""
 
-    async def at_once(_: float) -> None:
+    async def at_once(_):
         """Do not wait between attempts."""
 
-    async def staged() -> Any:
+    async def staged():
         async with serving(script) as server:
             options = {"timeout_s": 240.0, "max_retries": 0, "sleep": at_once} | settings
             async with endpoint_of(base_url=server.url, api_key=KEY, **options) as endpoint:

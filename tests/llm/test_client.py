@@ -200,10 +200,7 @@ def test_one_bad_generation_is_repeated_and_costs_no_parameter():
     assert all(set(request) >= FORMED_MEMBERS for request in server.asked)
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    CASES["errors in every server's form"],
-)
+@pytest.mark.parametrize(("body", "expected"), CASES["errors in every server's form"])
 def test_errors_are_read_in_every_server_s_form(body, expected):
     """TGI, Gemini, FastAPI, Cohere, Bedrock, Hugging Face, Cloudflare and OpenRouter each write their own."""
     (got,), _ = ask(lambda _: Canned(422, body), FORMED)

@@ -77,10 +77,7 @@ def test_pauses_between_attempts_grow(status, everybody):
     assert (time.waited, own.waited) == (([0.5, 1.0], []) if everybody else ([], [0.5, 1.0]))
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    CASES["pauses"],
-)
+@pytest.mark.parametrize(("headers", "seconds"), CASES["pauses"])
 def test_how_long_an_endpoint_asks_to_be_left_alone(headers, seconds):
     """Milliseconds before seconds before a date, which is read by the server's own clock."""
     assert asked_pause_s(headers) == seconds

@@ -23,10 +23,7 @@ def judge_of(upstream, **sections):
     return judge and [judge.base_url, judge.model, judge.api_key_env]
 
 
-@pytest.mark.parametrize(
-    ("upstream", "sections", "expected"),
-    CASES["judges"],
-)
+@pytest.mark.parametrize(("upstream", "sections", "expected"), CASES["judges"])
 def test_a_judge_is_filled_in_where_the_provider_is_known(upstream, sections, expected):
     """Endpoint, model and key are the upstream's own; an endpoint that nobody knows brings none by itself."""
     assert judge_of(upstream, **sections) == expected

@@ -62,10 +62,7 @@ def test_the_command_line_wins_over_environment_and_file(write, monkeypatch):
     assert (settings.routes[0].upstream, settings.routes[0].task) == ("http://b/v1", "t")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    CASES["bad files"],
-)
+@pytest.mark.parametrize(("text", "message"), CASES["bad files"])
 def test_a_bad_file_is_a_clear_line_for_each_fault(read, tmp_path, text, message):
     """The error names the file and the place."""
     with pytest.raises(SettingsError, match=message) as caught:
@@ -188,10 +185,7 @@ def test_everything_that_leads_to_a_redis(monkeypatch):
         assert "s3cret" not in shown
 
 
-@pytest.mark.parametrize(
-    ("route", "more", "said"),
-    CASES["notes"],
-)
+@pytest.mark.parametrize(("route", "more", "said"), CASES["notes"])
 def test_what_the_settings_leave_undone_is_said(write, route, more, said):
     """Such settings are valid, and the pages would stay empty."""
     settings = load(write(f"routes: [{{upstream: 'http://a', {route}}}]\n{more}"), {}, {})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.budget import Budget
 from evenkeel.shadow.original import Reader
@@ -16,19 +15,10 @@ from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.shadow.trial_makers import trial_maker
 from tests.stores.examples import exchange, read_after
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from evenkeel.core.exchange import Exchange
-    from evenkeel.core.verdict import Verdict
-    from evenkeel.shadow.planner import RoutePlan
-    from evenkeel.shadow.worker import WorkerSettings
-
 JSON = (("content-type", "application/json"),)
 
 
-def captured(request: Any, response: Any, number: int = 0, **changes: Any) -> Exchange:
+def captured(request, response, number=0, **changes):
     """An exchange of a chat, as the data plane captures it; bodies that are not bytes are written as JSON."""
     request_body, response_body = (
         body if isinstance(body, bytes) else json.dumps(body).encode() for body in (request, response)
@@ -42,34 +32,26 @@ def captured(request: Any, response: Any, number: int = 0, **changes: Any) -> Ex
 class Plane:
     """A worker and the stores around it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.now = 1000.0
         self.database = Database(folder / "evenkeel.db")
         self.queue = SqliteExchangeQueue(self.database, self.clock)
         self.log = SqliteVerdictLog(self.database)
         self.tally = Tally()
 
-    def clock(self) -> float:
+    def clock(self):
         """The time of the test."""
         return self.now
 
-    def costs(
-        self, budget: Budget | None = None, own: Mapping[str, Budget] | None = None
-    ) -> SqliteCostTracker:
+    def costs(self, budget=None, own=None):
         """The cost tracker, with a budget for all and some of single routes."""
         return SqliteCostTracker(self.database, budget or Budget(), self.clock, own)
 
-    def worker(
-        self,
-        plans: Mapping[str, RoutePlan],
-        *trials: Any,
-        settings: WorkerSettings | None = None,
-        **others: Any,
-    ) -> Worker:
+    def worker(self, plans, *trials, settings=None, **others):
         """A worker; `trials` and `others` are what `trial_maker` takes behind the log."""
         made = trial_maker(self.log, *trials, tally=self.tally, clock=self.clock, **others)
         return Worker(self.queue, Reader(plans), made, tally=self.tally, settings=settings)
 
-    def verdicts(self) -> list[Verdict]:
+    def verdicts(self):
         """All of them, in the order of the log."""
         return [logged.verdict for logged in read_after(self.log, 0, 10_000)]

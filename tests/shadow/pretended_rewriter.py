@@ -5,18 +5,10 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from evenkeel.shadow.perturbations import Draft, NotApplicable, RewriteTask, by_name, protected_spans
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from evenkeel.shadow.perturbations import Outcome, Perturbation
-    from evenkeel.shadow.prompt import Block, SlotText
-
 
 SYSTEM = "You help customers of a furniture shop. Be friendly, and never promise a refund."
 QUESTION = "I can't find the screws of table FJ-220, and I need to know why the top has 2 holes. What now?"
@@ -32,22 +24,22 @@ BY_LANGUAGE = {
 }
 
 
-def view_of(*messages: tuple[str, str], classify: Any = None) -> PromptView:
+def view_of(*messages, classify=None):
     body = json.dumps({"messages": [{"role": role, "content": text} for role, text in messages]}).encode()
     return PromptView.parse(body, classify) if classify else PromptView.parse(body)
 
 
-def unclassified(*messages: tuple[str, str]) -> PromptView:
+def unclassified(*messages):
     """The first chat of a route, of whose template nothing is known."""
     return view_of(*messages, classify=TemplateLearner().classifier(""))
 
 
-def asked(text: str) -> PromptView:
+def asked(text):
     """A chat with one message of a user."""
     return view_of(("user", text))
 
 
-def chat(question: str = QUESTION) -> PromptView:
+def chat(question=QUESTION):
     return view_of(("system", SYSTEM), ("user", question))
 
 
@@ -57,12 +49,12 @@ class Pretended:
 
     tasks: list[RewriteTask]
 
-    def texts(self, draft: Draft) -> list[str]:
+    def texts(self, draft):
         self.tasks += draft.tasks
         return [f"[{task.kind} {task.target}] {task.text}" for task in draft.tasks]
 
 
-def finished(outcome: Outcome) -> tuple[Outcome, list[RewriteTask]]:
+def finished(outcome):
     """Return an outcome once the pretended rewriter has done its part, and the tasks it was given."""
     rewriter = Pretended([])
     while isinstance(outcome, Draft):
@@ -70,25 +62,25 @@ def finished(outcome: Outcome) -> tuple[Outcome, list[RewriteTask]]:
     return outcome, rewriter.tasks
 
 
-def made(kind: Perturbation, view: PromptView, severity: float = 1.0, seed: int = 1) -> PromptView:
+def made(kind, view, severity=1.0, seed=1):
     outcome, _ = finished(kind.apply(view, severity, random.Random(seed)))
     assert isinstance(outcome, PromptView), outcome
     return outcome
 
 
-def variant(name: str, text: str, severity: float = 0.5, seed: int = 1) -> str:
+def variant(name, text, severity=0.5, seed=1):
     """Return the text after one perturbation by rule, which must apply."""
     (kind,) = by_name([name])
     return made(kind, asked(text), severity, seed).input_text
 
 
-def reason(kind: Perturbation, view: PromptView) -> str:
+def reason(kind, view):
     outcome, _ = finished(kind.apply(view, 1.0, random.Random(1)))
     assert isinstance(outcome, NotApplicable)
     return outcome.reason
 
 
-def survives(text: str, changed: str) -> bool:
+def survives(text, changed):
     """Return whether all protected spans of `text` stand in `changed`, in order."""
     at = 0
     for span in protected_spans(text):
@@ -100,6 +92,6 @@ def survives(text: str, changed: str) -> bool:
     return True
 
 
-def typed(*blocks: Block) -> Callable[[Sequence[SlotText]], Any]:
+def typed(*blocks):
     """A classifier that cuts the only slot into these blocks."""
     return lambda slots: [blocks for _ in slots]

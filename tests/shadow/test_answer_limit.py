@@ -14,7 +14,10 @@ from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import COMPLETIONS, PromptView
 from evenkeel.shadow.replay import Replayer, Target
+from tests.cases import cases
 from tests.shadow.planes import JSON, Plane, captured
+
+CASES = cases(__file__)
 
 ASKED = "Please tell me when the ferry to the island leaves on Sunday, and from where."
 SAID = "It leaves at nine. " * 25
@@ -101,26 +104,7 @@ class Scene(Plane):
         await replayer.close()
 
 
-@pytest.mark.parametrize(
-    ("api", "members", "sent"),
-    [
-        ("chat", {"max_tokens": 4000}, {"max_tokens": USUAL}),
-        ("chat", {"max_completion_tokens": 4000}, {"max_completion_tokens": USUAL}),
-        ("chat", {"max_tokens": 200}, {"max_tokens": 200}),
-        ("chat", {}, {"max_tokens": USUAL}),
-        ("chat", {"max_tokens": None, "max_completion_tokens": 1e6}, {"max_completion_tokens": USUAL}),
-        # JSON has one kind of numbers, and no largest one
-        ("chat", {"max_tokens": 1e300}, {"max_tokens": USUAL}),
-        ("chat", {"max_tokens": 10**40}, {"max_tokens": USUAL}),
-        ("responses", {"max_output_tokens": 4000}, {"max_output_tokens": USUAL}),
-        ("responses", {}, {"max_output_tokens": USUAL}),
-        ("messages", {"max_tokens": 4000}, {"max_tokens": USUAL}),
-        # thoughts would be cut, and a least length may not be above the longest
-        ("chat", {"max_tokens": 4000, "reasoning_effort": "low"}, {"max_tokens": 4000}),
-        ("chat", {"max_tokens": 4000, "min_tokens": 1000}, {"max_tokens": 4000}),
-        ("messages", {"max_tokens": 4000, "thinking": {"type": "enabled"}}, {"max_tokens": 4000}),
-    ],
-)
+@pytest.mark.parametrize(("api", "members", "sent"), CASES["limits"])
 def test_an_answer_may_be_twice_as_long_as_the_original_s(tmp_path, api, members, sent):
     """The limit has the API's own name and never exceeds the client's; the control has it too."""
     scene = Scene(tmp_path, api)

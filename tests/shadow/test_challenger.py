@@ -36,8 +36,11 @@ from evenkeel.simulate import (
 from evenkeel.simulate.judge import JUDGE_MODEL
 from evenkeel.stores.challenges import ChallengeStore
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.cases import cases
 from tests.llm.scripted import endpoint_of
 from tests.shadow.planes import Plane, captured
+
+CASES = cases(__file__)
 
 KINDS = by_name(["general.whitespace", "general.punctuation", "general.spelling"])
 CHALLENGE = Challenge(route="default", model="candidate", share=1.0, started_at=1000.0)
@@ -207,34 +210,7 @@ def test_another_system_prompt_replaces_the_requests_own(tmp_path, upstream):
     assert not any(pair.judged for pair in plane.store.pairs(edited.id))
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "sent"),
-    [
-        (
-            "/v1/chat/completions",
-            {
-                "model": "m",
-                "messages": [
-                    {"role": "developer", "content": "Old."},
-                    {"role": "system", "content": "Looked up: four days."},
-                    {"role": "user", "content": "How long?"},
-                ],
-            },
-            ["New.", "Looked up: four days.", "How long?"],
-        ),
-        (
-            "/v1/messages",
-            {
-                "model": "m",
-                "max_tokens": 9,
-                "system": "Old.",
-                "messages": [{"role": "user", "content": "Hi"}],
-            },
-            ["New.", "Hi"],
-        ),
-        ("/v1/responses", {"model": "m", "instructions": "Old.", "input": "Hi"}, ["New.", "Hi"]),
-    ],
-)
+@pytest.mark.parametrize(("path", "body", "sent"), CASES["system messages"])
 def test_the_first_system_message_and_the_model_are_the_candidates(path, body, sent):
     view = PromptView.parse(json.dumps(body).encode(), api=api_of(path))
     asked = candidate_view(replace(CHALLENGE, prompt="New."), view)

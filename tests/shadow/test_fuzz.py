@@ -56,12 +56,12 @@ def check(plane, exchanges):
     ],
 )
 @given(rng=st.randoms(use_true_random=False))
-def test_no_exchange_breaks_the_worker(plane, numbers, rng) -> None:
+def test_no_exchange_breaks_the_worker(plane, numbers, rng):
     """Any one exchange is scored, skipped or buried; the worker never meets an exception."""
     check(plane, [WildExchanges(rng).exchange(next(numbers))])
 
 
-def test_many_exchanges_at_once_break_no_worker(plane) -> None:
+def test_many_exchanges_at_once_break_no_worker(plane):
     """The same for many at once; some reach every end, and those scored have their verdicts in the log."""
     rng = random.Random(7)
     exchanges = [WildExchanges(rng).exchange(number) for number in range(SEEDED)]

@@ -27,14 +27,14 @@ QUOTE = (
 )
 
 
-def parts(text: str, system: str = "You are a support agent.") -> list[tuple[str | None, str]]:
+def parts(text, system="You are a support agent."):
     """The sources and texts of the segments of a user's first message on a route."""
     messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
     view = PromptView.parse(json.dumps({"messages": messages}).encode(), TemplateLearner().classifier(""))
     return [(segment.source, segment.text) for segment in view.segments if segment.role == "user"]
 
 
-def typed(text: str) -> str:
+def typed(text):
     """The words of a message that a user typed, as far as the prompt tells."""
     return "".join(words for source, words in parts(text) if source == "typed")
 
@@ -53,7 +53,7 @@ def typed(text: str) -> str:
     ("De : Ann\nObjet : Lampe\n\n", "Bonjour,\n\nelle est cassée.\n\nCordialement,\nAnn", ""),
     ("差出人: 山田\n件名: ランプ\n\n", "昨日から電源が入りません。\n", ""),
 ])  # fmt: skip
-def test_the_body_of_a_mail_is_typed_and_the_rest_is_left_alone(before, body, behind) -> None:
+def test_the_body_of_a_mail_is_typed_and_the_rest_is_left_alone(before, body, behind):
     """Of a mail by itself headers, quotes and a marked signature have no source that is ever changed."""
     text = before + body + behind
     assert typed(text) == body
@@ -63,12 +63,12 @@ def test_the_body_of_a_mail_is_typed_and_the_rest_is_left_alone(before, body, be
 
 
 @pytest.mark.parametrize("asked", ["Write a reply.", "What is the deadline?", "Summarise the e-mail above."])
-def test_what_is_asked_below_a_mail_is_all_that_is_typed(asked) -> None:
+def test_what_is_asked_below_a_mail_is_all_that_is_typed(asked):
     """It may be the sender's or the user's own; the words above it are not known to be the user's."""
     assert typed(HEAD + BODY + CLOSING + "\n" + asked) == asked
 
 
-def test_answers_between_quoted_lines_are_typed() -> None:
+def test_answers_between_quoted_lines_are_typed():
     """Only the quoted lines and who wrote them are left out."""
     answers = "Early in May, please.\n\n"
     text = (
@@ -89,18 +89,18 @@ def test_answers_between_quoted_lines_are_typed() -> None:
     QUOTE.replace("wrote", "said"),
     LETTER,
 ])  # fmt: skip
-def test_a_mail_that_an_application_or_a_user_asks_about_is_no_mail_by_itself(text) -> None:
+def test_a_mail_that_an_application_or_a_user_asks_about_is_no_mail_by_itself(text):
     """Its words are a document's, so other rules tell what was typed."""
     assert typed_in_mail(text) is None
     assert "flickers" not in typed(text) or text == LETTER
 
 
-def test_a_long_prompt_that_says_who_the_model_is_holds_no_typed_beginning() -> None:
+def test_a_long_prompt_that_says_who_the_model_is_holds_no_typed_beginning():
     """The sentence "You are …" is an application's, although it orders something."""
     assert typed("You are a friendly clerk. " * 30 + "\n\nThe shop opens at nine.") == ""
 
 
-def test_a_learned_template_keeps_what_it_holds_of_a_mail() -> None:
+def test_a_learned_template_keeps_what_it_holds_of_a_mail():
     """Words that all mails of a route share are template; of the rest only the body is typed."""
     learner = TemplateLearner()
     footer = "\n\n[Mail received by the gateway of the shop, category lamps, unread, not urgent]"
@@ -118,7 +118,7 @@ def test_a_learned_template_keeps_what_it_holds_of_a_mail() -> None:
     )
 
 
-def test_every_input_perturbation_of_a_mail_keeps_its_frame() -> None:
+def test_every_input_perturbation_of_a_mail_keeps_its_frame():
     """Headers and quote stand in each variant to the letter."""
     text = HEAD + BODY + CLOSING + QUOTE
     body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
@@ -133,7 +133,7 @@ def test_every_input_perturbation_of_a_mail_keeps_its_frame() -> None:
             assert changed.text.endswith(QUOTE)
 
 
-def test_a_letter_gets_no_second_greeting() -> None:
+def test_a_letter_gets_no_second_greeting():
     """What opens with "Hello Priya," is not opened with "Good day" as well."""
     view = PromptView.parse(json.dumps({"messages": [{"role": "user", "content": BODY}]}).encode())
     for seed in range(40):
@@ -145,7 +145,7 @@ def test_a_letter_gets_no_second_greeting() -> None:
 @pytest.mark.parametrize(
     "line", ["> a\n", "Kind regards\n", "-- \n", "From: a\n", "Hi,\n", "On 2 wrote:\n", "\n", "a "]
 )
-def test_a_hostile_text_is_read_in_time(line) -> None:
+def test_a_hostile_text_is_read_in_time(line):
     """Twice the text takes at most two and a half times the work."""
     subject = Subject("mail", lambda text: HEAD + line * (len(text) // len(line)), typed_in_mail)
     assert grown_too_fast(subject, "one long word", 200_000) == ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -12,21 +11,21 @@ from hypothesis import strategies as st
 from evenkeel.core.verdict import NO_PARAMETERS
 from evenkeel.shadow.prompt import APIS, PromptView, UnreadablePrompt
 from evenkeel.shadow.prompt.parameters import parameters_of
+from tests.cases import cases
 from tests.kit.apis import API
 from tests.shadow.wild_exchanges import WildExchanges
 
-if TYPE_CHECKING:
-    from evenkeel.shadow.prompt import Api
+CASES = cases(__file__)
 
 SCHEMA = {"type": "object", "properties": {"secret_field": {"type": "string"}}}
 
 
-def said(name: str = "chat", **members: Any) -> str:
+def said(name="chat", **members):
     body = json.dumps({"model": "m", **API[name].ask("Hello"), **members})
     return parameters_of(PromptView.parse(body.encode(), api=API[name]))
 
 
-def test_numbers_and_words_stand_as_they_are_sorted_by_name() -> None:
+def test_numbers_and_words_stand_as_they_are_sorted_by_name():
     """Whole numbers lose no digit and fractions gain none; null is nothing."""
     asked = said(top_p=0.9, temperature=0.2, max_tokens=300, seed=1234567890, stop=None, tool_choice="auto")
     assert asked == "max_tokens=300 seed=1234567890 temperature=0.2 tool_choice=auto top_p=0.9"
@@ -35,12 +34,12 @@ def test_numbers_and_words_stand_as_they_are_sorted_by_name() -> None:
     )
 
 
-def test_a_request_that_asks_for_nothing_says_so() -> None:
+def test_a_request_that_asks_for_nothing_says_so():
     """Streams, users and members that nobody knows do not count."""
     assert said(stream=True, user="maria", metadata={"a": "b"}, made_up=3) == NO_PARAMETERS
 
 
-def test_free_text_and_structure_are_hashes() -> None:
+def test_free_text_and_structure_are_hashes():
     """Words of tools, schemas and stop sequences stay out; the order of keys does not matter."""
     tools = [{"type": "function", "function": {"name": "lookup", "description": "secret words"}}]
     form = {"type": "json_schema", "json_schema": {"name": "case", "schema": SCHEMA}}
@@ -53,27 +52,14 @@ def test_free_text_and_structure_are_hashes() -> None:
     assert said(tools=[*tools, *tools]) != said(tools=tools)
 
 
-@pytest.mark.parametrize(
-    ("api", "members", "asked"),
-    [
-        ("responses", {"max_output_tokens": 50, "reasoning": {"effort": "low"}},
-         "max_output_tokens=50 reasoning_effort=low"),
-        ("responses", {"text": {"format": {"type": "text"}, "verbosity": "low"}},
-         "response_format=text verbosity=low"),
-        ("messages", {"max_tokens": 99, "thinking": {"type": "enabled", "budget_tokens": 1024}},
-         "max_tokens=99 thinking=1024"),
-        ("messages", {"thinking": {"type": "disabled"}, "top_k": 5}, "thinking=disabled top_k=5"),
-        ("completions", {"best_of": 3, "temperature": 0}, "best_of=3 temperature=0"),
-        ("chat", {"response_format": {"type": "json_object"}}, "response_format=json_object"),
-    ],
-)  # fmt: skip
-def test_each_api_has_its_names(api: str, members: dict[str, Any], asked: str) -> None:
+@pytest.mark.parametrize(("api", "members", "asked"), CASES["parameters"])
+def test_each_api_has_its_names(api, members, asked):
     """Members that mean the same have one name, whatever an API calls them."""
     assert said(api, **members) == asked
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from(APIS))
-def test_any_request_gives_a_short_line(rng: Any, api: Api) -> None:
+def test_any_request_gives_a_short_line(rng, api):
     """The line is below 1,000 characters, without breaks, each part a name and a value."""
     try:
         view = PromptView.parse(WildExchanges(rng).request(api).encode("utf-8", "surrogatepass"), api=api)

@@ -27,14 +27,14 @@ from tests.shadow.pretended_rewriter import asked
         ("genral", r"'genral': did you mean general or "),
     ],
 )
-def test_an_unknown_name_is_refused_with_what_was_probably_meant(name, message) -> None:
+def test_an_unknown_name_is_refused_with_what_was_probably_meant(name, message):
     """A slip in the name of a category is most likely that."""
     assert [kind.name for kind in by_name(["general.casing"])] == ["general.casing"]
     with pytest.raises(ValueError, match=message):
         by_name([name])
 
 
-def test_builtin_names_are_unique_and_well_formed() -> None:
+def test_builtin_names_are_unique_and_well_formed():
     """Names are `category.kind`, versions count from 1, and the control is the view itself."""
     assert BUILTIN[0].name == "baseline.identical"
     assert BUILTIN[0].apply(view := asked("Hi."), 0.0, random.Random(1)) is view
@@ -44,7 +44,7 @@ def test_builtin_names_are_unique_and_well_formed() -> None:
     assert all(kind.version >= 1 for kind in BUILTIN)
 
 
-def test_seeds_are_fixed_and_depend_on_every_part() -> None:
+def test_seeds_are_fixed_and_depend_on_every_part():
     """A seed is the same everywhere (written down here) and another for any other trial."""
     first = seed_for("00f1", "general.casing", 0.3, 1)
     assert first == seed_for("00f1", "general.casing", 0.30000000001, 1)
@@ -99,7 +99,7 @@ def install(tmp_path, monkeypatch):
     return write
 
 
-def test_a_package_offers_a_perturbation(install) -> None:
+def test_a_package_offers_a_perturbation(install):
     """The perturbation stands behind the built-in ones, is found by name, and brings its words."""
     install(SHOUT.format(name="acme.shout", offered="[Shout()]"))
     found = catalogue()
@@ -128,7 +128,7 @@ def test_a_package_offers_a_perturbation(install) -> None:
         ("raise SystemExit(1)", r"package acme-perturbations cannot be loaded: SystemExit: 1"),
     ],
 )
-def test_a_broken_package_is_left_out_with_a_message(install, caplog, code, message) -> None:
+def test_a_broken_package_is_left_out_with_a_message(install, caplog, code, message):
     """Everything else works as before; the log names the package and says what is wrong."""
     install(code)
     with caplog.at_level(logging.ERROR):
@@ -136,7 +136,7 @@ def test_a_broken_package_is_left_out_with_a_message(install, caplog, code, mess
     assert re.search(message, caplog.text)
 
 
-def test_a_new_perturbation_is_one_file_and_one_line() -> None:
+def test_a_new_perturbation_is_one_file_and_one_line():
     """Only its own module and the catalogue name a perturbation; nothing that shows results does."""
     own = Path(package.__file__).parent
     files = {path.name for path in own.glob("*.py") if "punctuation import" in path.read_text("utf-8")}

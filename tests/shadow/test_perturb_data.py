@@ -19,13 +19,13 @@ SHORTEST_CHARACTERS = 60
 """Shorter texts do not always show their language."""
 
 
-def sample(texts: list[str], count: int) -> list[str]:
+def sample(texts, count):
     """A fixed sample, none longer than what a test can afford."""
     chosen = random.Random(20).sample(texts, min(count, len(texts)))
     return [text[:MOST_CHARACTERS] for text in chosen if text.strip()]
 
 
-def applied(kind, text: str, severity: float, seed: int) -> bool:
+def applied(kind, text, severity, seed):
     """Return whether the kind applies; if so its variant differs and keeps every protected span, in order."""
     result = kind.apply(view_of(("user", text)), severity, random.Random(seed))
     if isinstance(result, NotApplicable):
@@ -38,7 +38,7 @@ def applied(kind, text: str, severity: float, seed: int) -> bool:
 
 @pytest.mark.shared_data
 @pytest.mark.parametrize("source", ["tickets", *LANGUAGES])
-def test_protected_spans_survive_in_real_texts(source: str) -> None:
+def test_protected_spans_survive_in_real_texts(source):
     """Each kind applies to most texts, and keeps every protected span of every sampled text."""
     found = tickets() if source == "tickets" else questions(source)
     texts = sample([text for text in found if len(text) > SHORTEST_CHARACTERS], SAMPLED)
@@ -56,7 +56,7 @@ def test_protected_spans_survive_in_real_texts(source: str) -> None:
 
 
 @pytest.mark.shared_data
-def test_protected_spans_survive_in_a_sample_of_every_file() -> None:
+def test_protected_spans_survive_in_a_sample_of_every_file():
     """Logs, code, JSON answers, mathematics, plans, verdicts of judges: no file's texts lose a span."""
     files = data_files()
     assert len(files) > 80

@@ -16,7 +16,10 @@ from evenkeel.shadow.perturbations.format.forms import SPEECHES
 from evenkeel.shadow.perturbations.format.instructions import NAME_OF, skeletons
 from evenkeel.shadow.perturbations.format.outline import Unreadable, outline_at
 from evenkeel.shadow.prompt import Block, PromptView
+from tests.cases import cases
 from tests.shadow.pretended_rewriter import asked, unclassified
+
+CASES = cases(__file__)
 
 
 def cut(*blocks, **members):
@@ -86,15 +89,7 @@ def test_a_json_skeleton_becomes_an_outline(format_):
     assert said == (f"{expected}\n\n{request(FREE)}" if format_ == "free" else expected)
 
 
-@pytest.mark.parametrize(("form", "format_"), [
-    ("", "free"),
-    ("Answer in two sentences.", "free"),
-    ("Answer in JSON.", "json"),
-    ('Answer like this:\n{"a": <string>}', "json"),
-    ("Reply as YAML.", "yaml"),
-    ("Use HTML.", "html"),
-    ("reply in yml", "yaml"),
-])  # fmt: skip
+@pytest.mark.parametrize(("form", "format_"), CASES["asked for already"])
 def test_what_is_asked_for_already(form, format_):
     """A prompt is not form for what it asks for itself; every other kind applies to it."""
     for kind in FORMATS:
@@ -175,91 +170,22 @@ def test_examples_in_the_old_format_are_not_contradicted():
     assert applied(YAML, cut(*SHOWN)).reason == "examples_show_format"
 
 
-SCHEMA_OF_A = {"type": "object", "properties": {"a": {"type": "string", "description": "one letter"}}}
-DATA = json.dumps([{"tool": f"t{number}"} for number in range(4)])
-
-
-@pytest.mark.parametrize(("form", "kind", "expected"), [
-    # Choices stay choices; what follows a structure stands on its own line.
-    ('Answer in JSON: {"urgency": "low | medium | high", "team": "it/hr/sales"}. Nothing else.', YAML,
-     "Answer in YAML:\nurgency: low | medium | high\nteam: it/hr/sales\nNothing else."),
-    # A structure is found behind its noun; a type with brackets is one hint; a list stays a list.
-    ('Answer with a JSON object like {"mood": "calm", "parts": list[str]}.', YAML,
-     "Answer with a YAML document like\nmood: calm\nparts: list[str]"),
-    ('Reply with a JSON array:\n[{"city": "<name>", "empty": {}}, ...]', YAML,
-     "Reply with a YAML list:\n- city: <name>\n  empty: {}\n- …"),
-    # Of a schema the fields are what is asked for; data that the prompt hands over stay as they are.
-    (f"Answer in JSON that follows this schema:\n{json.dumps(SCHEMA_OF_A)}", YAML,
-     "Answer in YAML that follows this schema:\na: <string: one letter>"),
-    (f"Answer with the name of a tool. The tools: {DATA}", XML,
-     f"Answer with the name of a tool. The tools: {DATA}\n\n{request(XML)}"),
-    ("Return a valid JSON object only.", YAML, "Return a valid YAML document only."),
-    ("Return a JSON object only.", XML, "Return an XML document only."),
-    ("Reply with a minified JSON array of names.", YAML, "Reply with a YAML list of names."),
-    ("Use JSON keys in English.", XML, "Use XML keys in English."),
-    ("JSON-formatted, see schema.json.", HTML, "HTML-formatted, see schema.json."),
-    ("Give JSON without Markdown fences.", YAML, "Give YAML without fences."),
-    ("Valid JSON only, two fields.", FREE, "Plain prose only, two fields."),
-    ("Return a JSON object with names.", FREE, "Return plain prose with names."),
-    ("Answer in one sentence.", YAML,
-     "Answer in one sentence.\n\nWrite your whole answer as one valid YAML document."),
-    ("Return JSON with the fields:\n- name: who\n- due: a date", YAML,
-     "Return YAML with the fields:\n- name: who\n- due: a date"),
-])  # fmt: skip
+@pytest.mark.parametrize(("form", "kind", "expected"), CASES["words of an instruction"])
 def test_words_of_an_instruction(form, kind, expected):
     """Names of formats, articles, nouns and structures change, all else stays."""
-    assert asks(kind, form) == expected
+    assert asks(BY_NAME[kind], form) == expected
 
 
-@pytest.mark.parametrize(("form", "kind", "reason"), [
-    ("Give a JSON object:\n```json\n{ all of the seven parts\n```", XML, "unreadable_structure"),
-    ("Answer in Markdown with a heading and two bullets.", YAML, "markup_wanted"),
-    ("Antworte in Markdown mit einer Tabelle.", FREE, "markup_wanted"),
-    ("Return either JSON or YAML.", XML, "unclear_format"),
-    ("Antworte in JSON. Kein XML.", XML, "format_forbidden"),
-    ("Give JSON. Do not use Markdown.", MARKDOWN, "format_forbidden"),
-    ("No Markdown or emoji.", MARKDOWN, "format_forbidden"),
-    ("In YAML:\n\nname: <who>\ndue: <when>", JSON, "unreadable_structure"),
-    ("Wrap it so:\n<a>\n  <b>text</b>\n</a>", HTML, "unreadable_structure"),
-    ("Reply with the number only.", XML, "own_form"),
-    ("Count the users. Return only the SQL.", JSON, "own_form"),
-    ("Antworte nur mit der Zahl.", JSON, "own_form"),
-    ("Réponds uniquement par le nom.", YAML, "own_form"),
-    ("Answer with a single letter.", JSON, "own_form"),
-    ("Answer with one of: billing | access | other", JSON, "own_form"),
-    ("Use the format below.\n\nname: <full name>\ndate: <date>", YAML, "own_form"),
-    ("Plain text without a heading.", YAML, "own_form"),
-    ("Contesta con una sola palabra.", HTML, "own_form"),
-    ('Is 7 a prime? Answer "[Yes]" or "[No]".', JSON, "own_form"),
-    ('Was it kept? End with "Verdict: X".', YAML, "own_form"),
-    ("Reply with billing, access or other.", JSON, "own_form"),
-    ("Count the files. The action list you can take: bash, answer.", JSON, "own_form"),
-    ("Put the answer in <answer> tags.", MARKDOWN, "own_form"),
-    ("Rephrase it as a limerick.", XML, "own_form"),
-    ("One object per line, as JSON Lines.", YAML, "own_form"),
-    ("Gib alles als JSON-Zeichenkette zurück.", XML, "unclear_format"),
-    ("French:", JSON, "open_end"),
-])  # fmt: skip
+@pytest.mark.parametrize(("form", "kind", "reason"), CASES["refused"])
 def test_a_wish_that_cannot_be_replaced_whole_is_refused(form, kind, reason):
     """The variant would ask for two things at once."""
-    assert applied(kind, view_of(form)).reason == reason
+    assert applied(BY_NAME[kind], view_of(form)).reason == reason
 
 
-@pytest.mark.parametrize(("form", "kind", "expected"), [
-    ("Gib ein JSON-Objekt mit Feldern zurück.", YAML, "Gib ein YAML-Dokument mit Feldern zurück."),
-    ("Antworte im JSON-Format.", FREE, "Antworte als Fließtext."),
-    ("Devuelve un objeto JSON válido con campos.", XML, "Devuelve un documento XML válido con campos."),
-    ("Responde en formato JSON, por favor.", FREE, "Responde en texto corrido, por favor."),
-    ("Renvoyez l'objet JSON avec les deux champs.", YAML, "Renvoyez le document YAML avec les deux champs."),
-    ("Répondez au format JSON, s'il vous plaît.", FREE, "Répondez en texte suivi, s'il vous plaît."),
-    ("Restituisci l'oggetto JSON con due campi.", HTML, "Restituisci il documento HTML con due campi."),
-    ("Geef een JSON-object met twee velden terug.", YAML, "Geef een YAML-document met twee velden terug."),
-    ("Devolva um objeto JSON com dois campos.", XML, "Devolva um documento XML com dois campos."),
-    ("次のJSON形式で回答してください。", YAML, "次のYAML形式で回答してください。"),
-])  # fmt: skip
+@pytest.mark.parametrize(("form", "kind", "expected"), CASES["in its own language"])
 def test_a_request_is_replaced_in_its_own_language(form, kind, expected):
     """Articles agree, and nothing is added beside it."""
-    assert asks(kind, form) == expected
+    assert asks(BY_NAME[kind], form) == expected
 
 
 _pieces = st.sampled_from([
@@ -347,19 +273,7 @@ def test_json_keeps_any_json():
     assert nested.get("text") == {"format": {"type": "json_object"}, "verbosity": "low"}
 
 
-@pytest.mark.parametrize(("members", "forced"), [
-    ({}, False),
-    ({"tool_choice": "auto"}, False),
-    ({"tool_choice": "none"}, False),
-    ({"tool_choice": {"type": "auto"}}, False),
-    ({"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}}, False),
-    ({"tool_choice": "required"}, True),
-    ({"tool_choice": {"type": "any"}}, True),
-    ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, True),
-    ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "required"}}}, True),
-    ({"function_call": {"name": "f"}}, True),
-    ({"function_call": "auto"}, False),
-])  # fmt: skip
+@pytest.mark.parametrize(("members", "forced"), CASES["forced tools"])
 def test_forced_tools(members, forced):
     """A model that must call a tool writes no answer that could have a format."""
     view = view_of(**members)
@@ -376,14 +290,7 @@ def test_other_constraints_are_lifted():
     assert applied(YAML, view_of(guided_json="{")).get("guided_json") is None
 
 
-@pytest.mark.parametrize("text", [
-    '{"a": "<one>", "b": ["<two>"], "c": {"d": 1}}',
-    "{ a: <one>, b: [ <two> ], c: { d: 1 } }",
-    '{\n  "a": <one>,\n  "b": [<two>, ...],\n  "c": {"d": 1},\n}',
-    "{'a': '<one>', 'b': ['<two>'], 'c': {'d': 1}}",
-    '{{"a": <one>, "b": [<two>], "c": {{"d": 1}}}}',
-    '{"a": <one>\n "b": [<two>]\n "c": {"d": 1}, ...}',
-])  # fmt: skip
+@pytest.mark.parametrize("text", CASES["JSON as people write it"])
 def test_json_as_people_write_it(text):
     """Placeholders, bare keys, missing and superfluous commas and doubled braces read the same."""
     expected = "a: <one>\nb:\n  - <two>\n  - …\nc:\n  d: 1"

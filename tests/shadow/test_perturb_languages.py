@@ -20,6 +20,7 @@ from evenkeel.shadow.perturbations.crosslingual import CrossLingual
 from evenkeel.shadow.perturbations.multilingual import Multilingual
 from evenkeel.shadow.prompt import Block, PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner
+from tests.cases import cases
 from tests.shadow.pretended_rewriter import (
     BY_LANGUAGE,
     QUESTION,
@@ -33,20 +34,10 @@ from tests.shadow.pretended_rewriter import (
     view_of,
 )
 
+CASES = cases(__file__)
+
 GERMAN_SYSTEM = "Du hilfst den Kunden eines Möbelhauses. Sei freundlich und versprich nie eine Rückzahlung."
-AROUND = {
-    "en": ("A customer of the shop has written:", "Help the customer, and promise no refund."),
-    "de": ("Eine Kundin des Möbelhauses schreibt:", "Hilf der Kundin und versprich keine Rückzahlung."),
-    "es": ("Un cliente de la tienda ha escrito:", "Ayuda al cliente y no prometas ningún reembolso."),
-    "fr": ("Un client du magasin a écrit :", "Aide le client et ne promets aucun remboursement."),
-    "it": ("Un cliente del negozio ha scritto:", "Aiuta il cliente e non promettere alcun rimborso."),
-    "ja": (
-        "家具店のお客様から次の連絡がありました。",
-        "お客様を助けてください。返金は約束しないでください。",
-    ),
-    "nl": ("Een klant van de winkel heeft geschreven:", "Help de klant en beloof geen terugbetaling."),
-    "pt": ("Um cliente da loja escreveu:", "Ajude o cliente e não prometa nenhum reembolso."),
-}
+AROUND = CASES["around"]
 SUBJECTS = (
     *("lamp", "oven", "shelf", "chair", "mirror", "carpet", "desk", "sofa", "bench", "stool"),
     *("clock", "vase", "drawer", "curtain", "mattress", "cupboard", "bookcase", "footrest"),
@@ -55,7 +46,7 @@ SUBJECTS = (
 
 
 @pytest.mark.parametrize("tag", BUILTIN_TAGS)
-def test_a_multilingual_variant_is_translated_and_asks_in_its_language(tag) -> None:
+def test_a_multilingual_variant_is_translated_and_asks_in_its_language(tag):
     """Instructions and input are translated, history is not, and the last words ask for the language."""
     view = view_of(
         ("system", SYSTEM), ("user", QUESTION), ("assistant", "Which table?"), ("user", "The blue one.")
@@ -72,7 +63,7 @@ def test_a_multilingual_variant_is_translated_and_asks_in_its_language(tag) -> N
     assert kind.requires == {"rewriter", "judge"}
 
 
-def test_other_tags_are_asked_for_in_english() -> None:
+def test_other_tags_are_asked_for_in_english():
     """Any BCP 47 tag will do; what is none is an error."""
     changed = made(Multilingual("PL"), chat())
     assert changed.text.endswith("\n\nWrite the whole answer in Polish.")
@@ -83,7 +74,7 @@ def test_other_tags_are_asked_for_in_english() -> None:
 
 
 @pytest.mark.parametrize(("tag", "language"), [("de", "de"), ("fr-CA", "fr"), ("pt-BR", "pt"), ("ja", "ja")])
-def test_a_prompt_is_not_translated_into_its_own_language(tag, language) -> None:
+def test_a_prompt_is_not_translated_into_its_own_language(tag, language):
     """Regions count as the same language."""
     assert reason(Multilingual(tag), chat(BY_LANGUAGE[language])) == "already_in_language"
 
@@ -93,35 +84,20 @@ def test_a_prompt_is_not_translated_into_its_own_language(tag, language) -> None
     "Übersetze den Satz ins Englische: Das Wetter ist schön.",
     "Vertaal deze zin naar het Engels: Het is mooi weer.",
 ])  # fmt: skip
-def test_a_prompt_that_asks_for_a_translation_is_left_alone(text) -> None:
+def test_a_prompt_that_asks_for_a_translation_is_left_alone(text):
     """Another language would be another task."""
     assert reason(Multilingual("sv"), chat(text)) == "translation_wanted"
     assert reason(CrossLingual("en", "de"), chat(text)) == "translation_wanted"
 
 
-@pytest.mark.parametrize("wish", [
-    "Answer in English.",
-    "Please write your reply in formal French.",
-    "Bitte auf Englisch antworten.",
-    "Antworten Sie in englischer Sprache.",
-    "Contesta siempre en español.",
-    "Veuillez répondre en français.",
-    "Scrivi la risposta in lingua italiana.",
-    "Antwoord altijd in het Engels.",
-    "Responda sempre em português.",
-    "回答は必ず日本語で書いてください。",
-    "Output JSON with keys in English and values in English.",
-    "Reply in the language of the question.",
-    "Antworte in derselben Sprache.",
-    "Réponds dans la même langue.",
-])  # fmt: skip
-def test_a_prescribed_language_is_not_contradicted(wish) -> None:
+@pytest.mark.parametrize("wish", CASES["wishes"])
+def test_a_prescribed_language_is_not_contradicted(wish):
     """A prompt that names the language of its answer is not asked for another."""
     assert reason(CrossLingual("en", "de"), chat(wish)) == "language_prescribed"
     assert reason(Multilingual("sv"), chat(wish)) == "language_prescribed"
 
 
-def test_configured_languages_get_crosslingual_kinds() -> None:
+def test_configured_languages_get_crosslingual_kinds():
     """Every ordered pair with a known language has one, the language itself included."""
     names = {kind.name for kind in catalogue(languages=["ko"])}
     assert {
@@ -137,11 +113,11 @@ def test_configured_languages_get_crosslingual_kinds() -> None:
     "Der Kunde schreibt, dass die Lieferung in Deutschland ankam.",
     "La fabrique en France répond vite et livre partout.", "日本語の説明書が見つかりません。",
 ])  # fmt: skip
-def test_to_speak_of_a_country_prescribes_no_language(text) -> None:
+def test_to_speak_of_a_country_prescribes_no_language(text):
     made(Multilingual("sv"), chat(text))
 
 
-def test_crosslingual_translates_the_input_and_asks_in_english() -> None:
+def test_crosslingual_translates_the_input_and_asks_in_english():
     """Instructions stay; the answer's language is another one."""
     kind = CrossLingual("es", "ja")
     changed, tasks = finished(kind.apply(chat(), 1.0, random.Random(1)))
@@ -155,7 +131,7 @@ def test_crosslingual_translates_the_input_and_asks_in_english() -> None:
 
 
 @pytest.mark.parametrize(("source", "language"), [("en", "en"), ("de", "de"), ("fr-CA", "fr")])
-def test_input_in_its_language_needs_no_rewriter(source, language) -> None:
+def test_input_in_its_language_needs_no_rewriter(source, language):
     """Input in its language stays; only the request is new."""
     text = BY_LANGUAGE[language]
     outcome = CrossLingual(source, "it").apply(chat(text), 1.0, random.Random(1))
@@ -163,16 +139,8 @@ def test_input_in_its_language_needs_no_rewriter(source, language) -> None:
     assert outcome.text.endswith(f"{text}\n\nWrite the whole answer in Italian.")
 
 
-@pytest.mark.parametrize(("source", "request_"), [
-    ("en", "Write the whole answer in Japanese."),
-    ("de", "Schreibe die ganze Antwort auf Japanisch."),
-    ("es", "Escribe toda la respuesta en japonés."),
-    ("fr", "Écrivez toute la réponse en japonais."),
-    ("it", "Scrivi l'intera risposta in giapponese."),
-    ("nl", "Schrijf het hele antwoord in het Japans."),
-    ("pt-BR", "Escreva toda a resposta em japonês."),
-])  # fmt: skip
-def test_without_instructions_the_request_is_in_the_language_of_the_prompt(source, request_) -> None:
+@pytest.mark.parametrize(("source", "request_"), CASES["requests"])
+def test_without_instructions_the_request_is_in_the_language_of_the_prompt(source, request_):
     """The whole prompt is in that language then, so an English sentence would mix two."""
     text = BY_LANGUAGE[base_tag(source)]
     changed = made(CrossLingual(source, "ja"), asked(text))
@@ -180,7 +148,7 @@ def test_without_instructions_the_request_is_in_the_language_of_the_prompt(sourc
 
 
 @pytest.mark.parametrize(("source", "target"), [("fr", "fr"), ("fr-CA", "fr"), ("fr", "fr-CA")])
-def test_a_prompt_in_the_language_wanted_is_asked_nothing_new(source, target) -> None:
+def test_a_prompt_in_the_language_wanted_is_asked_nothing_new(source, target):
     """Instructions in another language are a reason to ask."""
     kind, text = CrossLingual(source, target), BY_LANGUAGE["fr"]
     assert reason(kind, asked(text)) == "already_in_language"
@@ -189,14 +157,14 @@ def test_a_prompt_in_the_language_wanted_is_asked_nothing_new(source, target) ->
     assert made(kind, chat(text)).text.endswith(english_request(target))
 
 
-def test_without_a_users_message_there_is_nowhere_to_ask() -> None:
+def test_without_a_users_message_there_is_nowhere_to_ask():
     """Input that stands in no message of a user (a tool's, a system's) cannot carry the request."""
     block = Block("input", QUESTION, "text")
     view = view_of(("system", QUESTION), classify=typed(block))
     assert reason(CrossLingual("en", "de"), view) == "no_user_slot"
 
 
-def test_other_instructions_are_translated_into_english() -> None:
+def test_other_instructions_are_translated_into_english():
     """Instructions first, then the input; labels and few words of no clear language count as English."""
 
     def translated(system):
@@ -214,7 +182,7 @@ def test_other_instructions_are_translated_into_english() -> None:
         assert translated(system)[1] == [RewriteTask("translation", QUESTION, "es")]
 
 
-def test_documents_of_the_application_are_no_instructions() -> None:
+def test_documents_of_the_application_are_no_instructions():
     """English instructions around a fixed German document stay, and so does the document."""
     blocks = (
         Block("template", f"{SYSTEM}\n", "instructions"),
@@ -227,7 +195,7 @@ def test_documents_of_the_application_are_no_instructions() -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es", "fr", "it", "ja", "nl", "pt"])
-def test_kinds_of_languages_apply_before_and_after_a_template_is_learned(language) -> None:
+def test_kinds_of_languages_apply_before_and_after_a_template_is_learned(language):
     """Instructions may be in any language, known to be instructions or not."""
     learner = TemplateLearner()
     before, after = AROUND[language]

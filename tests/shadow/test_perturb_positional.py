@@ -24,7 +24,10 @@ from evenkeel.shadow.perturbations.positional import (
 from evenkeel.shadow.perturbations.protocol import attempt
 from evenkeel.shadow.prompt import Block, PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
+from tests.cases import cases
 from tests.shadow.pretended_rewriter import view_of as chat_of
+
+CASES = cases(__file__)
 
 SEEDS = range(30)
 
@@ -60,12 +63,12 @@ FORM = "Answer in one sentence."
 PROMPT = view_of(("user", f"{ROLE}\n\n{FACTS}\n\n{ASKED}\n\n{FORM}"))
 
 
-def test_documents_move_together() -> None:
+def test_documents_move_together():
     """Documents go behind all parts, never where the next part would read as the end of the last document."""
     assert variants(Context(), PROMPT) == {f"{ROLE}\n\n{ASKED}\n\n{FORM}\n\n{FACTS}"}
 
 
-def test_output_instructions_move() -> None:
+def test_output_instructions_move():
     """The instructions go to the beginning, or before another part; the documents stay as they are."""
     assert variants(OutputInstructions(), PROMPT) == {
         f"{FORM}\n\n{ROLE}\n\n{FACTS}\n\n{ASKED}",
@@ -73,7 +76,7 @@ def test_output_instructions_move() -> None:
     }
 
 
-def test_documents_change_places_with_their_labels() -> None:
+def test_documents_change_places_with_their_labels():
     """Every order but the original one comes up."""
     first, second, third = FACTS.split("\n\n")
     orders = (
@@ -124,7 +127,7 @@ AHEAD = (
     (MixedMoves(), "Why is the sky blue?", "too_few_changes"),
     (MixedMoves(), f"{FACTS}\n\nWhere are lamps?", "too_few_changes"),
 ])  # fmt: skip
-def test_what_has_its_place_stays_there(kind, text, why) -> None:
+def test_what_has_its_place_stays_there(kind, text, why):
     """Nothing may move, and the reason says what is missing or holds it."""
     assert reason(kind, view_of(("user", text))) == why
 
@@ -132,30 +135,15 @@ def test_what_has_its_place_stays_there(kind, text, why) -> None:
 @pytest.mark.parametrize(
     "pointing", ["the previous document", "le document suivant", "el documento anterior"]
 )
-def test_documents_stay_where_a_system_message_counts_them(pointing) -> None:
+def test_documents_stay_where_a_system_message_counts_them(pointing):
     """The "previous" document depends on the order, and on where the documents stand."""
     view = view_of(("system", f"Compare with {pointing}."), ("user", f"{FACTS}\n\n{ASKED}\n\n{FORM}"))
     assert reason(Reordering(), view) == "nothing_to_reorder"
     assert reason(Context(), view) == "bound"
 
 
-ARTICLES = "Knowledge base:\n\n### Article 1\nLamps burn.\n\n### Article 2\nCables melt."
-SHOWN = 'Output instructions:\n- Use the following JSON format.\n\n{\n  "a": "<b>"\n}'
-TAGGED = '<documents>\n<doc id="1">\nOne.\n</doc>\n<doc id="2">\nTwo.\n</doc>\n</documents>'
-LETTER = "Texto:\nEstimado supervisor, gracias.\n\nPor favor responda."
-SKELETON = "Output: YAML with keys.\n\ntopic: <a few words>\noutcome: <one sentence>"
-
-
-@pytest.mark.parametrize(("text", "whole"), [
-    # The end of a letter, the form of an output, elements, sections, and what is announced.
-    (f"{ROLE}\n\n{LETTER}\n\nTarea: Resume.\n\nFormato: una frase.", LETTER),
-    (f"{ROLE}\n\n{SKELETON}\n\nTask: sum it up.", SKELETON),
-    (f"{ROLE}\n\n{FACTS}\n\n{ASKED}\n\n{SHOWN}", SHOWN),
-    (f"Be brief.\n\n{TAGGED}\n\n{FORM}", TAGGED),
-    (f"You help.\n\n{ARTICLES}\n\n{ASKED}\n\n{FORM}", ARTICLES),
-    (SECTIONS, SOURCES),
-])  # fmt: skip
-def test_what_belongs_together_stays_together(text, whole) -> None:
+@pytest.mark.parametrize(("text", "whole"), CASES["wholes"])
+def test_what_belongs_together_stays_together(text, whole):
     view = view_of(("user", text))
     outcomes = [kind.apply(view, 1.0, random.Random(seed)) for kind in POSITIONAL for seed in SEEDS]
     made = [texts_of(outcome)[0] for outcome in outcomes if isinstance(outcome, PromptView)]
@@ -163,14 +151,14 @@ def test_what_belongs_together_stays_together(text, whole) -> None:
     assert all(whole in text for text in made)
 
 
-def test_a_heading_of_documents_stays_above_them() -> None:
+def test_a_heading_of_documents_stays_above_them():
     """A line such as Sources: is no document of its own: it stands before the first, whichever that is."""
     view = view_of(("user", f"{ROLE}\n\nSources:\n{FACTS}\n\n{ASKED}\n\n{FORM}"))
     for kind in POSITIONAL:
         assert all(text.partition("Sources:")[2].lstrip().startswith("[") for text in variants(kind, view))
 
 
-def test_mixed_does_at_least_two_moves() -> None:
+def test_mixed_does_at_least_two_moves():
     """Documents in another order and a part elsewhere, or two parts elsewhere."""
     for text in variants(MixedMoves(), PROMPT):
         places = [text.index(part) for part in (*FACTS.split("\n\n"), ASKED, FORM)]
@@ -180,7 +168,7 @@ def test_mixed_does_at_least_two_moves() -> None:
         assert reordered + context + output >= 2, text
 
 
-def test_demonstrations_change_places_and_the_open_one_stays() -> None:
+def test_demonstrations_change_places_and_the_open_one_stays():
     """The last pair is what is asked."""
     pairs = ("Input: a\nOutput: b", "Input: c\nOutput: d")
     last = "Input: e\nOutput:"
@@ -191,7 +179,7 @@ def test_demonstrations_change_places_and_the_open_one_stays() -> None:
 SHOTS = ("Ticket: No toner.\nUrgency: low", "Ticket: Nobody can log in.\nUrgency: high")
 
 
-def test_examples_with_the_label_of_a_document_stay_under_their_heading() -> None:
+def test_examples_with_the_label_of_a_document_stay_under_their_heading():
     """The examples change places, and the text to classify is none of them."""
     asked = f"Now classify this ticket:\nIt burns.\n\n{FORM}"
     view = view_of(("user", "\n\n".join(("Examples:", *SHOTS, asked))))
@@ -199,7 +187,7 @@ def test_examples_with_the_label_of_a_document_stay_under_their_heading() -> Non
     assert reason(Context(), view) == "no_context"
 
 
-def test_sections_move_whole() -> None:
+def test_sections_move_whole():
     """A section takes its heading along, and nothing comes under another one."""
     rules, documents, question = "# Rules\nBe brief.", f"# Documents\n{FACTS}", "# Question\nWhere are lamps?"
     made = variants(Context(), view_of(("user", f"{rules}\n\n{documents}\n\n{question}")))
@@ -208,7 +196,7 @@ def test_sections_move_whole() -> None:
     }
 
 
-def test_windows_line_ends_stay() -> None:
+def test_windows_line_ends_stay():
     """New neighbours are parted by the kind of line end that the prompt has."""
     view = view_of(("user", f"{ROLE}\r\n\r\n[1] a b\r\n\r\n[2] c d\r\n\r\n{ASKED}"))
     assert all("\n" not in text.replace("\r\n", "") for text in variants(Context(), view))
@@ -242,7 +230,7 @@ def by_model(kind, mail, reply=LISTING, seed=1):
     return draft, draft.finish([reply])
 
 
-def test_a_model_lists_the_blocks_once_for_a_template() -> None:
+def test_a_model_lists_the_blocks_once_for_a_template():
     """The task is the same whatever fills the template, so that the rewriter's cache knows it."""
     (first, _), (other, _) = (by_model(LISTED[0], mail) for mail in ("Hello.\n\nThe lamp is dark.", "Bye."))
     assert first.tasks == other.tasks
@@ -253,7 +241,7 @@ def test_a_model_lists_the_blocks_once_for_a_template() -> None:
     assert task.text.endswith("10| Reply in JSON.")
 
 
-def test_what_a_model_says_is_free_moves() -> None:
+def test_what_a_model_says_is_free_moves():
     """The mail goes up, the form anywhere; what the order needs stays before it, and the role stays first."""
     mail = "Hello.\n\nThe lamp is dark."
     for kind in (LISTED[0], LISTED[1], LISTED[3]):
@@ -275,7 +263,7 @@ def test_what_a_model_says_is_free_moves() -> None:
     (reply_of((1, 10, "chorus")), "unknown part"),
     (reply_of((1, 5, "other", ("after", [2])), (6, 10, "output")), "numbers of blocks before it"),
 ])  # fmt: skip
-def test_a_list_that_does_not_tile_the_text_is_refused(reply, fault) -> None:
+def test_a_list_that_does_not_tile_the_text_is_refused(reply, fault):
     """The list goes back to the model with the reason; if none is right, the rules decide."""
     draft, outcome = by_model(LISTED[0], "Hello.", reply)
     (found,) = faults_of(draft.tasks[0], reply)
@@ -284,7 +272,7 @@ def test_a_list_that_does_not_tile_the_text_is_refused(reply, fault) -> None:
 
 
 @pytest.mark.parametrize("kind", [*POSITIONAL, *LISTED], ids=lambda kind: f"{kind.name} {kind.by}")
-def test_the_contract_of_each_kind(kind) -> None:
+def test_the_contract_of_each_kind(kind):
     """A name in the category, no grades, and an answer in the form of before; versions tell who chose."""
     assert kind.name.startswith("positional.")
     assert not kind.graded
@@ -292,27 +280,10 @@ def test_the_contract_of_each_kind(kind) -> None:
     assert kind.version % 2 == (kind.by == "rewriter")
 
 
-APPLICATIONS = (
-    """You are a support agent.\n\nContext:\n[1] Returns take 14 days.\n[2] Sale items take 7.
-
-Question: How long can I return a sale item?\n\nAnswer in JSON with the keys answer and source.""",
-    """Answer the question from the documents.\n\nDocument 1: The lift holds eight people.
-
-Document 2: It is checked in June.\n\nQuestion: When is the lift checked?\n\nAnswer in one sentence.""",
-    """Sort the ticket into a queue.\n\n<ticket>\nThe printer burns.\n</ticket>\n\nReturn only the queue.""",
-    """# Task\nSum up the case.\n\n# Case\nThe scanner is slow.\n\n# Output format\nA JSON object.""",
-    """Du hilfst im Lager.\n\nDokument 1: Lampen sind in Lager A.\n\nDokument 2: Kabel sind in Lager B.
-
-Frage: Wo sind Kabel?\n\nAntworte in einem Satz.""",
-    """Extract the names.\n\nText: Ada met Bo in Leeds.\n\nReturn a JSON list.""",
-    """Eres un asistente.\n\nDocumento 1: La tienda abre a las 9.\n\nDocumento 2: Cierra a las 18.
-
-Pregunta: ¿Cuándo abre?\n\nResponde en formato JSON.""",
-    """Using the context above, answer.\n\nContext: a b c\n\nReply in one word.""",
-)
+APPLICATIONS = CASES["applications"]
 
 
-def test_most_prompts_with_context_order_and_form_have_a_variant() -> None:
+def test_most_prompts_with_context_order_and_form_have_a_variant():
     """Rules alone give at least one variant."""
     applicable = 0
     for text in APPLICATIONS:
@@ -337,7 +308,7 @@ _GAPS = st.sampled_from(["\n\n", "\n", " ", "\n\n\n", "\r\n\r\n"])
     st.integers(0, 99),
     st.booleans(),
 )
-def test_any_prompt_keeps_all_its_words(pieces, kind, seed, known) -> None:
+def test_any_prompt_keeps_all_its_words(pieces, kind, seed, known):
     """A variant differs, holds every line once, leaves no message empty and is the same each time."""
     text = "".join(piece + gap for piece, gap in pieces)
     body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()

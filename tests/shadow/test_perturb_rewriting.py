@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -33,11 +32,8 @@ from tests.shadow.pretended_rewriter import (
     view_of,
 )
 
-if TYPE_CHECKING:
-    from evenkeel.shadow.perturbations import Perturbation
 
-
-def test_a_paraphrase_asks_for_the_input_alone() -> None:
+def test_a_paraphrase_asks_for_the_input_alone():
     """Everything but the last message stays byte for byte; so does white space around it."""
     view = view_of(
         ("system", SYSTEM),
@@ -52,7 +48,7 @@ def test_a_paraphrase_asks_for_the_input_alone() -> None:
     ]  # fmt: skip
 
 
-def test_only_what_a_user_typed_is_paraphrased_unless_more_is_asked_for() -> None:
+def test_only_what_a_user_typed_is_paraphrased_unless_more_is_asked_for():
     """Documents are left alone, and changed where `inputs` names them; code never is."""
     blocks = (
         Block("template", "Read this and answer.\n", "instructions"),
@@ -72,12 +68,12 @@ def test_only_what_a_user_typed_is_paraphrased_unless_more_is_asked_for() -> Non
 
 
 @pytest.mark.parametrize("text", ["INC-48213", "`ls -l`", "https://shop.example/a", "42"])
-def test_what_has_no_words_is_not_paraphrased(text) -> None:
+def test_what_has_no_words_is_not_paraphrased(text):
     """Protected spans alone leave nothing to say differently."""
     assert reason(Paraphrase(), chat(text)) == "nothing_to_change"
 
 
-def test_a_rewriter_that_changes_nothing_gives_no_variant() -> None:
+def test_a_rewriter_that_changes_nothing_gives_no_variant():
     """The original again is no variant; neither are too few texts."""
     draft = Paraphrase().apply(chat(), 1.0, random.Random(1))
     assert isinstance(draft, Draft)
@@ -92,7 +88,7 @@ def test_a_rewriter_that_changes_nothing_gives_no_variant() -> None:
     st.lists(st.sampled_from(["A line. ", "\n\n", "\n", " \n \n", "```\na\n\nb\n```", "\t"]), max_size=40),
     st.integers(5, 60),
 )  # fmt: skip
-def test_pieces_join_to_the_text(parts, longest) -> None:
+def test_pieces_join_to_the_text(parts, longest):
     """Cutting loses nothing and never cuts code; white space is a piece of its own."""
     text = "".join(parts)
     cut = pieces(text, longest)
@@ -103,14 +99,14 @@ def test_pieces_join_to_the_text(parts, longest) -> None:
         assert any(text[span.start : span.end].strip() in piece for piece in cut)
 
 
-def test_long_texts_are_cut_at_blank_lines() -> None:
+def test_long_texts_are_cut_at_blank_lines():
     """Three paragraphs of 30 with room for 70: two go together, the third alone."""
     text = "\n\n".join(("a" * 30, "b" * 30, "c" * 30))
     assert pieces(text, 70) == [f"{'a' * 30}\n\n{'b' * 30}", "\n\n", "c" * 30]
     assert pieces(text, 20) == ["a" * 30, "\n\n", "b" * 30, "\n\n", "c" * 30]
 
 
-KINDS: tuple[Perturbation, ...] = (
+KINDS = (
     Paraphrase(),
     Tone(),
     Tone("rewriter"),
@@ -121,7 +117,7 @@ KINDS: tuple[Perturbation, ...] = (
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.name}-{kind.version}")
-def test_the_same_seed_gives_the_same_bytes(kind) -> None:
+def test_the_same_seed_gives_the_same_bytes(kind):
     """View, severity, seed and the rewriter's texts decide every byte; graded kinds differ by seed.
 
     Each changes the question and keeps its instructions unless it translates them.
@@ -136,7 +132,7 @@ def test_the_same_seed_gives_the_same_bytes(kind) -> None:
     assert len(set(bodies.values())) > 1 or not (kind.graded or isinstance(kind, Tone))
 
 
-def test_a_compound_applies_its_parts_in_order() -> None:
+def test_a_compound_applies_its_parts_in_order():
     """Paraphrase, its tone, then blanks in that: each draft asks about the text of the one before."""
     kind = Compound("all", (Paraphrase(), Tone("rewriter"), Whitespace()))
     first = kind.apply(chat(), 1.0, random.Random(3))
@@ -151,7 +147,7 @@ def test_a_compound_applies_its_parts_in_order() -> None:
     assert last.input_text.split() == text.split()
 
 
-def test_a_part_chooses_the_same_whatever_the_others_draw() -> None:
+def test_a_part_chooses_the_same_whatever_the_others_draw():
     """The seeds of the parts are drawn before any part is applied."""
     seeds = random.Random(9)
     alone = made(Casing(), chat(), 0.5, seeds.getrandbits(53))
@@ -160,7 +156,7 @@ def test_a_part_chooses_the_same_whatever_the_others_draw() -> None:
     assert both.input_text.split() == alone.input_text.split()
 
 
-def test_a_compound_is_what_its_parts_are() -> None:
+def test_a_compound_is_what_its_parts_are():
     """Needs, wishes and versions are merged."""
     kind = Compound("x", (Multilingual("es"), Spelling(), Paraphrase()))
     assert kind.name == "compound.x"
@@ -172,7 +168,7 @@ def test_a_compound_is_what_its_parts_are() -> None:
     assert (plain.wanted, plain.graded) == (AS_BEFORE, False)
 
 
-def test_a_part_that_does_not_apply_ends_it() -> None:
+def test_a_part_that_does_not_apply_ends_it():
     """The reason is the part's, and the part is named."""
     outcome, _ = finished(
         Compound("x", (Whitespace(), Multilingual("de"))).apply(

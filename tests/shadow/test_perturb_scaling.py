@@ -12,7 +12,7 @@ LARGEST = 8_000
 
 
 @pytest.mark.parametrize("shape", [name for name in SHAPES if name.startswith("runs of")])
-def test_every_reader_is_linear_in_runs_of_marks(shape) -> None:
+def test_every_reader_is_linear_in_runs_of_marks(shape):
     """Twice as many fences, tags, brackets, labels or line ends take at most 2.5 times the work."""
     slow = {subject.name: grown_too_fast(subject, shape, LARGEST) for subject in SUBJECTS}
     assert len(slow) == len(KINDS)

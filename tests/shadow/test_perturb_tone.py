@@ -32,7 +32,7 @@ from tests.shadow.pretended_rewriter import (
 
 @pytest.mark.parametrize("language", BY_LANGUAGE)
 @pytest.mark.parametrize("tone", TONES)
-def test_a_tone_by_rule_keeps_what_is_protected(language, tone) -> None:
+def test_a_tone_by_rule_keeps_what_is_protected(language, tone):
     """Each tone in each language changes words, not marks alone, at any strength, and no protected span."""
     text = BY_LANGUAGE[language]
     for severity in (0.07, 0.5, 1.0):
@@ -43,7 +43,7 @@ def test_a_tone_by_rule_keeps_what_is_protected(language, tone) -> None:
             assert changed.segments[0].text == SYSTEM
 
 
-def test_every_place_of_a_tone_by_hand() -> None:
+def test_every_place_of_a_tone_by_hand():
     """Greeting, contraction, mark and close all change at full strength."""
     changed = made(Tone(tones=["formal"]), chat("Hi, I can't open INC-7. Don't ask me why."), seed=0)
     text = "Hello, I cannot open INC-7. Do not ask me why."
@@ -54,14 +54,14 @@ def test_every_place_of_a_tone_by_hand() -> None:
     }
 
 
-def test_no_close_is_put_behind_what_may_be_a_text_to_work_on() -> None:
+def test_no_close_is_put_behind_what_may_be_a_text_to_work_on():
     """The last of several lines must ask; before a list a greeting gets its own lines."""
     text = "- The lamp upstairs is broken\n- Nobody repairs the heating"
     opening, _, rest = made(Tone(tones=["polite"]), chat(text)).input_text.partition("\n\n")
     assert (opening in MANNERS["en"]["polite"].openers, rest) == (True, text)
 
 
-def test_only_the_first_and_the_last_text_are_greeted_and_closed() -> None:
+def test_only_the_first_and_the_last_text_are_greeted_and_closed():
     """Two texts of a user get one greeting and one close, and a document between them nothing."""
     blocks = (
         Block("input", "My neighbour wrote this letter to the town council. ", "text"),
@@ -91,7 +91,7 @@ _FRAGMENTS = st.sampled_from([
     st.floats(0.05, 1),
     st.integers(0, 5),
 )
-def test_a_tone_by_rule_keeps_what_is_protected_in_any_text(text, tone, severity, seed) -> None:
+def test_a_tone_by_rule_keeps_what_is_protected_in_any_text(text, tone, severity, seed):
     """Code, data, quotations and list marks survive in any text, and something changes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("evenkeel.shadow.perturbations.tone.language_of", lambda _: "en")
@@ -104,14 +104,14 @@ def test_a_tone_by_rule_keeps_what_is_protected_in_any_text(text, tone, severity
     assert survives(text, outcome.input_text), outcome.input_text
 
 
-def test_a_tone_needs_a_language_it_knows() -> None:
+def test_a_tone_needs_a_language_it_knows():
     """Identifiable by its words, and with phrases of its own."""
     assert reason(Tone(), chat("Asdf qwer zxcv")) == "language_unknown"
     finnish = "Pöydän ruuvit puuttuvat, enkä tiedä miten se kootaan ilman niitä."
     assert reason(Tone(), chat(finnish)) == "language_unsupported"
 
 
-def test_a_tone_by_the_rewriter_asks_for_the_tone_that_was_picked() -> None:
+def test_a_tone_by_the_rewriter_asks_for_the_tone_that_was_picked():
     """The generator picks one of the five; the versions differ from those by rule."""
     kind = Tone("rewriter")
     picked = set()
@@ -125,13 +125,13 @@ def test_a_tone_by_the_rewriter_asks_for_the_tone_that_was_picked() -> None:
 
 
 @pytest.mark.parametrize("tones", [(), ("rude",)])
-def test_unknown_tones_are_an_error(tones) -> None:
+def test_unknown_tones_are_an_error(tones):
     """A tone that nobody can write is refused at once."""
     with pytest.raises(ValueError, match="known are formal, casual"):
         Tone(tones=tones)
 
 
-def test_phrases_are_in_their_language_and_hold_no_numerals() -> None:
+def test_phrases_are_in_their_language_and_hold_no_numerals():
     """Each language has all tones; openers and closers together are identified as that language."""
     for language, manners in MANNERS.items():
         assert tuple(manners) == TONES
@@ -140,7 +140,7 @@ def test_phrases_are_in_their_language_and_hold_no_numerals() -> None:
         assert not any(map(str.isdigit, said))
 
 
-def test_a_text_to_be_proofread_gets_a_greeting_at_most() -> None:
+def test_a_text_to_be_proofread_gets_a_greeting_at_most():
     """Its phrases stay, and no close is taken for its end; as the whole input it is left alone."""
     text = "Please proofread: Dear Mr Smith, I don't know what you're invoice is about."
     for seed in range(60):
@@ -154,7 +154,7 @@ def test_a_text_to_be_proofread_gets_a_greeting_at_most() -> None:
     "Rate the urgency of this ticket.", "Welche Stimmung hat dieser Text?", "Classify the sentiment:",
     "Is the customer angry?", "El cliente está molesto?",
 ])  # fmt: skip
-def test_a_prompt_about_the_tone_of_a_text_keeps_it(asked) -> None:
+def test_a_prompt_about_the_tone_of_a_text_keeps_it(asked):
     """Another tone would have another answer, whoever asks."""
     told = view_of(("system", asked), ("user", QUESTION))
     typed = view_of(("user", f"{asked} {QUESTION}"))
@@ -163,7 +163,7 @@ def test_a_prompt_about_the_tone_of_a_text_keeps_it(asked) -> None:
         assert kind.apply(typed, 1.0, random.Random(1)).reason == "about_manner"
 
 
-def test_the_tone_of_the_answer_is_another_matter() -> None:
+def test_the_tone_of_the_answer_is_another_matter():
     """An application that asks for polite answers is asked in any tone."""
     view = view_of(("system", "Reply in a friendly and polite tone."), ("user", QUESTION))
     assert isinstance(Tone().apply(view, 1.0, random.Random(1)), PromptView)
@@ -180,7 +180,7 @@ CHOSEN = "Pick the best single option, please, out of these four choices.\n(A) Y
     ("general.tone", "Once upon a time there was a tailor who", "who"),
     ("general.tone", '{"task": "sum up", "text": "The bridge is closed until the end of May."}', '"}'),
 ])  # fmt: skip
-def test_nothing_follows_words_that_the_answer_completes(name, text, end) -> None:
+def test_nothing_follows_words_that_the_answer_completes(name, text, end):
     """Closing words or another mark would stand in the answer's place."""
     (kind,) = by_name([name])
     for seed in range(40):
@@ -195,7 +195,7 @@ def test_nothing_follows_words_that_the_answer_completes(name, text, end) -> Non
     "मेरा प्रिंटर सुबह से काम नहीं कर रहा है। मुझे क्या करना चाहिए?",
     "لماذا لم يصل طلبي حتى الآن؟ لقد دفعت يوم الجمعة.",
 ])  # fmt: skip
-def test_three_general_kinds_apply_in_other_scripts(text) -> None:
+def test_three_general_kinds_apply_in_other_scripts(text):
     """Blanks, marks and tone; the first two leave every letter as it was."""
     view = chat(text)
     letters = "".join(filter(str.isalpha, view.text))

@@ -7,7 +7,7 @@ from math import log
 
 import pytest
 
-from evenkeel.core.cells import CellKey, CellReport, Estimate
+from evenkeel.core.cells import CellKey, Estimate
 from evenkeel.core.verdict import BASELINE
 from evenkeel.shadow.perturbations import BUILTIN
 from evenkeel.shadow.planner import CellNeed, RoutePlan, candidates, needs_of, trial_of
@@ -18,14 +18,14 @@ ROUTE = RoutePlan(KINDS, 2)
 FIRST, SECOND, THIRD, FOURTH = (kind.name for kind in KINDS)
 
 
-def firsts(needs: dict[str, CellNeed], exchanges: int = 2000) -> Counter[str]:
+def firsts(needs, exchanges=2000):
     """Count how often each kind is the first candidate."""
     return Counter(
         candidates(f"{number:016x}", ROUTE, needs)[0].perturbation.name for number in range(exchanges)
     )
 
 
-def test_every_kind_is_a_candidate_once() -> None:
+def test_every_kind_is_a_candidate_once():
     """The order is a permutation of the route's kinds: what does not apply is replaced by the next."""
     for number in range(50):
         trials = candidates(f"{number:016x}", ROUTE, {})
@@ -33,7 +33,7 @@ def test_every_kind_is_a_candidate_once() -> None:
         assert len({trial.seed for trial in trials}) == len(trials)
 
 
-def test_the_plan_follows_from_the_exchange() -> None:
+def test_the_plan_follows_from_the_exchange():
     """The same exchange gets the same severities and seeds whatever was learned in between."""
     before = {trial.id for trial in candidates("00ff", ROUTE, {})}
     known = {FIRST: CellNeed(500, 30, 0.01), SECOND: CellNeed(3, 30)}
@@ -66,19 +66,19 @@ SURE, WIDE = CellNeed(10**6, 30, 0.0), CellNeed(100, 30, 1.0)
     ],
     ids=["unknown", "below its floor", "doubt and evidence", "settled"],
 )
-def test_kinds_come_first_by_their_weight(needs, share) -> None:
+def test_kinds_come_first_by_their_weight(needs, share):
     """Floors first, then doubt and evidence; within 4 standard deviations of the share, and never 0."""
     found = firsts(needs)[FIRST] / 2000
     assert 0 < found == pytest.approx(share, abs=4 * (share * (1 - share) / 2000) ** 0.5)
 
 
-def test_needs_are_read_from_reports() -> None:
+def test_needs_are_read_from_reports():
     """Width is that of the excess; evidence its share of the way to the alarm, never negative.
 
     Evidence of 10 in five trials is suspicious by log(10 / 5), unless the latest trials are more so.
     """
 
-    def report(name: str, excess: Estimate | None, evidence: float, suspicion: float = 0) -> CellReport:
+    def report(name, excess, evidence, suspicion=0):
         return cell_report(
             CellKey("default", "m", name),
             "judge",
@@ -101,7 +101,7 @@ def test_needs_are_read_from_reports() -> None:
     assert needs[THIRD].suspicion == 3.0
 
 
-def test_kinds_without_degrees_are_tried_at_full_severity() -> None:
+def test_kinds_without_degrees_are_tried_at_full_severity():
     """Only graded kinds draw a severity."""
     plain = next(kind for kind in BUILTIN if kind.name == BASELINE)
     (trial,) = candidates("00ff", RoutePlan((plain,), 1), {})

@@ -6,7 +6,6 @@ import inspect
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -24,12 +23,6 @@ from evenkeel.shadow.prompt import (
     refusal,
     refusals,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from evenkeel.shadow.prompt import Api, SlotText
-
 from evenkeel.shadow.prompt.members import counted
 from tests.cases import cases
 from tests.kit.apis import API
@@ -39,12 +32,12 @@ CASES = cases(__file__)
 PAGE = Path(__file__).parents[2] / "docs" / "replays.md"
 
 
-def loaded(text: str | bytes) -> Any:
+def loaded(text):
     """Read JSON, however long a number is."""
     return json.loads(text, parse_int=float)
 
 
-def parsed_or_none(text: str, api: Api) -> PromptView | None:
+def parsed_or_none(text, api):
     """The prompt of a body, None if it has none that can be read, for one of the known reasons."""
     try:
         return PromptView.parse(text.encode("utf-8", "surrogatepass"), api=api)
@@ -56,7 +49,7 @@ def parsed_or_none(text: str, api: Api) -> PromptView | None:
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from(APIS), st.sampled_from(APIS))
-def test_unedited_body_is_identical_for_any_json(rng: Any, sent: Api, api: Api) -> None:
+def test_unedited_body_is_identical_for_any_json(rng, sent, api):
     """An unedited view of any JSON for any API gives the very same bytes, or a reason."""
     text = WildExchanges(rng).request(sent)
     view = parsed_or_none(text, api)
@@ -67,7 +60,7 @@ def test_unedited_body_is_identical_for_any_json(rng: Any, sent: Api, api: Api) 
 
 
 @given(st.binary(max_size=60), st.sampled_from(APIS))
-def test_any_bytes_are_read_or_refused_with_a_reason(body: bytes, api: Api) -> None:
+def test_any_bytes_are_read_or_refused_with_a_reason(body, api):
     """Bytes that are no JSON never raise anything but UnreadablePrompt."""
     with pytest.raises(UnreadablePrompt) as caught:
         PromptView.parse(body, api=api)
@@ -75,7 +68,7 @@ def test_any_bytes_are_read_or_refused_with_a_reason(body: bytes, api: Api) -> N
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from(APIS), st.data())
-def test_an_edit_replaces_one_literal_and_no_other_byte(rng: Any, api: Api, data: st.DataObject) -> None:
+def test_an_edit_replaces_one_literal_and_no_other_byte(rng, api, data):
     """An edited text is read back, by any JSON reader too; the bytes around its literal are the old ones."""
     text = WildExchanges(rng).request(api)
     view = parsed_or_none(text, api)
@@ -118,7 +111,7 @@ BODY = (
 )
 
 
-def test_messages_and_segments_of_a_conversation() -> None:
+def test_messages_and_segments_of_a_conversation():
     """Text parts become segments in order; what users say is input, results of tools are history."""
     view = PromptView.parse(BODY)
     texts = [(cut.index, cut.role, cut.kind, cut.text, cut.message, cut.part) for cut in view.segments]
@@ -138,13 +131,13 @@ def test_messages_and_segments_of_a_conversation() -> None:
     assert [view.text[start:end] for start, end in view.asked] == ["Look:", "What is it?"]
 
 
-def test_what_the_user_asked_is_found_in_the_text_for_people() -> None:
+def test_what_the_user_asked_is_found_in_the_text_for_people():
     """The last turn with typed words, without template; half characters do not shift the places."""
 
-    def classify(slots: Sequence[SlotText]) -> list[list[Block]]:
+    def classify(slots):
         return [[Block("template", slot.text[:5]), Block("input", slot.text[5:])] for slot in slots]
 
-    def asked(*turns: str) -> list[str]:
+    def asked(*turns):
         said = [{"role": "user", "content": turn} for turn in turns]
         view = PromptView.parse(json.dumps({"model": "m", "messages": said}).encode(), classify)
         return [view.text[start:end] for start, end in view.asked]
@@ -155,7 +148,7 @@ def test_what_the_user_asked_is_found_in_the_text_for_people() -> None:
     assert asked("Say: \ud83d\ude00 where?") == ["\U0001f600 where?"]
 
 
-def test_edits_are_escaped_as_the_client_escapes() -> None:
+def test_edits_are_escaped_as_the_client_escapes():
     """An ASCII body stays ASCII, a body with raw letters gets raw letters, lone surrogates stay escapes."""
     plain = PromptView.parse(b'{"messages":[{"role":"user","content":"a"}]}')
     assert plain.with_texts({0: "\u00e9"}).body() == rb'{"messages":[{"role":"user","content":"\u00e9"}]}'
@@ -166,7 +159,7 @@ def test_edits_are_escaped_as_the_client_escapes() -> None:
     )
 
 
-def test_the_last_of_repeated_keys_counts() -> None:
+def test_the_last_of_repeated_keys_counts():
     """The last of repeated keys is read and edited, as servers do; the first stays as it is."""
     body = (
         b'{"messages":[{"role":"user","content":"one"}],'
@@ -185,7 +178,7 @@ def test_the_last_of_repeated_keys_counts() -> None:
         ("chat", '{"messages": ' + "[" * 100_000, "too_deep"),
     ],
 )
-def test_bodies_without_a_readable_prompt_say_why(api: Any, body: object, reason: str) -> None:
+def test_bodies_without_a_readable_prompt_say_why(api, body, reason):
     """A body without a prompt of that API is refused with a short reason."""
     raw = body if isinstance(body, str) else json.dumps(body)
     with pytest.raises(UnreadablePrompt) as caught:
@@ -194,7 +187,7 @@ def test_bodies_without_a_readable_prompt_say_why(api: Any, body: object, reason
     assert caught.value.detail
 
 
-def test_byte_order_mark_long_numbers_and_strange_contents_are_read() -> None:
+def test_byte_order_mark_long_numbers_and_strange_contents_are_read():
     """Unusual bodies stay untouched and harm nothing."""
     body = b'\xef\xbb\xbf{"seed": ' + b"9" * 5000 + b', "messages": [{"role":"user","content":{"odd":1}}]}\n'
     view = PromptView.parse(body)
@@ -206,7 +199,7 @@ def test_byte_order_mark_long_numbers_and_strange_contents_are_read() -> None:
 @pytest.mark.parametrize(
     ("before", "after"), CASES["a replay streams as the original did and stores nothing"]
 )
-def test_a_replay_streams_as_the_original_did_and_stores_nothing(before: str, after: str) -> None:
+def test_a_replay_streams_as_the_original_did_and_stores_nothing(before, after):
     """Storing is switched off where the client sent it; a stream ends with token counts."""
     messages = '[{"role": "user",  "content": "a"}]'
     view = PromptView.parse((before % messages).encode())
@@ -218,7 +211,7 @@ def test_a_replay_streams_as_the_original_did_and_stores_nothing(before: str, af
 
 
 @given(st.randoms(use_true_random=False))
-def test_a_replay_differs_in_the_forced_keys_alone(rng: Any) -> None:
+def test_a_replay_differs_in_the_forced_keys_alone(rng):
     """The replay of any body holds its known members, and none that a replay must not ask for."""
     text = WildExchanges(rng).request(CHAT).replace(
         "{", '{"stream": true, "stream_options": {"include_usage": true}, "store": true, ', 1
@@ -243,10 +236,10 @@ def test_a_replay_differs_in_the_forced_keys_alone(rng: Any) -> None:
     assert repr(loaded(view.for_replay())) == repr(expected)
 
 
-def test_a_classifier_can_cut_a_text_into_segments() -> None:
+def test_a_classifier_can_cut_a_text_into_segments():
     """A learned template splits a user's message; editing one segment keeps the others' text."""
 
-    def classify(slots: Sequence[SlotText]) -> list[list[Block]]:
+    def classify(slots):
         (slot,) = slots
         head, mark, tail = slot.text.partition("Case: ")
         return [[Block("template", head + mark, "instructions"), Block("input", tail)]]
@@ -265,7 +258,7 @@ def test_a_classifier_can_cut_a_text_into_segments() -> None:
     )
 
 
-def test_a_classifier_that_loses_text_is_refused() -> None:
+def test_a_classifier_that_loses_text_is_refused():
     """Blocks must join to the text they classify: anything else would change prompts silently."""
     with pytest.raises(ValueError, match="message 0"):
         PromptView.parse(
@@ -275,13 +268,13 @@ def test_a_classifier_that_loses_text_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("path", "api"), CASES["the path names the api"])
-def test_the_path_names_the_api(path: str, api: str | None) -> None:
+def test_the_path_names_the_api(path, api):
     """Any prefix and query go; what stands behind the API's name makes it another endpoint."""
     assert api_of(path) is (None if api is None else API[api])
 
 
 @pytest.mark.parametrize("case", CASES["conversations"].values(), ids=CASES["conversations"])
-def test_texts_are_slots_and_everything_else_is_a_note(case: dict[str, Any]) -> None:
+def test_texts_are_slots_and_everything_else_is_a_note(case):
     """Texts of every API are edited each alone; calls, reasoning and pictures are notes."""
     body = json.dumps(case["body"])
     view = PromptView.parse(body.encode(), api=API[case["api"]])
@@ -299,7 +292,7 @@ def test_texts_are_slots_and_everything_else_is_a_note(case: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("api", ["chat", "completions", "responses", "messages"])
-def test_nesting_too_deep_to_read_is_a_reason(api: Any) -> None:
+def test_nesting_too_deep_to_read_is_a_reason(api):
     """However deep a body is nested, it is read or refused: never another exception."""
     reasons = set()
     for depth in (10, 900, 950, 970, 980, 990, 1000, 1100, 50_000):
@@ -316,7 +309,7 @@ def test_nesting_too_deep_to_read_is_a_reason(api: Any) -> None:
     assert reasons <= {"too_deep"}
 
 
-def test_what_people_and_stores_read_is_well_formed() -> None:
+def test_what_people_and_stores_read_is_well_formed():
     """Lone surrogates stay in the segments and the body, but not in what is shown and stored."""
     body = rb'{"model":"m\ud800","messages":[{"role":"user","content":"a\udc00 \ud83d\ude00"}]}'
     view = PromptView.parse(body)
@@ -326,12 +319,12 @@ def test_what_people_and_stores_read_is_well_formed() -> None:
     assert view.body() == body
 
 
-def view_of(api: Any, **more: object) -> PromptView:
+def view_of(api, **more):
     return PromptView.parse(json.dumps(API[api].ask("Hi") | more).encode(), api=API[api])
 
 
 @pytest.mark.parametrize(("before", "after"), CASES["a replayed response is never stored"])
-def test_a_replayed_response_is_never_stored(before: str, after: str) -> None:
+def test_a_replayed_response_is_never_stored(before, after):
     """The responses API stores unless told not to, so a replay says so even where the client did not."""
     assert PromptView.parse(before.encode(), api=RESPONSES).for_replay() == after.encode()
 
@@ -339,7 +332,7 @@ def test_a_replayed_response_is_never_stored(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("sent", "replayed"), [(3, 1), (1.5, 1), (1, 1), (0, 0), (True, True), ("2", 1), ([2], 1)]
 )
-def test_only_one_choice_is_asked_for(sent: object, replayed: object) -> None:
+def test_only_one_choice_is_asked_for(sent, replayed):
     """Further choices would be paid for and never compared."""
     for api in ("chat", "completions"):
         for member in ("n", "best_of"):
@@ -350,7 +343,7 @@ ORDINARY = CASES["members that ordinary clients send"]
 
 
 @pytest.mark.parametrize("api", ORDINARY)
-def test_members_of_ordinary_clients_are_sent_again(api: Any) -> None:
+def test_members_of_ordinary_clients_are_sent_again(api):
     """Requests of OpenAI's and Anthropic's clients, LangChain, vLLM and Ollama are replayed byte by byte."""
     view = view_of(api, **ORDINARY[api])
     assert refusal(view) is None
@@ -358,7 +351,7 @@ def test_members_of_ordinary_clients_are_sent_again(api: Any) -> None:
 
 
 @pytest.mark.parametrize("api", ["chat", "completions", "responses", "messages"])
-def test_unknown_and_personal_members_are_left_out_and_counted_under_few_names(api: Any) -> None:
+def test_unknown_and_personal_members_are_left_out_and_counted_under_few_names(api):
     """A replay names nobody; a made-up member counts as "other", so that clients cannot add labels."""
     made_up = {f"x_{number}": number for number in range(100)}
     named = dict.fromkeys(("user", "metadata", "safety_identifier", "prompt_cache_key"), "u-7")
@@ -368,31 +361,20 @@ def test_unknown_and_personal_members_are_left_out_and_counted_under_few_names(a
     assert counted(view.left_out) == ["metadata", "other", "prompt_cache_key", "safety_identifier", "user"]
 
 
-@pytest.mark.parametrize(
-    ("api", "tier", "sent", "replayed"),
-    [
-        ("chat", "flex", None, "flex"),
-        ("chat", "flex", "priority", "flex"),
-        ("responses", "flex", "auto", "flex"),
-        ("completions", "flex", None, None),  # has no tiers
-        ("messages", "flex", "auto", "auto"),
-        ("chat", "standard", "flex", "flex"),
-        ("chat", "standard", "priority", None),
-    ],
-)
-def test_a_replay_asks_for_its_tier(api: Any, tier: Any, sent: Any, replayed: Any) -> None:
+@pytest.mark.parametrize(("api", "tier", "sent", "replayed"), CASES["tiers"])
+def test_a_replay_asks_for_its_tier(api, tier, sent, replayed):
     """A replay asks where the API has tiers; the application's dearer tier is not paid again."""
     view = view_of(api, **({} if sent is None else {"service_tier": sent}))
     assert json.loads(view.for_replay(tier)).get("service_tier") == replayed
 
 
-def test_members_that_the_operator_sets_are_sent() -> None:
+def test_members_that_the_operator_sets_are_sent():
     """The allow-list judges what clients wrote, not what a bench adds to a request."""
     view = view_of("chat", house_option=1).with_members({"house_option": "2", "other_option": "3"})
     assert json.loads(view.for_replay()) == CHAT.ask("Hi") | {"house_option": 2, "other_option": 3}
 
 
-def test_a_member_that_occurs_twice_is_refused() -> None:
+def test_a_member_that_occurs_twice_is_refused():
     """Some servers read the first of two members, so that the harmless one says nothing."""
     body = b'{"tools":[{"type":"web_search"}],"messages":[{"role":"user","content":"a"}],"tools":[]}'
     refused = refusal(PromptView.parse(body))
@@ -401,7 +383,7 @@ def test_a_member_that_occurs_twice_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("api", "more"), CASES["requests whose tools run at the client are replayed"])
-def test_requests_whose_tools_run_at_the_client_are_replayed(api: str, more: dict[str, Any]) -> None:
+def test_requests_whose_tools_run_at_the_client_are_replayed(api, more):
     """Functions are offered and never executed, so they are no reason against a replay."""
     assert refusal(view_of(api, **more)) is None
 
@@ -409,9 +391,7 @@ def test_requests_whose_tools_run_at_the_client_are_replayed(api: str, more: dic
 @pytest.mark.parametrize(
     ("api", "more", "reason"), CASES["what a replay would do or could not compare is refused"]
 )
-def test_what_a_replay_would_do_or_could_not_compare_is_refused(
-    api: str, more: dict[str, Any], reason: str
-) -> None:
+def test_what_a_replay_would_do_or_could_not_compare_is_refused(api, more, reason):
     """Side effects, state kept by the provider and answers that say nothing are reasons to refuse."""
     refused = refusal(view_of(api, **more))
     assert refused is not None
@@ -419,7 +399,7 @@ def test_what_a_replay_would_do_or_could_not_compare_is_refused(
     assert refused.detail
 
 
-def test_every_reason_of_a_refusal_has_its_line() -> None:
+def test_every_reason_of_a_refusal_has_its_line():
     """The page about replays names the reasons in the code, besides that of an unknown API."""
     sources = [
         inspect.getsource(module) for module in (refusals, apis.completions, apis.gemini, apis.responses)

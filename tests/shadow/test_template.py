@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,17 +12,12 @@ from evenkeel.shadow.prompt.segments import SlotText, by_role
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 from tests.cases import cases
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from evenkeel.shadow.prompt import Block
-
 CASES = cases(__file__)
 PROMPT, OTHER = CASES["prompts"]
 PLANTS, DEEDS, PEOPLE = CASES["words"].values()
 
 
-def test_fixed_template_from_settings() -> None:
+def test_fixed_template_from_settings():
     """Placeholders of both kinds are input, the rest of a fitting message template."""
     classify = fixed_template(["Help {name} with {{ product }}.\nAnswer in one word.", "Be kind."])
     slots = [
@@ -39,7 +33,7 @@ def test_fixed_template_from_settings() -> None:
     assert marked(found[2]) == "Help «Zoe» with «ivy».\nAnswer in one word."
 
 
-def message_of(rng: random.Random) -> str:
+def message_of(rng):
     count = rng.randint(1, 4)
     return " ".join(
         f"{rng.choice(('My', 'Our', 'One', 'That'))} {rng.choice(PLANTS)} {rng.choice(DEEDS)}"
@@ -48,16 +42,16 @@ def message_of(rng: random.Random) -> str:
     )
 
 
-def user_slot(text: str, message: int = 0) -> list[SlotText]:
+def user_slot(text, message=0):
     return [SlotText("user", text, message)]
 
 
-def filled(rng: random.Random, prompt: str = PROMPT, **fields: str) -> list[SlotText]:
+def filled(rng, prompt=PROMPT, **fields):
     values = {"sender": rng.choice(PEOPLE), "message": message_of(rng), **fields}
     return user_slot(prompt.format(**values))
 
 
-def observe(learner: TemplateLearner, requests: Iterable[list[SlotText]]) -> list[str | None]:
+def observe(learner, requests):
     """The version that each request has once it was observed."""
     names = []
     for slots in requests:
@@ -66,26 +60,26 @@ def observe(learner: TemplateLearner, requests: Iterable[list[SlotText]]) -> lis
     return names
 
 
-def taught(prompt: str = PROMPT, requests: int = 30, seed: int = 1) -> TemplateLearner:
+def taught(prompt=PROMPT, requests=30, seed=1):
     learner, rng = TemplateLearner(), random.Random(seed)
     observe(learner, (filled(rng, prompt) for _ in range(requests)))
     return learner
 
 
-def kinds_of(learner: TemplateLearner, slots: list[SlotText]) -> list[list[tuple[str, str]]]:
+def kinds_of(learner, slots):
     return [[(block.kind, block.text) for block in blocks] for blocks in learner.classifier("mail")(slots)]
 
 
-def marked(blocks: Sequence[Block]) -> str:
+def marked(blocks):
     """The text with its input in angles."""
     return "".join(f"«{block.text}»" if block.kind == "input" else block.text for block in blocks)
 
 
-def fingerprint_of(learner: TemplateLearner, slots: list[SlotText]) -> str | None:
+def fingerprint_of(learner, slots):
     return learner.version("mail", slots)
 
 
-def test_before_anything_is_known_the_role_decides() -> None:
+def test_before_anything_is_known_the_role_decides():
     """A fresh learner says what `by_role` says, but with typed blocks, and knows no version."""
     learner = TemplateLearner()
     slots = [
@@ -102,7 +96,7 @@ def test_before_anything_is_known_the_role_decides() -> None:
     assert learner.version("mail", slots) is None
 
 
-def test_template_and_input_within_one_message() -> None:
+def test_template_and_input_within_one_message():
     """Labels and instructions are template, what stands between is input; types come from the blocks."""
     learner = taught()
     slots = user_slot(PROMPT.format(sender="Zoe", message="The hedge is on fire."))
@@ -117,7 +111,7 @@ def test_template_and_input_within_one_message() -> None:
     ]
 
 
-def test_pasted_template_is_input() -> None:
+def test_pasted_template_is_input():
     """A user who quotes the whole prompt writes input, not a second template."""
     quoted = PROMPT.format(sender="me", message="nothing")
     (pieces,) = kinds_of(
@@ -126,11 +120,11 @@ def test_pasted_template_is_input() -> None:
     assert "".join(text for kind, text in pieces if kind == "input") == f"ZoeWhat is this?\n{quoted}\nWell?"
 
 
-def test_fields_within_a_line() -> None:
+def test_fields_within_a_line():
     """Words around a field in the middle of a line are template, the field is not."""
     learner, rng = TemplateLearner(), random.Random(2)
 
-    def slots(name: str, plant: str, text: str) -> list[SlotText]:
+    def slots(name, plant, text):
         return [SlotText("system", f"You help {name} with {plant} questions.", 0), SlotText("user", text, 1)]
 
     observe(learner, (slots(rng.choice(PEOPLE), rng.choice(PLANTS), message_of(rng)) for _ in range(30)))
@@ -138,7 +132,7 @@ def test_fields_within_a_line() -> None:
     assert (marked(system), marked(user)) == ("You help «Zoe» with «hedge» questions.", "«Help!»")
 
 
-def test_earlier_turns_are_never_template() -> None:
+def test_earlier_turns_are_never_template():
     """Only system messages and the last user message of a conversation can carry template."""
     learner, rng = TemplateLearner(), random.Random(3)
     turns = [
@@ -152,7 +146,7 @@ def test_earlier_turns_are_never_template() -> None:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5])
-def test_frequent_user_messages_are_input(share: float) -> None:
+def test_frequent_user_messages_are_input(share):
     """Greetings and questions that come again and again are no template, and have no version."""
     learner, rng = TemplateLearner(), random.Random(4)
     frequent = ("hello", "thanks", "How do I water a fern in winter without drowning it?")
@@ -163,7 +157,7 @@ def test_frequent_user_messages_are_input(share: float) -> None:
         assert learner.version("mail", user_slot(text)) is None
 
 
-def test_a_recurring_article_is_input() -> None:
+def test_a_recurring_article_is_input():
     """A document in 30 % of the requests stays input, whole lines and all."""
     prompt = (
         "Use the article to answer.\n\nArticle: {sender}\n\nQuestion: {message}\n\nQuote the article once."
@@ -177,7 +171,7 @@ def test_a_recurring_article_is_input() -> None:
     assert len(set(names) - {None}) == 1
 
 
-def test_a_field_with_few_values_is_input_and_no_version() -> None:
+def test_a_field_with_few_values_is_input_and_no_version():
     """A field that is nearly always the same becomes input when it differs, without a new version."""
     learner, rng = TemplateLearner(), random.Random(8)
     tiers = ("gold" if rng.random() < 0.9 else "silver" for _ in range(500))
@@ -187,7 +181,7 @@ def test_a_field_with_few_values_is_input_and_no_version() -> None:
         assert ("input", tier) in kinds_of(learner, filled(rng, sender=tier))[0]
 
 
-def test_a_date_that_changes_daily_is_input() -> None:
+def test_a_date_that_changes_daily_is_input():
     """The day's date, the same in all requests of the day, is input and makes no version."""
     prompt = (
         "Today is {sender}. You sort mail for a garden centre.\n\nMessage: {message}\n\nName the department."
@@ -203,7 +197,7 @@ def test_a_date_that_changes_daily_is_input() -> None:
     assert len(names - {None}) == 1
 
 
-def test_long_texts_are_read_at_their_ends() -> None:
+def test_long_texts_are_read_at_their_ends():
     """Template around a document of 200 KB is found, and the document is input."""
     learner, rng = TemplateLearner(), random.Random(19)
     long = " ".join(message_of(rng) for _ in range(4_000))
@@ -217,7 +211,7 @@ def test_long_texts_are_read_at_their_ends() -> None:
 @pytest.mark.parametrize(
     "text", ["", "\x02\x03", "\x00cut", "\n\n\n", "a" * 50_000, "\ud800", "Sender: Message: "]
 )
-def test_odd_texts_are_survived(text: str) -> None:
+def test_odd_texts_are_survived(text):
     """The learner's blocks join to the text, however odd it is."""
     learner, rng = taught(), random.Random(20)
     for _ in range(10):
@@ -230,7 +224,7 @@ def test_odd_texts_are_survived(text: str) -> None:
     assert learner.version("mail", []) is None
 
 
-def test_a_token_is_never_cut() -> None:
+def test_a_token_is_never_cut():
     """Every request says "INC-", but the ticket is one word: a change must find all of it or nothing."""
     learner = TemplateLearner()
     said = "Summarise ticket {} for the next shift, please."
@@ -239,7 +233,7 @@ def test_a_token_is_never_cut() -> None:
     assert marked(blocks) == said.format("«INC-5784»")
 
 
-def test_a_restart_forgets_nothing() -> None:
+def test_a_restart_forgets_nothing():
     """A learner made from a snapshot that went through JSON names and cuts prompts as before."""
     learner, rng = taught(), random.Random(15)
     again = TemplateLearner.restore(json.loads(json.dumps(learner.snapshot())))
@@ -249,7 +243,7 @@ def test_a_restart_forgets_nothing() -> None:
     assert again.snapshot() == learner.snapshot()
 
 
-def test_a_snapshot_holds_no_input() -> None:
+def test_a_snapshot_holds_no_input():
     """Words of users are not in the snapshot."""
     learner, rng = taught(), random.Random(16)
     learner.observe("mail", filled(rng, message="xylophone rehearsal"))
@@ -259,17 +253,17 @@ def test_a_snapshot_holds_no_input() -> None:
 
 
 @pytest.mark.parametrize("snapshot", CASES["a broken snapshot is ignored"])
-def test_a_broken_snapshot_is_ignored(snapshot: object) -> None:
+def test_a_broken_snapshot_is_ignored(snapshot):
     """A snapshot that can't be read gives a learner that knows nothing, and learns."""
     learner = TemplateLearner.restore(snapshot)
     learner.observe("mail", filled(random.Random(17)))
 
 
-def test_threads_may_share_a_learner() -> None:
+def test_threads_may_share_a_learner():
     """Observing and classifying from several threads loses no request."""
     learner = TemplateLearner()
 
-    def work(seed: int) -> None:
+    def work(seed):
         rng = random.Random(seed)
         for _ in range(40):
             slots = filled(rng)
@@ -284,7 +278,7 @@ def test_threads_may_share_a_learner() -> None:
     assert learner._routes["mail"].requests == 160
 
 
-def test_several_templates_on_one_route() -> None:
+def test_several_templates_on_one_route():
     """Requests of two templates, mixed with free questions, are told apart."""
     learner, rng = TemplateLearner(), random.Random(11)
     observe(
@@ -299,7 +293,7 @@ def test_several_templates_on_one_route() -> None:
     assert {kind for kind, _ in kinds_of(learner, user_slot("The hedge is on fire."))[0]} == {"input"}
 
 
-def test_two_versions_side_by_side() -> None:
+def test_two_versions_side_by_side():
     """A second wording, mixed with the first once that is known, is template with a version of its own."""
     learner, rng = taught(), random.Random(12)
     tried = PROMPT.replace("and say why", "without giving any reasons for it")
@@ -313,7 +307,7 @@ def test_two_versions_side_by_side() -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), CASES["added words are a new version"])
-def test_added_words_are_a_new_version(old: str, new: str) -> None:
+def test_added_words_are_a_new_version(old, new):
     """Words added beside a field, at the beginning or at the end make one version within five requests."""
     learner, rng = taught(), random.Random(23)
     before = fingerprint_of(learner, filled(rng))
@@ -326,7 +320,7 @@ def test_added_words_are_a_new_version(old: str, new: str) -> None:
     assert new.replace("{message}", "").strip() in template
 
 
-def test_an_edit_and_its_return() -> None:
+def test_an_edit_and_its_return():
     """A version that comes back has the name it had."""
     learner, rng = taught(), random.Random(13)
     old = fingerprint_of(learner, filled(rng))
@@ -336,13 +330,13 @@ def test_an_edit_and_its_return() -> None:
     assert observe(learner, [filled(rng)]) == [old]
 
 
-def test_a_long_constant_prompt_is_template() -> None:
+def test_a_long_constant_prompt_is_template():
     """A system prompt of 100 KB is template from end to end, and an edit in its middle a new version."""
     rng = random.Random(21)
     system = " ".join(message_of(rng) for _ in range(1_800))
     learner = TemplateLearner()
 
-    def slots(text: str) -> list[SlotText]:
+    def slots(text):
         return [SlotText("system", text, 0), SlotText("user", message_of(rng), 1)]
 
     old = observe(learner, (slots(system) for _ in range(25)))[-1]
@@ -365,7 +359,7 @@ PATTERNS = (
 
 @pytest.mark.parametrize("system", ["", SYSTEM_PROMPT])
 @pytest.mark.parametrize("questions", [1, 8, 600])
-def test_only_fixed_text_has_a_version(system: str, questions: int) -> None:
+def test_only_fixed_text_has_a_version(system, questions):
     """Questions of a few patterns have none; a system prompt has one, however few questions come."""
     learner, rng = TemplateLearner(), random.Random(5)
     asked = [rng.choice(PATTERNS).format(f"{rng.choice(PLANTS)} {number}") for number in range(questions)]

@@ -8,50 +8,32 @@ import pytest
 
 from evenkeel.shadow.perturbations import NotApplicable, attempt, by_name
 from evenkeel.shadow.prompt import PromptView
+from tests.cases import cases
 from tests.shadow.pretended_rewriter import unclassified
+
+CASES = cases(__file__)
 
 DOCUMENTS = "Doc 1: Lamps are in store A, and cables are in store B.\n\nDoc 2: Store C is closed on Sundays."
 QUESTION = "Where do I find a new lamp for my desk, and who has the key?"
 
 
-def typed(view: PromptView) -> list[str]:
+def typed(view):
     return [slot.text.strip() for slot in view.typed]
 
 
-@pytest.mark.parametrize(("text", "own"), [
-    (QUESTION, [QUESTION]),
-    (f"You help in a shop. Answer from these.\n\n{DOCUMENTS}\n\n{QUESTION}", [QUESTION]),
-    (f"{DOCUMENTS}\n\nUse only the documents above.\n\nQuestion: {QUESTION}", [f"Question: {QUESTION}"]),
-    (
-        'Classify the message. Use the format below.\n\n{"label": "a | b"}\n\nMessage: My lamp flickers.',
-        ["Message: My lamp flickers."],
-    ),
-    ("Dokument 1: Lampen.\n\nFrage: Wo sind sie?\n\nAntworte in einem Satz.", ["Frage: Wo sind sie?"]),
-    ("文書1: ランプです。\n\n質問: どこですか。\n\nJSONで回答してください。", ["質問: どこですか。"]),
-    (f"The user has asked the following question:\n\n{QUESTION}\n\nAnswer in JSON.", [QUESTION]),
-    ("You are given the following case:\nThe lamp is dark.\n\nSummarise it.\n\nAnswer in one sentence.", []),
-    (f"Search results:\nLamps, 12 euros.\n\n{QUESTION}", [QUESTION]),
-])  # fmt: skip
-def test_a_users_words_are_told_from_an_applications(text, own) -> None:
+@pytest.mark.parametrize(("text", "own"), CASES["own words"])
+def test_a_users_words_are_told_from_an_applications(text, own):
     """Labels, questions and lead-ins show what a user typed before a template is known."""
     assert typed(unclassified(("user", text))) == own
 
 
-@pytest.mark.parametrize(("text", "own"), [
-    ("Sort.\n\nInput: good\nOutput: a\n\nInput: bad\nOutput: b\n\nInput: so so\nOutput:", "so so"),
-    ("Q: One?\nA: 1\n\nQ: Two?\nA: 2\n\nQ: Three?\nA:", "Three?"),
-    ("Review: good\nLabel: a\n\nReview: bad\nLabel: b\n\nReview: so so", "so so"),
-    ("Texte : bon\nClasse : a\n\nTexte : moyen\nClasse :", "moyen"),
-    ("dog => chien\ncat => chat\nbird =>", "bird"),
-    ("Question: How far is it?\nAnswer:", "How far is it?"),
-    ("入力: 良い\n出力: a\n\n入力: 悪い\n出力:", "悪い"),
-])  # fmt: skip
-def test_the_open_demonstration_is_typed(text, own) -> None:
+@pytest.mark.parametrize(("text", "own"), CASES["own parts"])
+def test_the_open_demonstration_is_typed(text, own):
     """The last input of a few-shot prompt is typed by a user, whatever its label."""
     assert typed(unclassified(("user", text))) == [own]
 
 
-def test_of_a_long_message_only_a_labelled_or_the_last_paragraph_is_typed() -> None:
+def test_of_a_long_message_only_a_labelled_or_the_last_paragraph_is_typed():
     """The rest is instructions and data, unless a template tells more."""
     rules = "You sort mail for a shop. " * 20
     data = "The lamp of the customer is dark, and a new one is on its way. " * 8
@@ -62,7 +44,7 @@ def test_of_a_long_message_only_a_labelled_or_the_last_paragraph_is_typed() -> N
     assert typed(unclassified(("user", f"{rules}\n\n{data}"))) == []
 
 
-def test_tool_results_and_instructions_are_not_typed() -> None:
+def test_tool_results_and_instructions_are_not_typed():
     """The settings can ask for each of them; earlier answers and code stay."""
     view = unclassified(
         ("system", "Be brief and friendly, please."),
@@ -80,7 +62,7 @@ BY_RULE = by_name(f"general.{kind}" for kind in ("whitespace", "punctuation", "c
 
 
 @pytest.mark.parametrize("kind", BY_RULE, ids=lambda kind: kind.name)
-def test_general_kinds_touch_only_what_a_user_typed(kind) -> None:
+def test_general_kinds_touch_only_what_a_user_typed(kind):
     """Documents stand in every variant as they were, unless `inputs` names them."""
     text = f"Answer from these documents.\n\n{DOCUMENTS}\n\n{QUESTION}\n\nAnswer in one sentence."
     view = unclassified(("user", text))
@@ -93,21 +75,12 @@ def test_general_kinds_touch_only_what_a_user_typed(kind) -> None:
     assert all(QUESTION in variant.text and variant.text != view.text for variant in asked)
 
 
-TURNS = (
-    ("system", "You help in a shop for lamps. Answer in one sentence."),
-    ("user", "Hello, I bought a lamp from you last week."),
-    ("assistant", "Hello! How can I help you with it?"),
-    ("user", "It flickers, and it gets rather hot."),
-    ("assistant", "That sounds like a loose bulb. Did you change it?"),
-    ("user", "Yes, twice. Could it be the switch, or is the cable broken?"),
-    ("assistant", "Both are possible. Please unplug it first."),
-    ("user", "Done. What should I look at now, and do I need any tools?"),
-)
+TURNS = CASES["turns"]
 EVERY = (*BY_RULE, *by_name(["format", "positional", "compound.typos", "compound.hurried"]))
 
 
 @pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.name)
-def test_in_a_chat_the_last_message_of_the_user_changes(kind) -> None:
+def test_in_a_chat_the_last_message_of_the_user_changes(kind):
     """Earlier turns stay to the letter for any seed, and only kinds of templates touch the system."""
     view = unclassified(*TURNS)
     for seed in range(30):
@@ -119,7 +92,7 @@ def test_in_a_chat_the_last_message_of_the_user_changes(kind) -> None:
             assert on_template or (texts[0] == TURNS[0][1] and texts[-1] != TURNS[-1][1])
 
 
-def test_a_prompt_without_a_users_words_says_so() -> None:
+def test_a_prompt_without_a_users_words_says_so():
     """The reason names the setting that helps."""
     (kind,) = by_name(["general.spelling"])
     outcome = kind.apply(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from evenkeel.llm.price import Prices
 from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.quoted_replays import QuotedReplays
@@ -11,30 +9,20 @@ from evenkeel.shadow.trial_log import TrialLog
 from evenkeel.shadow.trial_maker import TrialMaker
 from evenkeel.stores.counters import Tally
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from evenkeel.core.budget import CostTracker
-    from evenkeel.core.exchange import Exchange
-    from evenkeel.metrics.scoring import TwoStageScorer
-    from evenkeel.shadow.observer import ShadowObserver
-    from evenkeel.shadow.replay import Replayer, Target
-    from evenkeel.stores.verdict_log import VerdictLog
-
 
 def trial_maker(
-    log: VerdictLog,
-    scorer: TwoStageScorer,
-    replayer: Replayer,
-    costs: CostTracker,
-    target: Callable[[Exchange], Target],
+    log,
+    scorer,
+    replayer,
+    costs,
+    target,
     *,
-    prices: Prices | None = None,
-    tally: Tally | None = None,
-    clock: Callable[[], float] = lambda: 1000.0,
-    observer: ShadowObserver = NOBODY,
-    **others: Any,
-) -> TrialMaker:
+    prices=None,
+    tally=None,
+    clock=lambda: 1000.0,
+    observer=NOBODY,
+    **others,
+):
     """A maker of trials; `others` are further arguments of its own."""
     tally = tally or Tally()
     replays = QuotedReplays(replayer, prices or Prices(), target, tally=tally, observer=observer)

@@ -6,21 +6,18 @@ in its own generator and shrink what it finds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import NamedTuple
 
 from evenkeel.core.exchange import Exchange
 from evenkeel.shadow.prompt import APIS
 from tests.cases import cases
 from tests.shadow.wild_documents import WildDocuments
 
-if TYPE_CHECKING:
-    from evenkeel.shadow.prompt import Api
-
-_DRAWN: Final = cases(__file__)
-_PATHS: Final[dict[str, str]] = _DRAWN["paths"]
-_OTHER_PATHS: Final = _DRAWN["other paths"]
-_MODELS: Final = (*("m-1",) * 60, *_DRAWN["models"], "\ud800", "m" * 300)
-QUIET_ROUTES: Final = tuple(f"quiet-{number}" for number in range(400))
+_DRAWN = cases(__file__)
+_PATHS = _DRAWN["paths"]
+_OTHER_PATHS = _DRAWN["other paths"]
+_MODELS = (*("m-1",) * 60, *_DRAWN["models"], "\ud800", "m" * 300)
+QUIET_ROUTES = tuple(f"quiet-{number}" for number in range(400))
 """Routes with so few exchanges that nothing is learned of their templates."""
 
 
@@ -34,7 +31,7 @@ class Response(NamedTuple):
 class WildExchanges(WildDocuments):
     """Makes exchanges."""
 
-    def exchange(self, number: int) -> Exchange:
+    def exchange(self, number):
         """An exchange whose id follows from the number, on the busy route or a quiet one."""
         api = self._one(APIS)
         body, request_headers = self._wire(self.request(api), "application/json")
@@ -56,11 +53,11 @@ class WildExchanges(WildDocuments):
             task=self._one((None, None, "case_summary", "no such task", "")),
         )
 
-    def request(self, api: Api) -> str:
+    def request(self, api):
         """The body of a request of that API, before anything happens to its bytes."""
         return self._document(self._request(api))
 
-    def response(self, api: Api) -> Response:
+    def response(self, api):
         """A response of that API, whole or streamed."""
         make = {
             "chat": self._choices,
@@ -78,13 +75,13 @@ class WildExchanges(WildDocuments):
 
     # --- requests ---
 
-    def _request(self, api: Api) -> dict[str, Any]:
-        request: dict[str, Any] = {"model": self._one(_MODELS)}
+    def _request(self, api):
+        request = {"model": self._one(_MODELS)}
         match api.name:
             case "chat":
                 request["messages"] = self._several(self._chat_message)
             case "completions":
-                prompts: tuple[Any, ...] = (self._text(), self._text(), [self._text()], [1, 2], [[1], [2]])
+                prompts = (self._text(), self._text(), [self._text()], [1, 2], [[1], [2]])
                 request["prompt"] = self._one((*prompts, [self._text(), self._text()]))
             case "responses":
                 request["input"] = self._text() if self._chance(0.5) else self._several(self._item)
@@ -102,7 +99,7 @@ class WildExchanges(WildDocuments):
             request |= self._one(_DRAWN["options"])
         return request
 
-    def _chat_message(self) -> dict[str, Any]:
+    def _chat_message(self):
         role = self._one(("system", "user", "user", "user", "assistant", "tool", "developer", "", "narrator"))
         content = self._one((self._text(), self._text(), [self._part("text"), self._part("text")], None))
         message = {"role": role, "content": content}
@@ -111,7 +108,7 @@ class WildExchanges(WildDocuments):
             message["tool_calls"] = [call]
         return message
 
-    def _item(self) -> dict[str, Any]:
+    def _item(self):
         return self._one(
             (
                 {"role": "user", "content": self._text()},
@@ -124,12 +121,12 @@ class WildExchanges(WildDocuments):
             )
         )
 
-    def _message_of_parts(self) -> dict[str, Any]:
+    def _message_of_parts(self):
         kinds = ("text", "text", "text", "tool_result", "tool_use", "thinking")
         content = self._text() if self._chance(0.5) else [self._part(self._one(kinds)) for _ in range(3)]
         return {"role": self._one(("user", "user", "assistant")), "content": content}
 
-    def _part(self, kind: str) -> dict[str, Any]:
+    def _part(self, kind):
         if self._chance(0.15):
             return {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
         match kind:
@@ -140,7 +137,7 @@ class WildExchanges(WildDocuments):
             case _:
                 return {"type": kind, "text": self._text()}
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self):
         part = self._one(
             (
                 {"text": self._text()},
@@ -154,26 +151,24 @@ class WildExchanges(WildDocuments):
 
     # --- responses: the whole, and the events of the same as a stream ---
 
-    def _choices(self, api: Api) -> tuple[dict[str, Any], list[Any]]:
+    def _choices(self, api):
         text, model = self._text(), self._one(_MODELS)
         call = {"index": 0, "type": "function", "function": {"name": "f", "arguments": '{"id": 7}'}}
         calls = {"tool_calls": [call]} if self._chance(0.2) else {}
 
-        def choice(part: str, text: str, finish: str | None) -> dict[str, Any]:
+        def choice(part, text, finish):
             said = {"text": text} if api == "completions" else {part: {"content": text, **calls}}
             return {"index": 0, **said, "finish_reason": finish}
 
         usage = {"usage": {"prompt_tokens": self._count(), "completion_tokens": self._count()}}
         whole = {"model": model, "choices": [choice("message", text, "stop")], **usage}
-        events: list[Any] = [
-            {"model": model, "choices": [choice("delta", piece, None)]} for piece in _cut(text)
-        ]
+        events = [{"model": model, "choices": [choice("delta", piece, None)]} for piece in _cut(text)]
         events += [{"choices": [choice("delta", "", "stop")]}, {"choices": [], **usage}, "[DONE]"]
         return whole, events
 
-    def _responses(self, _api: Api) -> tuple[dict[str, Any], list[Any]]:
+    def _responses(self, _api):
         text = self._text()
-        output: list[Any] = [{"type": "message", "content": [{"type": "output_text", "text": text}]}]
+        output = [{"type": "message", "content": [{"type": "output_text", "text": text}]}]
         if self._chance(0.2):
             output.append({"type": "function_call", "name": "f", "arguments": self._text()})
         whole = {
@@ -182,21 +177,19 @@ class WildExchanges(WildDocuments):
             "output": output,
             "usage": {"input_tokens": self._count(), "output_tokens": self._count()},
         }
-        events: list[Any] = [{"type": "response.created", "response": {"status": "in_progress"}}]
+        events = [{"type": "response.created", "response": {"status": "in_progress"}}]
         events += [{"type": "response.output_text.delta", "delta": piece} for piece in _cut(text)]
         events.append({"type": "response.completed", "response": whole})
         return whole, events
 
-    def _message(self, _api: Api) -> tuple[dict[str, Any], list[Any]]:
+    def _message(self, _api):
         text, model = self._text(), self._one(_MODELS)
         usage = {"input_tokens": self._count(), "cache_read_input_tokens": 3, "output_tokens": self._count()}
-        content: list[Any] = [{"type": "text", "text": text}]
+        content = [{"type": "text", "text": text}]
         if self._chance(0.2):
             content.append({"type": "tool_use", "name": "f", "input": {"id": 7}})
         whole = {"model": model, "content": content, "stop_reason": "end_turn", "usage": usage}
-        events: list[Any] = [
-            {"type": "message_start", "message": {"model": model, "content": [], "usage": usage}}
-        ]
+        events = [{"type": "message_start", "message": {"model": model, "content": [], "usage": usage}}]
         events.append(
             {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
         )
@@ -207,22 +200,22 @@ class WildExchanges(WildDocuments):
         events += [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"}]
         return whole, events
 
-    def _candidates(self, _api: Api) -> tuple[dict[str, Any], list[Any]]:
+    def _candidates(self, _api):
         text = self._text()
         usage = {"promptTokenCount": self._count(), "candidatesTokenCount": self._count()}
 
-        def piece(said: str, finish: str | None) -> dict[str, Any]:
+        def piece(said, finish):
             candidate = {"content": {"role": "model", "parts": [{"text": said}]}, "finishReason": finish}
             return {"candidates": [candidate], "modelVersion": self._one(_MODELS), "usageMetadata": usage}
 
         *first, end = _cut(text)
         return piece(text, "STOP"), [*(piece(said, None) for said in first), piece(end, "STOP")]
 
-    def _count(self) -> Any:
+    def _count(self):
         """A number of tokens; some servers make one up."""
         return self._one((0, -1, 2.5, None, "5", 10**6, 10**30)) if self._chance(0.1) else 10
 
-    def _stream(self, events: list[Any]) -> str:
+    def _stream(self, events):
         self._choose_wildness()
         end = self._one(("\n", "\r\n", "\r"))
         pieces = [
@@ -237,7 +230,7 @@ class WildExchanges(WildDocuments):
         return text[: self._below(len(text) + 1)] if self._chance(0.1) else text
 
 
-def _cut(text: str) -> list[str]:
+def _cut(text):
     """A text in three pieces; one may be cut inside a character of two halves."""
     third = len(text) // 3 + 1
     return [text[:third], text[third : 2 * third], text[2 * third :]]

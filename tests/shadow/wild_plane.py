@@ -6,7 +6,6 @@ import asyncio
 import random
 import zlib
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from evenkeel.core.verdict import BASELINE, Failure
 from evenkeel.llm.encodings import UnreadableBody
@@ -20,14 +19,6 @@ from evenkeel.shadow.rewriter.client import Rejection
 from evenkeel.shadow.worker import WorkerSettings
 from tests.shadow.planes import Plane
 from tests.shadow.wild_exchanges import QUIET_ROUTES, WildExchanges
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from evenkeel.core.exchange import Exchange
-    from evenkeel.shadow.perturbations import RewriteTask
-    from evenkeel.shadow.prompt import Api
 
 _PAIRS_OF_LANGUAGES = "crosslingual."
 _SOME_PAIRS = ("crosslingual.en_to_de", "crosslingual.fr_to_en", "crosslingual.ja_to_ja")
@@ -43,7 +34,7 @@ _FAILED = Failure("replay", 1, "timeout", "no answer in time")
 class WildReplayer:
     """Answers each body with a wild response that follows from it."""
 
-    async def send(self, target: Target, body: bytes, **_options: object) -> Replay | Failure:
+    async def send(self, target, body, **_options):
         """Return an answer, or the failure, as the real one does."""
         api = api_of(target.url)
         assert api is not None
@@ -58,7 +49,7 @@ class WildReplayer:
             return Failure("replay", 1, error.reason, error.detail)
 
 
-def _check_sent(body: bytes, api: Api) -> None:
+def _check_sent(body, api):
     """Check that a variant can be read again and has no effect but its answer."""
     try:
         sent = PromptView.parse(body, api=api)
@@ -73,7 +64,7 @@ def _check_sent(body: bytes, api: Api) -> None:
 class WildRewriter:
     """Rewrites each text into another, or not at all."""
 
-    async def rewrite(self, task: RewriteTask, _purse: object) -> str | Rejection:
+    async def rewrite(self, task, _purse):
         """A text that follows from the task."""
         rng = random.Random(zlib.crc32(task.text.encode("utf-8", "surrogatepass")))
         match rng.randrange(4):
@@ -90,7 +81,7 @@ class WildRewriter:
 class WildPlane(Plane):
     """Takes exchanges in, has them tried, and says what became of them."""
 
-    def __init__(self, folder: Path, trials_per_exchange: int = 3) -> None:
+    def __init__(self, folder, trials_per_exchange=3):
         super().__init__(folder)
         self._worker = self.worker(
             dict.fromkeys(("busy", *QUIET_ROUTES), RoutePlan(KINDS, trials_per_exchange, "case_summary")),
@@ -100,20 +91,20 @@ class WildPlane(Plane):
             settings=WorkerSettings(lease_s=3600.0),
         )
 
-    async def work(self, exchanges: Sequence[Exchange]) -> None:
+    async def work(self, exchanges):
         """Queue the exchanges and work until none is left."""
         taken = self.queue.put(exchanges)
         assert taken == len(exchanges)
         await self._worker.drain()
 
-    def outcomes(self) -> Counter[str]:
+    def outcomes(self):
         """Count the ends of exchanges and the outcomes of trials."""
-        found: Counter[str] = Counter()
+        found = Counter()
         for name, labels, number in self.tally.snapshot()["counters"]:
             detail = labels.get("reason") or labels.get("outcome") or labels.get("where") or ""
             found[f"{name} {detail}".strip()] += int(number)
         return found
 
-    def close(self) -> None:
+    def close(self):
         """Close the store."""
         self.database.close()

@@ -102,10 +102,7 @@ def test_a_prompt_is_understood_in_two_languages(task, form):
         assert (reading.task.name, reading.format, reading.language.tag) == (task, form, language)
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    CASES["wanted formats"],
-)
+@pytest.mark.parametrize(("text", "wanted"), CASES["wanted formats"])
 def test_wanted_format(text, wanted):
     """The last format that is asked for counts, and none that is ruled out."""
     assert wanted_format(text) == wanted

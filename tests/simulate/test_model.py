@@ -17,7 +17,7 @@ MESSAGES = st.lists(
 )
 
 
-def share(count: int, total: int, expected: float) -> bool:
+def share(count, total, expected):
     """Return whether a count is within four standard errors of its expectation."""
     return abs(count / total - expected) <= 4 * sqrt(expected * (1 - expected) / total)
 

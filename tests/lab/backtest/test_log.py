@@ -95,10 +95,7 @@ def test_a_line_may_be_a_stored_verdict():
     assert list(read_lines([to_json(stored).encode()], "log.jsonl")) == [stored]
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    CASES["wrong lines"],
-)
+@pytest.mark.parametrize(("line", "said"), CASES["wrong lines"])
 def test_a_wrong_line_is_named(line, said):
     """The message has its number, what is wrong, and what to do; empty lines count."""
     with pytest.raises(LogError) as caught:

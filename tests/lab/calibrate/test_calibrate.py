@@ -123,10 +123,7 @@ def test_a_few_goldens_give_the_same_scores_every_time_but_no_threshold(tmp_path
     assert scores[0] == scores[1]
 
 
-@pytest.mark.parametrize(
-    ("lines", "arguments", "message"),
-    CASES["unusable"],
-)
+@pytest.mark.parametrize(("lines", "arguments", "message"), CASES["unusable"])
 def test_what_cannot_be_used_is_one_line(tmp_path, lines, arguments, message):
     """Exit code 2, what is wrong and what to do."""
     path = tmp_path / "goldens.jsonl"

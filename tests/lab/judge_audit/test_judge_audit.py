@@ -161,10 +161,7 @@ def test_what_a_judge_said_can_be_audited_again_without_it(tmp_path):
     assert one["metrics"][0]["strategies"][0]["same_again"]["value"] == 1
 
 
-@pytest.mark.parametrize(
-    ("content", "arguments", "part"),
-    CASES["mistakes"],
-)
+@pytest.mark.parametrize(("content", "arguments", "part"), CASES["mistakes"])
 def test_mistakes_are_one_line_and_exit_code_2(tmp_path, monkeypatch, content, arguments, part):
     """Nothing is asked before."""
     monkeypatch.chdir(tmp_path)

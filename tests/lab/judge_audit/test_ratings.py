@@ -97,10 +97,7 @@ def test_a_column_says_which_items_belong_together(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("content", "parts"),
-    CASES["wrong tables"],
-)
+@pytest.mark.parametrize(("content", "parts"), CASES["wrong tables"])
 def test_errors_name_file_line_and_field(tmp_path, content, parts):
     """They say what was meant, where that can be guessed."""
     said = complaint(tmp_path, "r.csv", content)
@@ -121,10 +118,7 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path):
         read_ratings(tmp_path / "torn.csv.gz")
 
 
-@pytest.mark.parametrize(
-    ("content", "part"),
-    CASES["wrong rubrics"],
-)
+@pytest.mark.parametrize(("content", "part"), CASES["wrong rubrics"])
 def test_errors_in_a_rubric_name_metric_and_field(tmp_path, content, part):
     """Each is one sentence."""
     path = tmp_path / "rubric.yaml"

@@ -135,10 +135,7 @@ def test_the_command_serves_and_says_recorded(recorded_file):
     assert "3 prompts, 2 versions: old, new. Now prod is new. Now other is old." in told
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    CASES["wrong options"],
-)
+@pytest.mark.parametrize(("arguments", "message"), CASES["wrong options"])
 def test_a_wrong_command_line(recorded_file, arguments, message):
     """The message says which option is wrong and what to do; nothing is served."""
     given = [str(recorded_file) if word == "FILE" else word for word in arguments]

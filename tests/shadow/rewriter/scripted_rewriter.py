@@ -7,18 +7,12 @@ import re
 from collections import Counter
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from evenkeel.llm.limits import Pauses
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import Rewriter
 from tests.llm import scripted
-from tests.llm.scripted import KEY, Canned, Clock, MemoryCache, Scripted, endpoint_of, serving
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from evenkeel.core.budget import Spend
+from tests.llm.scripted import KEY, Clock, MemoryCache, Scripted, endpoint_of, serving
 
 TEXT = "Our customer reports that the export of invoice INC-48213 fails, and she needs it within 3 hours."
 TASK = RewriteTask("paraphrase", TEXT)
@@ -26,7 +20,7 @@ GOOD = "The client says that exporting invoice INC-48213 does not work; she must
 BETTER = "Exporting invoice INC-48213 is broken, says our client, who has to have it within 3 hours."
 
 
-def said(content: str | None, **message: Any) -> Canned:
+def said(content, **message):
     """A completion with this text, and 300 + 30 tokens of usage."""
     return scripted.said(content, (300, 30), **message)
 
@@ -34,20 +28,20 @@ def said(content: str | None, **message: Any) -> Canned:
 class CountedBudget:
     """A budget with a limit."""
 
-    def __init__(self, limit: int = 10**9) -> None:
+    def __init__(self, limit=10**9):
         self.limit = limit
         self.spent = 0
         self.reserved = 0
         self.open = 0
 
-    def reserve(self, estimate: Spend) -> bool:
+    def reserve(self, estimate):
         if self.spent + self.reserved + estimate.tokens > self.limit:
             return False
         self.reserved += estimate.tokens
         self.open += 1
         return True
 
-    def settle(self, estimate: Spend, spent: Spend) -> None:
+    def settle(self, estimate, spent):
         self.reserved -= estimate.tokens
         self.open -= 1
         self.spent += spent.tokens
@@ -64,12 +58,10 @@ class Scene:
 
 
 @asynccontextmanager
-async def staged(
-    script: Any, *, limit: int = 10**9, cache: Any = None, **settings: Any
-) -> AsyncIterator[Scene]:
+async def staged(script, *, limit=10**9, cache=None, **settings):
     """A rewriter connected to scripted models; all are stopped at the end."""
     clock = Clock()
-    shared: dict[str, Any] = {"timeout_s": 5.0} | {
+    shared = {"timeout_s": 5.0} | {
         name: settings.pop(name)
         for name in ("timeout_s", "concurrency", "breaker", "price")
         if name in settings
@@ -82,7 +74,7 @@ async def staged(
             pauses=Pauses(clock=clock, sleep=clock.sleep),
             **shared,
         )
-        counts: Counter[str] = Counter()
+        counts = Counter()
         rewriter = Rewriter(
             endpoint,
             cache=cache or MemoryCache(),
@@ -93,16 +85,10 @@ async def staged(
             yield Scene(rewriter, server, CountedBudget(limit), counts)
 
 
-def play(
-    script: Any,
-    *,
-    task: RewriteTask = TASK,
-    act: Callable[[Scene], Awaitable[Any]] | None = None,
-    **settings: Any,
-) -> tuple[Any, Scene]:
+def play(script, *, task=TASK, act=None, **settings):
     """Return the outcome of a task, or of an act, and the scene afterwards; every reservation is settled."""
 
-    async def run() -> tuple[Any, Scene]:
+    async def run():
         async with staged(script, **settings) as scene:
             outcome = await (act(scene) if act else scene.rewriter.rewrite(task, scene.budget))
         assert scene.budget.open == 0
@@ -112,7 +98,7 @@ def play(
     return asyncio.run(run())
 
 
-def shown_tag(request: dict[str, Any]) -> str:
+def shown_tag(request):
     """The tag of the markers in a request, as a model that leaks them would find it."""
     match = re.search(r"<<<BEGIN TEXT (\w+)>>>", request["messages"][-1]["content"])
     assert match is not None

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import Rejection
 from tests.llm.scripted import Canned, error
-from tests.shadow.rewriter.scripted_rewriter import GOOD, TASK, TEXT, Scene, play, said, shown_tag
+from tests.shadow.rewriter.scripted_rewriter import GOOD, TASK, TEXT, play, said, shown_tag
 
 
-def test_a_good_rewriting_is_accepted_and_kept() -> None:
+def test_a_good_rewriting_is_accepted_and_kept():
     """The same task comes from the cache the second time, and costs nothing."""
 
-    async def twice(scene: Scene) -> list[Any]:
+    async def twice(scene):
         return [await scene.rewriter.rewrite(TASK, scene.budget) for _ in range(2)]
 
     outcome, scene = play([said(GOOD)], act=twice)
@@ -40,7 +39,7 @@ MISBEHAVIOUR = {
 
 
 @pytest.mark.parametrize("behaviour", MISBEHAVIOUR)
-def test_misbehaviour_is_rejected_with_its_reason(behaviour) -> None:
+def test_misbehaviour_is_rejected_with_its_reason(behaviour):
     """The rejection after three attempts names what the model did; a better second attempt is taken."""
     reason, canned = MISBEHAVIOUR[behaviour]
     outcome, scene = play([canned])
@@ -53,14 +52,14 @@ def test_misbehaviour_is_rejected_with_its_reason(behaviour) -> None:
     assert scene.counts == {f"retried_{reason}": 1, "accepted": 1}
 
 
-def test_leaked_markers_are_rejected() -> None:
+def test_leaked_markers_are_rejected():
     """A reply that repeats the marker lines, or their tag alone, is no rewritten text."""
     for form in ("<<<BEGIN TEXT {tag}>>>\n{text}\n<<<END TEXT {tag}>>>", "{text} {tag}"):
         outcome, _ = play(lambda request, form=form: said(form.format(tag=shown_tag(request), text=GOOD)))
         assert outcome.reason == "chatter"
 
 
-def test_feedback_names_the_faults_and_shows_the_attempt() -> None:
+def test_feedback_names_the_faults_and_shows_the_attempt():
     """The second request quotes the rejected text and says precisely what is wrong with it."""
     bad = GOOD.replace("3 hours", "4 hours")
     outcome, scene = play([said(bad), said(GOOD)])
@@ -73,7 +72,7 @@ def test_feedback_names_the_faults_and_shows_the_attempt() -> None:
     assert '"INC-48213"' in first
 
 
-def test_a_cut_reply_gets_more_room() -> None:
+def test_a_cut_reply_gets_more_room():
     """Twice as many tokens are allowed the second time."""
     _, scene = play([said("Our", finish_reason="length"), said(GOOD)])
     first, second = (request["max_tokens"] for request in scene.model.asked)
@@ -82,7 +81,7 @@ def test_a_cut_reply_gets_more_room() -> None:
 
 @pytest.mark.parametrize("kind", ["paraphrase", "tone", "translation"])
 @pytest.mark.parametrize("name", ["Mara Jonas", "Windows 11 Pro", "Visa Classic, Mastercard Gold"])
-def test_what_has_no_other_wording_stays(kind, name) -> None:
+def test_what_has_no_other_wording_stays(kind, name):
     """A name that comes back as it was is asked for once more, and then left as it is."""
     task = RewriteTask(kind, name, {"tone": "polite", "translation": "de"}.get(kind, ""))
     outcome, scene = play([said(name)], task=task)
@@ -91,17 +90,17 @@ def test_what_has_no_other_wording_stays(kind, name) -> None:
     assert scene.counts == {"retried_unchanged": 1, "accepted": 1}
 
 
-def test_a_short_sentence_is_no_name() -> None:
+def test_a_short_sentence_is_no_name():
     """Few words whose language is clear can be put differently: sent back as they were they are rejected."""
     outcome, _ = play([said("thanks a lot")], task=RewriteTask("paraphrase", "thanks a lot"))
     assert outcome.reason == "unchanged"
 
 
-async def ask_in_turn(scene: Scene, times: int) -> list[Any]:
+async def ask_in_turn(scene, times):
     return [await scene.rewriter.rewrite(TASK, scene.budget) for _ in range(times)]
 
 
-def test_a_text_that_cannot_be_rewritten_is_not_tried_for_ever() -> None:
+def test_a_text_that_cannot_be_rewritten_is_not_tried_for_ever():
     """A refused text rests for 50 uses, then for 100; troubles are tried again at once."""
     outcomes, scene = play([said(TEXT)], act=lambda scene: ask_in_turn(scene, 1 + 50))
     assert {rejection.reason for rejection in outcomes} == {"unchanged"}
@@ -113,7 +112,7 @@ def test_a_text_that_cannot_be_rewritten_is_not_tried_for_ever() -> None:
     assert len(scene.model.asked) == 6
 
 
-def test_a_text_that_was_given_up_once_is_not_lost() -> None:
+def test_a_text_that_was_given_up_once_is_not_lost():
     """The next round asks with other seeds, and what it brings is kept."""
     bad = [said(TEXT)] * 3
     outcomes, scene = play([*bad, said(GOOD)], act=lambda scene: ask_in_turn(scene, 1 + 50 + 2))
@@ -123,10 +122,10 @@ def test_a_text_that_was_given_up_once_is_not_lost() -> None:
     assert scene.counts["cached"] == 1
 
 
-def test_tasks_alike_share_one_call() -> None:
+def test_tasks_alike_share_one_call():
     """Twenty callers at once cause one call; each gets its text, and one who leaves takes nothing along."""
 
-    async def act(scene: Scene) -> list[Any]:
+    async def act(scene):
         waiting = [asyncio.create_task(scene.rewriter.rewrite(TASK, scene.budget)) for _ in range(20)]
         await asyncio.sleep(0)
         waiting[0].cancel()
@@ -140,11 +139,11 @@ def test_tasks_alike_share_one_call() -> None:
 
 
 @pytest.mark.parametrize("verdict", [True, False, None])
-def test_the_judge_of_meaning_has_the_last_word(verdict) -> None:
+def test_the_judge_of_meaning_has_the_last_word(verdict):
     """Asked only about texts that pass the gate: False rejects, None leaves it out for now."""
-    pairs: list[tuple[str, str]] = []
+    pairs = []
 
-    async def equal_meaning(original: str, text: str) -> bool | None:
+    async def equal_meaning(original, text):
         pairs.append((original, text))
         return verdict
 
@@ -155,15 +154,15 @@ def test_the_judge_of_meaning_has_the_last_word(verdict) -> None:
     assert outcome == GOOD if reason is None else outcome.reason == reason
 
 
-def test_thoughts_in_front_of_a_reply_are_left_out() -> None:
+def test_thoughts_in_front_of_a_reply_are_left_out():
     """Reasoning that some servers pass on is no part of the reply."""
     assert play([said(f"<think>\nHm, 7 ways.\n</think>\n\n{GOOD}\n")])[0] == GOOD
 
 
-def test_closing_ends_what_is_under_way() -> None:
+def test_closing_ends_what_is_under_way():
     """A hanging call does not outlive the rewriter, and its reservation is released."""
 
-    async def act(scene: Scene) -> Any:
+    async def act(scene):
         waiting = asyncio.create_task(scene.rewriter.rewrite(TASK, scene.budget))
         await scene.model.hanging.wait()
         await scene.rewriter.close()

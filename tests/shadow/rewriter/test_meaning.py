@@ -13,7 +13,6 @@ from evenkeel.metrics.judge.reply import Reply, Ruling
 from evenkeel.shadow.rewriter import JudgedMeaning
 
 if TYPE_CHECKING:
-    from evenkeel.core.budget import CallBudget
     from evenkeel.metrics.judge.prompts import Question
 
 ORIGINAL = "Please do not close the window before the rain stops."
@@ -23,11 +22,11 @@ REWRITTEN = "Kindly leave the window open until it no longer rains."
 class Fixed:
     """A judge that always replies the same."""
 
-    def __init__(self, reply: Reply) -> None:
+    def __init__(self, reply):
         self.reply = reply
         self.asked: list[Question] = []
 
-    async def ask(self, question: Question, *, budget: CallBudget | None = None) -> Reply:
+    async def ask(self, question, *, budget=None):
         assert budget is not None
         self.asked.append(question)
         self.budget = budget
@@ -43,7 +42,7 @@ class Fixed:
         (Failure("equal_meaning", 1, "timeout"), None),
     ],
 )
-def test_only_the_highest_rating_is_the_same(outcome, same) -> None:
+def test_only_the_highest_rating_is_the_same(outcome, same):
     """A judge that fails could not tell; its calls are booked to the budget."""
     judge, budget = Fixed(Reply(outcome, Spend(420, 0.25))), object()
     assert asyncio.run(JudgedMeaning(judge, budget)(ORIGINAL, REWRITTEN)) is same
