@@ -48,7 +48,8 @@ def asked(admin, *contexts):
 
 
 def trusting(authority, certificate=None):
-    context = ssl.create_default_context(cafile=authority.file)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(authority.file)
     if certificate:
         context.load_cert_chain(*certificate)
     return context

@@ -250,6 +250,8 @@ def _tls(place: RedisPlace) -> dict[str, Any]:
         "ssl_certfile": os.environ.get(CERT_VARIABLE),
         "ssl_keyfile": os.environ.get(KEY_VARIABLE),
         "ssl_min_version": ssl.TLSVersion.TLSv1_2,
+        # As for every other call; see `network.trust`.
+        "ssl_exclude_verify_flags": [ssl.VERIFY_X509_STRICT],
     }
 
 
