@@ -184,8 +184,9 @@ def wait_for(url: str, process: subprocess.Popen[bytes], log: Path, banner: str)
 
 _SWAPPED, _STEADY = "support", "triage"
 _MODELS = ("helpdesk-1", "triage-1")
+_SWAPPED_IN = "helpdesk-2"
 _STEADY_STATE = {"fragility": 0.02, "noise": 0.03, "worse_share": 0.5, "latency_s": 0.01}
-_FRAGILE_STATE = {"fragility": 0.3, "noise": 0.03, "returned_name": "helpdesk-2"}
+_FRAGILE_STATE = {"fragility": 0.3, "noise": 0.03, "returned_name": _SWAPPED_IN}
 _ROLLED_BACK_STATE = {"fragility": 0.02, "noise": 0.03, "returned_name": "helpdesk-1"}
 
 _KINDS = ["general.whitespace", "general.punctuation", "general.casing", "general.spelling"]
@@ -334,7 +335,7 @@ class _Story:
         before = await self._incidents()
 
         swapped_at = time.time()
-        truths["helpdesk-2"] = self._set("helpdesk-1", _FRAGILE_STATE)
+        truths[_SWAPPED_IN] = self._set("helpdesk-1", _FRAGILE_STATE)
         out.print(
             f"   SIMULATED swap on route [bold]{_SWAPPED}[/]: helpdesk-1 → helpdesk-2, which is fragile"
         )
@@ -464,7 +465,11 @@ class _Story:
         await asyncio.sleep(1.5)  # the monitor reads the log twice a second: there are more trials
 
     async def _cells(self) -> list[dict[str, Any]]:
-        cells: list[dict[str, Any]] = (await self._get("/api/cells"))["cells"]
+        """Return the cells of the demo's models: whoever tries the proxy meanwhile may name others."""
+        cells = []
+        for cell in (await self._get("/api/cells"))["cells"]:
+            if cell["model"] in {*_MODELS, _SWAPPED_IN}:
+                cells.append(cell)
         return cells
 
     async def _get(self, path: str) -> dict[str, Any]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+from pathlib import Path
 
+import httpx2
 import pytest
+from rich.console import Console
 
 from evenkeel.simulate import ModelState, Simulation, serving
 from evenkeel.simulate.comparison import CellFigure, TruthComparison, compare
-from evenkeel.simulate.demo import DemoError, DemoOutcome, wait_for
+from evenkeel.simulate.demo import Addresses, DemoError, DemoOutcome, _Story, wait_for
 
 TRUTH = {
     "baseline_content_delta": 0.05,
@@ -106,6 +110,17 @@ def test_every_fault_fails_the_demo(changes, problem):
     """Failed requests, lost exchanges, early, missing or lasting incidents, a missed truth: each counts."""
     (line,) = outcome(**changes).problems
     assert problem in line
+
+
+def test_requests_of_somebody_else_do_not_count():
+    """Whoever tries the proxy of the demo with a model of their own changes none of its figures."""
+    cells = [{"model": "helpdesk-2"}, {"model": "gpt-4.1"}]
+    story = _Story(Addresses("http://proxy", "http://admin", Path()), Simulation(), Console(), [])
+    reply = httpx2.Response(200, json={"cells": cells})
+    story._admin = httpx2.AsyncClient(
+        base_url="http://admin", transport=httpx2.MockTransport(lambda _: reply)
+    )
+    assert asyncio.run(story._cells()) == cells[:1]
 
 
 def test_an_answer_of_somebody_else_does_not_count(tmp_path):
