@@ -21,7 +21,7 @@ from evenkeel.core.text import visible
 from evenkeel.release.check.prompts import read_prompt
 from evenkeel.release.check.rounds import finished
 from evenkeel.release.kit.arguments import read_text
-from evenkeel.release.kit.cost import Costs, PayeeBudget
+from evenkeel.release.kit.cost import Costs, RewriterBudget
 from evenkeel.runtime import choices
 from evenkeel.runtime.replays import endpoint, prices
 from evenkeel.settings import SettingsError, load
@@ -217,7 +217,7 @@ async def written(
     """Have the rewriter of the settings write what the variants wait for."""
     chosen = settings.replays.rewriter
     assert chosen is not None  # its model is named
-    budget = PayeeBudget(Costs(max_usd))
+    budget = RewriterBudget(Costs(max_usd))
     done: list[PerturbationPreview] = []
     async with Rewriter(endpoint(chosen, prices(settings)), cache=_RunCache()) as rewriter:
         for preview in tried:

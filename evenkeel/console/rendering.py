@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
-    from evenkeel.console.access import Role
     from evenkeel.core.cells import Estimate
 
 
@@ -118,8 +117,6 @@ def live_handlers(
     template: str,
     view: Callable[[AnyRequest], Page],
     renderer: Renderer,
-    *,
-    needs: Role = "viewer",
 ) -> list[HTTPRouteHandler]:
     """GET `path`, and `/fragments` + `path` for its live part, which answers 304 while nothing has changed.
 
@@ -128,13 +125,13 @@ def live_handlers(
     """
     here = f"/{path.split('/')[1]}"
 
-    @get(path, sync_to_thread=True, needs=needs)
+    @get(path, sync_to_thread=True, needs="viewer")
     def page(request: AnyRequest) -> Response[bytes]:
         query = request.scope["query_string"].decode("latin-1")
         source = f"/fragments{_raw_path(request)}{'?' * bool(query)}{query}"
         return renderer.response("live.html", page=view(request), fragment=template, source=source, here=here)
 
-    @get(f"/fragments{path}", sync_to_thread=True, needs=needs)
+    @get(f"/fragments{path}", sync_to_thread=True, needs="viewer")
     def fragment(request: AnyRequest, known: KnownTag = None) -> Response[bytes]:
         return tagged(renderer.page(template, page=view(request)), known)
 

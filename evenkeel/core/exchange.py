@@ -103,6 +103,18 @@ class DeadLetter(NamedTuple):
     """Unix time in seconds."""
 
 
+@dataclass(frozen=True, slots=True)
+class QueueBounds:
+    """Bounds of a queue of exchanges: a worker in trouble must not fill disk or memory."""
+
+    exchanges: int = 20_000
+    """Most exchanges, which are hours of a worker's work."""
+    bytes: int = 1 << 30
+    """Most bytes that their payloads take together."""
+    kept_s: float = 86_400.0
+    """Seconds after which the bodies of an exchange are deleted."""
+
+
 class ExchangeSink(Protocol):
     """Data plane's end of the queue. Blocks on storage: never call it on the hot path."""
 

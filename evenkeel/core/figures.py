@@ -110,9 +110,9 @@ def points_text(measure: RatioFigure | None, digits: int = 1) -> str:
     return f"{points(measure, digits)} {points_interval(measure, digits)}".strip()
 
 
-def difference(measure: RatioFigure | None, digits: int = 1) -> str:
+def difference(measure: RatioFigure | None) -> str:
     """Return a difference of ratios in points of 100 with its sign, "+22.2"."""
-    return MISSING if measure is None else _signed(measure.value, digits)
+    return MISSING if measure is None else _signed(measure.value, 1)
 
 
 def _signed(ratio: float, digits: int) -> str:

@@ -83,6 +83,6 @@ def one_line(text: str, longest: int | None = None) -> str:
     return line if longest is None or len(line) <= longest else f"{line[: longest - 1]}…"
 
 
-def markdown(text: str, longest: int | None = None) -> str:
+def markdown(text: str) -> str:
     """Return the text on one line, escaped so that Markdown and HTML within it show it as it is."""
-    return _MARKDOWN.sub(r"\\\1", one_line(text, longest))
+    return _MARKDOWN.sub(r"\\\1", one_line(text))

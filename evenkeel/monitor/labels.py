@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.monitor.export.prometheus import ListedCollector
 from evenkeel.stores.labels import CountedLabels
@@ -38,7 +38,11 @@ class Share:
     upper: float | None
 
 
-def wilson(count: int, n: int, *, confidence: float = 0.95) -> Share:
+# Confidence of an interval of one share.
+_CONFIDENCE: Final = 0.95
+
+
+def wilson(count: int, n: int) -> Share:
     """Return the share `count / n` with its Wilson score interval.
 
     Returns: 0 ≤ lower ≤ value ≤ upper ≤ 1; all None for n = 0.
@@ -46,7 +50,7 @@ def wilson(count: int, n: int, *, confidence: float = 0.95) -> Share:
     """
     if n == 0:
         return Share(0, 0, None, None, None)
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    z = NormalDist().inv_cdf(0.5 + _CONFIDENCE / 2)
     value = count / n
     centre = (value + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * sqrt(value * (1 - value) / n + z * z / (4 * n * n))

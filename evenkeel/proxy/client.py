@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evenkeel.proxy.pool import Pool
     from evenkeel.proxy.request_head import RequestHead
     from evenkeel.proxy.response_head import ResponseHead
-    from evenkeel.proxy.retry import RetryPolicy, TcpInfo
+    from evenkeel.proxy.retry import TcpInfo
     from evenkeel.proxy.routing import ProxyRoute, RouteTable
     from evenkeel.proxy.upstream import UpstreamConnection
 
@@ -93,7 +93,6 @@ class Plane(Protocol):
     lanes: Mapping[str, Lane]
     """Routes at run time, by name."""
     limits: Limits
-    retry: RetryPolicy
     routes: RouteTable
     unrouted: RouteCounters
     """Counts requests that belong to no route."""
@@ -568,7 +567,7 @@ class ClientConnection(asyncio.Protocol):
         sent = self._sent
         if fault is ForwardingFault.CLOSED and sent is not None:
             unread = request_unread(info, tls=upstream.tls, elapsed_s=plane.timer() - self._started)
-            if may_repeat(self._head, plane.retry, unread=unread):
+            if may_repeat(self._head, unread=unread):
                 if upstream.used:
                     # A kept connection that ends says nothing about the upstream: ask it again.
                     self._lane.counters.retries += 1

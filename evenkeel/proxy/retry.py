@@ -1,7 +1,7 @@
 """Rules for sending a request a second time, and the kernel's view of a connection.
 
 A request is repeated only if its connection ended before a byte of the answer came, the request is still in
-memory, and the policy allows it. If the connection was a kept-alive one, the request goes to the same
+memory, and doing so cannot run it twice. If the connection was a kept-alive one, the request goes to the same
 upstream on a fresh connection; otherwise to the route's next upstream, if there is one. The kernel is asked
 only when it matters, never on the usual path. Without `TCP_INFO` there is no proof, so the request counts as
 read.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evenkeel.proxy.headers import has_idempotency_key
 
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 
     from evenkeel.proxy.request_head import RequestHead
 
-
-RetryPolicy = Literal["never", "unread", "always"]
-"""Policy for repeating requests that may have an effect, which in an LLM API is nearly all of them: never
-repeat; repeat if it is proven that the upstream has not read them; or always repeat, which may run (and bill)
-a completion twice."""
 
 _IDEMPOTENT = frozenset({b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE", b"TRACE"})
 
@@ -38,19 +33,17 @@ _MIN_RTT_AT = 148
 _SIZE = 152
 
 
-def may_repeat(head: RequestHead, policy: RetryPolicy, *, unread: bool) -> bool:
+def may_repeat(head: RequestHead, *, unread: bool) -> bool:
     """Return whether an unanswered request may be sent again.
 
-    Idempotent methods (RFC 9110, 9.2.2) and requests with an `Idempotency-Key` may always be sent again.
+    Idempotent methods (RFC 9110, 9.2.2) and requests with an `Idempotency-Key` may always be sent again. Any
+    other may have an effect, which in an LLM API is nearly all of them: to run and bill a completion twice.
 
     Args:
         head: The request.
-        policy: Rule for all other requests.
         unread: True if the upstream provably has not read the whole request, see `request_unread`.
     """
-    if head.method in _IDEMPOTENT or has_idempotency_key(head.raw, head.end):
-        return True
-    return policy == "always" or (policy == "unread" and unread)
+    return unread or head.method in _IDEMPOTENT or has_idempotency_key(head.raw, head.end)
 
 
 class TcpInfo(NamedTuple):

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from evenkeel.proxy.admission import TurnedAway
     from evenkeel.proxy.handoff import HandOff
-    from evenkeel.proxy.retry import RetryPolicy
     from evenkeel.proxy.routing import RouteTable, Upstream
 
 UNROUTED = "none"
@@ -48,9 +47,7 @@ class DataPlane:
         routes: RouteTable,
         handoff: HandOff,
         *,
-        max_exchange_bytes: int = 4 << 20,
         limits: Limits | None = None,
-        retry: RetryPolicy = "unread",
         tls: ssl.SSLContext | None = None,
         callers: Callers | None = None,
         clock: Callable[[], float] = time.time,
@@ -62,9 +59,7 @@ class DataPlane:
         Args:
             routes: Routes to forward requests on.
             handoff: Hand-off for sampled exchanges; its counters are this data plane's.
-            max_exchange_bytes: Both bodies of a captured exchange together; used without `limits`.
             limits: Bounds on connections, memory and patience.
-            retry: Policy for unanswered requests that may have an effect.
             tls: For TLS upstreams; None verifies against the system's certificates.
             callers: Callers that may use the keys of routes that have one; None = programs on this machine.
             clock: Unix time in seconds.
@@ -73,8 +68,7 @@ class DataPlane:
         """
         self.routes = routes
         self.handoff = handoff
-        self.limits = limits or Limits(max_exchange_bytes=max_exchange_bytes)
-        self.retry: RetryPolicy = retry
+        self.limits = limits or Limits()
         self.callers = callers or Callers()
         self.clock = clock
         self.timer = timer

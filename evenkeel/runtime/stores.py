@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from evenkeel.core.budget import Budget
 from evenkeel.core.challenge import CHALLENGERS
+from evenkeel.core.exchange import QueueBounds
 from evenkeel.settings import SettingsError, load
 from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.audit_log import ActionLog
@@ -199,7 +200,7 @@ class SqliteStores(DocumentStores):
         """Return the queue of sampled exchanges. A deleted file is created again, whatever `lost` says."""
         # The hand-off must go on with an empty file where worker and monitor have to start again.
         database = self._database if self._forgiving else Database(self._path, seal=self._seal)
-        return SqliteExchangeQueue(database, time.time, kept_s=_SECONDS_PER_DAY)
+        return SqliteExchangeQueue(database, time.time)
 
     @cached_property
     def verdicts(self) -> SqliteVerdictLog:
@@ -296,8 +297,7 @@ class RedisStores(DocumentStores):
         return RedisExchangeQueue(
             self._store,
             time.time,
-            max_bytes=round(self._redis.megabytes * 1e6),
-            kept_s=_SECONDS_PER_DAY,
+            QueueBounds(bytes=round(self._redis.megabytes * 1e6)),
             consumer=f"{socket.gethostname()}:{self._consumer}" if self._consumer else None,
         )
 

@@ -478,8 +478,6 @@ def read_answer(
     exchange_response_headers: Mapping[str, str],
     body: bytes,
     reader: AnswerReader,
-    *,
-    max_decoded_bytes: int = MAX_DECODED_BYTES,
 ) -> Answer:
     """Return the answer of a successful response.
 
@@ -489,7 +487,7 @@ def read_answer(
 
     Raises: UnreadableAnswer, or UnreadableBody if it cannot be decoded.
     """
-    decoded = decode_body(exchange_response_headers, body, max_decoded_bytes)
+    decoded = decode_body(exchange_response_headers, body, MAX_DECODED_BYTES)
     text = decoded.decode("utf-8-sig", errors="replace")
     try:
         begin = text.lstrip()[:1]

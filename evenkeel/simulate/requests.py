@@ -139,18 +139,20 @@ def wants_usage(raw: dict[str, Any]) -> bool:
     return bool(options.get("include_usage"))
 
 
-def read_messages(raw: object, param: str = "messages") -> tuple[PromptMessage, ...]:
+def read_messages(raw: object) -> tuple[PromptMessage, ...]:
     """A list of messages with a role and a content of text or parts.
 
     Raises: WireError (400) that names the message at fault.
     """
     if raw is None:
-        raise WireError(400, f"Missing required parameter: '{param}'.", param=param, code="missing_required")
+        raise WireError(
+            400, "Missing required parameter: 'messages'.", param="messages", code="missing_required"
+        )
     if not isinstance(raw, list) or not raw:
-        raise WireError(400, f"{param} must be a list of at least one message.", param=param)
+        raise WireError(400, "messages must be a list of at least one message.", param="messages")
     messages: list[PromptMessage] = []
     for index, item in enumerate(raw):
-        messages.append(_read_message(f"{param}[{index}]", item))
+        messages.append(_read_message(f"messages[{index}]", item))
     return tuple(messages)
 
 

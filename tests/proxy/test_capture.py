@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from evenkeel.proxy import Limits
 from evenkeel.proxy.capture import Capture, capturable, unread
 from evenkeel.proxy.request_head import parse_request
 from evenkeel.proxy.response_head import parse_response
@@ -137,7 +138,7 @@ async def test_replay_is_forwarded_with_its_mark_and_never_sampled():
 )
 async def test_failed_answers_and_large_exchanges_are_skipped_and_still_delivered(answer, room, skipped):
     """An error is no answer to compare with; too large for the queue is not too large for the user."""
-    async with relay(answer, max_exchange_bytes=len(BODY) + len(ANSWER) + room) as rig:
+    async with relay(answer, limits=Limits(max_exchange_bytes=len(BODY) + len(ANSWER) + room)) as rig:
         assert await rig.ask(post()) == answer
         name, labels = ("exchanges_skipped", {"reason": skipped}) if skipped else ("exchanges_queued", {})
         await eventually(lambda: rig.counter(name, **labels) == 1)

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from evenkeel.core.exchange import QueueBounds
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.llm.encodings import decode_body
 from evenkeel.shadow.answer import read_answer
@@ -531,7 +532,7 @@ def test_a_damaged_body_does_not_hold_up_the_others(queue_with, tmp_path):
 
 def test_bodies_in_the_file_are_forgotten_in_time(on_sqlite, tmp_path):
     """Exchanges that wait too long become dead letters, as "expired"; their room is free again."""
-    queue = on_sqlite.queue(kept_s=3600.0, max_bytes=300)
+    queue = on_sqlite.queue(bounds=QueueBounds(kept_s=3600.0, bytes=300))
     queue.put([EXCHANGE])
     on_sqlite.clock.now += 3540.0
     later = altered(EXCHANGE, id="00000000000000cd", request_body=b"", response_body=b"")

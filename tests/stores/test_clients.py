@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evenkeel.core.exchange import QueueBounds
 from evenkeel.stores.salt import client_salt
 from tests.stores.examples import exchange, ids
 
@@ -35,7 +36,7 @@ def test_clients_take_turns(build):
 
 def test_in_a_full_queue_the_flood_makes_room(build):
     """Its newest exchanges go, until everybody has as many; nobody makes room for itself."""
-    queue = build(max_waiting=10)
+    queue = build(bounds=QueueBounds(10))
     assert queue.put(of("flood", *range(1, 12))) == 10
     assert queue.put(of("flood", 20)) == 0
     assert queue.put(of("a", 21)) == 0  # one more, one fewer

@@ -10,7 +10,7 @@ import sys
 import pytest
 import redis
 
-from evenkeel.core.exchange import Lag
+from evenkeel.core.exchange import Lag, QueueBounds
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from tests.redis_server import RedisServer, a_store
 from tests.stores.examples import exchange, ids
@@ -28,7 +28,7 @@ def build(backend):
 
 @pytest.fixture
 def queue(build):
-    return build(max_waiting=50)
+    return build(bounds=QueueBounds(50))
 
 
 def test_an_exchange_comes_out_as_it_went_in(queue):
@@ -86,7 +86,7 @@ def test_a_full_queue_takes_no_more(queue):
 
 def test_the_queue_is_bounded_in_bytes_too(build):
     """Large bodies fill it long before there are many of them; what does not fit is refused."""
-    queue = build(max_bytes=250_000)
+    queue = build(bounds=QueueBounds(bytes=250_000))
     noise = random.Random(1).randbytes(100_000)
     assert queue.put([exchange(number, request_body=noise) for number in range(10)]) == 3
     assert queue.put([exchange(11)]) == 0
@@ -176,7 +176,7 @@ def test_an_exchange_whose_time_is_over_is_a_dead_letter(store):
 
 def test_bodies_have_a_time_to_live(store):
     """The server forgets them itself; those of a dead letter go at once."""
-    queue = queue_on(store, kept_s=100)
+    queue = queue_on(store, bounds=QueueBounds(kept_s=100))
     queue.put([exchange(1), exchange(2)])
     queue.bury(exchange(2).id, "not_json")
     assert 0 < store.client.pttl(store.key("main", f"payload:{exchange(1).id}")) <= 100_000

@@ -42,7 +42,7 @@ from evenkeel.metrics.tasks import task_named
 from evenkeel.release.kit.arguments import InputError, check_writable, words, write_reports
 from evenkeel.release.kit.asking import AGAIN
 from evenkeel.release.kit.confirmation import confirmation
-from evenkeel.release.kit.cost import PayeeBudget
+from evenkeel.release.kit.cost import RewriterBudget
 from evenkeel.release.kit.renderings import html, show
 from evenkeel.release.kit.service_watch import ServiceWatch, service_advice
 from evenkeel.release.kit.terminal import consoles
@@ -354,7 +354,7 @@ def _rewriter(
     rewriter = Rewriter(
         endpoint(chosen, prices),
         cache=DocumentCache(SqliteDocuments(database), "rewrites", kept=KEPT),
-        equal_meaning=JudgedMeaning(judge, PayeeBudget(costs)) if judge else None,
+        equal_meaning=JudgedMeaning(judge, RewriterBudget(costs)) if judge else None,
     )
     stack.push_async_callback(rewriter.close)
     name = f"the rewriter {chosen.model} at {chosen.base_url}"

@@ -12,7 +12,7 @@ from evenkeel.metrics.quality.bundles import Bundle
 from evenkeel.metrics.similarity.sequence import RougeL
 from evenkeel.metrics.tasks import Task
 from evenkeel.release.kit.asking import FAULTS
-from evenkeel.release.kit.cost import PayeeBudget
+from evenkeel.release.kit.cost import RewriterBudget
 from evenkeel.shadow.rewriter import FLAWS, Rejection
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class WatchedRewriter:
         """
         self._rewriter = rewriter
         self._costs = costs
-        self._budget = PayeeBudget(costs)
+        self._budget = RewriterBudget(costs)
         self._watch = watch
 
     async def __call__(self, task: RewriteTask) -> str | Rejection:

@@ -77,7 +77,6 @@ def calibrate(
     rng: Random,
     placement: Placement | None = None,
     resamples: int = 1000,
-    bundle: Mapping[FailureMode, ModeWatch] = BUNDLE,
 ) -> Calibration:
     """Measure sensitivities and place thresholds for the metrics of a bundle.
 
@@ -91,7 +90,6 @@ def calibrate(
         rng: draws the resamples.
         placement: of the thresholds; default: at most a tenth of the mild candidates are flagged.
         resamples: of the bootstrap.
-        bundle: metrics that watch each mode.
     """
     placement = placement or Placement()
     clusters = table.cluster_numbers
@@ -129,10 +127,10 @@ def calibrate(
     def result(mode: FailureMode) -> ModeResult:
         # A mode whose candidates all keep the expected score 1, such as rewording, takes nothing away.
         harmless = bool(np.nanmin(table.expected[:, list(table.places(mode))]) >= 1)
-        primary = role(bundle[mode].primary, mode)
+        primary = role(BUNDLE[mode].primary, mode)
         if primary is None:
             return ModeResult(mode, harmless, failure=_NOT_MEASURED)
-        return ModeResult(mode, harmless, primary=primary, secondary=role(bundle[mode].secondary, mode))
+        return ModeResult(mode, harmless, primary=primary, secondary=role(BUNDLE[mode].secondary, mode))
 
     results: list[MetricResult] = []
     for facts in table.metrics:

@@ -73,7 +73,6 @@ def agreement(
     resamples: Sequence[Sequence[int]] = (),
     *,
     level: Level = "ordinal",
-    confidence: float = _CONFIDENCE,
 ) -> RaterAgreement | Failure:
     """Return alpha with the percentile bootstrap interval over items.
 
@@ -82,7 +81,6 @@ def agreement(
         resamples: item indices, drawn with replacement; see `resamples`. The same for every alpha of
             the same items, so that their differences are not blurred by the drawing. None: no interval.
         level: level of measurement of the ratings.
-        confidence: of the interval.
     """
     value = krippendorff_alpha(units, level)
     if isinstance(value, Failure):
@@ -102,7 +100,7 @@ def agreement(
     alphas = sorted(alpha for alpha in drawn if not isinstance(alpha, Failure))
     if not alphas or len(alphas) < _FEWEST_RESAMPLES * len(resamples):
         return RaterAgreement(value, None, None, items)
-    tail = (1 - confidence) / 2
+    tail = (1 - _CONFIDENCE) / 2
     return RaterAgreement(value, quantile(alphas, tail), quantile(alphas, 1 - tail), items)
 
 

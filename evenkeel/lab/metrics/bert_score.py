@@ -151,7 +151,6 @@ def load_bert_score(
     layer: int | None = None,
     *,
     rescale: bool = False,
-    languages: frozenset[str] | None = None,
     language_of: LanguageOf | None = None,
 ) -> BertScore:
     """Load a model by transformers; takes seconds, so do it at the start of a process.
@@ -163,7 +162,6 @@ def load_bert_score(
             roberta-large (17) and bert-base-uncased (9), the last of any other.
         rescale: Put unrelated sentences at 0, as WorkflowPerturb does with roberta-large. Only for the two
             named models at the authors' layer, whose baselines are published.
-        languages: Base tags of the languages a named model knows; None = any.
         language_of: Tells a text's language, so that pairs the model cannot compare are failures.
 
     Raises:
@@ -185,7 +183,7 @@ def load_bert_score(
         return BertScore(matcher, coverage=Coverage(MINILM_LANGUAGES, language_of))
     return BertScore(
         _TorchMatcher(model, layer),
-        coverage=Coverage(languages, language_of),
+        coverage=Coverage(None, language_of),
         baseline=baseline if rescale and baseline is not None else 0.0,
     )
 

@@ -191,7 +191,7 @@ class Judge:
             reply = self._reply(again, await self._chat(again, vote, budget)).plus(reply)
         return reply
 
-    async def ask_group(self, question: Question, *, budget: CallBudget | None = None) -> GroupReply:
+    async def ask_group(self, question: Question) -> GroupReply:
         """Ask one question about several pairs.
 
         Args:
@@ -201,7 +201,7 @@ class Judge:
         Returns: an outcome for each pair: a ruling, or a `Failure` "missing" or one that `ask` has. If the
             call itself fails, a single `Failure` that `ask` has. Neither is retried.
         """
-        got = self._too_long(question) or await self._chat(question, 0, budget or SCORING_BUDGET.get())
+        got = self._too_long(question) or await self._chat(question, 0, SCORING_BUDGET.get())
         if isinstance(got, Fault):
             return GroupReply(_failure(question, got))
         assert question.pairs is not None

@@ -125,7 +125,6 @@ class JudgeRater(Asking):
     def __init__(
         self,
         judge: Judge,
-        prompt: Prompt = SIMILARITY,
         *,
         swap_share: float = 0.0,
         fresh: bool = False,
@@ -134,7 +133,6 @@ class JudgeRater(Asking):
 
         Args:
             judge: Whom to ask.
-            prompt: What to ask.
             swap_share: Share of the pairs, in [0, 1], of which the judge sees the candidate as the
                 reference and the reference as the candidate; a hash of the pair decides.
             fresh: Ask every time, whatever the judge remembers.
@@ -143,7 +141,7 @@ class JudgeRater(Asking):
         """
         if not 0 <= swap_share <= 1:
             raise ValueError(f"swap_share is a share in [0, 1], not {swap_share}")
-        super().__init__(judge, prompt)
+        super().__init__(judge, SIMILARITY)
         self._swap_share = swap_share
         self._fresh = fresh
 

@@ -43,8 +43,8 @@ class _Poster(Sink):
         self._client = client
         self.problem = ""
 
-    def _post(self, url: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> bool:
-        return self._posted(url, json.dumps(body).encode(), headers) is not None
+    def _post(self, url: str, body: Mapping[str, Any]) -> bool:
+        return self._posted(url, json.dumps(body).encode()) is not None
 
     def _posted(
         self, url: str, content: bytes, headers: Mapping[str, str] | None = None

@@ -298,16 +298,17 @@ class PromptWord:
 _LEAST_TRIALS: Final = 3
 # Share of the prompt's words above which a change says nothing about any single word.
 _MOST_TOUCHED: Final = 0.25
+# Most words that are named.
+_MOST_WORDS: Final = 8
 
 
-def fragile_words(trials: Iterable[CheckTrial], most: int = 8) -> list[PromptWord]:
+def fragile_words(trials: Iterable[CheckTrial]) -> list[PromptWord]:
     """Return the words whose rewording moved answers, by the share of their trials that moved.
 
     Only words that moved answers more often than rewordings of the same prompt do on average are returned.
 
     Args:
         trials: Of all categories; those that touch many words at once are left out.
-        most: Words returned.
     """
     telling = []
     for trial in trials:
@@ -331,4 +332,4 @@ def fragile_words(trials: Iterable[CheckTrial], most: int = 8) -> list[PromptWor
         if count >= _LEAST_TRIALS and moved[word] > usual * count:
             ranked.append(PromptWord(word, count, moved[word]))
     ranked.sort(key=lambda word: (-word.share, -word.trials, word.word))
-    return ranked[:most]
+    return ranked[:_MOST_WORDS]

@@ -28,7 +28,7 @@ from evenkeel.release.check.rounds import RoundMaker, VariantMaker
 from evenkeel.release.check.run import CheckOptions, run_check
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised, call_key
-from evenkeel.release.kit.cost import CostEstimate, Costs, PayeeBudget
+from evenkeel.release.kit.cost import CostEstimate, Costs, RewriterBudget
 from evenkeel.release.kit.journal import KEPT, Answers, opened_journal
 from evenkeel.release.kit.service_watch import ServiceWatch
 from evenkeel.shadow.perturbations import by_name, catalogue
@@ -217,7 +217,7 @@ class _Services:
         self._asker = Asker(
             replayer, Answers(database), request.prices, costs, patience=_PATIENCE, give_up=self._give_up
         )
-        self._budget = PayeeBudget(costs)
+        self._budget = RewriterBudget(costs)
         self._scorer = heuristic_scorer()
         self._rewriter: Rewriter | None = None
         self._watch: ServiceWatch | None = None

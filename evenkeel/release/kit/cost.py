@@ -128,12 +128,11 @@ class Costs:
             raise BudgetUsedUpError(f"{usd(self.usd)} is spent, as much as --max-usd allows")
 
 
-class PayeeBudget:
-    """A payee's part of the budget, set aside call by call: what `evenkeel.shadow.rewriter` asks for."""
+class RewriterBudget:
+    """The rewriter's part of the budget, set aside call by call: what `evenkeel.shadow.rewriter` asks for."""
 
-    def __init__(self, costs: Costs, payee: str = REWRITER) -> None:
+    def __init__(self, costs: Costs) -> None:
         self._costs = costs
-        self._payee = payee
         self._set_aside = 0.0
 
     def reserve(self, estimate: Spend) -> bool:
@@ -148,6 +147,6 @@ class PayeeBudget:
     def settle(self, estimate: Spend, spent: Spend) -> None:
         """Release what was set aside and book what was spent."""
         self._set_aside -= estimate.usd
-        account = self._costs.of(self._payee)
+        account = self._costs.of(REWRITER)
         account.calls += 1
         account.book(spent)

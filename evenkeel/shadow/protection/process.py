@@ -34,14 +34,13 @@ _NICENESS: Final = 10
 class RedactionProcess:
     """Redacts exchanges in another process, one at a time. Belongs to one thread after `start`."""
 
-    def __init__(self, make: Callable[[], Redactor], *, limit_s: float = _LIMIT_S) -> None:
+    def __init__(self, make: Callable[[], Redactor]) -> None:
         """Prepare; `start` begins.
 
         `make` makes the redactor in the other process, so it must be a function of a module. An exchange that
-        takes longer than `limit_s` has the process killed, and the next one gets another.
+        takes longer than `_LIMIT_S` has the process killed, and the next one gets another.
         """
         self._make = make
-        self._limit_s = limit_s
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
         self._end: Callable[[], object] | None = None
@@ -78,8 +77,8 @@ class RedactionProcess:
         assert self._pipe is not None
         try:
             self._pipe.send(exchange)
-            if not self._pipe.poll(self._limit_s):
-                raise TimeoutError(f"redaction takes more than {self._limit_s:g} s")
+            if not self._pipe.poll(_LIMIT_S):
+                raise TimeoutError(f"redaction takes more than {_LIMIT_S:g} s")
             outcome: RedactedExchange | str = self._pipe.recv()
         except (OSError, EOFError):
             self.close()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from redis.exceptions import OutOfMemoryError, ResponseError
 
 from evenkeel.core.backoff import Backoff
-from evenkeel.core.exchange import DeadLetter, Lag
+from evenkeel.core.exchange import DeadLetter, Lag, QueueBounds
 from evenkeel.stores.payloads import check_readable, lease_of
 from evenkeel.stores.payloads import seal_exchange as sealed
 from evenkeel.stores.redis.connection import PASSING, Script, process_name, text
@@ -34,11 +34,7 @@ _GROUP: Final = "workers"
 _RELEASED_MS: Final = 10 * 365 * 86_400_000
 
 
-# Bounds for a Redis whose size nobody stated.
-_MAX_WAITING = 20_000
-_MAX_BYTES = 1 << 30
 _DEAD_KEPT = 1_000
-_KEPT_S = 86_400.0
 # A failover is over by then; longer, and the hand-off's own memory would overflow.
 _PATIENCE_S = 10.0
 _PAUSES: Final = Backoff(0.1, 2.0)
@@ -51,17 +47,16 @@ class RedisExchangeQueue:
 
     An entry stays in the stream until it is acknowledged or buried, so the stream's length is the queue's.
     Leases run by the server's clock: those of the workers may differ. All workers use one length of lease.
-    An exchange older than `kept_s` is no longer there to be read and becomes a dead letter, as "expired".
+    An exchange older than its bounds allow is no longer there to be read and becomes a dead letter,
+    as "expired".
     """
 
     def __init__(
         self,
         store: RedisStore,
         clock: Callable[[], float],
+        bounds: QueueBounds | None = None,
         *,
-        max_waiting: int = _MAX_WAITING,
-        max_bytes: int = _MAX_BYTES,
-        kept_s: float = _KEPT_S,
         dead_kept: int = _DEAD_KEPT,
         patience_s: float = _PATIENCE_S,
         pause: Callable[[float], None] = time.sleep,
@@ -73,9 +68,7 @@ class RedisExchangeQueue:
         Args:
             store: the Redis.
             clock: Unix time in seconds, for the age of exchanges.
-            max_waiting: exchanges kept at most.
-            max_bytes: what they may take there.
-            kept_s: how long the bodies of an exchange are kept.
+            bounds: what it holds at most, and for how long.
             dead_kept: dead letters kept, the newest; those dropped are counted.
             patience_s: how long `put` tries while Redis is gone. Only the hand-off's thread waits for it.
             pause: rests for so many seconds.
@@ -84,9 +77,7 @@ class RedisExchangeQueue:
         """
         self._store = store
         self._clock = clock
-        self._max_waiting = max_waiting
-        self._max_bytes = max_bytes
-        self._kept_ms = round(kept_s * 1000)
+        self._bounds = bounds or QueueBounds()
         self._dead_kept = dead_kept
         self._patience_s = patience_s
         self._pause = pause
@@ -116,10 +107,10 @@ class RedisExchangeQueue:
         if not packed:
             return 0
         until, failures, known_counts = self._timer() + self._patience_s, 0, 0
+        bounds = round(self._bounds.kept_s * 1000), self._bounds.exchanges, self._bounds.bytes
         while True:
-            bounds = (self._kept_ms, self._max_waiting, self._max_bytes, known_counts)
             try:
-                return int(self._run(self._put.replicated, *bounds, *packed))
+                return int(self._run(self._put.replicated, *bounds, known_counts, *packed))
             except (*PASSING, OutOfMemoryError):  # workers make room
                 if self._timer() >= until:
                     raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from evenkeel.core.exchange import DeadLetter, Lag
+from evenkeel.core.exchange import DeadLetter, Lag, QueueBounds
 from evenkeel.stores.payloads import (
     check_readable,
     lease_of,
@@ -21,14 +21,10 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange, Lease
     from evenkeel.stores.sqlite.database import Database
 
-# A worker in trouble must not fill the disk; these are hours of its work.
-_MAX_WAITING = 20_000
-_MAX_BYTES = 1 << 30
 _DEAD_KEPT = 1_000
 # A lease that ends more than this many lease times from now counts as expired: it was taken while the clock
 # was ahead. Two lease times, so that small clock corrections expire none.
 _LEASES_AHEAD = 2
-_KEPT_S = 86_400.0
 # Looking for old bodies costs two queries, so not every put does it.
 _FORGET_EVERY_S = 60.0
 
@@ -40,25 +36,18 @@ class SqliteExchangeQueue:
         self,
         database: Database,
         clock: Callable[[], float],
-        *,
-        max_waiting: int = _MAX_WAITING,
-        max_bytes: int = _MAX_BYTES,
-        kept_s: float = _KEPT_S,
+        bounds: QueueBounds | None = None,
     ) -> None:
         """Open the queue.
 
         Args:
             database: The store's file.
             clock: Unix time in seconds.
-            max_waiting: Most exchanges in the queue, so that a stalled worker cannot fill the disk.
-            max_bytes: Most bytes that their payloads take together.
-            kept_s: Seconds after which the bodies of an exchange are deleted, counted from when it was
-                queued, for a dead letter from when it was buried.
+            bounds: What it holds at most, and for how long, counted from when an exchange was queued, for a
+                dead letter from when it was buried.
         """
-        self._kept_s = kept_s
+        self._bounds = bounds or QueueBounds()
         self._forget_at = 0.0
-        self._max_waiting = max_waiting
-        self._max_bytes = max_bytes
         self._database = database
         self._clock = clock
         database.create(
@@ -86,7 +75,7 @@ class SqliteExchangeQueue:
         rows = dropped = 0
         waiting: Counter[str] | None = None
         for exchange in exchanges:
-            if held + rows - dropped >= self._max_waiting or used >= self._max_bytes:
+            if held + rows - dropped >= self._bounds.exchanges or used >= self._bounds.bytes:
                 # Counted once for a batch, since that reads the whole queue.
                 waiting = self._waiting(now) if waiting is None else waiting
                 freed = self._make_room(exchange.client, waiting, now)
@@ -190,7 +179,7 @@ class SqliteExchangeQueue:
 
         A waiting exchange without bodies reaches a worker as "expired".
         """
-        before = self._clock() - self._kept_s
+        before = self._clock() - self._bounds.kept_s
         # Looked for first: a write would wait for, and hold up, all other writers of the file.
         if self._database.row("SELECT 1 FROM exchanges WHERE queued_at <= ? AND size > 0 LIMIT 1", (before,)):
             with self._database.write() as connection:
@@ -202,7 +191,7 @@ class SqliteExchangeQueue:
     def _forget_now_and_then(self) -> None:
         now = self._clock()
         if now >= self._forget_at:
-            self._forget_at = now + min(_FORGET_EVERY_S, self._kept_s)
+            self._forget_at = now + min(_FORGET_EVERY_S, self._bounds.kept_s)
             self.forget()
 
     def check_readable(self) -> None:

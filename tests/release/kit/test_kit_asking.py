@@ -13,7 +13,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.lab.asking import unwritable
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised, call_key, work_through
-from evenkeel.release.kit.cost import BudgetUsedUpError, CostEstimate, Costs, PayeeBudget
+from evenkeel.release.kit.cost import REWRITER, BudgetUsedUpError, CostEstimate, Costs, RewriterBudget
 from evenkeel.release.kit.journal import Answers
 from evenkeel.release.kit.service_watch import ServiceWatch, service_advice
 from evenkeel.shadow.replay import Replay, Target
@@ -107,15 +107,15 @@ def test_no_call_is_made_beyond_the_budget(answers):
     assert replayer.calls == 3
 
 
-def test_a_payee_sets_aside_what_a_call_may_cost():
+def test_the_rewriter_sets_aside_what_a_call_may_cost():
     """Money that is set aside counts against the limit until it is settled at its real cost."""
     costs = Costs(1.0)
-    budget = PayeeBudget(costs, "the writer")
+    budget = RewriterBudget(costs)
     assert budget.reserve(Spend(10, 0.6))
     assert not budget.reserve(Spend(10, 0.6))
     budget.settle(Spend(10, 0.6), Spend(5, 0.1))
     assert budget.reserve(Spend(10, 0.6))
-    assert (costs.of("the writer").calls, costs.usd) == (1, 0.1)
+    assert (costs.of(REWRITER).calls, costs.usd) == (1, 0.1)
 
 
 def test_an_estimate_says_how_sure_it_is():
