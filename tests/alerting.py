@@ -20,17 +20,16 @@ def branches(route):
         yield from branches(branch)
 
 
-def alertmanager(folder, receiver, *, hurry=True):
-    """Ours, with every receiver replaced by the one here; in a hurry, it waits for a second only."""
+def alertmanager(folder, receiver, *, wait="1s"):
+    """Ours in a hurry, with every receiver that tells somebody replaced by the one here."""
     config = yaml.safe_load((DEPLOY / "alertmanager" / "alertmanager.yml").read_text())
     config["receivers"] = [
-        {"name": told["name"], "webhook_configs": [{"url": f"{receiver}{told['name']}"}]}
+        {"name": told["name"], "webhook_configs": [{"url": f"{receiver}{told['name']}"}] * (len(told) > 1)}
         for told in config["receivers"]
     ]
     config["templates"] = []
-    if hurry:
-        for branch in branches(config["route"]):
-            branch |= {"group_wait": "1s", "group_interval": "1s"}
+    for branch in branches(config["route"]):
+        branch |= {"group_wait": wait, "group_interval": "1s"}
     (folder / "alertmanager.yml").write_text(yaml.safe_dump(config))
     return service(
         folder,
@@ -41,16 +40,14 @@ def alertmanager(folder, receiver, *, hurry=True):
     )
 
 
-def watching(folder, running, alerts_to, *, hurry=True):
-    """Ours; in a hurry, it looks every five seconds, with waits of a second."""
+def watching(folder, running, alerts_to):
+    """Ours in a hurry: it looks every five seconds, with waits of a second."""
     (folder / "rules").mkdir()
     for file in (DEPLOY / "prometheus" / "rules").glob("*.yaml"):
-        text = file.read_text()
-        (folder / "rules" / file.name).write_text(re.sub(r"for: \w+", "for: 1s", text) if hurry else text)
+        (folder / "rules" / file.name).write_text(re.sub(r"for: \w+", "for: 1s", file.read_text()))
     config = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
-    if hurry:
-        # A scrape may take as long as there is between two: one that comes too late would end the alerts.
-        config["global"] |= {"scrape_interval": "5s", "evaluation_interval": "1s"}
+    # A scrape may take as long as there is between two: one that comes too late would end the alerts.
+    config["global"] |= {"scrape_interval": "5s", "evaluation_interval": "1s"}
     config["global"]["external_labels"]["evenkeel_console"] = running.admin
     config["scrape_configs"][0]["authorization"] = {"credentials_file": str(running.data / METRICS_TOKEN)}
     hosts = [

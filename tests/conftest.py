@@ -224,6 +224,18 @@ def on_sqlite(tmp_path):
 
 
 @pytest.fixture
+def database(on_sqlite):
+    """An SQLite file."""
+    return on_sqlite.place
+
+
+@pytest.fixture
+def documents(on_sqlite):
+    """The documents in it."""
+    return on_sqlite.documents()
+
+
+@pytest.fixture
 def on_redis(redis_server):
     """The backend on Redis, for what is its own."""
     from tests.stores.backends import RedisBackend  # noqa: PLC0415 - as above

@@ -11,8 +11,6 @@ from litestar.testing import TestClient
 
 import evenkeel.shadow.perturbations  # noqa: F401 - publishes the rewordings, as the process of the console does
 from evenkeel.console import create_app
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.planted_trials import cell, verdict
 from tests.console.scenes import SCENES, Scene
 from tests.kit.chromium import browser
@@ -20,7 +18,6 @@ from tests.kit.records import altered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from litestar import Litestar
     from playwright.sync_api import Browser
@@ -53,18 +50,6 @@ def console_client() -> Iterator[Callable[..., TestClient[Litestar]]]:
         yield lambda scene, **sources: stack.enter_context(
             TestClient(create_app(altered(scene.sources(), **sources)))
         )
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = Database(tmp_path / "evenkeel.db")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def documents(database: Database) -> SqliteDocuments:
-    return SqliteDocuments(database)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from evenkeel.console import RouteSetup
 from evenkeel.core.challenge import ChallengeTexts
 from evenkeel.release.challenge.board import ChallengeBoard
 from evenkeel.stores.challenges import ChallengeStore
-from tests.kit.pages import Page
+from tests.kit.pages import form_token
 from tests.release.challenge.test_challenge_figures import CHALLENGE
 
 SUPPORT = RouteSetup("support", "http://127.0.0.1:8100/v1", "https://a.example/v1", 0.1, 2, 9)
@@ -29,9 +29,8 @@ def client(store, make_scene, console_client):
 
 def send(client, path, **fields):
     """Send a form of the page as ann."""
-    tags = Page(client.get("/challengers").text).all("input")
-    token = next(tag["value"] for tag in tags if tag["name"] == "_csrf_token")
-    return client.post(path, data={"_csrf_token": token, "by": "ann", **fields}, follow_redirects=False)
+    given = {"_csrf_token": form_token(client, "/challengers"), "by": "ann", **fields}
+    return client.post(path, data=given, follow_redirects=False)
 
 
 def test_a_challenger_is_started_and_stopped_on_a_route_that_is_there(client, store):

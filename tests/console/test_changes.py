@@ -62,7 +62,7 @@ def client(make_scene):
 
 
 @pytest.fixture
-def sources(database, documents):
+def sources(documents):
     """Reference prompts and archived answers on both sides of the silent change."""
     return references(documents, NOW)
 

@@ -13,7 +13,6 @@ from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.labels import LabelStore
-from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.whole_scene import references, whole
 from tests.kit.chromium import served
 from tests.kit.records import altered
@@ -88,13 +87,12 @@ def _roughen(shown):
 
 
 @pytest.fixture
-def console(request, make_scene, make_cell, database, documents):
+def console(request, make_scene, make_cell, documents):
     """Address and scene of a console with everything on it, if the test says so with rough texts."""
     shown = whole(make_scene("alert"), make_cell)
     if getattr(request, "param", "") == "rough":
         shown = _roughen(shown)
-    archive = ExchangeArchive(SqliteDocuments(database))
-    goldens = GoldenSources(GoldenStore(documents), archive)
+    goldens = GoldenSources(GoldenStore(documents), ExchangeArchive(documents))
     kept = references(documents, shown.scene.now)
     actions = ActionLog(documents)
     actions.record(Action(shown.scene.now - 60, "ann", "token", "golden_approved", "delivery", "version 2"))

@@ -9,9 +9,8 @@ from evenkeel.core.pair import Answer
 from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import Golden, GoldenStore
-from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.planted_trials import NOW
-from tests.kit.pages import Page
+from tests.kit.pages import Page, form_token
 from tests.kit.records import altered
 from tests.stores.examples import ARCHIVED
 
@@ -29,20 +28,17 @@ class Desk:
         assert response.status_code == status
         return Page(response.text)
 
-    def token(self, path=None):
-        page = self.page(path or f"/verdicts/{self.verdict.id}")
-        return next(field["value"] for field in page.all("input") if field["name"] == "_csrf_token")
-
     def send(self, headers=None, *, token=None, **fields):
-        data = {"_csrf_token": token or self.token(), "by": "ann", **fields}
+        token = token or form_token(self.client, f"/verdicts/{self.verdict.id}")
+        data = {"_csrf_token": token, "by": "ann", **fields}
         return self.client.post("/goldens", data=data, headers=headers, follow_redirects=False)
 
 
 @pytest.fixture
-def desk(make_scene, console_client, database, documents):
+def desk(make_scene, console_client, documents):
     """The quiet scene with goldens; the exchange of its newest verdict is archived."""
     scene = make_scene("quiet")
-    store, archive = GoldenStore(documents), ExchangeArchive(SqliteDocuments(database))
+    store, archive = GoldenStore(documents), ExchangeArchive(documents)
     (verdict,) = scene.log.latest(1)
     archive.put(altered(ARCHIVED, id=verdict.exchange_id, request=ASKED))
     return Desk(console_client(scene, goldens=GoldenSources(store, archive)), store, archive, verdict)

@@ -9,7 +9,6 @@ from evenkeel.console import GoldenSources, create_app
 from evenkeel.core.pair import Answer
 from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.goldens import GoldenStore
-from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.chromium import served
 from tests.kit.records import altered
 from tests.stores.examples import ARCHIVED
@@ -18,10 +17,10 @@ pytestmark = pytest.mark.service("chromium")
 
 
 @pytest.fixture
-def desk(make_scene, database, documents):
+def desk(make_scene, documents):
     """Address, store, verdict: a console whose newest verdict can be approved."""
     scene = make_scene("quiet")
-    store, archive = GoldenStore(documents), ExchangeArchive(SqliteDocuments(database))
+    store, archive = GoldenStore(documents), ExchangeArchive(documents)
     (verdict,) = scene.log.latest(1)
     archive.put(altered(ARCHIVED, id=verdict.exchange_id, answer=Answer("Four days. " * 40)))
     with served(create_app(altered(scene.sources(), goldens=GoldenSources(store, archive)))) as address:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from evenkeel.console import JudgeSetup
@@ -15,6 +13,7 @@ from evenkeel.monitor.incidents import worst_trials
 from evenkeel.monitor.measuring import HoldUp, Measuring
 from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.stores.audit_log import ActionLog
+from tests.kit.pages import form_token
 from tests.kit.records import altered
 from tests.monitor.notify.scene import BILLING, FOUND, SPELLING, TONE, decided, incidents_of, over
 
@@ -209,9 +208,8 @@ def test_the_chart_marks_the_change(make_scene):
 def test_a_decision_leads_back_to_the_page(served):
     """Which says that it was noted, and who is on it once the monitor has read it."""
     client, scene = served(SPELLING)
-    page = client.get("/incidents/cafe").text
-    token = re.search(r'name="_csrf_token" value="([^"]+)"', page)[1]
-    form = {"_csrf_token": token, "decided": "acknowledged", "by": "ana", "note": "on it"}
+    form = {"decided": "acknowledged", "by": "ana", "note": "on it"}
+    form["_csrf_token"] = form_token(client, "/incidents/cafe")
     sent = client.post("/incidents/cafe", data=form, follow_redirects=False)
     assert (sent.status_code, sent.headers["location"]) == (303, "/incidents/cafe?decided=1")
     assert "Noted." in client.get(sent.headers["location"]).text

@@ -23,7 +23,6 @@ from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.release.challenge.board import ChallengeBoard
 from evenkeel.stores.challenges import ChallengeStore
 from evenkeel.stores.counters import RouteFlow
-from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.memory_stores import MemoryMonitorStore
 from tests.console.planted_trials import trend_point
 from tests.kit.cells import cell_report
@@ -167,12 +166,12 @@ def test_a_blind_cell_is_said_with_its_floor_and_what_to_do():
     assert blind_notices([WITHIN]) == []
 
 
-def test_a_model_that_retires_is_said_until_another_one_is_tried(make_scene, console_client, database):
+def test_a_model_that_retires_is_said_until_another_one_is_tried(make_scene, console_client, documents):
     """The first page and its route's page say it, with the command."""
     scene = make_scene("quiet")
     route, scene.now = "shop", datetime(2026, 11, 27, tzinfo=UTC).timestamp()
     scene.reports = [replace(WITHIN, key=CellKey(route, "gpt-4.1-2025-04-14", "general.spelling"))]
-    store = ChallengeStore(SqliteDocuments(database), kept_s=100.0)
+    store = ChallengeStore(documents, kept_s=100.0)
     client = console_client(scene, challengers=ChallengeBoard(store, lambda: scene.now))
     for path in ("/", f"/routes/{route}"):
         text = words(client.get(path))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from evenkeel.stores.changes import CheckedCategory, CheckedModel, CheckRun, GateRun
+from tests.kit.pages import words
 
 FIRST = GateRun("g1", "shop", 5.0, "m-2", "m-1", "pass", "PASS: no excess.", 40, 80, 0.5)
 ODD = GateRun(
@@ -34,10 +33,6 @@ RUN = CheckRun(
 )
 
 
-def words(page):
-    return " ".join(re.sub("<[^>]*>", " ", page.text).split())
-
-
 def test_runs_are_listed_the_newest_first(make_scene, console_client):
     """A run has candidate, reference, verdict and reason, goldens, calls and dollars; texts stay texts."""
     page = console_client(make_scene("quiet"), gates=lambda: [FIRST, ODD]).get("/runs")
@@ -49,8 +44,11 @@ def test_runs_are_listed_the_newest_first(make_scene, console_client):
     assert "<script>m-3" not in page.text
 
 
-def test_without_a_gate_run_the_page_says_how_to_make_one(make_scene, console_client):
-    assert "evenkeel gate --config evenkeel.yaml" in words(console_client(make_scene("quiet")).get("/runs"))
+def test_without_runs_the_page_says_how_to_make_some(make_scene, console_client):
+    """The commands, with the settings that name the store."""
+    said = words(console_client(make_scene("quiet")).get("/runs"))
+    assert "evenkeel gate --config evenkeel.yaml" in said
+    assert "evenkeel check prompt.txt" in said
 
 
 def test_checks_are_listed_with_standings_and_sensitivity(make_scene, console_client):
@@ -62,8 +60,3 @@ def test_checks_are_listed_with_standings_and_sensitivity(make_scene, console_cl
     assert "Limit 10 points above noise; 80 rounds, 560 calls, $0.42" in said
     assert 'class="tag is-over"' in page.text
     assert "<b>prompt.txt" not in page.text
-
-
-def test_without_a_check_the_page_says_how_to_make_one(make_scene, console_client):
-    """The command, with the settings that name the store."""
-    assert "evenkeel check prompt.txt" in words(console_client(make_scene("quiet")).get("/runs"))

@@ -11,10 +11,10 @@ import httpx2
 import pytest
 import yaml
 
-from tests.alerting import branches
+from tests.alerting import alertmanager
 from tests.deploy.rule_files import ALERTS
 from tests.house import ROOT
-from tests.services import receiver, service, wait_for
+from tests.services import receiver, wait_for
 
 FOLDER = ROOT / "deploy" / "alertmanager"
 CONFIG = yaml.safe_load((FOLDER / "alertmanager.yml").read_text(encoding="utf-8"))
@@ -149,26 +149,9 @@ def test_an_acknowledged_incident_is_held_back_and_no_other_one():
 @pytest.fixture
 def manager(tmp_path):
     """A running Alertmanager with our routes, groups and inhibition; its address, and what it sends where."""
-    config = yaml.safe_load((FOLDER / "alertmanager.yml").read_text(encoding="utf-8"))
-    with receiver() as (url, messages):
-        config["receivers"] = [
-            {
-                "name": given["name"],
-                "webhook_configs": [{"url": f"{url}{given['name']}"}] if len(given) > 1 else [],
-            }
-            for given in config["receivers"]
-        ]
-        config["templates"] = []
-        for branch in branches(config["route"]):
-            branch |= {"group_wait": "3s", "group_interval": "1s"}
-        (tmp_path / "alertmanager.yml").write_text(yaml.safe_dump(config))
-        arguments = (
-            f"--config.file={tmp_path / 'alertmanager.yml'}",
-            f"--storage.path={tmp_path / 'data'}",
-            "--cluster.listen-address=",
-        )
-        with service(tmp_path, "prometheus-alertmanager", *arguments) as address:
-            yield address, messages
+    # Three seconds, in which all that belongs together has been posted.
+    with receiver() as (url, messages), alertmanager(tmp_path, url, wait="3s") as address:
+        yield address, messages
 
 
 def incident(slot, *, ends_s=None, route="support", **labels):

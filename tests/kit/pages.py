@@ -57,6 +57,12 @@ class Page(HTMLParser):
         return [attrs for found, attrs in self.elements if found == tag]
 
 
+def form_token(client, path):
+    """The token that a form of a page sends along."""
+    fields = Page(client.get(path).text).all("input")
+    return next(field["value"] for field in fields if field.get("name") == "_csrf_token")
+
+
 def words(response):
     """The text of a page, tags becoming spaces."""
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", response.text)).split())

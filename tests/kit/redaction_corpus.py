@@ -211,26 +211,6 @@ _BY_HAND: Final = (
 )
 
 
-class Found(NamedTuple):
-    """Outcome of the samples of a kind."""
-
-    kind: str
-    values: int
-    found: int
-    near_misses: int
-    mistaken: int
-
-    @property
-    def recall(self) -> float:
-        """Share of the values that were found, in [0, 1]."""
-        return self.found / self.values
-
-    @property
-    def precision(self) -> float:
-        """Share of values among all that was replaced, in [0, 1]."""
-        return self.found / (self.found + self.mistaken)
-
-
 def is_replaced(sample: Sample) -> bool:
     """Tell whether redaction took a value out of a text: all of it, or of a near miss anything at all."""
     redacted = redact_text(sample.text, Placeholders(BUILTIN).redact)
@@ -238,15 +218,3 @@ def is_replaced(sample: Sample) -> bool:
         return redacted != sample.text
     written = json.dumps(sample.value)[1:-1] if sample.shape == "json" else sample.value
     return redacted != sample.text and written not in redacted
-
-
-def measured(samples: list[Sample]) -> list[Found]:
-    """Figures by kind, in order of their names."""
-    lines = []
-    for kind in sorted({sample.kind for sample in samples}):
-        values = [
-            is_replaced(sample) for sample in samples if sample.kind == kind and sample.value is not None
-        ]
-        misses = [is_replaced(sample) for sample in samples if sample.kind == kind and sample.value is None]
-        lines.append(Found(kind, len(values), sum(values), len(misses), sum(misses)))
-    return lines

@@ -14,8 +14,6 @@ from evenkeel.core.verdict import Evidence, Failure, Scoring
 from evenkeel.release.judge_panel import JudgePanel, PanelSettings
 from evenkeel.stores.panels import PanelStore
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedNote
 from tests.stores.examples import verdict
@@ -27,9 +25,8 @@ JUDGE = "judge-1 similarity@1"
 class Asking:
     """A panel over a store, its scripted judge, and the time of a test."""
 
-    def __init__(self, folder):
-        database = Database(folder / "evenkeel.db")
-        self.store = PanelStore(SqliteDocuments(database), kept_s=30 * DAY_S)
+    def __init__(self, database, documents):
+        self.store = PanelStore(documents, kept_s=30 * DAY_S)
         self.log = SqliteVerdictLog(database)
         self.now = 100 * DAY_S
         self.rate = lambda number: 3 if number % 2 else 1
@@ -76,8 +73,8 @@ class Asking:
 
 
 @pytest.fixture
-def asking(tmp_path):
-    return Asking(tmp_path)
+def asking(database, documents):
+    return Asking(database, documents)
 
 
 def test_sixty_pairs_get_a_yardstick_and_are_rated_again_every_day(asking):

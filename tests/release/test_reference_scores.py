@@ -12,8 +12,6 @@ from evenkeel.release.reference_scores import MOST, ReferenceScores
 from evenkeel.stores.changes import ChangeStore, ScoredReference
 from evenkeel.stores.references import ReferenceStore
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
 from tests.monitor.changes.test_examples import kept, reference
 from tests.monitor.changes.test_silent_report import FOUND, NOON, REFERENCES, record
@@ -41,11 +39,8 @@ class Scorer:
 
 
 @pytest.fixture
-def stores(tmp_path):
-    database = Database(tmp_path / "evenkeel.db")
-    documents = SqliteDocuments(database)
-    yield database, ChangeStore(documents), ReferenceStore(documents)
-    database.close()
+def stores(database, documents):
+    return database, ChangeStore(documents), ReferenceStore(documents)
 
 
 def scores(stores, records, budget=None):

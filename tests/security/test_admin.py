@@ -20,7 +20,6 @@ from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence, QualityScore
 from evenkeel.stores.goldens import Golden
 from evenkeel.stores.labels import LabelStatement, label_of
-from evenkeel.stores.sqlite.database import Database
 from tests.security.desk import LOCAL, console_over, pages
 from tests.stores.examples import verdict
 
@@ -124,9 +123,8 @@ MARKUP = (
 
 
 @pytest.fixture
-def desk(tmp_path):
+def desk(database):
     """A console over real stores: a verdict and a golden for each piece of markup, which is all they say."""
-    database = Database(tmp_path / "evenkeel.db")
     sources = console_over(database)
     for number, text in enumerate(MARKUP):
         answer = Answer(text, (ToolCall(text, text),), model=text)
@@ -141,8 +139,7 @@ def desk(tmp_path):
         )  # fmt: skip
         sources.log.append(trial, Evidence(text, text + "a", answer, Answer(text + "b")))
         sources.labels.put(label_of(trial, LabelStatement("<i>ann</i>", 3, note=text), at=1.0), None)
-    yield sources
-    database.close()
+    return sources
 
 
 def test_what_an_address_says_is_not_written_into_a_page(desk):

@@ -13,7 +13,6 @@ from evenkeel.console import create_app
 from evenkeel.console.sign_in import own_path
 from evenkeel.runtime.process import guarded
 from evenkeel.stores.keys import ADMIN_TOKEN, KEY_FILES, LOGIN_CODE, METRICS_TOKEN, fresh, kept, redeemed
-from evenkeel.stores.sqlite.database import Database
 from tests.security.desk import LOCAL, access_of, bearer, console_over, pages
 
 PAGE = {"accept": "text/html,application/xhtml+xml"}
@@ -204,9 +203,8 @@ def test_one_setting_turns_it_off_on_loopback(tmp_path, folder):
     assert not folder.exists()
 
 
-def test_forms_work_for_whoever_signed_in_with_the_page(tmp_path, folder):
+def test_forms_work_for_whoever_signed_in_with_the_page(tmp_path, database, folder):
     """The cookie is enough for a form of the console's own, and for nothing that another site sends."""
-    database = Database(tmp_path / "evenkeel.db")
     guard = guarded(create_app(console_over(database)), access_of(tmp_path), folder)
     with TestClient(guard, base_url=LOCAL) as client:
         assert client.get("/", headers=PAGE).status_code == 401
@@ -215,4 +213,3 @@ def test_forms_work_for_whoever_signed_in_with_the_page(tmp_path, folder):
         crossing = {"sec-fetch-site": "cross-site"}
         assert client.post("/api/goldens", json={"retire": "g"}, headers=crossing).status_code == 403
         assert client.post("/api/goldens", json={"retire": "g", "by": "ann"}).status_code == 400
-    database.close()

@@ -19,7 +19,7 @@ from evenkeel.console.server import serving
 from evenkeel.core.pair import Answer
 from evenkeel.runtime.process import guarded
 from evenkeel.stores.goldens import Golden
-from evenkeel.stores.sqlite.database import Database
+from tests.kit.pages import words
 from tests.security.desk import LOCAL, access_of, bearer, console_over
 from tests.stores.examples import verdict
 
@@ -141,9 +141,8 @@ def test_the_address_is_that_of_the_connection(admin):
 
 
 @pytest.fixture
-def desk(tmp_path, admin):
+def desk(database, admin):
     """A console over real stores, behind the guard; with a verdict and a golden."""
-    database = Database(tmp_path / "evenkeel.db")
     sources = console_over(database)
     golden = Golden(id="g", route="r", request="{}", answer=Answer("Yes."))
     sources.goldens.store.approve(golden, by="start", at=1.0)
@@ -152,12 +151,7 @@ def desk(tmp_path, admin):
     def served(section):
         return TestClient(guarded(create_app(sources), admin(section), NOWHERE), base_url=LOCAL)
 
-    yield served, sources
-    database.close()
-
-
-def words(response):
-    return " ".join(re.sub(r"<[^>]+>", "", response.text).split())
+    return served, sources
 
 
 LABEL = {"verdict": "v", "rating": 2}

@@ -11,11 +11,10 @@ from litestar.testing import TestClient
 from evenkeel.console import create_app, create_probes
 from evenkeel.console.access import NOBODY, SCOPE_KEY, Role, Visitor
 from evenkeel.runtime.process import guarded
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.planted_trials import cell
 from tests.console.scenes import SCENES
 from tests.console.whole_scene import references, whole
+from tests.kit.pages import form_token
 from tests.kit.records import altered
 from tests.security.desk import LOCAL, access_of, bearer, console_over
 
@@ -27,18 +26,15 @@ TOKENS = {f"T_{role.upper()}": f"token-for-the-role-{role}" for role in ROLES}
 
 
 @pytest.fixture
-def everything(tmp_path):
-    database = Database(tmp_path / "whole.db")
+def everything(database, documents):
     made, stores = whole(SCENES["alert"](), cell), console_over(database)
-    documents = SqliteDocuments(database)
-    yield altered(
+    return altered(
         made.sources,
         goldens=stores.goldens,
         labels=stores.labels,
         actions=stores.actions,
         references=references(documents, made.scene.now),
     )
-    database.close()
 
 
 @pytest.fixture
@@ -75,8 +71,7 @@ def test_every_route_refuses_who_has_less(app):
 
     refused = 0
     with TestClient(visited, base_url=LOCAL, raise_server_exceptions=False) as client:
-        page = client.get("/incidents/c-7").text
-        form = {"_csrf_token": re.search(r'name="_csrf_token" value="([^"]+)"', page)[1]}
+        form = {"_csrf_token": form_token(client, "/incidents/c-7")}
         for path, method, need in routes(app):
             at = re.sub(r"\{[^}]+\}", "x", path)
             sent = {"data": form} if not at.startswith("/api") else {"json": {}}
@@ -100,11 +95,10 @@ ALL = """{people: [
   {name: terraform, role: admin, token_env: T_ADMIN}]}"""
 
 
-def test_tokens_open_what_their_role_says(tmp_path, monkeypatch):
+def test_tokens_open_what_their_role_says(tmp_path, database, monkeypatch):
     """A token that approves is on record by its name; none may do more than its role says."""
     for name, value in TOKENS.items():
         monkeypatch.setenv(name, value)
-    database = Database(tmp_path / "evenkeel.db")
     sources = console_over(database)
     with TestClient(
         guarded(create_app(sources), access_of(tmp_path, ALL), tmp_path), base_url=LOCAL
@@ -128,7 +122,6 @@ def test_tokens_open_what_their_role_says(tmp_path, monkeypatch):
         assert client.get("/").status_code == 403
     actions = [(action.by, action.known_by) for action in sources.actions.latest(5)]
     assert actions == [("terraform", "token"), ("pipeline", "token")]
-    database.close()
 
 
 def test_nothing_is_changed_by_another_site_or_without_the_pages_token(app):

@@ -8,7 +8,7 @@ import pytest
 
 from evenkeel.shadow.protection import BUILTIN
 from evenkeel.shadow.protection.redaction import redact_json
-from tests.kit.redaction_corpus import corpus, is_replaced, measured
+from tests.kit.redaction_corpus import corpus, is_replaced
 
 SAMPLES = corpus()
 
@@ -21,11 +21,14 @@ def test_the_corpus_is_large_and_always_the_same():
     assert len(SAMPLES) - values >= 400
 
 
-@pytest.mark.parametrize("line", measured(SAMPLES), ids=lambda line: line.kind)
-def test_values_are_found_and_near_misses_left_alone(line):
+@pytest.mark.parametrize("kind", sorted({sample.kind for sample in SAMPLES}))
+def test_values_are_found_and_near_misses_left_alone(kind):
     """Every kind at 98 % recall and 95 % precision at least; docs/protection.md has the figures."""
-    assert line.recall >= 0.98
-    assert line.precision >= 0.95
+    of_kind = [sample for sample in SAMPLES if sample.kind == kind]
+    found = [is_replaced(sample) for sample in of_kind if sample.value is not None]
+    mistaken = [is_replaced(sample) for sample in of_kind if sample.value is None]
+    assert sum(found) / len(found) >= 0.98
+    assert sum(found) / (sum(found) + sum(mistaken)) >= 0.95
 
 
 @pytest.mark.parametrize("sample", SAMPLES[:10], ids=lambda sample: sample.kind)

@@ -1,13 +1,8 @@
-"""Connections of single backends, for what only those do."""
+"""The connection of one backend, for what only that does."""
 
 from __future__ import annotations
 
 import pytest
-
-
-@pytest.fixture
-def database(on_sqlite):
-    return on_sqlite.place
 
 
 @pytest.fixture

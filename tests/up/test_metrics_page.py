@@ -5,49 +5,35 @@ from __future__ import annotations
 import contextlib
 import re
 import subprocess
+from functools import partial
 
 import httpx2
 import pytest
-import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from docs.generate.metrics import documented
 from evenkeel.settings.replay import BudgetSettings
 from evenkeel.simulate import JUDGE_MODEL, ModelState, Simulation, SimulationSettings, serving
-from evenkeel.stores.keys import METRICS_TOKEN
+from tests.grafana.filled_prometheus import scraped
 from tests.house import ROOT
 from tests.kit.relaying import settings_file
-from tests.services import prometheus, wait_for
+from tests.services import wait_for
 
 pytestmark = pytest.mark.system
 
 PAGE = ROOT / "docs" / "reference" / "metrics.md"
 
 
-@contextlib.contextmanager
-def scraping(folder, running):
-    """A Prometheus that scrapes evenkeel every five seconds with the token for it; gives what asks it."""
-    scrape = {
-        "job_name": "evenkeel",
-        "scrape_interval": "5s",  # and may take as long: a busy machine needs it
-        "static_configs": [{"targets": [running.admin.removeprefix("http://")]}],
-        "authorization": {"credentials_file": str(running.data / METRICS_TOKEN)},
+def answers(url, expression):
+    """Return what a Prometheus answers, by route, model and rewording."""
+    answer = httpx2.get(f"{url}/api/v1/query", params={"query": expression}).json()
+    assert answer["status"] == "success", answer
+    return {
+        tuple(sample["metric"].get(label) for label in ("route", "model", "perturbation")): float(
+            sample["value"][1]
+        )
+        for sample in answer["data"]["result"]
     }
-    config = folder / "prometheus.yml"
-    config.write_text(yaml.safe_dump({"scrape_configs": [scrape]}))
-    with prometheus(folder, config) as url:
-
-        def query(expression):
-            answer = httpx2.get(f"{url}/api/v1/query", params={"query": expression}).json()
-            assert answer["status"] == "success", answer
-            return {
-                tuple(sample["metric"].get(label) for label in ("route", "model", "perturbation")): float(
-                    sample["value"][1]
-                )
-                for sample in answer["data"]["result"]
-            }
-
-        yield query
 
 
 def recipes():
@@ -92,7 +78,7 @@ def test_traffic_becomes_the_series_of_the_page_and_counters_give_the_gauges(sta
         for suffix in ("", "_lower", "_upper"):
             assert 0 < running.metric(f"evenkeel_robustness{suffix}_ratio", route="default") <= 1
         text = running.page("/metrics")
-        query = stack.enter_context(scraping(tmp_path, running))
+        query = partial(answers, stack.enter_context(scraped(tmp_path, running, scrape_s=5)))
         wait_for(lambda: query("evenkeel_build_info"))
         for said, gauge in (
             ("Content delta", "content_delta"),

@@ -11,14 +11,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 from evenkeel.core.challenge import ChallengeTexts
 from evenkeel.release.challenge.board import ChallengeBoard, ChallengeCollector, ChallengeWatch
 from evenkeel.stores.challenges import ChallengeStore
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.release.challenge.test_challenge_figures import CHALLENGE, PAIR, WORSE
 
 
 @pytest.fixture
-def board(tmp_path):
-    store = ChallengeStore(SqliteDocuments(Database(tmp_path / "evenkeel.db")), kept_s=100.0)
+def board(documents):
+    store = ChallengeStore(documents, kept_s=100.0)
     store.start(replace(CHALLENGE, started_at=5.0))
     return ChallengeBoard(store, lambda: 0.0)
 

@@ -19,8 +19,20 @@ from evenkeel.shadow.replay import Target
 from evenkeel.stores.goldens import Golden
 
 
-def request(text="Hi", side="candidate"):
-    return drawn(AskedCall(side, Target("http://models.example/v1"), text.encode(), b"", "m", 7), 0)
+def tasks_of(count):
+    """So many goldens, to be asked of both sides."""
+
+    def request(number, side):
+        target = Target("http://models.example/v1")
+        return drawn(AskedCall(side, target, str(number).encode(), b"", "m", 7), 0)
+
+    sides = ("candidate", "reference")
+    return [
+        SideTask(
+            Golden(id=f"{n:03}", answer=Answer("Approved.")), "Q", {side: request(n, side) for side in sides}
+        )
+        for n in range(count)
+    ]
 
 
 class Backwards:
@@ -46,12 +58,7 @@ class Backwards:
 
 def test_answers_count_in_the_order_of_the_goldens():
     """However fast they come, the first goldens decide, and what is under way is no more than asked for."""
-    tasks = [
-        SideTask(Golden(id=f"{n:03}", answer=Answer("Approved.")), "Q", {
-            "candidate": request(str(n)), "reference": request(str(n), "reference"),
-        })
-        for n in range(60)
-    ]  # fmt: skip
+    tasks = tasks_of(60)
 
     async def course():
         scoring = GateScoring(heuristic_scorer())
@@ -82,12 +89,7 @@ class Failing:
 @pytest.mark.parametrize(("side", "verdict"), [("candidate", "undecided"), ("reference", "pass")])
 def test_a_candidate_that_fails_where_the_reference_answers_is_not_passed(side, verdict):
     """Failing may hide wrong answers: 10 of 100 are as much as the margin. The reference may fail."""
-    tasks = [
-        SideTask(Golden(id=f"{n:03}", answer=Answer("Approved.")), "Q", {
-            "candidate": request(str(n)), "reference": request(str(n), "reference"),
-        })
-        for n in range(100)
-    ]  # fmt: skip
+    tasks = tasks_of(100)
     scoring = GateScoring(heuristic_scorer())
     gate = Gate(GateRules(), scoring.measures(("differs",)), goldens=len(tasks))
     asyncio.run(Run(gate, Failing(side), scoring).run(tasks))

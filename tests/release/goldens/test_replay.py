@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from evenkeel import settings as settings_module
 from evenkeel.core.budget import Budget
 from evenkeel.core.pair import Answer
 from evenkeel.llm.price import Prices
@@ -17,6 +16,7 @@ from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.release.gate.scoring import GateScoring
 from evenkeel.release.goldens.replay import GoldenReplayer
 from evenkeel.runtime.changes import golden_routes
+from evenkeel.settings import load
 from evenkeel.shadow.replay import Replayer
 from evenkeel.simulate import (
     ModelState,
@@ -24,17 +24,15 @@ from evenkeel.simulate import (
     SimulatedModel,
     Simulation,
     SimulationSettings,
-    serving,
 )
-from evenkeel.stores.archive import ArchivedExchange, ExchangeArchive
+from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.kit.records import altered
 from tests.kit.simulated_prompts import make_prompt
 from tests.monitor.planted_verdicts import VERDICT
+from tests.stores.examples import ARCHIVED
 
 SEEN = altered(
     VERDICT, route="default", model="simulated-1", requested_model="simulated-1", prompt_version="p1"
@@ -61,55 +59,41 @@ def simulation():
     return Simulation([ModelState("simulated-1")], SimulationSettings(deterministic=True))
 
 
-@pytest.fixture
-def upstream(simulation):
-    with serving(simulation) as url:
-        yield url
-
-
-@pytest.fixture
-def bench(tmp_path, upstream):
+class Bench:
     """Stores, and what asks goldens of them."""
-    database = Database(tmp_path / "store.db")
-    goldens, archive, log = (
-        GoldenStore(SqliteDocuments(database)),
-        ExchangeArchive(SqliteDocuments(database)),
-        SqliteVerdictLog(database),
-    )
 
-    class Bench:
-        store, verdicts, archived = goldens, log, archive
+    def __init__(self, upstream, database, documents):
+        self.store, self.archive = GoldenStore(documents), ExchangeArchive(documents)
+        self.verdicts = SqliteVerdictLog(database)
+        self.settings = load(None, {"data_dir": database.path.parent}, {"upstream": upstream})
+        self.database = database
 
-        def run(self, *, budget=None, per_round=50, **overrides):
-            settings = settings_module.load(
-                None,
-                {"data_dir": tmp_path, **overrides},
-                {"upstream": upstream},
+    def run(self, *, budget=Budget(), per_round=50):  # noqa: B008 - it is not changed
+        async def ask():
+            replayer = Replayer(concurrency=4, timeout_s=240)
+            asking = GoldenReplayer(
+                golden_routes(self.settings),
+                self.store,
+                self.archive,
+                self.verdicts,
+                replayer,
+                GateScoring(heuristic_scorer(HeuristicRater())),
+                SqliteCostTracker(self.database, budget, time.time),
+                Prices(),
+                most=per_round,
+                clock=time.time,
             )
+            try:
+                return await asking.run("default", "c1")
+            finally:
+                await replayer.close()
 
-            async def ask():
-                replayer = Replayer(concurrency=4, timeout_s=240)
-                asking = GoldenReplayer(
-                    golden_routes(settings),
-                    goldens,
-                    archive,
-                    log,
-                    replayer,
-                    GateScoring(heuristic_scorer(HeuristicRater())),
-                    SqliteCostTracker(database, budget or Budget(), time.time),
-                    Prices(),
-                    most=per_round,
-                    clock=time.time,
-                )
-                try:
-                    return await asking.run("default", "c1")
-                finally:
-                    await replayer.close()
+        return asyncio.run(ask())
 
-            return asyncio.run(ask())
 
-    yield Bench()
-    database.close()
+@pytest.fixture
+def bench(upstream, database, documents):
+    return Bench(upstream, database, documents)
 
 
 def approve(bench, *numbers, **changes):
@@ -144,17 +128,8 @@ def test_the_prompt_of_today_takes_the_place_of_the_old_system_message(bench, si
     new = [{"role": "system", "content": "Answer in three sentences."}, *make_prompt("case_summary", 4)]
     approve(bench, 3, request=json.dumps({"model": "simulated-1", "messages": old}))
     bench.verdicts.append(altered(SEEN, prompt_version="p2"), None)
-    bench.archived.put(
-        ArchivedExchange(
-            id="x",
-            route="default",
-            path="/v1/chat/completions",
-            request=json.dumps({"messages": new}),
-            answer=Answer("said"),
-            model="simulated-1",
-            prompt_version="p2",
-            received_at=2.0,
-        )
+    bench.archive.put(
+        altered(ARCHIVED, route="default", request=json.dumps({"messages": new}), prompt_version="p2")
     )
     seen = []
     simulation.serving, serving = (lambda name: (seen.append(name), serving(name))[1]), simulation.serving

@@ -17,7 +17,6 @@ from evenkeel.release.kit.cost import REWRITER, BudgetUsedUpError, CostEstimate,
 from evenkeel.release.kit.journal import Answers
 from evenkeel.release.kit.service_watch import ServiceWatch, service_advice
 from evenkeel.shadow.replay import Replay, Target
-from evenkeel.stores.sqlite.database import Database
 
 GOOD = Replay(Answer("Yes.", prompt_tokens=1000, completion_tokens=100), 0.1)
 DOWN = Failure("replay", 1, "connection", "refused")
@@ -47,10 +46,8 @@ def end(given_up, failure):
 
 
 @pytest.fixture
-def answers(tmp_path):
-    database = Database(tmp_path / "answers")
-    yield Answers(database)
-    database.close()
+def answers(database):
+    return Answers(database)
 
 
 def asker(replayer, answers, costs=None, give_up=end):
