@@ -361,6 +361,8 @@ class DataFolder:
         """
         self._database.connection()  # Notices a deletion now, and makes the folder again.
         if not _is_at(self._path / LOCK_FILE, self._lock):
+            # The folder may be put back later, with the lock file that is locked until now.
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
             self._lock = self._held.enter_context(_lock(self._path))
         return {"counters": [["store_recreated", {}, self._database.recreated]]}
 

@@ -70,6 +70,17 @@ def test_a_lock_deleted_alone_is_taken_again(folder, held):
     assert_held(folder)
 
 
+def test_a_folder_that_was_moved_away_and_put_back_is_held_again(folder, held):
+    """Its lock file is the one that this process took first, and stands in nobody's way."""
+    away = folder.with_name("away")
+    folder.rename(away)
+    assert recreated(held) == 1
+    shutil.rmtree(folder)
+    away.rename(folder)
+    assert recreated(held) == 2
+    assert_held(folder)
+
+
 def test_a_folder_that_somebody_took_meanwhile_is_left_to_them(folder, held):
     """Both cannot have it; the error says who does."""
     shutil.rmtree(folder)
