@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.observer import CallResult
-from evenkeel.llm.price import bound_of
+from evenkeel.llm.price import MOST_TOKENS, bound_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,10 +131,6 @@ class ParameterSupport:
         words = complaint.lower()
         named = (*_ABOUT_TIER, *_ABOUT_LIMIT, *_ABOUT_FORMAT, "temperature", "seed")
         return any(word in words for word in named)
-
-
-MOST_TOKENS: Final = 100_000_000
-"""Most tokens of a call: a server that reports more reports nothing."""
 
 
 def result_of(reply: Mapping[str, Any]) -> CallResult:

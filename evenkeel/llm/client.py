@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from evenkeel.core.budget import NOTHING, Spend, booked
 from evenkeel.llm.chat import ChatRequest, Completion, ParameterSupport, completion_of, result_of
 from evenkeel.llm.encodings import UnreadableBody
-from evenkeel.llm.faults import BETWEEN_ATTEMPTS, UNHEALTHY, Fault, fault_of
+from evenkeel.llm.faults import BETWEEN_ATTEMPTS, UNHEALTHY, Fault, fault_of, sentence_of
 from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall
 from evenkeel.llm.price import free
@@ -356,11 +356,14 @@ class ModelClient:
                 except (UnreadableBody, ValueError, RecursionError) as error:
                     fault = Fault("bad_schema", f"The reply cannot be read: {error}")
                 else:
-                    if isinstance(reply, dict):
+                    if not isinstance(reply, dict):
+                        fault = Fault("bad_schema", "The reply is no JSON object.")
+                    elif not reply.get("choices") and sentence_of(response.error()):
+                        fault = fault_of(response, self._api_key)
+                    else:
                         self._answered += 1
                         report.ended(result_of(reply))
                         return completion_of(reply)
-                    fault = Fault("bad_schema", "The reply is no JSON object.")
             report.ended(CallResult(failure=fault.reason))
         return fault
 

@@ -49,6 +49,8 @@ _UNAUTHORIZED: Final = frozenset({401, 403})
 _PASSING: Final = frozenset({_TIMED_OUT, 409, 429})
 _REJECTED: Final = frozenset({400, 422})
 _FIRST_SERVER_ERROR: Final = 500
+_BAD_GATEWAY: Final = 502
+_ERRORS: Final = range(400, 600)
 # Characters of a server's sentence that are kept with a failure.
 _DETAIL_CHARS: Final = 300
 # Parameters that can be left out: a complaint about one is not about the question.
@@ -62,6 +64,10 @@ def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
         reason = response.reason if passing else "bad_schema"
         return Fault(reason, _without(api_key, response.detail), passing, unbilled=response.is_free)
     status, error = response.status, response.error()
+    if response.is_success:
+        # Routers report the failure of a provider this way, with its status as the code.
+        code = error.get("code")
+        status = code if isinstance(code, int) and code in _ERRORS else _BAD_GATEWAY
     words = _without(api_key, " ".join(sentence_of(error).split()))[:_READ_CHARS]
     further = error.get("innererror")
     codes = (error.get("code"), error.get("type"), further.get("code") if isinstance(further, dict) else None)
@@ -71,7 +77,7 @@ def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
     quoted = (
         words if status not in _UNAUTHORIZED else "it refuses the request" if own else "it rejected the key"
     )
-    detail = f"The endpoint answered {status}: {quoted or 'without a message'}"[:_DETAIL_CHARS]
+    detail = f"The endpoint answered {response.status}: {quoted or 'without a message'}"[:_DETAIL_CHARS]
     if own:
         return Fault(own, detail, unbilled=response.is_free)
     if str(error.get("code")) in _BAD_GENERATION_CODES or "failed_generation" in error:

@@ -43,6 +43,9 @@ _CONTEXT: Final[dict[Tier, dict[str, str] | None]] = {
 
 # A usual rule of thumb for English; only used where the endpoint reports no usage.
 _CHARS_PER_TOKEN: Final = 4
+MOST_TOKENS: Final = 10_000_000
+"""Most tokens of a call, more than any model reads. A server that reports more reports nothing: an absurd
+number must not use up a budget."""
 MESSAGE_TOKENS: Final = 16
 """Tokens that a chat template may put around a message."""
 _MILLION: Final = 1_000_000

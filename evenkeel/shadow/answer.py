@@ -19,7 +19,7 @@ from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.text import named_if, well_formed
 from evenkeel.core.thoughts import without_thoughts
 from evenkeel.llm.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
-from evenkeel.llm.price import estimate_tokens
+from evenkeel.llm.price import MOST_TOKENS, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,8 +39,6 @@ _LONGEST_NAME: Final = 1_000
 _SHORTEST_REPETITION: Final = 20
 # Characters of an endpoint's own word for an error that a reason repeats.
 _LONGEST_KIND: Final = 80
-# Largest count that is accepted. A server may send any number, and stores could not hold all of them.
-_LARGEST_COUNT: Final = 10**12
 
 
 class UnreadableAnswer(UnreadableBody):
@@ -110,8 +108,8 @@ def written(value: Any) -> str:
 
 
 def count(value: Any, otherwise: int | None) -> int | None:
-    """Return a whole number from 0 to 10^12, or `otherwise` if the value is anything else."""
-    counted = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_COUNT
+    """Return a whole number from 0 to `MOST_TOKENS`, or `otherwise` if the value is anything else."""
+    counted = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
     return value if counted else otherwise
 
 
@@ -390,6 +388,8 @@ class ChoicesReader(AnswerReader):
                 # Routers report a provider that failed in the middle of an answer this way.
                 if choice.get("error") or choice.get("finish_reason") == "error":
                     raise error_body(choice.get("error") or body.get("error"))
+                if whole and not any(choice.get(part) is not None for part in _ANSWERING):
+                    raise UnreadableAnswer("no_choices", "the response's choice 0 holds no message")
                 self.read_choice(choice, whole=whole)
                 reason = string(choice.get("finish_reason"))
                 if reason and reason != "null":  # DashScope's word for none
@@ -416,6 +416,8 @@ def _of_ollama(line: dict[str, Any]) -> dict[str, Any]:
 
 
 _DONE: Final = "[DONE]"
+# Members of a choice, one of which holds the answer.
+_ANSWERING: Final = ("message", "text", "delta")
 # Ends of a stream of bare JSON objects; the second also stands behind whole answers (9router).
 _END_MARKS: Final = (_DONE, f"data: {_DONE}")
 _BLANKS: Final = re.compile(r"\s*")

@@ -55,12 +55,17 @@ FAULTS = {
     "sends broken JSON": (Canned(body=b'{"broken": '), "bad_schema"),
     "sends something else": (Canned(body={"unexpected": True}), "bad_schema"),
     "sends no choice": (Canned(body={"object": "chat.completion", "choices": []}), "bad_schema"),
+    "hides an error": (Canned(body={"error": {"message": "busy", "code": 429}}), "rate_limited"),
+    "hides another error": (Canned(body={"object": "error", "message": "busy"}), "server_error"),
     "sends no text": (said([3]), "bad_schema"),
     "is out of tokens": (said("Ye", finish_reason="length"), "truncated"),
     "refuses": (said(None, refusal="I can't help with that."), "refused"),
     "filters": (said("", finish_reason="content_filter"), "refused"),
 }
-PASSING = {"throttles", "fails", "is a broken gateway", "cuts", "is slow", "drips"}
+PASSING = {
+    *("throttles", "fails", "is a broken gateway", "cuts", "is slow", "drips"),
+    *("hides an error", "hides another error"),
+}
 """Faults after which the same request is sent again."""
 
 
