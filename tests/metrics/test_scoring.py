@@ -222,15 +222,6 @@ def test_what_needs_no_judge_does_not_count_while_the_judge_of_its_exchange_fail
         assert (same.shifted, same.similarity, same.unsure) == (None, None, False)
 
 
-def test_a_degraded_answer_is_far_and_unsure():
-    judgement = cheap(GOOD, VAGUE)
-    assert judgement.scorer == "metrics"
-    assert (judgement.rating, judgement.unsure) == (None, True)
-    assert judgement.similarity < 0.3
-    assert judgement.shifted is None
-    assert judgement.quality == ()
-
-
 def test_scoring_leaves_the_event_loop_alone(monkeypatch):
     import evenkeel.metrics.heuristic as module  # noqa: PLC0415 - patched where it is used
 

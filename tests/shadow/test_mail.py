@@ -126,7 +126,6 @@ def test_every_input_perturbation_of_a_mail_keeps_its_frame():
     for kind in by_name([f"general.{name}" for name in ("whitespace", "spelling", "casing", "punctuation")]):
         for seed in range(20):
             changed = attempt(kind, view, 0.9, random.Random(seed))
-            assert isinstance(changed, PromptView)
             assert changed.slots == view.slots
             assert changed.text != view.text
             assert changed.text.removeprefix("user: ").startswith(HEAD)

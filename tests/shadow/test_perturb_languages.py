@@ -18,7 +18,7 @@ from evenkeel.shadow.perturbations import RewriteTask
 from evenkeel.shadow.perturbations.catalogue import catalogue
 from evenkeel.shadow.perturbations.crosslingual import CrossLingual
 from evenkeel.shadow.perturbations.multilingual import Multilingual
-from evenkeel.shadow.prompt import Block, PromptView
+from evenkeel.shadow.prompt import Block
 from evenkeel.shadow.prompt.template import TemplateLearner
 from tests.cases import cases
 from tests.shadow.pretended_rewriter import (
@@ -135,7 +135,6 @@ def test_input_in_its_language_needs_no_rewriter(source, language):
     """Input in its language stays; only the request is new."""
     text = BY_LANGUAGE[language]
     outcome = CrossLingual(source, "it").apply(chat(text), 1.0, random.Random(1))
-    assert isinstance(outcome, PromptView)
     assert outcome.text.endswith(f"{text}\n\nWrite the whole answer in Italian.")
 
 

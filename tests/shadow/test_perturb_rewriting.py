@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import AS_BEFORE, AnswerForm
-from evenkeel.shadow.perturbations import Draft, NotApplicable, RewriteTask, protected_spans
+from evenkeel.shadow.perturbations import NotApplicable, RewriteTask, protected_spans
 from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.compound import COMPOUNDS, Compound
 from evenkeel.shadow.perturbations.crosslingual import CrossLingual
@@ -19,7 +19,7 @@ from evenkeel.shadow.perturbations.rewriting import pieces
 from evenkeel.shadow.perturbations.spelling import Spelling
 from evenkeel.shadow.perturbations.tone import Tone
 from evenkeel.shadow.perturbations.whitespace import Whitespace
-from evenkeel.shadow.prompt import Block, PromptView
+from evenkeel.shadow.prompt import Block
 from tests.shadow.pretended_rewriter import (
     BY_LANGUAGE,
     QUESTION,
@@ -76,7 +76,6 @@ def test_what_has_no_words_is_not_paraphrased(text):
 def test_a_rewriter_that_changes_nothing_gives_no_variant():
     """The original again is no variant; neither are too few texts."""
     draft = Paraphrase().apply(chat(), 1.0, random.Random(1))
-    assert isinstance(draft, Draft)
     assert draft.finish([QUESTION]) == NotApplicable(
         "nothing_to_change", "there are no words that could be put differently"
     )
@@ -136,13 +135,10 @@ def test_a_compound_applies_its_parts_in_order():
     """Paraphrase, its tone, then blanks in that: each draft asks about the text of the one before."""
     kind = Compound("all", (Paraphrase(), Tone("rewriter"), Whitespace()))
     first = kind.apply(chat(), 1.0, random.Random(3))
-    assert isinstance(first, Draft)
     second = first.finish(["The screws are missing."])
-    assert isinstance(second, Draft)
     assert second.tasks[0].text == "The screws are missing."
     text = "Where on earth are the screws of table FJ-220, and what are the 2 holes for?"
     last = second.finish([text])
-    assert isinstance(last, PromptView)
     assert last.input_text != text
     assert last.input_text.split() == text.split()
 
@@ -152,7 +148,6 @@ def test_a_part_chooses_the_same_whatever_the_others_draw():
     seeds = random.Random(9)
     alone = made(Casing(), chat(), 0.5, seeds.getrandbits(53))
     both = Compound("both", (Casing(), Whitespace())).apply(chat(), 0.5, random.Random(9))
-    assert isinstance(both, PromptView)
     assert both.input_text.split() == alone.input_text.split()
 
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
+from evenkeel.shadow.perturbations import NotApplicable, attempt
 from evenkeel.shadow.perturbations.tools import TOOLS
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.apis import CHAT, GEMINI, MESSAGES, RESPONSES
@@ -157,7 +157,6 @@ def test_an_unrelated_tool_is_not_one_that_the_request_speaks_of():
 def test_a_model_rewords_one_description(name, text):
     """Names and types are not its business."""
     draft = applied(name, request(CHAT))
-    assert isinstance(draft, Draft)
     (task,) = draft.tasks
     assert task.text.startswith(text)
     after = json.loads(draft.finish(["Other words for the same."]).body())

@@ -57,128 +57,12 @@ def test_a_greek_question_mark_is_no_semicolon():
     assert all("είναι; Περιμένω" in text for text in made)
 
 
-PYTHON = """import csv
-from pathlib import Path
-
-@app.route("/sales")
-def sales(path):
-    rows = list(csv.reader(open(path)))
-
-    # skip the header line
-    total, count = 0, 0
-    for row in rows[1:]:  # each sale
-        total += float(row[2])
-    return total
-
-print(sales(Path("march.csv")), [{"price": 20, "lamps": 2}])
-raise_alarm(sales(today), level(severe))"""
-SCRIPT = """const load = async (name) => {
-  const answer = await fetch(name);
-  return answer;
-}
-let items = load(lamps)
-items.filter(item => item.left).map(item => item.name)
-  .forEach(show);
-// now show them
-return nothing;"""
-C = """#include <stdio.h>
-int main() {
-    printf("hello world");
-}
-for (int i = first; i < last; i++)
-    sum += values[i];"""
-SHELL = """$ sudo systemctl restart nginx
-ann@web:~$ tail -f /var/log/syslog
-docker run -d \\
-  --name shop \\
-  -v data:/data shop:latest
-PS C:\\Users\\ann> Get-Process chrome"""
-SQL = """SELECT shop, sum(price) AS total
-FROM sales
-LEFT JOIN shops ON shops.name = sales.shop
-WHERE placed > 'May'
-  AND status = 'open'
-ORDER BY total DESC;"""
-NAMED_SQL = """WITH recent AS (
-  SELECT customer, max(placed) AS latest
-  FROM orders
-)
-SELECT customer
-FROM recent;"""
-OTHERS = """package main
-
-import "format"
-lamps.each do |lamp|
-  puts lamp.name
-end
-export default greet"""
-SMALL_SQL = """select name,
-       price
-from lamps
-where left > 3"""
-
-# Markup, settings, logs, patches, comments and data, by whose first and last line a paragraph is known.
-TEMPLATE = """<form method="post">
-  <div class="row">
-    Enter your address and we will send you a link.
-    <input type="text" placeholder="Address">
-</form>"""
-JINJA = """{% for item in items %}
-  {{ item.name }} costs {{ item.price }}
-{% else %}
-  Nothing to see here
-{% endfor %}"""
-SETTINGS = """name: tests
-on:
-  push:
-    branches: [main]
-steps:
-  - uses: checkout
-  - name: Run the tests
-    run: make check"""
-LOG = """Nov 03 08:12:44 shop apache: Could not determine the domain name
-Nov 03 08:12:45 shop systemd: Started the server."""
-PATCH = """diff --git a/app.py b/app.py
---- a/app.py
-+++ b/app.py
-@@ -1,2 +1,2 @@
--    return sum(items)
-+    return sum(prices)"""
-COMMENT = """/**
- * Prints every even number up to the limit.
- * @param limit the last number to look at
- */
-public static void evens(int limit) {
-}"""
-RUBY = """class User < Record
-  has_many :orders
-
-  # Returns the newest order of the user
-  def latest
-    orders.last
-  end
-end"""
-TRACE = """Exception in thread main: Cannot read the file
-\tat shop.User.greet(User.java:17)
-Caused by: stream closed"""
-ROWS = "name;city;status\nAnna;Oslo;active customer\nEva;Oslo;closed account"
-BLOCK = 'resource "database" "main" {\n  allocated = twenty\n  # keep the last snapshot\n}'
-INSTALLER = "npm ERR! unable to resolve dependency tree\nnpm ERR! could not resolve dependency"
-COMPILER = "main.c:12:5: error: expected a bracket\nmain.c:3:10: warning: unused variable"
-DATABASE = "ERROR: duplicate key value\nDETAIL: this key already exists"
-CALENDAR = "BEGIN:VEVENT\nSUMMARY:weekly planning of the shop\nEND:VEVENT"
-FUNCTIONS = "compose f g x = f (g x)\ntwice f = compose f f"
-PLAN = "Seq Scan on orders  (cost=0.00 rows=120 width=40)\n  Rows Removed by Filter: many"
-DATA = [TEMPLATE, JINJA, SETTINGS, LOG, PATCH, COMMENT, RUBY, TRACE, ROWS]
-DATA += [BLOCK, INSTALLER, COMPILER, DATABASE, CALENDAR, FUNCTIONS, PLAN]
-
-
 def lines_of(text):
     """The lines that are not blank, without blanks at their ends."""
     return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
 
 
-@pytest.mark.parametrize("code", [PYTHON, SCRIPT, C, SHELL, SQL, SMALL_SQL, NAMED_SQL, OTHERS, *DATA])
+@pytest.mark.parametrize("code", CASES["code"].values(), ids=CASES["code"])
 @pytest.mark.parametrize("name", ["whitespace", "spelling", "casing", "punctuation", "tone"])
 def test_code_without_a_fence_stays(code, name):
     """Words of calls, assignments, statements and commands are no words of a person's."""

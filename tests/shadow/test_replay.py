@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.budget import Spend
-from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import ModelPrice, Prices, Quote
 from evenkeel.llm.wire import RawResponse, Wire
 from evenkeel.shadow.prompt import CHAT
@@ -69,7 +68,6 @@ def send(url, *, time=None, headers=(), count=1, api=CHAT, body=b'{"a": 1}', quo
 def test_a_replay_carries_its_body_its_credential_and_the_loop_guard(upstream):
     """The body goes as it is, under the shadow credential, marked as a replay."""
     result = send(chat_of(upstream), headers=(("authorization", "Bearer shadow"),))
-    assert isinstance(result, Replay)
     assert (result.answer.text, result.answer.model) == ("hi", "m")
     (request,) = upstream.requests
     assert (request.target, request.body) == (b"/v1/chat/completions", b'{"a": 1}')
@@ -87,7 +85,6 @@ def test_a_target_does_not_show_its_credential():
 def test_trouble_is_a_failure_with_its_reason(upstream, status, body, reason):
     upstream.script = [(status, {}, body.encode())]
     result = send(chat_of(upstream))
-    assert isinstance(result, Failure)
     assert result.reason == reason
 
 
@@ -299,7 +296,6 @@ def test_a_request_that_is_too_long_takes_no_limit_from_others(refused):
 def test_a_path_that_is_no_url_is_a_connection_failure():
     """Clients choose the query of a path, and an exchange must end whatever is in it."""
     result = send("http://127.0.0.1:9/v1/chat/completions?\x01")
-    assert isinstance(result, Failure)
     assert result.reason == "connection"
 
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from evenkeel.shadow.perturbations import NotApplicable, attempt, by_name
+from evenkeel.shadow.perturbations import attempt, by_name
 from evenkeel.shadow.prompt import PromptView
 from tests.cases import cases
 from tests.shadow.pretended_rewriter import unclassified
@@ -68,7 +68,6 @@ def test_general_kinds_touch_only_what_a_user_typed(kind):
     view = unclassified(("user", text))
     for seed in range(20):
         variant = kind.apply(view, 0.5, random.Random(seed))
-        assert isinstance(variant, PromptView)
         assert DOCUMENTS in variant.text
         assert variant.text.endswith("Answer in one sentence.")
     asked = [kind.apply(view.changing(["documents"]), 0.9, random.Random(seed)) for seed in range(20)]
@@ -98,6 +97,5 @@ def test_a_prompt_without_a_users_words_says_so():
     outcome = kind.apply(
         unclassified(("user", f"You sum up.\n\n{DOCUMENTS}\n\nAnswer in one line.")), 0.5, random.Random(1)
     )
-    assert isinstance(outcome, NotApplicable)
     assert outcome.reason == "no_input"
     assert "inputs" in outcome.detail

@@ -12,7 +12,7 @@ from evenkeel.lab.judge_audit.judgements import Strategy
 from evenkeel.lab.judge_audit.questions import question, rubrics
 from evenkeel.lab.judge_audit.ratings import Item, RatingScale
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, SIMILARITY
-from evenkeel.metrics.judge.reply import Ruling, read_ruling
+from evenkeel.metrics.judge.reply import read_ruling
 from evenkeel.shadow.rewriter.meaning import MEANING
 from evenkeel.simulate import (
     JUDGE_MODEL,
@@ -45,7 +45,6 @@ def ask(prompt, texts, noise=0.0, rng=None):
     """The rating as evenkeel reads it from the reply to its own prompt."""
     messages = [PromptMessage(message.role, message.content) for message in prompt.fill(texts).messages]
     ruling = read_ruling(judge(messages, rng or random.Random(0), noise))
-    assert isinstance(ruling, Ruling)
     return ruling.rating
 
 

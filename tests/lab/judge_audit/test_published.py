@@ -9,7 +9,10 @@ import pytest
 from evenkeel.lab.judge_audit.judgements import read_recorded
 from evenkeel.lab.judge_audit.ratings import RatingScale, read_ratings
 from evenkeel.release.kit.arguments import InputError
+from tests.cases import cases
 from tests.kit.commands import run_command
+
+CASES = cases(__file__)
 
 
 def said(coherence, fluency):
@@ -30,26 +33,7 @@ SUMMARIES = [
     for article in "ab"
     for system in ("M0", "M1")
 ]
-DIALOGUES = [
-    {
-        "context": "Do you like birds?\nYes, owls.\n",
-        "fact": "Owls turn their heads by 270 degrees.\n",
-        "responses": [
-            {
-                "response": "They turn their heads a long way.\n",
-                "model": "New",
-                "Understandable": [1, 1, 0],
-                "Natural": [3, 2, 3],
-                "Maintains Context": [3, 3, 3],
-                "Engaging": [2, 2, 1],
-                "Uses Knowledge": [1, 1, 1],
-                "Overall": [4, 5, 4],
-            },
-            {"response": "No.", "model": "Old", "Understandable": [1, 1, 1], "Overall": [1, 2, 1]},
-        ],
-    },
-    {"context": "Hello.", "responses": []},
-]
+DIALOGUES = CASES["dialogues"]
 
 
 @pytest.fixture

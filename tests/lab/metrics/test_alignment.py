@@ -7,7 +7,6 @@ import math
 import pytest
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.core.verdict import Failure
 from evenkeel.lab.metrics.alignment import CannotAlignError, EncoderAligner, ExactText
 from evenkeel.lab.metrics.chain import ChainF1
 from evenkeel.lab.metrics.compare import WorkflowComparison
@@ -68,7 +67,6 @@ def test_an_encoder_that_fails_is_a_failure_of_the_metric():
     """Any exception becomes a reason."""
     chain = ChainF1(WorkflowComparison(EncoderAligner(PlantedVectors())))
     found = chain.score(Pair(Answer("1. a\n2. b"), Answer("1. a"), ""))
-    assert isinstance(found, Failure)
     assert found.reason == "encoder_failed"
 
 

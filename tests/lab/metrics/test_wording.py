@@ -65,7 +65,6 @@ def test_a_step_that_cannot_be_scored_fails_the_workflow():
     failed, fine = metric.means(
         [Both(sequence(["a"]), sequence(["broken"])), Both(sequence("a"), sequence("a"))]
     )
-    assert isinstance(failed, Failure)
     assert (failed.metric, failed.version, failed.reason) == ("workflow_bert_score", 1, "too_large")
     assert fine == 1.0
 

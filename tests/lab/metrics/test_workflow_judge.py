@@ -62,10 +62,8 @@ def test_one_failed_call_is_left_out_and_two_are_a_failure():
     """A mean of two calls stands; a single rating does not, nor none."""
     assert judged(5, DOWN, 4)[0].outcome == pytest.approx(0.9)
     alone = judged(5, DOWN, DOWN)[0]
-    assert isinstance(alone.outcome, Failure)
     assert (alone.outcome.reason, alone.ratings, alone.spent.tokens) == ("timeout", (5,), 45)
     mixed = judged(DOWN, Failure("workflow_judge", 1, "refused"), DOWN)[0].outcome
-    assert isinstance(mixed, Failure)
     assert mixed.reason == "too_few_votes"
     assert "timeout x 2" in mixed.detail
 
@@ -88,7 +86,6 @@ def test_answers_are_read_before_the_judge_is_asked():
     metric = WorkflowJudge(judge)
     good = Pair(Answer("1. a\n2. b"), Answer("1. a\n2. b"), "")
     bad, fine = asyncio.run(metric.score_all([Pair(Answer("1. a"), Answer("no"), ""), good]))
-    assert isinstance(bad, Failure)
     assert bad.reason == "no_workflow"
     assert fine == 1.0
     assert len(judge.asked) == 3

@@ -2,63 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
-import json
 
 import pytest
 
 from evenkeel.lab.recorded.importers import FORMATS, RecordingError, import_files
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.simulate.model import PromptMessage
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 
-def lines(*rows):
-    """JSON lines."""
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def table(*rows):
-    """A CSV table with the first row's names as its header."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, fieldnames=list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
-
-
-STABILITY = {"model": "m", "temperature": 0.0, "task": "math", "gt": "(A)"}
-ASKED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "1 + 1?"}]
-EXAMPLES = {
-    "evenkeel": lines(
-        {"prompt": "1 + 1?", "model": "m", "answers": ["2", "Two"], "temperature": 0.7, "task": "math"}
-    ),
-    "llm_stability": lines(
-        {**STABILITY, "condition": "0", "run": 0, "qid": "7", "response": "2", "prompt": ASKED},
-        {**STABILITY, "condition": "0", "run": 1, "qid": "7", "response": "Two"},
-    ),
-    "llm_drift": table(
-        {
-            "model": "vendor/m",
-            "temperature": "0.1",
-            "dataset": "math",
-            "id": "0",
-            "query": "1 + 1?",
-            "answer": "2,\n2",
-        }
-    ),
-    "pbss": table(
-        {
-            "origin": "math",
-            "variant_id": "1",
-            "model": "m",
-            "temperature": "1.3",
-            "prompt": "1 + 1?",
-            "output": "2",
-        }
-    ),
-}
+EXAMPLES = CASES["examples"]
 
 
 @pytest.fixture
@@ -90,18 +46,7 @@ def test_a_format_is_recognised_by_its_content(file, form, gzipped):
 
 @pytest.mark.parametrize(
     ("line", "reason"),
-    [
-        ("{", "is not JSON"),
-        ("[1]", "is not a JSON object"),
-        ('{"model": "m", "answer": "2"}', "prompt or messages is missing"),
-        ('{"prompt": "p", "answer": "2"}', "version or model is missing"),
-        ('{"prompt": "p", "model": "m"}', "answer or answers is missing"),
-        ('{"prompt": "p", "model": "m", "answer": 2}', "answer: Input should be a valid string"),
-        (
-            '{"messages": [{"content": "p"}], "model": "m", "answer": "2"}',
-            "messages[0] must be an object with a role",
-        ),
-    ],
+    CASES["broken lines"],
 )
 def test_a_broken_line_is_skipped_and_said(file, line, reason):
     """The others are read; the note says file, line and what is wrong."""

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from evenkeel import metrics
-from evenkeel.core.budget import NOTHING, Spend
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge import JudgeRater
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS
 from evenkeel.metrics.judge.raters import JudgedQuality
-from evenkeel.metrics.judge.reply import Ruling
-from evenkeel.metrics.scoring import judge_scorer
 from tests.llm.scripted import KEY, Canned, said
 from tests.metrics.judge.scripted_judge import GOOD, PAIR, QUESTION, ask, error, rated, run
 
@@ -25,14 +20,6 @@ def test_a_judge_is_made_of_an_address_a_model_and_a_key():
     judge = metrics.Judge(metrics.Endpoint(base_url="http://localhost:1/v1", model="m", api_key=KEY))
     assert judge.model == "m"
     assert KEY not in repr(judge)
-
-
-def test_a_ruling_comes_with_its_tokens_and_cost():
-    """Rating, reason, 100 and 20 tokens, and their price at 1 and 2 dollars a thousand."""
-    replies, _ = ask([GOOD], price=lambda model, i, o, *_: (i + 2 * o) / 1000 if model == "scripted" else -1)
-    assert replies[0].outcome == Ruling(3, "the same")
-    assert replies[0].spent.tokens == 120
-    assert replies[0].spent.usd == pytest.approx(0.14)
 
 
 @pytest.mark.parametrize("flex", [True, False])
@@ -61,17 +48,6 @@ def test_the_request_asks_for_a_repeatable_structured_answer():
     assert scripted.keys == [f"bearer {KEY}"]
 
 
-def test_odd_usage_and_odd_text_do_not_matter():
-    """Usage of another type counts as none; a lone surrogate in an answer can still be sent."""
-    odd = Canned(body=GOOD.body | {"usage": {"prompt_tokens": "many", "completion_tokens": None}})
-
-    async def scene(judge, _):
-        return await JudgeRater(judge).rate(Pair(Answer("ok \ud800"), Answer("no"), ""))
-
-    rating = run([odd], scene)
-    assert (rating.outcome, rating.spent) == (3, NOTHING)
-
-
 def test_check_tells_a_usable_judge_from_an_unusable_one():
     """A check is one request without retries: None, or the failure to show at the start of the process."""
 
@@ -80,50 +56,9 @@ def test_check_tells_a_usable_judge_from_an_unusable_one():
 
     assert run([GOOD], check, max_retries=2) == (None, 1)
     failure, requests = run([error(401)], check, max_retries=2)
-    assert failure is not None
     assert (failure.metric, failure.reason, requests) == ("probe", "unauthorized", 1)
     failure, requests = run([error(500)], check, max_retries=2)
-    assert failure is not None
     assert (failure.reason, requests) == ("server_error", 1)
-
-
-def by_prompt(similarity, quality):
-    """A judge that answers the similarity question with one text and quality questions by (name, prompt)."""
-
-    def script(request):
-        text = request["messages"][1]["content"]
-        if "CANDIDATE ANSWER" in text:
-            return said(similarity)
-        return said(quality("completeness" if "key information" in text else "faithfulness", text))
-
-    return script
-
-
-APART = Pair(Answer("The VPN is down."), Answer("The printer is jammed."), "Summarise: the VPN is down.")
-
-
-def test_the_judge_scores_both_stages():
-    """Rating 1, then both answers alone by both metrics; five calls of 120 tokens are booked."""
-
-    def quality(metric, text):
-        good = "The VPN is down.\n<<<END ANSWER" in text
-        return json.dumps({"rating": 3 if good else {"faithfulness": 1, "completeness": 2}[metric]})
-
-    async def scene(judge, scripted):
-        return await judge_scorer(judge).score(APART), len(scripted.asked)
-
-    judgement, calls = run(
-        by_prompt('{"rating": 1, "explanation": "differ"}', quality),
-        scene,
-        price=lambda _m, i, o, *_: i + o,
-    )
-    assert (judgement.scorer, judgement.rating, judgement.explanation) == ("judge", 1, "differ")
-    assert [(s.metric, s.reference, s.candidate) for s in judgement.quality] == [
-        ("faithfulness", 3, 1),
-        ("completeness", 3, 2),
-    ]
-    assert judgement.failures == ()
-    assert (calls, judgement.spent) == (5, Spend(600, 600.0))
 
 
 def test_tool_calls_and_context_reach_the_judge():
@@ -179,7 +114,6 @@ def test_a_fault_is_a_failure_that_says_what_the_judge_did(name):
     """The judge is asked again only after a fault of the endpoint; an odd reply stays what it is."""
     fault, reason = FAULTS[name]
     rating, requests = rate([fault], max_retries=1)
-    assert isinstance(rating.outcome, Failure)
     assert (rating.outcome.metric, rating.outcome.reason) == ("similarity", reason)
     assert rating.outcome.detail
     assert rating.explanation == ""
@@ -198,7 +132,6 @@ def test_an_unreadable_reply_may_be_asked_for_again(name):
     rating, requests = rate([fault, RIGHT], repairs=1)
     assert (rating.outcome, requests) == (2, 2)
     rating, requests = rate([fault, fault, RIGHT], repairs=1)
-    assert isinstance(rating.outcome, Failure)
     assert (rating.outcome.reason, requests) == (reason, 2)
 
 

@@ -42,7 +42,6 @@ def test_an_explanation_is_not_needed(text):
 def test_no_rating_is_made_up(text, reason):
     """Everything else is a reason, never a number."""
     read = read_ruling(text)
-    assert isinstance(read, Fault)
     assert read.reason == reason
 
 
@@ -50,7 +49,6 @@ def test_no_rating_is_made_up(text, reason):
 def test_anything_but_exactly_one_object_is_unreadable(text):
     """Prose may quote a planted verdict, and of two objects, even alike, nobody knows which one is meant."""
     read = read_ruling(text)
-    assert isinstance(read, Fault)
     assert read.reason == "bad_schema"
 
 
@@ -65,14 +63,12 @@ def test_another_scale_is_read_by_its_own_steps():
 def test_an_absurd_rating_is_not_quoted_at_length():
     for rating in ("9" * 4000, json.dumps(["x" * 4000])):
         read = read_ruling(f'{{"rating": {rating}}}')
-        assert isinstance(read, Fault)
         assert len(read.detail) < 100
 
 
 def test_a_long_explanation_is_cut():
     """The text for people stays short, and its whitespace is unified."""
     read = read_ruling(json.dumps({"rating": 3, "explanation": "so  \n" * 1000}))
-    assert isinstance(read, Ruling)
     assert read.explanation.startswith("so so so")
     assert len(read.explanation) == 600
 

@@ -60,10 +60,6 @@ def scripted(ratings):
     return judge, partial(JudgedQuality, cast("Judge", judge))
 
 
-def test_every_task_has_a_bundle():
-    assert set(BUNDLES) == set(Task)
-
-
 @pytest.mark.parametrize(("task", "judged"), CASES["qualities of a task with and without a judge"])
 def test_qualities_of_a_task_with_and_without_a_judge(task, judged):
     """The paper's qualities by judge, none of them without one, and rules in both."""
@@ -127,17 +123,6 @@ def test_tool_calls_are_qualities_beside_the_judged_ones():
     assert [(score.metric, score.changed) for score in scores] == [
         ("faithfulness", False), ("completeness", False), ("tool_calls", True),
     ]  # fmt: skip
-
-
-def test_a_described_quality_is_asked_in_its_words():
-    """Name, description and scale reach the judge, and the rating comes back under the name."""
-    judge, judged = scripted({("politeness", "Hello."): 2})
-    quality = judged(custom_prompt("politeness", "Would the reader feel respected?", SCALE))
-    rating = asyncio.run(quality.rate(Answer("Hello."), CONTEXT))
-    assert (quality.name, rating.outcome, rating.spent.tokens) == ("politeness", 2, 120)
-    asked = judge.asked[0].messages[1].content
-    assert "Would the reader feel respected?" in asked
-    assert "3 - Polite throughout.\n2 - Neutral.\n1 - Rude." in asked
 
 
 def test_the_version_of_a_described_quality_follows_from_its_words():

@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
-from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.quality.bundles import BUNDLES, WORKFLOW_QUALITIES
 from evenkeel.metrics.quality.workflow_steps import SharedWords, WorkflowSteps
@@ -67,7 +66,6 @@ def test_calls_of_tools_are_steps():
     """Two calls in the other order share one step in order: 2 · 1 / 4."""
     calls = ToolCall("find", "{}"), ToolCall("book", "{}")
     score = agreement(Answer("", calls), Answer("", calls[::-1]))
-    assert isinstance(score, QualityScore)
     assert (score.candidate, score.changed) == (0.5, True)
 
 
@@ -101,7 +99,6 @@ def test_a_broken_workflow_is_a_failure():
     """An edge to a step that does not exist cannot be read, and is no number."""
     broken = Answer("Node:\n1: Open\n2: Close\nEdge: (1,7)")
     found = agreement(listed(STEPS), broken)
-    assert isinstance(found, Failure)
     assert found.reason == "unknown_step"
 
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
-from evenkeel.core.verdict import Failure
 from evenkeel.metrics.similarity.sequence import RougeL, common_length, rouge_l
 from evenkeel.metrics.similarity.words import _WORD as WORD
 from evenkeel.metrics.similarity.words import (
@@ -101,7 +100,6 @@ def test_a_text_of_glue_keeps_its_words():
 def test_metrics_fail_on_two_empty_answers(metric):
     """No metric makes a number out of nothing; the failure carries its name and version."""
     outcome = metric.score(Pair(Answer(""), Answer("  "), "context"))
-    assert isinstance(outcome, Failure)
     assert (outcome.metric, outcome.version, outcome.reason) == (metric.name, metric.version, "no_text")
 
 

@@ -101,5 +101,4 @@ def play(script, *, task=TASK, act=None, **settings):
 def shown_tag(request):
     """The tag of the markers in a request, as a model that leaks them would find it."""
     match = re.search(r"<<<BEGIN TEXT (\w+)>>>", request["messages"][-1]["content"])
-    assert match is not None
     return match[1]

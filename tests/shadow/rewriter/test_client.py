@@ -7,9 +7,8 @@ import asyncio
 import pytest
 
 from evenkeel.shadow.perturbations.protocol import RewriteTask
-from evenkeel.shadow.rewriter import Rejection
 from tests.llm.scripted import Canned, error
-from tests.shadow.rewriter.scripted_rewriter import GOOD, TASK, TEXT, play, said, shown_tag
+from tests.shadow.rewriter.scripted_rewriter import GOOD, TASK, TEXT, CountedBudget, play, said, shown_tag
 
 
 def test_a_good_rewriting_is_accepted_and_kept():
@@ -43,7 +42,6 @@ def test_misbehaviour_is_rejected_with_its_reason(behaviour):
     """The rejection after three attempts names what the model did; a better second attempt is taken."""
     reason, canned = MISBEHAVIOUR[behaviour]
     outcome, scene = play([canned])
-    assert isinstance(outcome, Rejection)
     assert outcome.reason == reason
     assert len(scene.model.asked) == 3
     assert scene.counts == {f"rejected_{reason}": 1, f"retried_{reason}": 2}
@@ -171,3 +169,17 @@ def test_closing_ends_what_is_under_way():
     outcome, scene = play([Canned(hang=True)], act=act)
     assert isinstance(outcome, asyncio.CancelledError)
     assert scene.budget.spent > 0
+
+
+def test_an_empty_budget_does_not_speak_for_another():
+    """A caller who shares a task with one without a budget still gets the text."""
+
+    async def act(scene):
+        return await asyncio.gather(
+            scene.rewriter.rewrite(TASK, CountedBudget(0)), scene.rewriter.rewrite(TASK, scene.budget)
+        )
+
+    outcomes, scene = play([said(GOOD)], act=act)
+    assert outcomes[0].reason == "budget"
+    assert outcomes[1] == GOOD
+    assert scene.counts["rejected_budget"] == 1
