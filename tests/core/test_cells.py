@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.core.cells import CellKey, Estimate, Limit
+from tests.cases import cases
 from tests.kit.cells import cell_report
 
 KEY = CellKey("support", "m-1", "general.typos")
@@ -16,25 +17,10 @@ def _cell(excess, **figures):
     return cell_report(KEY, trials=100, excess=excess, **(given | figures))
 
 
-@pytest.mark.parametrize(
-    ("excess", "more", "standing"),
-    [
-        (Estimate(0.04, -0.02, 0.1, 400), {}, "within"),
-        (Estimate(0.04, -0.1, 0.18, 100), {}, "unknown"),
-        (Estimate(0.3, 0.12, 0.5, 100), {}, "over"),
-        (Estimate(0.3, 0.05, 0.5, 60), {}, "unknown"),
-        (None, {}, "unknown"),
-        # An interval over all trials may have diluted what the alert found.
-        (Estimate(0.04, -0.02, 0.1, 400), {"alert": True}, "over"),
-        # Without a judge, or without any resend, there is no content figure.
-        (None, {"pairs": {}}, "unmeasured"),
-        # Where nearly all resends move, no excess could show.
-        (Estimate(0.01, -0.05, 0.06, 900), {"blind": ("content",)}, "unmeasured"),
-    ],
-)
+@pytest.mark.parametrize(("excess", "more", "standing"), cases(__file__)["standings"])
 def test_a_cell_is_within_its_limit_over_it_or_not_known_yet(excess, more, standing):
     """The interval decides, never the value by itself; pairs without an interval are not known yet."""
-    assert _cell(excess, **more).standing == standing
+    assert _cell(excess and Estimate(*excess), **more).standing == standing
 
 
 def test_an_unknown_cell_says_about_how_many_trials_it_needs():

@@ -126,51 +126,22 @@ def rejecting(rejects):
     return script
 
 
-NO_SCHEMA = "Invalid parameter: 'response_format' of type 'json_schema'"
-SEVERAL = {"seed": "no seed", "temperature": "no temperature", "json_schema": "no json_schema"}
-
-
-@pytest.mark.parametrize(
-    ("calls", "request_", "rejects", "expected"),
-    [
-        # What a 400 names goes at once.
-        (1, FORMED, {"json_schema": NO_SCHEMA}, "json_object max_tokens temperature seed"),
-        (1, FORMED, {"response_format": "response_format is not supported"}, "max_tokens temperature seed"),
-        (1, FORMED, {"temperature": "'temperature' supports only 1"}, "json_schema max_tokens seed"),
-        (1, FORMED, {"seed": "unknown field seed"}, "json_schema max_tokens temperature"),
-        (1, FORMED, SEVERAL, "json_object max_tokens"),
-        (
-            1,
-            FORMED,
-            {"max_tokens": "unsupported format of 'max_tokens', use max_completion_tokens"},
-            "json_schema max_completion_tokens temperature seed",
-        ),
-        (1, LIMITED, {"max_tokens": "use max_completion_tokens"}, "max_completion_tokens temperature seed"),
-        (1, LIMITED, {"temperature": "temperature must be 1"}, "max_tokens seed"),
-        # A 400 that names nothing costs the format first, then the limit; one of them alone proves nothing.
-        (3, FORMED, {"json_schema": "bad request"}, "json_object max_tokens temperature seed"),
-        (3, FORMED, {"seed": "bad request"}, ""),
-        (3, LIMITED, {"max_tokens": "no", "max_completion_tokens": "no"}, "temperature seed"),
-    ],
-)
-def test_rejected_parameters_are_dropped_and_stay_dropped(calls, request_, rejects, expected):
-    """One call is enough if the server names them, three if it does not."""
-    assert left_after(calls, request_, rejects) == set(expected.split())
-
-
-def left_after(calls, request_, rejects):
-    """The parameters of the call after so many, which is accepted at once."""
+@pytest.mark.parametrize(("calls", "role", "rejects", "expected"), CASES["rejected parameters"])
+def test_rejected_parameters_are_dropped_and_stay_dropped(calls, role, rejects, expected):
+    """One call is enough if the server names them, three if it does not; the next is accepted at once."""
+    request = FORMED if role == "judge" else LIMITED
 
     async def twice(endpoint, server):
         for _ in range(calls):
-            await endpoint.chat(request_)
+            await endpoint.chat(request)
         before = len(server.asked)
-        return (await endpoint.chat(request_), server.asked[-1]), len(server.asked) - before
+        return (await endpoint.chat(request), server.asked[-1]), len(server.asked) - before
 
     (got, last), requests = run(rejecting(rejects), twice)
     assert (got, requests) == (YES, 1)
     kept = set(last) - {"model", "messages", "response_format"}
-    return kept | ({last["response_format"]["type"]} if "response_format" in last else set())
+    kept |= {last["response_format"]["type"]} if "response_format" in last else set()
+    assert kept == set(expected.split())
 
 
 NOT_TAKEN = {"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}

@@ -9,19 +9,11 @@ from dataclasses import dataclass
 from evenkeel.shadow.perturbations import Draft, RewriteTask, by_name, protected_spans
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner
+from tests.cases import cases
 
 SYSTEM = "You help customers of a furniture shop. Be friendly, and never promise a refund."
-QUESTION = "I can't find the screws of table FJ-220, and I need to know why the top has 2 holes. What now?"
-BY_LANGUAGE = {
-    "en": QUESTION,
-    "de": "Bei meinem Tisch FJ-220 fehlen die Schrauben. Warum hat die Platte 2 Löcher? Ich brauche Hilfe.",
-    "es": "Necesito saber por qué la mesa FJ-220 tiene 2 agujeros. ¿Puede usted ayudarme con los tornillos?",
-    "fr": "Je veux savoir pourquoi la table FJ-220 a 2 trous. Pouvez-vous m'aider avec les vis ?",
-    "it": "Voglio sapere perché il piano del tavolo FJ-220 ha 2 buchi. Mi aiutate con le viti mancanti?",
-    "ja": "テーブルFJ-220の穴が2つあるのはなぜですか。ねじがないので、どうすればよいか教えてください。",
-    "nl": "Ik wil graag weten waarom het blad van tafel FJ-220 2 gaten heeft. Waar zijn de schroeven?",
-    "pt": "Quero saber por que o tampo da mesa FJ-220 tem 2 furos. Preciso de ajuda com os parafusos.",
-}
+BY_LANGUAGE = cases(__file__)["languages"]
+QUESTION = BY_LANGUAGE["en"]
 
 
 def view_of(*messages, classify=None):

@@ -11,20 +11,18 @@ from evenkeel.shadow.perturbations import attempt, by_name
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.mail import typed_in_mail
 from evenkeel.shadow.prompt.template import TemplateLearner
+from tests.cases import cases
 from tests.kit.hostile import Subject, grown_too_fast
 
-HEAD = "From: Ann Hale <ann@hale.example>\nTo: help@shop.example\nSubject: Re: your lamp\n\n"
-BODY = (
-    "Hello Priya,\n\nthe new lamp flickers, too, and its cable gets warm after an hour or so.\n\n"
-    "Could you please\n\n1. tell me whether I may use it, and\n2. send me another one?\n\n"
-    "Nobody is at home before ten.\n\n"
-)
+CASES = cases(__file__)
+HEAD, BODY, CLOSING, QUOTE = CASES["parts"].values()
 LETTER = BODY + "I have always been happy with your shop before. " * 8 + "\n\n"
-CLOSING = "Kind regards\nAnn Hale\nHead of Lamps\n"
-QUOTE = (
-    "\nOn Fri, 6 Nov 2026 at 16:00, Priya Nair <priya@shop.example> wrote:\n"
-    "> Dear Ann,\n> did you try another bulb?\n>\n>> My lamp is dark.\n"
-)
+COMPLAINTS = "thanks, but the lamp is still dark, and its cable warm. " * 12
+
+
+def written(text):
+    """A text with the parts of a mail in the places of their names."""
+    return text.format(**CASES["parts"], letter=LETTER, complaints=COMPLAINTS)
 
 
 def parts(text, system="You are a support agent."):
@@ -39,22 +37,10 @@ def typed(text):
     return "".join(words for source, words in parts(text) if source == "typed")
 
 
-@pytest.mark.parametrize(("before", "body", "behind"), [
-    (HEAD, BODY, ""),
-    (HEAD, BODY + CLOSING, ""),
-    (HEAD, BODY + CLOSING + "\n", QUOTE.lstrip()),
-    (HEAD, BODY, "-- \nAnn Hale | Head of Lamps\nThis mail is confidential.\n" + QUOTE),
-    ("", BODY, QUOTE.lstrip()),
-    ("", BODY + CLOSING + "\n", QUOTE.lstrip()),
-    ("", LETTER + CLOSING + "\n", "-----Original Message-----\nFrom: Priya\n\nDear Ann,\nwhat is wrong?\n"),
-    ("", "thanks, but the lamp is still dark, and its cable warm. " * 12 + "\n\n", QUOTE.lstrip()),
-    ("**From:** Ann\n**Subject:** Lamps\n\n", BODY, ""),
-    ("Von: Ann\nAn: Laden\n\n", "Guten Tag,\n\nsie ist dunkel.\n\nMit freundlichen Grüßen\nAnn", ""),
-    ("De : Ann\nObjet : Lampe\n\n", "Bonjour,\n\nelle est cassée.\n\nCordialement,\nAnn", ""),
-    ("差出人: 山田\n件名: ランプ\n\n", "昨日から電源が入りません。\n", ""),
-])  # fmt: skip
-def test_the_body_of_a_mail_is_typed_and_the_rest_is_left_alone(before, body, behind):
+@pytest.mark.parametrize("mail", CASES["mails"])
+def test_the_body_of_a_mail_is_typed_and_the_rest_is_left_alone(mail):
     """Of a mail by itself headers, quotes and a marked signature have no source that is ever changed."""
+    before, body, behind = map(written, mail)
     text = before + body + behind
     assert typed(text) == body
     others = [words for source, words in parts(text) if source != "typed"]
@@ -71,24 +57,11 @@ def test_what_is_asked_below_a_mail_is_all_that_is_typed(asked):
 def test_answers_between_quoted_lines_are_typed():
     """Only the quoted lines and who wrote them are left out."""
     answers = "Early in May, please.\n\n"
-    text = (
-        "Hello Priya,\n\nsee my answers below.\n\n"
-        + QUOTE.lstrip()
-        + f"\n{answers}> How many?\n\nTwo of us.\n"
-    )
+    text = "Hello Priya,\n\nsee my answers below.\n\n" + QUOTE + f"\n{answers}> How many?\n\nTwo of us.\n"
     assert typed(text) == f"Hello Priya,\n\nsee my answers below.\n\n{answers}Two of us.\n"
 
 
-@pytest.mark.parametrize("text", [
-    "Summarise this e-mail in two sentences.\n\n" + HEAD + LETTER + CLOSING + QUOTE,
-    "You are a support agent. Be brief.\n\n" + LETTER + CLOSING + QUOTE,
-    HEAD + LETTER + "\n\nAnswer in JSON only.",
-    "Here is the customer's mail:\n\n" + LETTER + CLOSING + QUOTE,
-    "Reply politely to the mail below.\n\n" + LETTER + CLOSING + QUOTE,
-    HEAD,
-    QUOTE.replace("wrote", "said"),
-    LETTER,
-])  # fmt: skip
+@pytest.mark.parametrize("text", [*map(written, CASES["no mails"]), "\n" + QUOTE.replace("wrote", "said")])
 def test_a_mail_that_an_application_or_a_user_asks_about_is_no_mail_by_itself(text):
     """Its words are a document's, so other rules tell what was typed."""
     assert typed_in_mail(text) is None
@@ -120,7 +93,7 @@ def test_a_learned_template_keeps_what_it_holds_of_a_mail():
 
 def test_every_input_perturbation_of_a_mail_keeps_its_frame():
     """Headers and quote stand in each variant to the letter."""
-    text = HEAD + BODY + CLOSING + QUOTE
+    text = f"{HEAD}{BODY}{CLOSING}\n{QUOTE}"
     body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
     view = PromptView.parse(body, TemplateLearner().classifier(""))
     for kind in by_name([f"general.{name}" for name in ("whitespace", "spelling", "casing", "punctuation")]):
@@ -129,7 +102,7 @@ def test_every_input_perturbation_of_a_mail_keeps_its_frame():
             assert changed.slots == view.slots
             assert changed.text != view.text
             assert changed.text.removeprefix("user: ").startswith(HEAD)
-            assert changed.text.endswith(QUOTE)
+            assert changed.text.endswith(f"\n{QUOTE}")
 
 
 def test_a_letter_gets_no_second_greeting():

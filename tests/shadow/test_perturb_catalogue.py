@@ -7,7 +7,6 @@ import random
 import re
 import sys
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
@@ -15,7 +14,10 @@ import evenkeel.shadow.perturbations as package
 from evenkeel.core import rewordings
 from evenkeel.shadow.perturbations import BUILTIN, by_name, catalogue, seed_for
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
+from tests.cases import cases
 from tests.shadow.pretended_rewriter import asked
+
+CASES = cases(__file__)
 
 
 @pytest.mark.parametrize(
@@ -60,25 +62,7 @@ def test_seeds_are_fixed_and_depend_on_every_part():
 
 
 ROOT = Path(__file__).parents[2]
-SHOUT = """
-import re
-from evenkeel.core.pair import AS_BEFORE
-from evenkeel.core.rewordings import Category, Rewording
-
-class Shout:
-    name = "{name}"
-    rewording = Rewording(Category("acme", "Acme's own.", phrase="{{kind}}, as Acme has it"), "loud")
-    version = 1
-    graded = False
-    requires = frozenset()
-    wanted = AS_BEFORE
-
-    def apply(self, view, severity, rng):
-        inputs = [segment for segment in view.segments if segment.kind == "input"]
-        return view.with_texts({{segment.index: segment.text.upper() for segment in inputs}})
-
-OFFERED = {offered}
-"""
+SHOUT = CASES["shout"]
 
 
 @pytest.fixture
@@ -92,7 +76,7 @@ def install(tmp_path, monkeypatch):
         (info / "METADATA").write_text(metadata)
         points = f"[evenkeel.perturbations]\n{module} = {module}:OFFERED\n"
         (info / "entry_points.txt").write_text(points)
-        (tmp_path / f"{module}.py").write_text(dedent(code))
+        (tmp_path / f"{module}.py").write_text(code)
         monkeypatch.delitem(sys.modules, module, raising=False)
         monkeypatch.syspath_prepend(tmp_path)
 
@@ -110,27 +94,10 @@ def test_a_package_offers_a_perturbation(install):
     assert max("acme.shout", "compound.typos", key=rewordings.position) == "acme.shout"
 
 
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("import nothing_of_that_name", r"package acme-perturbations cannot be loaded: ModuleNotFoundError"),
-        ("OTHER = 1", r"package acme-perturbations cannot be loaded: AttributeError"),
-        ("OFFERED = 7", r"package acme-perturbations: 'int' object is not iterable"),
-        (SHOUT.format(name="acme.shout", offered="Shout"), r"acme-perturbations: acme.shout is a class"),
-        (
-            SHOUT.format(name="Shout!", offered="Shout()"),
-            r"acme-perturbations: 'Shout!' is no name of the form",
-        ),
-        (
-            SHOUT.format(name="general.casing", offered="Shout()"),
-            r"acme-perturbations offers general.casing, a",
-        ),
-        ("raise SystemExit(1)", r"package acme-perturbations cannot be loaded: SystemExit: 1"),
-    ],
-)
+@pytest.mark.parametrize(("code", "message"), CASES["broken"])
 def test_a_broken_package_is_left_out_with_a_message(install, caplog, code, message):
     """Everything else works as before; the log names the package and says what is wrong."""
-    install(code)
+    install(code if isinstance(code, str) else SHOUT.format(name=code[0], offered=code[1]))
     with caplog.at_level(logging.ERROR):
         assert catalogue() == (*BUILTIN, *CONTRASTS)
     assert re.search(message, caplog.text)

@@ -64,28 +64,14 @@ def asks(kind, form, **members):
 
 
 LIMITS = "format with keys in English and values in Dutch, two sentences a value:\n\n"
-FIELDS = (
-    f"Answer in the following JSON {LIMITS}"
-    '```json\n{ "Main Cause": <string>, "Known Steps": <list[string]>,'
-    ' "parts": [{"name": <part_name>, "count": 2}], "mood": "calm" | "angry" }\n```\nCite as (doc_1).'
-)
-OUTLINE = """\
-Main Cause: <string>
-Known Steps: <list[string]>
-parts:
-  - name: <part_name>
-    count: 2
-  - …
-mood: calm | angry
-"""
 
 
 @pytest.mark.parametrize("format_", ["yaml", "xml", "html", "markdown", "free"])
 def test_a_json_skeleton_becomes_an_outline(format_):
     """Names, hints, choices, the language clause, limits and citation rules stay; the syntax goes."""
-    said = asks(BY_NAME[format_], FIELDS)
+    said = asks(BY_NAME[format_], f"Answer in the following JSON {LIMITS}{CASES['fields']}")
     name = "plain-prose" if format_ == "free" else NAME_OF[format_]
-    expected = f"Answer in the following {name} {LIMITS}{OUTLINE}Cite as (doc_1)."
+    expected = f"Answer in the following {name} {LIMITS}{CASES['outline']}Cite as (doc_1)."
     assert said == (f"{expected}\n\n{request(FREE)}" if format_ == "free" else expected)
 
 
@@ -212,23 +198,7 @@ def test_any_instruction_gives_a_variant_or_a_reason(form, kind):
     assert outcome == applied(kind, view)
 
 
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "cause": {"type": "string", "description": "in one sentence"},
-        "parts": {"type": "array", "items": {"$ref": "#/$defs/part"}},
-        "level": {"enum": ["low", "high"]},
-        "owner": {"anyOf": [{"type": "null"}, {"type": "string"}]},
-    },
-    "$defs": {"part": {"type": "object", "properties": {"count": {"type": "integer"}}}},
-}
-STRUCTURE = """\
-cause: <string: in one sentence>
-parts:
-  - count: <integer>
-  - …
-level: <low | high>
-owner: <string>"""
+SCHEMA, STRUCTURE = CASES["schema"], CASES["structure"]
 
 
 @pytest.mark.parametrize(("members", "left"), [

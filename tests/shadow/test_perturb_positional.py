@@ -87,48 +87,20 @@ def test_documents_change_places_with_their_labels():
     }
 
 
-LATER = f'Greet the customer.\n\nThen use this message:\n\n"""My lamp is dark."""\n\nWrite a reply.\n\n{FORM}'
-SOURCES = "# Sources\n\n## Source A\n\nLamps are in store A.\n\n## Source B\n\nCables are in store B."
-SECTIONS = f"# Question\n\nWhere are lamps?\n\n{SOURCES}\n\n# Output\n\nOne sentence."
-
-BACK = (
-    "Using only the context above, answer the question.", "Antworte nur anhand der obigen Dokumente.",
-    "Responde con los documentos anteriores.", "Répondez uniquement d'après les documents ci-dessus.",
-    "Rispondi solo in base ai documenti precedenti.",
-    "Antwoord alleen op basis van bovenstaande documenten.",
-    "Responda apenas com base nos documentos acima.", "上記の文書だけを使ってください。",
-    "根据上述内容回答。",
-)  # fmt: skip
-AHEAD = (
-    "Answer from the documents below.", "Nutze die untenstehenden Dokumente.",
-    "Voir l'extrait suivant.", "Responde con los documentos siguientes.", "下記の文書を使ってください。",
-)  # fmt: skip
+BACK, AHEAD, SECTIONS = (CASES[name] for name in ("pointing back", "pointing ahead", "sections"))
+PLACES = [
+    *CASES["places"],
+    *(("context", f"{ROLE}\n\n{FACTS}\n\n{said}\n\n{ASKED}", "bound") for said in BACK),
+    *(("context", f"{said}\n\n{FACTS}\n\n{ASKED}", "bound") for said in AHEAD),
+]
 
 
-@pytest.mark.parametrize(("kind", "text", "why"), [
-    # Logs, steps, what is spoken of by its place, and documents that go on from one another.
-    (Reordering(), "Notes:\n\n[1] 2024-03-01 opened\n\n[2] 2024-03-02 closed", "nothing_to_reorder"),
-    (Reordering(), "Step 1: Open it.\n\nStep 2: Close it.", "nothing_to_reorder"),
-    (Reordering(), "[1] a b\n\n[2] c d\n\nThe second document counts.", "nothing_to_reorder"),
-    (Reordering(), "[1] a b\n\n[2] c d\n\nDie letzte Regel gilt.", "nothing_to_reorder"),
-    (Reordering(), f"[1] It rings at 8.\n\n[2] If it goes on, call.\n\n{ASKED}", "nothing_to_reorder"),
-    (Reordering(), SECTIONS, "nothing_to_reorder"),
-    # Behind a question there is no place; one of two that moved could be the end of the other.
-    (Context(), f"{FACTS}\n\nWhere are lamps?", "bound"),
-    (Context(), f"{FACTS}\n\n{ASKED}\n\n<doc>\nStore D burnt down.\n</doc>", "bound"),
-    (Context(), LATER, "bound"),
-    # Words that point back or ahead, in nine languages.
-    *((Context(), f"{ROLE}\n\n{FACTS}\n\n{said}\n\n{ASKED}", "bound") for said in BACK),
-    *((Context(), f"{said}\n\n{FACTS}\n\n{ASKED}", "bound") for said in AHEAD),
-    (Context(), "Why is the sky blue?", "no_context"),
-    (OutputInstructions(), "Why is the sky blue?", "no_output_instructions"),
-    (Reordering(), "Why is the sky blue?", "nothing_to_reorder"),
-    (MixedMoves(), "Why is the sky blue?", "too_few_changes"),
-    (MixedMoves(), f"{FACTS}\n\nWhere are lamps?", "too_few_changes"),
-])  # fmt: skip
-def test_what_has_its_place_stays_there(kind, text, why):
+@pytest.mark.parametrize(("name", "text", "why"), PLACES)
+def test_what_has_its_place_stays_there(name, text, why):
     """Nothing may move, and the reason says what is missing or holds it."""
-    assert reason(kind, view_of(("user", text))) == why
+    (kind,) = (kind for kind in POSITIONAL if kind.name == f"positional.{name}")
+    given = text.format(asked=ASKED, sections=SECTIONS, facts=FACTS, form=FORM)
+    assert reason(kind, view_of(("user", given))) == why
 
 
 @pytest.mark.parametrize(

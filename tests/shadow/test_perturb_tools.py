@@ -11,63 +11,28 @@ from evenkeel.shadow.perturbations import NotApplicable, attempt
 from evenkeel.shadow.perturbations.tools import TOOLS
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.apis import CHAT, GEMINI, MESSAGES, RESPONSES
+from tests.cases import cases
 
+CASES = cases(__file__)
 KINDS = {kind.name.partition(".")[2]: kind for kind in TOOLS}
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "unit": {"type": "string", "enum": ["c", "f", "k"], "description": "The unit of the temperature."},
-        "city": {"type": "string"},
-    },
-    "required": ["city"],
-}
+SCHEMA = CASES["schema"]
 NAMES = ("get_weather", "refund", "lookup_order")
 RESULT = '{"total": 10.50, "id": "00123", "rows": [1, 2]}'
 
 
-def request(api, result=RESULT, names=NAMES):
+def request(api, result=RESULT):
     """A request that offers tools and holds a result of the first."""
-    functions = [{"name": name, "description": f"Use {name} for what it says."} for name in names]
-    user = {"role": "user", "content": "What is the weather in Oslo?"}
+    given = CASES["requests"][api.name]
+    functions = [{"name": name, "description": f"Use {name} for what it says."} for name in NAMES]
     if api is CHAT:
-        call = {"id": "c1", "type": "function", "function": {"name": names[0], "arguments": "{}"}}
-        return {
-            "tools": [{"type": "function", "function": {**tool, "parameters": SCHEMA}} for tool in functions],
-            "messages": [
-                user,
-                {"role": "assistant", "content": None, "tool_calls": [call]},
-                {"role": "tool", "tool_call_id": "c1", "content": result},
-            ],
-        }
-    if api is MESSAGES:
-        return {
-            "max_tokens": 100,
-            "tools": [{**tool, "input_schema": SCHEMA} for tool in functions],
-            "messages": [
-                user,
-                {
-                    "role": "assistant",
-                    "content": [{"type": "tool_use", "id": "c1", "name": names[0], "input": {}}],
-                },
-                {
-                    "role": "user",
-                    "content": [{"type": "tool_result", "tool_use_id": "c1", "content": result}],
-                },
-            ],
-        }
-    if api is GEMINI:
-        return {
-            "tools": [{"functionDeclarations": [{**tool, "parameters": SCHEMA} for tool in functions]}],
-            "contents": [{"role": "user", "parts": [{"text": user["content"]}]}],
-        }
-    return {
-        "tools": [{"type": "function", **tool, "parameters": SCHEMA} for tool in functions],
-        "input": [
-            user,
-            {"type": "function_call", "call_id": "c1", "name": names[0], "arguments": "{}"},
-            {"type": "function_call_output", "call_id": "c1", "output": result},
-        ],
-    }
+        tools = [{"type": "function", "function": {**tool, "parameters": SCHEMA}} for tool in functions]
+    elif api is MESSAGES:
+        tools = [{**tool, "input_schema": SCHEMA} for tool in functions]
+    elif api is GEMINI:
+        tools = [{"functionDeclarations": [{**tool, "parameters": SCHEMA} for tool in functions]}]
+    else:
+        tools = [{"type": "function", **tool, "parameters": SCHEMA} for tool in functions]
+    return {"tools": tools} | json.loads(json.dumps(given).replace('"RESULT"', json.dumps(result)))
 
 
 def applied(name, body, api=CHAT, seed=1):

@@ -18,15 +18,7 @@ CASES = cases(__file__)
 
 SEVERITIES = (0.1, 0.3, 0.5, 1.0)
 
-CASE = """\
-Hello team, our customer Maria reports that the export fails since May 3, 2024. I don't know why!
-
-Ticket INC-48213 was opened by jane@example.com; see https://status.example.com/i/42?x=1 for more.
-- She restarted the laptop - no change, no error
-- She wrote "it just stops" and ran `export --all`
-
-    total = price * 1.19
-The answer was {"ok": false, "code": 500}, which is odd. Please summarise the case, and say what to do"""
+CASE = CASES["case"]
 
 
 FRAGMENTS = st.sampled_from([
@@ -169,20 +161,9 @@ def test_spelling_never_makes_another_word():
     assert "thier" in made
 
 
-# Sentences of this test alone, long enough for the language to be told.
-ORDERS = {
-    "de": "Können Sie mir bitte erklären, weshalb die größere Lieferung für uns nächste Woche ausfällt?",
-    "es": "¿Puede explicarme también por qué la próxima reunión del año todavía no aparece en el calendario?",
-    "fr": "Pouvez-vous m'expliquer pourquoi la dernière réponse de l'équipe n'apparaît pas dans le système ?",
-    "it": "Potrebbe spiegarmi perché la prossima consegna dell'ordine non comparirà più nella nostra città?",
-    "nl": "Kunt u uitleggen waarom de geplande coördinatie met onze leverancier deze week niet doorgaat?",
-    "pt": "Você pode explicar por que a próxima reunião da equipe não está mais disponível no calendário?",
-}
-
-
 def words_of(language):
     """All words that 400 seeds make of the sentence in that language."""
-    made = " ".join(variant("general.spelling", ORDERS[language], 1.0, seed) for seed in range(400))
+    made = " ".join(variant("general.spelling", CASES["orders"][language], 1.0, seed) for seed in range(400))
     return set(re.findall(r"[^\W\d_]+'?", made))
 
 

