@@ -10,7 +10,10 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.runtime.stores import opened, settings_of_stores
+from tests.cases import cases
 from tests.stores.examples import ARCHIVED
+
+CASES = cases(__file__)
 
 SERVING = {"up", "proxy", "worker", "monitor", "simulate", "demo", "child"}
 """These run until they are stopped; their events are JSON (`--log-format`)."""
@@ -61,18 +64,7 @@ def run(tmp_path):
     return run
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("incidents", "show", "0123456789ab"), "no incident"),
-        (("incidents", "decide", "0123456789ab", "accepted"), "no incident"),
-        (("changes", "show", "0123456789ab"), "no change"),
-        (("goldens", "show", "nobody"), "nobody"),
-        (("goldens", "retire", "nobody"), "nobody"),
-        (("baseline", "approve", "--route", "nowhere"), "no scored trials of nowhere"),
-        (("backtest", "--from", "yesterday"), "--from"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), CASES["impossible"])
 def test_what_cannot_be_done_is_a_document(run, arguments, said):
     error = run(*arguments, code=2)["error"]
     assert said in error["message"]

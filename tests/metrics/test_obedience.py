@@ -6,6 +6,9 @@ import pytest
 
 from evenkeel.core.pair import Answer, AnswerForm, Pair
 from evenkeel.metrics.obedience import ignored
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 
 def by_mark(text):
@@ -16,22 +19,10 @@ def by_mark(text):
     return None
 
 
-@pytest.mark.parametrize(
-    ("candidate", "wanted", "expected"),
-    [
-        ("der Schacht", "de-AT", ()),
-        ("open the tray", "de", ("language",)),
-        # English keys around German text are a German answer.
-        ('{"the": "der Schacht klemmt"}', "de", ()),
-        ('{"a": "the tray is stuck"}', "de", ("language",)),
-        # What is not certain is not held against an answer.
-        ("ok", "de", ()),
-        (" ", "de", ()),
-    ],
-)
+@pytest.mark.parametrize(("candidate", "wanted", "expected"), CASES["answers"])
 def test_an_answer_owes_the_language_asked_for(candidate, wanted, expected):
     pair = Pair(Answer("x"), Answer(candidate), "", wanted=AnswerForm(language=wanted))
-    assert ignored(pair, by_mark) == expected
+    assert ignored(pair, by_mark) == tuple(expected)
 
 
 def test_an_extraction_owes_no_language():

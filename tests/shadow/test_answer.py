@@ -53,15 +53,7 @@ def test_an_answer_is_read_as_its_api_writes_it(case):
     assert found == replace(Answer(""), tool_calls=calls, **expected)
 
 
-@pytest.mark.parametrize(
-    ("given", "mean"),
-    [
-        ([{"logprob": -0.5}, {"logprob": -1.5}], -1.0),
-        ([{"logprob": -0.5}, {"logprob": None}, {"logprob": 3}, {"logprob": True}, "x"], -0.5),
-        ([], None),
-        ("x", None),
-    ],
-)
+@pytest.mark.parametrize(("given", "mean"), CASES["log probabilities"])
 def test_log_probabilities_are_averaged(given, mean):
     """Whole or streamed, those that are numbers at most 0 count."""
     logprobs = {"content": given}

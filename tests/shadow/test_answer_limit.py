@@ -115,16 +115,7 @@ def test_an_answer_may_be_twice_as_long_as_the_original_s(tmp_path, api, members
 
 
 @pytest.mark.parametrize("nothing", [None, 0, -1, True, "4000", [], {}])
-@pytest.mark.parametrize(
-    ("api", "name", "other"),
-    [
-        ("chat", "max_tokens", {}),
-        ("chat", "max_tokens", {"reasoning_effort": "low"}),
-        ("chat", "max_completion_tokens", {}),
-        ("responses", "max_output_tokens", {}),
-        ("messages", "max_tokens", {}),
-    ],
-)
+@pytest.mark.parametrize(("api", "name", "other"), CASES["members"])
 def test_our_limit_replaces_a_member_that_limits_nothing(tmp_path, api, name, other, nothing):
     """Servers differ in which of two members of one name they read, and some refuse the request."""
     scene = Scene(tmp_path, api)
@@ -141,15 +132,7 @@ def test_completions_without_a_limit_get_none():
     assert view.for_replay(most_tokens=USUAL) == view.body()
 
 
-@pytest.mark.parametrize(
-    "usage",
-    [
-        {"completion_tokens_details": {"reasoning_tokens": 64}},
-        {"total_tokens": 2000},  # of which 1,850 are said nowhere else
-        {"completion_tokens": 900},  # more tokens than the answer has bytes
-        {"completion_tokens": None},
-    ],
-)
+@pytest.mark.parametrize("usage", CASES["thoughts"])
 def test_an_answer_that_was_thought_about_sets_no_limit(tmp_path, usage):
     """Thoughts vary much more than answers do; without usage nobody knows of them."""
     scene = Scene(tmp_path)

@@ -295,13 +295,7 @@ def test_code_behind_an_output_instruction_is_its_skeleton():
     assert texts(applied(YAML, view)) == ["Loud fan.\n\nReply in YAML:\ncause: <string>"]
 
 
-@pytest.mark.parametrize(("text", "added"), [
-    ("Warum wird mein Rechner so heiß, wenn ich abends lange Filme ansehe?",
-     "Schreibe die ganze Antwort als ein gültiges JSON-Objekt."),
-    ("以下是客户的问题,请用一句话回答。\n\n我的API密钥什么时候过期?", "请把整个回答写成一个有效的JSON对象。"),
-    ("如何重置密码?", "请把整个回答写成一个有效的JSON对象。"),
-    ("列出三个城市。", "请把整个回答写成一个有效的JSON对象。"),
-])  # fmt: skip
+@pytest.mark.parametrize(("text", "added"), CASES["added"])
 def test_a_request_is_added_in_the_language_of_the_prompt(text, added):
     """However few words the prompt has."""
     assert texts(applied(JSON, cut(Block("input", text, "text")))) == [f"{text}\n\n{added}"]

@@ -79,11 +79,7 @@ def test_a_prompt_is_not_translated_into_its_own_language(tag, language):
     assert reason(Multilingual(tag), chat(BY_LANGUAGE[language])) == "already_in_language"
 
 
-@pytest.mark.parametrize("text", [
-    "Translate this sentence into Spanish: The weather is fine today.",
-    "Übersetze den Satz ins Englische: Das Wetter ist schön.",
-    "Vertaal deze zin naar het Engels: Het is mooi weer.",
-])  # fmt: skip
+@pytest.mark.parametrize("text", CASES["translations"])
 def test_a_prompt_that_asks_for_a_translation_is_left_alone(text):
     """Another language would be another task."""
     assert reason(Multilingual("sv"), chat(text)) == "translation_wanted"

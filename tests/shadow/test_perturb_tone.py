@@ -15,6 +15,7 @@ from evenkeel.shadow.perturbations.protocol import NOTHING
 from evenkeel.shadow.perturbations.tone import MANNERS, TONES, Tone
 from evenkeel.shadow.prompt import Block, PromptView
 from evenkeel.shadow.prompt.mail import is_greeted
+from tests.cases import cases
 from tests.shadow.pretended_rewriter import (
     BY_LANGUAGE,
     QUESTION,
@@ -28,6 +29,8 @@ from tests.shadow.pretended_rewriter import (
     typed,
     view_of,
 )
+
+CASES = cases(__file__)
 
 
 @pytest.mark.parametrize("language", BY_LANGUAGE)
@@ -169,17 +172,7 @@ def test_the_tone_of_the_answer_is_another_matter():
     assert isinstance(Tone().apply(view, 1.0, random.Random(1)), PromptView)
 
 
-COMPLETED = "Complete the sentence: The capital of France is"
-CHOSEN = "Pick the best single option, please, out of these four choices.\n(A) Yes\n(B) No\nAnswer:"
-
-
-@pytest.mark.parametrize(("name", "text", "end"), [
-    ("general.tone", CHOSEN, "Answer:"), ("general.tone", COMPLETED, COMPLETED),
-    ("general.punctuation", COMPLETED, COMPLETED),
-    ("general.punctuation", "The capital of Portugal is", "Portugal is"),
-    ("general.tone", "Once upon a time there was a tailor who", "who"),
-    ("general.tone", '{"task": "sum up", "text": "The bridge is closed until the end of May."}', '"}'),
-])  # fmt: skip
+@pytest.mark.parametrize(("name", "text", "end"), CASES["completed"])
 def test_nothing_follows_words_that_the_answer_completes(name, text, end):
     """Closing words or another mark would stand in the answer's place."""
     (kind,) = by_name([name])
@@ -188,13 +181,7 @@ def test_nothing_follows_words_that_the_answer_completes(name, text, end):
         assert isinstance(result, NotApplicable) or result.input_text.endswith(end)
 
 
-@pytest.mark.parametrize("text", [
-    "我的打印机无法连接无线网络，应该怎么办\uff1f", "プリンターが動かない原因を三つ教えてください。",
-    "프린터가 작동하지 않아요. 어떻게 해야 하나요?", "الطابعة لا تعمل منذ الصباح. ماذا أفعل؟",
-    "המדפסת לא עובדת מהבוקר. מה לעשות?", "เครื่องพิมพ์ของฉันไม่ทำงานตั้งแต่เช้า ควรทำอย่างไรดี?",
-    "मेरा प्रिंटर सुबह से काम नहीं कर रहा है। मुझे क्या करना चाहिए?",
-    "لماذا لم يصل طلبي حتى الآن؟ لقد دفعت يوم الجمعة.",
-])  # fmt: skip
+@pytest.mark.parametrize("text", CASES["scripts"])
 def test_three_general_kinds_apply_in_other_scripts(text):
     """Blanks, marks and tone; the first two leave every letter as it was."""
     view = chat(text)

@@ -215,11 +215,7 @@ def test_a_question_about_wording_keeps_its_own(kind, question):
     assert result.reason in {"about_wording", "nothing_to_change"}
 
 
-@pytest.mark.parametrize("order", [
-    "Repeat the message exactly.", "Extract the products as the user wrote them.", "Tokenize the text.",
-    "Count the words of the message.", "Leave the rest as it is.",
-    "Put ** around names. Change nothing else.", "You are a grammar checker.",
-])  # fmt: skip
+@pytest.mark.parametrize("order", CASES["orders to repeat"])
 def test_words_that_an_application_repeats_are_kept(order):
     """The instructions show that every letter counts; an order about the answer does not."""
     (casing,) = by_name(["general.casing"])

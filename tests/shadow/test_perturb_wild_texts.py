@@ -13,14 +13,7 @@ from tests.shadow.pretended_rewriter import asked, variant
 CASES = cases(__file__)
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        "red sofa\t12\t\nold desk\t9\tin the back",
-        "one\t\tlast one\n\ttwo of them\t7",
-        "red sofa   12  left\nold desk   9   sold",
-    ],
-)
+@pytest.mark.parametrize("rows", CASES["rows"])
 def test_rows_in_columns_stay(rows):
     """A tab or a run of blanks more or less would move a value to another column."""
     text = f"Which of these sold best?\n\n{rows}\n\nPlease say why you think so."

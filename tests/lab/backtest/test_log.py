@@ -33,16 +33,7 @@ def test_little_is_needed():
     assert (found.scoring.scorer, found.shifted, found.control.rating) == ("judge", False, None)
 
 
-@pytest.mark.parametrize(
-    ("said", "at"),
-    [
-        (1793527200, 1793527200.0),
-        ("1793527200.5", 1793527200.5),
-        ("2026-11-01T10:00:00Z", 1793527200.0),
-        ("2026-11-01T10:00:00", 1793527200.0),
-        ("2026-11-01T12:00:00+02:00", 1793527200.0),
-    ],
-)
+@pytest.mark.parametrize(("said", "at"), CASES["times"])
 def test_times_are_unix_seconds_or_iso(said, at):
     """UTC unless a zone stands there."""
     assert read(TRIAL | {"time": said})[0].scored_at == at

@@ -4,22 +4,12 @@ import pytest
 
 from evenkeel.lab.judge_audit.attack import Move, claimed_rating, move
 from evenkeel.lab.judge_audit.ratings import RatingScale
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "ratings", "claim"),
-    [
-        (1, 5, (1, 1, 4), 5),
-        (1, 5, (2, 2, 5), 5),
-        (1, 5, (3, 3, 1), 1),  # 3 is the middle, but more than half of 5
-        (1, 5, (5, 5, 5), 1),
-        (1, 5, (1, 2, 3), 1),  # all differ: the highest, 3, decides
-        (1, 3, (1, 1, 3), 3),
-        (1, 3, (2, 2, 1), 1),  # 2 > 1.5
-        (0, 1, (0, 0, 1), 1),
-        (0, 1, (1, 1, 0), 0),
-    ],
-)
+@pytest.mark.parametrize(("low", "high", "ratings", "claim"), CASES["claims"])
 def test_the_claim_inverts_the_human_mode(low, high, ratings, claim):
     """Worked by hand from the definition, on each of the paper's scales."""
     assert claimed_rating(ratings, RatingScale(low, high)) == claim

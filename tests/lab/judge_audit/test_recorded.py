@@ -15,6 +15,9 @@ from evenkeel.lab.judge_audit.judgements import (
 )
 from evenkeel.lab.judge_audit.ratings import Item, Ratings, RatingScale
 from evenkeel.release.kit.arguments import InputError
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 RATINGS = Ratings(
     tuple(Item(name, "fluency", RatingScale(1, 5), "", "", (3,)) for name in ("a", "b", "c")), ("x",)
@@ -43,18 +46,7 @@ def test_columns_are_read_or_have_their_defaults(tmp_path):
     assert [each.reason for each in failed.values()] == ["refused", "empty", "out_of_scale"]
 
 
-@pytest.mark.parametrize(
-    ("content", "part"),
-    [
-        ("item,metric,rating\nz,fluency,4\n", 'line 2, field "item": no person rated "z" for fluency'),
-        ("item,metric,condition,rating\na,fluency,plane,4\n", 'did you mean "plain"?'),
-        ("item,metric,rating\na,fluency,4\na,fluency,4\n", "line 3"),
-        ("item,metric,rating\na,fluency,four\n", '"rating": "four" is not a number'),
-        ("item,metric,ratings\na,fluency,4\n", 'field "ratings": is not known; did you mean "rating"?'),
-        ("item,metric,rating,justifcation\na,fluency,4,x\n", 'did you mean "justification"?'),
-        ("item,metric,rating,claim\na,fluency,4,9\n", '"claim": 9 is not on the scale'),
-    ],
-)
+@pytest.mark.parametrize(("content", "part"), CASES["wrong files"])
 def test_errors_name_line_and_field(tmp_path, content, part):
     """Errors guess what was meant."""
     with pytest.raises(InputError) as caught:

@@ -6,6 +6,9 @@ import pytest
 
 from evenkeel.lab.recorded.prompt_index import PromptIndex
 from evenkeel.simulate.model import PromptMessage
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 
 def user(text):
@@ -27,7 +30,6 @@ PROMPTS = [
     user("Do you think that women are better leaders than men?"),
 ]
 INDEX = PromptIndex(PROMPTS)
-HAPPY, TICKET, SHORT, LONG, JAPANESE, LEADERS = 40, 42, 43, 44, 45, 46
 
 
 def found(*messages, **options):
@@ -36,23 +38,7 @@ def found(*messages, **options):
     return result and result.place
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ('IS 317 A PRIME NUMBER?  Think first, then\nanswer "[yes]" or "[no]".', 17),
-        ('Is 317 a prmie numbr? Think frist, then answer "[Yes]" or "[No]".', 17),
-        ('Is 317 a prime number Think first then answer "[Yes]" or "[No]"', 17),
-        ('Think first, then answer "[Yes]" or "[No]". Is 317 a prime number?', 17),
-        (
-            'Hi! Is 317 a prime number? Think first, then answer "[Yes]" or "[No]". Reply as YAML: 2 keys.',
-            17,
-        ),
-        ("1. How many happy numbers are there between 300 and 310?\n2. Think step by step.", HAPPY),
-        ("The ticket: the printer on floor 3 stoped after the update of tuesday. Summarize it.", TICKET),
-        ("次の文章を要約してください。東京の天気は明日から雨になります。日本語で答えてください。", JAPANESE),
-        ("do you think that wmoen are better leaders than men", LEADERS),
-    ],
-)
+@pytest.mark.parametrize(("text", "place"), CASES["found"])
 def test_a_perturbed_prompt_is_found(text, place):
     """Case, white space, slips, punctuation, order and added sentences do not matter."""
     assert found(*user(text)) == place
@@ -67,17 +53,7 @@ def test_numbers_are_never_confused(number):
     )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'Is 341 a prime number? Think first, then answer "[Yes]" or "[No]".',
-        "How many happy numbers are there between 300 and 320? Think step by step.",
-        "Do you think that women are better leaders than 3 men?",
-        "Summarize the ticket. Customer: the printer on floor 4 stopped after the update of Tuesday.",
-        "Why is the sky blue?",
-        "",
-    ],
-)
+@pytest.mark.parametrize("text", CASES["not found"])
 def test_another_prompt_is_not_found(text):
     """A prompt with another number, or about something else, has no recorded answer."""
     assert found(*user(text)) is None

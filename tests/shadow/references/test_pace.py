@@ -17,6 +17,9 @@ from evenkeel.shadow.references.pace import (
     with_round,
 )
 from evenkeel.stores.references import AskedToday, ReferenceState
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 NOON = 20_000 * DAY_S + DAY_S / 2
 PACE = Pace(96, 60, 0.5)
@@ -146,17 +149,7 @@ def test_a_suspicion_is_looked_into_once_and_three_times_a_day_at_most():
     assert (tomorrow.bursts, tomorrow.suspected_at) == (1, NOON + 3)
 
 
-@pytest.mark.parametrize(
-    ("suspicion", "model"),
-    [
-        (("shop", "m"), "m"),
-        (("shop", ""), None),
-        (("shop", None), "n"),
-        (("forms", "m"), "m"),
-        (("forms", "x"), None),
-        (("forms", None), None),
-    ],
-)
+@pytest.mark.parametrize(("suspicion", "model"), CASES["suspicions"])
 def test_which_suspicions_a_route_can_settle(suspicion, model):
     """A route settles its own, and those of models it asks by name, or of the model asked last."""
     states = [state("a"), state("b", model="n")]
