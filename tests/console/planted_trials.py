@@ -19,10 +19,18 @@ NOW = 1_786_544_400.0
 """2026-08-12 14:20:00 UTC."""
 
 ROUTES = ("case-summaries", "billing-replies", "ticket-triage", "faq-answers", "chat")
-KINDS = ("whitespace", "punctuation", "casing", "spelling")
-PERTURBATIONS = (BASELINE, *(f"general.{kind}" for kind in KINDS))
+PERTURBATIONS = (
+    BASELINE,
+    *(f"general.{kind}" for kind in ("whitespace", "punctuation", "casing", "spelling")),
+)
 STEADY, FRAGILE = "steady-2026-05", "swift-2026-08"
 
+_CHANGES = {
+    "whitespace": lambda text: text.replace(" the ", "  the "),
+    "punctuation": lambda text: text.replace(".", " ."),
+    "casing": lambda text: text.replace(" the ", " The "),
+    "spelling": lambda text: text.replace(" the ", " teh "),
+}
 _CASES = [
     tuple(" ".join(text.split()) for text in case.split("|"))
     for case in (
@@ -125,23 +133,6 @@ def trend_points(
     return points
 
 
-def perturb(rng: random.Random, text: str, kind: str) -> str:
-    """A small change of the given kind, for the eye only."""
-    words = text.split(" ")
-    for place in rng.sample(range(len(words)), 9):
-        word = words[place]
-        if kind == "whitespace":
-            words[place] = word + rng.choice(("  ", " ", "\n"))
-        elif kind == "casing":
-            words[place] = word.upper() if rng.random() < 0.5 else word.capitalize()
-        elif kind == "punctuation":
-            words[place] = word.rstrip(".,;") + rng.choice((" ,", "!", " ;", ""))
-        elif len(word) > 3 and word.isalpha():
-            at = rng.randrange(1, len(word) - 1)
-            words[place] = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
-    return " ".join(words)
-
-
 def verdict(
     rng: random.Random, place: int, *, model: str = STEADY, fragile: bool = False, route: str | None = None
 ) -> tuple[Verdict, Evidence]:
@@ -179,7 +170,7 @@ def verdict(
         control=Control(rating=3),
         cost=TrialCost(replay_s=1.3, tokens=412, usd=0.0009),
     )
-    variant = prompt if baseline else prompt[:80] + perturb(rng, prompt[80:], kind)
+    variant = prompt if baseline else prompt[:80] + _CHANGES[kind](prompt[80:])
     return found, Evidence(prompt, variant, Answer(good), Answer(bad if moved else good))
 
 

@@ -65,6 +65,16 @@ def of_kind(kind, given=LEAST):
     return [manifest for manifest in objects(given) if manifest["kind"] == kind]
 
 
+def settings_of(given):
+    """The text of the settings file."""
+    [text] = [
+        page["data"]["evenkeel.yaml"]
+        for page in of_kind("ConfigMap", given)
+        if "evenkeel.yaml" in page["data"]
+    ]
+    return text
+
+
 def workloads(given):
     return [manifest for manifest in objects(given) if manifest["kind"] in {"Deployment", "StatefulSet"}]
 
@@ -181,8 +191,7 @@ def test_secrets_come_by_reference_and_only_where_they_are_needed(setup):
 
 def test_each_role_has_every_key_that_it_uses(tmp_path, monkeypatch):
     """A role misses none of its credentials with the variables of its pod alone."""
-    [page] = [manifest for manifest in of_kind("ConfigMap", MOST) if "evenkeel.yaml" in manifest["data"]]
-    (tmp_path / "evenkeel.yaml").write_text(page["data"]["evenkeel.yaml"], encoding="utf-8")
+    (tmp_path / "evenkeel.yaml").write_text(settings_of(MOST), encoding="utf-8")
     for manifest in workloads(MOST):
         [container] = manifest["spec"]["template"]["spec"]["containers"]
         with monkeypatch.context() as pod:
@@ -214,23 +223,13 @@ def test_the_arguments_are_those_of_the_program(setup):
 def test_the_settings_file_loads(setup, tmp_path, monkeypatch):
     """The chart's own settings win over those given, and large numbers stay numbers."""
     monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token-of-sixteen-characters")
-    [page] = [
-        manifest for manifest in of_kind("ConfigMap", SETUPS[setup]) if "evenkeel.yaml" in manifest["data"]
-    ]
-    (tmp_path / "evenkeel.yaml").write_text(page["data"]["evenkeel.yaml"], encoding="utf-8")
+    (tmp_path / "evenkeel.yaml").write_text(settings_of(SETUPS[setup]), encoding="utf-8")
     settings = load(tmp_path / "evenkeel.yaml", {}, {})
     assert (settings.listen.host, settings.listen.port) == ("0.0.0.0", 8100)
-    [service] = [
-        manifest
-        for manifest in of_kind("Service", SETUPS[setup])
-        if manifest["metadata"]["name"].endswith("-proxy")
-    ]
-    name = service["metadata"]["name"]
+    names = [manifest["metadata"]["name"] for manifest in of_kind("Service", SETUPS[setup])]
+    [name] = [name for name in names if name.endswith("-proxy")]
     inside = [name, f"{name}.watch", f"{name}.watch.svc", f"{name}.watch.svc.cluster.local"]
-    outside = [
-        "llm.corp.example",
-        "llm-2.corp.example",
-    ]  # of Ingress and HTTPRoute, and one more in the settings
+    outside = ["llm.corp.example", "llm-2.corp.example"]  # of Ingress and HTTPRoute, and of the settings
     assert settings.listen.hosts == inside + (outside if setup == "most" else [])
     assert settings.access.host == "0.0.0.0"
     assert settings.budget.tokens_per_day == BudgetSettings().tokens_per_day
@@ -347,9 +346,7 @@ def test_the_scrape_has_the_token_and_the_job_of_the_rules():
     [watch] = of_kind("ServiceMonitor", setup)
     own = watch["spec"]["endpoints"][0]["authorization"]["credentials"]
     assert own == {"name": "evenkeel", "key": "metrics-token"}
-    [page] = [manifest for manifest in of_kind("ConfigMap", setup) if "evenkeel.yaml" in manifest["data"]]
-    access = json.loads(page["data"]["evenkeel.yaml"])["access"]
-    [scraper] = access["people"]
+    [scraper] = json.loads(settings_of(setup))["access"]["people"]
     assert (scraper["token_env"], scraper["role"]) == ("EVENKEEL_METRICS_TOKEN", "scraper")
     assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": "evenkeel"}]
 

@@ -27,6 +27,7 @@ from PIL import Image
 
 from evenkeel.simulate.demo import free_port
 from tests.kit.chromium import browser
+from tests.services import wait_for
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -108,14 +109,13 @@ class Walk:
                     stderr=said,
                 )
             )
-        deadline = time.monotonic() + _START_S
-        while time.monotonic() < deadline:
-            with contextlib.suppress(httpx2.HTTPError, OSError):
-                httpx2.get(f"http://127.0.0.1:{healthy}/healthz").raise_for_status()
-                socket.create_connection(("127.0.0.1", port), 1.0).close()
-                return
-            time.sleep(0.1)
-        sys.exit(f"{title} does not answer:\n{log.read_text()}")
+
+        def answers() -> bool:
+            with socket.socket() as probe:
+                is_well = httpx2.get(f"http://127.0.0.1:{healthy}/healthz").is_success
+                return is_well and probe.connect_ex(("127.0.0.1", port)) == 0
+
+        wait_for(answers, f"for {title}, which writes {log}")
 
     def get(self, path: str) -> Any:
         """Answer of the admin API."""

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import gzip
 import itertools
-import json
 import os
 import resource
 import shutil
@@ -26,19 +25,8 @@ from tests.stores.examples import exchange
 
 pytestmark = pytest.mark.system
 
-QUESTION = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Say ok."}]}).encode()
-ANSWER = json.dumps(
-    {
-        "id": "c",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m-1",
-        "choices": [
-            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "All is ok."}}
-        ],
-        "usage": {"prompt_tokens": 3, "completion_tokens": 3, "total_tokens": 6},
-    }
-).encode()
+QUESTION = b'{"model": "m", "messages": [{"role": "user", "content": "Say ok."}]}'
+ANSWER = b'{"choices": [{"message": {"content": "All is ok."}, "finish_reason": "stop"}]}'
 PACKED = gzip.compress(ANSWER, mtime=0)
 EVENT = b'data: {"choices": []}\n\n'
 REQUEST = (
@@ -65,11 +53,11 @@ async def model(wire, request):
         wire.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(ANSWER) + ANSWER)
 
 
-def conversation(port, rounds=10):
+def conversation(port):
     """Ask on one connection; return the answers, byte for byte."""
     seen = []
     with raw(port) as client:
-        for _ in range(rounds):
+        for _ in range(10):
             for kind in (b"plain", b"packed", b"stream"):
                 seen.append(client.ask(REQUEST % (kind, len(QUESTION), QUESTION)))
     return seen
@@ -101,10 +89,9 @@ def fresh_proxy(upstream, tmp_path):
         yield proxy
 
 
-def capturing(upstream, folder, command="proxy", *, admin=True, environment=None):
+def capturing(upstream, folder, command="proxy", *, admin=True):
     """Starts evenkeel so that it captures everything."""
-    everything = ("--upstream", upstream.url, "--sampling-rate", "1")
-    return running(command, folder, *everything, admin=admin, environment=environment)
+    return running(command, folder, "--upstream", upstream.url, "--sampling-rate", "1", admin=admin)
 
 
 def same_as_direct(proxy, upstream):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 
 from evenkeel.release.check.prompts import as_chat, read_dataset, read_prompts
 from evenkeel.release.kit.arguments import InputError
@@ -111,59 +113,20 @@ def test_errors_say_what_is_wrong_where_and_what_to_do(text, rows, said):
     assert said in str(raised.value)
 
 
-OPENAI_EVALS = '{"item": {"question": "One?", "ideal": "1"}}\n{"item": {"question": "Two?", "ideal": "2"}}\n'
-PROMPTFOO = "prompts: ['{{question}}']\ntests:\n- vars: {question: 'One?'}\n- vars: {question: 'Two?'}\n"
-PROMPTFOO_CSV = "question,__expected\nOne?,1\nTwo?,2\n"
-LANGFUSE = json.dumps([{"input": {"question": "One?"}, "expectedOutput": "1"}])
+DATASETS = yaml.safe_load((Path(__file__).parents[1] / "datasets.yaml").read_text("utf-8"))
+OF_VARIABLES = {"items.jsonl", "promptfoo.yaml", "promptfoo.csv", "questions.jsonl"}
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "values"),
-    [
-        ("evals.jsonl", OPENAI_EVALS, ["One?", "Two?"]),
-        ("promptfoo.yaml", PROMPTFOO, ["One?", "Two?"]),
-        ("promptfoo.csv", PROMPTFOO_CSV, ["One?", "Two?"]),
-        ("rows.json", json.dumps([{"question": "One?"}]), ["One?"]),
-    ],
-)
-def test_rows_of_other_tools_fill_a_template(tmp_path, name, content, values):
-    """Expected answers are left alone."""
+@pytest.mark.parametrize(("name", "content", "questions"), [row[:3] for row in DATASETS])
+def test_rows_of_other_tools_fill_a_template_or_are_prompts(tmp_path, name, content, questions):
+    """Requests, batch lines, messages, JSON in a cell, plain questions; expected answers are left alone."""
     path = tmp_path / name
     path.write_text(content)
-
     rows = read_rows(path)
-
-    assert [row.values["question"] for row in rows] == values
-    assert "__expected" not in rows[0].values
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "asked"),
-    [
-        ("requests.jsonl", '{"messages": [{"role": "user", "content": "One?"}]}\n', "One?"),
-        (
-            "batch.jsonl",
-            '{"custom_id": "a", "body": {"messages": [{"role": "user", "content": "One?"}]}}\n',
-            "One?",
-        ),
-        ("evals.jsonl", '{"input": [{"role": "user", "content": "One?"}], "ideal": "1"}\n', "One?"),
-        (
-            "langfuse.csv",
-            'id,input,expected_output\n1,"[{""role"": ""user"", ""content"": ""One?""}]",x\n',
-            "One?",
-        ),
-        ("langfuse.json", LANGFUSE, "One?"),
-        ("questions.jsonl", '{"question": "One?"}\n', "One?"),
-    ],
-)
-def test_datasets_hold_prompts_by_themselves(tmp_path, name, content, asked):
-    """Requests, batch lines, messages, JSON in a cell, and plain questions."""
-    path = tmp_path / name
-    path.write_text(content)
-
-    (view,) = read_dataset(read_rows(path), name)
-
-    assert view.typed[-1].text == asked
+    if name in OF_VARIABLES:
+        assert [row.values["question"] for row in rows] == questions
+        assert "__expected" not in rows[0].values
+    assert [view.typed[-1].text for view in read_dataset(rows, name)] == questions
 
 
 def test_a_row_without_a_prompt_is_named(tmp_path):

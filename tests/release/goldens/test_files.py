@@ -230,24 +230,19 @@ def test_lines_of_worfbench_are_read_as_they_are_published():
     assert (first.task, second.task, second.id) == ("workflow", "workflow", "os-os_1")
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("evals.jsonl", '{"input": [{"role": "user", "content": "1+1?"}], "ideal": "2"}'),
-        ("items.jsonl", '{"item": {"question": "1+1?", "ideal": ["2"]}}'),
-        ("langfuse.json", '[{"id": "a", "input": "1+1?", "expectedOutput": "2"}]'),
-        ("langfuse.csv", "id,input,expected_output\na,1+1?,2\n"),
-        ("promptfoo.yaml", "tests: [{vars: {question: '1+1?'}, assert: [{type: equals, value: '2'}]}]"),
-        ("promptfoo.csv", "question,__expected\n1+1?,2\n"),
-    ],
-)
-def test_datasets_of_other_tools_are_goldens_with_the_expected_answer(tmp_path, name, content):
+DATASETS = yaml.safe_load((Path(__file__).parents[1] / "datasets.yaml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize(("name", "content", "questions", "expected"), [row for row in DATASETS if row[3]])
+def test_datasets_of_other_tools_are_goldens_with_the_expected_answer(
+    tmp_path, name, content, questions, expected
+):
     """The readers of the check, with the prompt as the request."""
     path = tmp_path / name
     path.write_text(content)
-    (golden,) = load_goldens(path)
-    assert "1+1?" in golden.request
-    assert golden.answer.text == "2"
+    goldens = load_goldens(path)
+    assert [golden.answer.text for golden in goldens] == expected
+    assert all(question in golden.request for question, golden in zip(questions, goldens, strict=True))
 
 
 def test_a_dataset_without_expected_answers_is_no_goldens(tmp_path):
