@@ -16,7 +16,7 @@ paired-sample design".
 from __future__ import annotations
 
 from functools import lru_cache
-from math import exp, lgamma, pi
+from math import exp, pi
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -131,7 +131,7 @@ def _tails(
 ) -> NDArray[np.float64]:
     """Probability of the outcomes from `fewest` on, for each probability of "better"."""
     # It takes longer to load than all of numpy, and only goldens that ran out ask for it.
-    from scipy.special import betainc, xlog1py, xlogy  # noqa: PLC0415
+    from scipy.special import bdtrc, gammaln, xlog1py, xlogy  # noqa: PLC0415
 
     numbers = np.arange(n + 1)
     left = n - numbers
@@ -139,21 +139,10 @@ def _tails(
     # At a share of 1 no golden is left that could be "worse".
     rest = np.where(share < 1, 1 - share, 1.0)
     among_rest = np.clip((share + threshold) / rest, 0.0, 1.0)
-    chance = np.exp(_log_ways(n, numbers) + xlogy(numbers, share) + xlog1py(left, -share))
-    possible = np.clip(fewest, 1, np.maximum(left, 1))
-    reached = betainc(possible, np.maximum(left - possible + 1, 1), among_rest)
-    reached = np.where(fewest < 1, 1.0, np.where(fewest > left, 0.0, reached))
-    tails: NDArray[np.float64] = (chance * reached).sum(axis=1)
+    log_ways = gammaln(n + 1) - gammaln(numbers + 1) - gammaln(left + 1)
+    chance = np.exp(log_ways + xlogy(numbers, share) + xlog1py(left, -share))
+    tails: NDArray[np.float64] = (chance * bdtrc(fewest - 1, left, among_rest)).sum(axis=1)
     return tails
-
-
-def _log_ways(n: int, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Logarithm of the number of ways to choose so many of n; −inf for more than there are."""
-    inside = np.clip(numbers, 0, n)
-    factorials = np.array([lgamma(number + 1) for number in range(n + 1)])
-    ways = factorials[n] - factorials[inside] - factorials[n - inside]
-    logs: NDArray[np.float64] = np.where(inside == numbers, ways, -np.inf)
-    return logs
 
 
 def _signs_turned(counts: Mapping[float, float]) -> float:
