@@ -199,6 +199,8 @@ class _Reader:
 
     def __init__(self) -> None:
         self._controls: OrderedDict[str, _Control] = OrderedDict()
+        # Routes and models whose answers somebody judges: who compares texts alone knows equal ones only.
+        self._judged: set[tuple[str, str]] = set()
 
     def verdicts(self, text: bytes | str, number: int) -> Iterator[Verdict]:
         """Yield a line's trial, before it maybe its exchange's control."""
@@ -211,6 +213,7 @@ class _Reader:
             yield stored
             return
         _check(line)
+        line = self._failed(line)
         exchange = line.exchange or f"line-{number}"
         at = _time(line.time)
         name = line.id or f"line-{number}"
@@ -233,6 +236,15 @@ class _Reader:
             )  # fmt: skip
             yield _control(resend, exchange, at, f"line-{number}.control")
         yield _variant(line, own, exchange, at, name)
+
+    def _failed(self, line: LogLine) -> LogLine:
+        """Take a line that lacks the rating that others have for one that nobody could rate."""
+        if line.rating is not None and line.rating < SAME_CONTENT:
+            self._judged.add((line.route, line.model))
+        told = line.rating is not None or line.failure is not None or line.invalid or line.stage == "unsure"
+        if told or (line.route, line.model) not in self._judged:
+            return line
+        return msgspec.structs.replace(line, failure="unrated")
 
     def _remember(self, exchange: str, control: _Control) -> None:
         self._controls[exchange] = control

@@ -80,6 +80,20 @@ def test_outcomes_without_a_rating():
     assert (alike.shifted, alike.unsure, other.shifted) == (None, True, None)
 
 
+def test_a_missing_rating_among_ratings_is_one_that_nobody_could_give():
+    """Judges fail where answers differ, so such a trial is not like the others; a sample is marked as one."""
+    similar = TRIAL | {"similarity": 0.8}
+    del similar["rating"]
+    before, _, after, sampled, elsewhere = read(
+        similar, TRIAL | {"rating": 2}, similar, similar | {"stage": "unsure"}, similar | {"route": "other"}
+    )
+    assert after.failure == Failure("log", 1, "unrated")
+    assert not after.unsure
+    assert before.unsure
+    assert sampled.unsure
+    assert elsewhere.unsure
+
+
 def test_a_line_may_be_a_stored_verdict():
     """Every member of it is read as it was written."""
     stored = altered(VERDICT, similarity=0.7, quality_failures=(Failure("m", 1, "timeout"),))
