@@ -57,7 +57,7 @@ _DETAIL_CHARS: Final = 300
 _LIMITS: Final = ("max_tokens", "max_completion_tokens", "in the completion")
 
 
-def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
+def fault_of(response: RawResponse | MissingResponse, api_key: str = "") -> Fault:
     """Return why a request brought no answer. The detail never holds the key that it was sent with."""
     if isinstance(response, MissingResponse):
         passing = response.reason in UNHEALTHY
@@ -72,7 +72,7 @@ def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
     further = error.get("innererror")
     codes = (error.get("code"), error.get("type"), further.get("code") if isinstance(further, dict) else None)
     about_limit = error.get("param") in _LIMITS or any(name in words for name in _LIMITS)
-    own = None if about_limit or status >= _FIRST_SERVER_ERROR else about_request(status, codes, words)
+    own = None if about_limit or status >= _FIRST_SERVER_ERROR else _about_request(status, codes, words)
     # Servers repeat parts of the key in this message.
     quoted = (
         words if status not in _UNAUTHORIZED else "it refuses the request" if own else "it rejected the key"
@@ -96,7 +96,7 @@ def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
         asked_pause_s=asked,
         unbilled=response.is_free,
         complaint=words or detail if status in _REJECTED else "",
-        no_room=has_no_room(status, f"{error.get('code')} {words}"),
+        no_room=status in _FULL and bool(_NO_ROOM.search(f"{codes} {words}")),
     )
 
 
@@ -181,15 +181,7 @@ _FILTERED: Final = re.compile(
 _READ_CHARS: Final = 2_000
 
 
-def has_no_room(status: int, words: str) -> bool:
-    """Return whether an error says that the flex tier has no room now.
-
-    `words` are code, type and sentence of the error.
-    """
-    return status in _FULL and bool(_NO_ROOM.search(words[:_READ_CHARS]))
-
-
-def about_request(status: int, names: Iterable[object], message: str) -> str | None:
+def _about_request(status: int, names: Iterable[object], message: str) -> str | None:
     """Return "too_long" or "refused" if an error is about this one request; None if it may not be.
 
     `names` are what the error gives as its code, type and the like.

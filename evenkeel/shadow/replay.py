@@ -26,7 +26,7 @@ from evenkeel.core.exchange import LOOP_GUARD_HEADER
 from evenkeel.core.text import well_formed
 from evenkeel.core.verdict import REPLAY, Failure
 from evenkeel.llm.encodings import UnreadableBody
-from evenkeel.llm.faults import about_request, asked_pause_s, has_no_room, sentence_of
+from evenkeel.llm.faults import asked_pause_s, fault_of, sentence_of
 from evenkeel.llm.limits import Pauses
 from evenkeel.llm.observer import NO_REPORT, CallResult
 from evenkeel.llm.wire import FLEX_TIMES, MissingResponse, RawResponse, Wire
@@ -114,14 +114,11 @@ _THROTTLED_PAUSES: Final = Backoff(2.0, 60.0)
 # 529 is Anthropic's, which is overloaded.
 _THROTTLED = frozenset({429, 503, 529})
 _KEY_UNKNOWN = 401
-_UNAUTHORIZED = frozenset({_KEY_UNKNOWN, 403})
-_FIRST_SERVER_ERROR = 500
 _INVALID = frozenset({400, 422})
-# Of an error body, which may be a whole web page of a gateway.
-_COMPLAINT_BYTES = 65_536
-_ABOUT_LENGTH = (b"context length",)
-_ABOUT_LIMIT = (b"max_tokens", b"max_completion_tokens", b"max_output_tokens", *_ABOUT_LENGTH)
-_ABOUT_USAGE = (b"stream_options", b"include_usage")
+_ABOUT_LENGTH = ("context length",)
+_ABOUT_LIMIT = ("max_tokens", "max_completion_tokens", "max_output_tokens", *_ABOUT_LENGTH)
+_ABOUT_USAGE = ("stream_options", "include_usage")
+_ABOUT_TIER = ("service_tier", "flex")
 _USAGE: Final = b'"%b":%b' % (STREAM_OPTIONS.encode(), USAGE_IN_STREAM.encode())
 _PREVIOUS_UNKNOWN: Final = "previous_response_not_found"
 _SERVICE_TIER: Final = re.compile(rb'"service_tier"\s*:\s*"(\w+)"')
@@ -365,10 +362,7 @@ def _read(target: Target, response: RawResponse, duration_s: float, api: Api) ->
     if not response.is_success:
         credentials = [value for _, value in target.headers]
         # Upstreams repeat parts of a key that they do not know.
-        line = excerpt(response, credentials, message=response.status != _KEY_UNKNOWN)
-        error = response.error()
-        own = about_request(response.status, map(error.get, _NAMES), sentence_of(error))
-        return _refused(response, line, own=own is not None)
+        return _refused(response, excerpt(response, credentials, message=response.status != _KEY_UNKNOWN))
     try:
         answer = read_answer(response.content_headers, response.raw, api.answer_reader())
         if is_too_long(answer):
@@ -408,9 +402,9 @@ def _streams_without_options(body: bytes) -> bool:
     return asked.stream is True and asked.stream_options is None
 
 
-def _rejects(response: RawResponse, words: Iterable[bytes]) -> bool:
+def _rejects(response: RawResponse, words: Iterable[str]) -> bool:
     """Return whether an upstream rejects a request with one of these words."""
-    complaint = response.raw[:_COMPLAINT_BYTES].lower()
+    complaint = str(response.error()).lower()
     return response.status in _INVALID and any(word in complaint for word in words)
 
 
@@ -427,30 +421,25 @@ def _flexed(response: RawResponse, outcome: Replay | Failure) -> Replay | Failur
     if isinstance(outcome, Replay):
         match = _SERVICE_TIER.search(response.body())
         return replace(outcome, tier="standard") if match and match[1] != b"flex" else outcome
-    error = response.error()
-    words = " ".join(str(error.get(name, "")) for name in (*_NAMES, "message", "param"))
-    if has_no_room(response.status, words):
+    if fault_of(response).no_room:
         return _failure(FLEX_UNAVAILABLE, f"the flex tier had no room ({response.status})")
-    if response.status in _INVALID and ("service_tier" in words or "flex" in words.lower()):
+    if _rejects(response, _ABOUT_TIER):
         return _failure(FLEX_UNSUPPORTED, "the endpoint has no flex tier for this model")
     return outcome
 
 
-def _refused(response: RawResponse, detail: str, *, own: bool) -> Failure:
-    """Return an error response as a failure that quotes the upstream.
-
-    `own` says that the error is about this variant and no other.
-    """
-    status = response.status
+def _refused(response: RawResponse, detail: str) -> Failure:
+    """Return an error response as a failure that quotes the upstream."""
+    status, reason = response.status, fault_of(response).reason
     # Advice stands behind a semicolon, and whoever has better advice looks for it.
     because = f" ({detail.replace(';', ',')})" if detail else ""
-    if status in _UNAUTHORIZED:
+    if reason == "unauthorized":
         return _failure(
             "unauthorized", f"the upstream answered {status} to a replay{because}; set a shadow credential"
         )
-    if status in _THROTTLED and not own:
+    if status in _THROTTLED and reason in {"rate_limited", "server_error"}:
         return _failure("rate_limited", f"the upstream answered {status} {_ATTEMPTS} times{because}")
-    if status >= _FIRST_SERVER_ERROR and not own:
+    if reason == "server_error":
         return _failure("server_error", f"the upstream answered {status}{because}")
     if response.error().get("code") == _PREVIOUS_UNKNOWN:
         return _failure(

@@ -237,11 +237,12 @@ async def whole(body):
 
 
 def twice(answer, body, **more):
-    """Return two replays in a row to an upstream that answers each request with a status and a body."""
+    """Return two replays in a row to an upstream that answers with a status and a body, compressed."""
 
     async def answered(request):
         status, content = answer(json.loads(request.content))
-        return httpx2.Response(status, content=whole(content))
+        packed = whole(gzip.compress(content))
+        return httpx2.Response(status, headers={"content-encoding": "gzip"}, content=packed)
 
     async def sent():
         replayer = Replayer(concurrency=1, timeout_s=240)
