@@ -22,7 +22,7 @@ from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.planner import Needs
 from evenkeel.shadow.replay import VERSION
-from evenkeel.shadow.trial_log import TrialRun
+from evenkeel.shadow.trial_log import TrialRun, tool_step
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -55,7 +55,7 @@ _AT_ONCE: Final = 16
 # that every quality is rated. Most trials cost less; reserving all of it would block much of a small budget.
 _USUAL_SHARE_OF_CEILING: Final = 1 / 3
 INTERNAL_ERROR: Final = "internal_error"
-"""Reason of a trial or an exchange that an exception has ended."""
+"""Reason of a trial or an exchange that a fault in our code, or another package's, has ended."""
 _SEE_LOG: Final = "The worker's log has the traceback."
 
 
@@ -324,16 +324,19 @@ class TrialMaker:
         paying, waiting = SCORING_BUDGET.set(judge), SCORING_WAITS.set(state.can_wait)
         try:
             judgements = await self._scorer.score_all(pairs)
+            for run, judgement in zip(compared, judgements, strict=True):
+                run.judgement = judgement
+                run.judging = judgement.spent
+                run.tools = tool_step(original, run)
         except Exception as error:  # noqa: BLE001 - named boundary: the replays are paid for
             reason = self._faulty(original.exchange, error)
             failure = Failure(self._scorer.scorer, 1, reason, _SEE_LOG)
-            judgements = [Judgement(self._scorer.scorer, None, failures=(failure,))] * len(pairs)
+            for run in compared:
+                run.judgement = Judgement(self._scorer.scorer, None, failures=(failure,))
+                run.tools = None
         finally:
             SCORING_BUDGET.reset(paying)
             SCORING_WAITS.reset(waiting)
-        for run, judgement in zip(compared, judgements, strict=True):
-            run.judgement = judgement
-            run.judging = judgement.spent
         # The cost of failed calls is split evenly.
         further = judge.spent.minus(total(run.judging for run in answered)).parts(len(answered))
         for run, part in zip(answered, further, strict=True):

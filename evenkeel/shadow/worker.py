@@ -53,7 +53,7 @@ class WorkerSettings:
     """Seconds that an exchange is leased, renewed three times in that span. A dead worker's exchanges wait
     this long."""
     attempts: int = 5
-    """Deliveries of an exchange, whose workers all died, before it is moved to the dead letters."""
+    """Deliveries of an exchange before it is moved to the dead letters."""
     poll_s: float = 0.2
     """Pause in seconds when the queue is empty."""
 
@@ -180,24 +180,22 @@ class Worker:
                         await self._try(lease, report)
                 except ProcessorTimeError:
                     await self._bury(exchange, _PROCESSOR_TIME, report)
-                except Exception as error:  # noqa: BLE001 - its trials may be paid for: it is not tried again
-                    self._failed(exchange, "exchange %s failed and is given up", error, trace_id)
-                    await self._bury(exchange, INTERNAL_ERROR, report)
-        except Exception as error:  # noqa: BLE001 - boundary of the loop: with a store in trouble the lease ends
-            self._failed(exchange, "exchange %s will be delivered again", error, trace_id)
+        except Exception:  # the boundary of the worker loop: the lease runs out and it is tried again
+            log.exception(
+                "exchange %s failed; it will be tried again",
+                exchange.id,
+                extra={**_about(exchange), "trace_id": trace_id},
+            )
+            self._tally.add("worker_errors", where="exchange")
         finally:
             self._held.pop(exchange.id, None)
-
-    def _failed(self, exchange: Exchange, sentence: str, error: Exception, trace_id: str) -> None:
-        log.error(sentence, exchange.id, exc_info=error, extra={**_about(exchange), "trace_id": trace_id})
-        self._tally.add("worker_errors", where="exchange")
 
     async def _try(self, lease: Lease, report: ExchangeReport) -> None:
         exchange = lease.exchange
         if lease.attempt > self._settings.attempts:
             await self._bury(exchange, "too_many_attempts", report)
             return
-        original = await asyncio.to_thread(self._reader.read, exchange)
+        original = await asyncio.to_thread(self._read, exchange)
         if isinstance(original, UnreadableExchange):
             if original.dead:
                 await self._bury(exchange, original.reason, report)
@@ -216,6 +214,14 @@ class Worker:
             await asyncio.to_thread(self._queue.acknowledge, [exchange.id])
             self._tally.add("exchanges_scored", route=exchange.route)
             report.ended("scored")
+
+    def _read(self, exchange: Exchange) -> Original | UnreadableExchange:
+        try:
+            return self._reader.read(exchange)
+        except Exception:  # the boundary of the reader: another delivery would end the same way
+            log.exception("exchange %s cannot be read", exchange.id, extra=_about(exchange))
+            self._tally.add("worker_errors", where="read")
+            return UnreadableExchange(INTERNAL_ERROR, dead=True)
 
     async def _skip(self, exchange: Exchange, reason: str, report: ExchangeReport) -> None:
         await asyncio.to_thread(self._queue.acknowledge, [exchange.id])

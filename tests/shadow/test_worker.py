@@ -294,6 +294,7 @@ async def broken_later(*_arguments):
     ("where", "failures"),
     [
         ("scoring", {"metrics: internal_error": 5}),
+        ("comparing", {"metrics: internal_error": 5}),
         ("replaying", {"replay: internal_error": 5}),
         ("perturbing", {None: 4}),
     ],
@@ -306,6 +307,8 @@ def test_an_exception_spoils_what_it_is_about_and_nothing_is_paid_twice(
     calls = calls_of(simulation)
     if where == "scoring":
         plane.scorer.score_all = broken_later
+    elif where == "comparing":
+        monkeypatch.setattr("evenkeel.shadow.trial_maker.tool_step", broken)
     elif where == "replaying":
         monkeypatch.setattr("evenkeel.shadow.replay.read_answer", broken)
     else:
@@ -323,13 +326,11 @@ def test_an_exception_spoils_what_it_is_about_and_nothing_is_paid_twice(
     assert plane.queue.lag().waiting == plane.queue.lag().leased == 0
 
 
-def test_an_exchange_whose_verdicts_cannot_be_written_is_given_up(plane, simulation):
-    """Another delivery would pay for its replays again."""
+def test_an_exchange_on_which_the_reader_fails_is_buried_at_once(plane, monkeypatch):
+    """Another delivery would end the same way, and nobody would know why."""
     plane.queue.put([plane.capture(1)])
-    calls = calls_of(simulation)
-    plane.log.append = broken
+    monkeypatch.setattr("evenkeel.shadow.original.traits_of", broken)
     asyncio.run(plane.work())
-    assert calls_of(simulation) - calls == 5
     assert [letter.reason for letter in plane.queue.dead_letters(9)] == ["internal_error"]
     assert plane.tally.value("exchanges_dead", reason="internal_error") == 1
 
