@@ -16,12 +16,10 @@ from opentelemetry.trace import SpanKind, StatusCode
 from evenkeel.core.budget import Budget
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
-from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
-from evenkeel.shadow.planner import Needs, RoutePlan
+from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.rewriter import Rewriter
-from evenkeel.shadow.worker import Worker
 from evenkeel.simulate import (
     JUDGE_MODEL,
     REWRITER_MODEL,
@@ -32,18 +30,12 @@ from evenkeel.simulate import (
     summary_prompt,
 )
 from evenkeel.stores.cache import DocumentCache
-from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
-from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.tracing.export import ExportedSpans
 from evenkeel.tracing.forwarded import forwarded_context, shadow_trace_id
 from tests.llm.scripted import endpoint_of
-from tests.shadow.trial_makers import trial_maker
+from tests.shadow.planes import JSON, Plane, captured
 from tests.stores.examples import exchange as example
-from tests.stores.examples import read_after
 
 KEY = "sk-never-in-a-trace"
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -85,10 +77,8 @@ def work(tmp_path_factory):
         prompt = summary_prompt(make_case(1))
         body = json.dumps({"model": "simulated-1", "messages": [{"role": "user", "content": prompt}]})
         answer = httpx2.post(f"{upstream}/v1/chat/completions", content=body)
-        kept = (("content-type", "application/json"),)
-        given = {"request_body": body.encode(), "response_headers": kept, "response_body": answer.content}
-        sent = (*kept, ("traceparent", PARENT))
-        return example(0xAA, request_headers=sent, task=None, **{**given, **changes})
+        sent = (*JSON, ("traceparent", PARENT))
+        return captured(body.encode(), answer.content, 0xAA, request_headers=sent, **changes)
 
     def run(*given, **options):
         with serving(Simulation([ModelState("simulated-1", fragility=1.0)])) as upstream:
@@ -103,42 +93,34 @@ def work(tmp_path_factory):
         content=False,
         target=None,
         budget=None,
-        known=None,
         **changes,
     ):
         exporter = InMemorySpanExporter()
         logged = InMemoryLogRecordExporter()
         spans = ExportedSpans(exporter, logged, content=content)
         exchange = capture(upstream, **changes)
-        database = Database(tmp_path_factory.mktemp("traced") / "evenkeel.db")
-        log, queue = SqliteVerdictLog(database), SqliteExchangeQueue(database, lambda: 1000.0)
-        queue.put([exchange])
+        plane = Plane(tmp_path_factory.mktemp("traced"))
+        plane.queue.put([exchange])
 
         def endpoint(model):
             return endpoint_of(base_url=f"{upstream}/v1", model=model, api_key=KEY, observer=spans.observer)
 
         async def working():
             replayer = Replayer(concurrency=4, timeout_s=240)
-            judge = rewriter = None
-            if judged:
-                judge = Judge(endpoint(JUDGE_MODEL))
+            judge = Judge(endpoint(JUDGE_MODEL)) if judged else None
+            rewriter = None
             if rewritten:
-                rewriter = Rewriter(
-                    endpoint(REWRITER_MODEL), cache=DocumentCache(SqliteDocuments(database), "rewrites")
-                )
+                cache = DocumentCache(SqliteDocuments(plane.database), "rewrites")
+                rewriter = Rewriter(endpoint(REWRITER_MODEL), cache=cache)
             url = f"{target or upstream}/v1/chat/completions?api-key={KEY}"
-            trials = trial_maker(
-                log,
-                judge_scorer(judge) if judge else heuristic_scorer(),
-                replayer,
-                SqliteCostTracker(database, budget or Budget(), lambda: 1000.0),
+            plan = RoutePlan(by_name(kinds), len(kinds), "case_summary")
+            worker = plane.worker(
+                {"default": plan},
+                *(judge_scorer(judge) if judge else heuristic_scorer(), replayer, plane.costs(budget)),
                 lambda _: Target(url, (("authorization", f"Bearer {KEY}"),)),
                 rewriter=rewriter,
                 observer=spans.observer,
-                needs=lambda *_: known or Needs(),
             )
-            plan = RoutePlan(by_name(kinds), len(kinds), "case_summary", settled_rate=1.0 if known else None)
-            worker = Worker(queue, Reader({"default": plan}), trials, tally=Tally())
             await worker.drain()
             await replayer.close()
             if judge:
@@ -148,8 +130,8 @@ def work(tmp_path_factory):
 
         asyncio.run(working())
         spans.finish(5)
-        verdicts = {logged.verdict.perturbation: logged.verdict for logged in read_after(log, 0, 100)}
-        database.close()
+        verdicts = {verdict.perturbation: verdict for verdict in plane.verdicts()}
+        plane.database.close()
         counts = {name: number for name, _, number in spans.snapshot()["counters"]}
         events = tuple(log.log_record for log in logged.get_finished_logs())
         return Traced(upstream, exporter.get_finished_spans(), events, verdicts, counts)

@@ -7,7 +7,6 @@ import pytest
 from evenkeel import metrics
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.tiers import SCORING_WAITS
-from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge import JudgeRater
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS
 from evenkeel.metrics.judge.raters import JudgedQuality
@@ -111,7 +110,7 @@ def rate(script, **settings):
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_a_failure_that_says_what_the_judge_did(name):
-    """The judge is asked again only after a fault of the endpoint; an odd reply stays what it is."""
+    """The judge is asked again after a fault of the endpoint and, with repairs, once for another form."""
     fault, reason = FAULTS[name]
     rating, requests = rate([fault], max_retries=1)
     assert (rating.outcome.metric, rating.outcome.reason) == ("similarity", reason)
@@ -119,20 +118,12 @@ def test_a_fault_is_a_failure_that_says_what_the_judge_did(name):
     assert rating.explanation == ""
     assert requests == (2 if name == "500" else 1)
     rating, _ = rate([fault, RIGHT], max_retries=1)
-    assert isinstance(rating.outcome, Failure) == (name != "500")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [name for name, (_, reason) in FAULTS.items() if reason in {"empty", "bad_schema", "out_of_scale"}],
-)
-def test_an_unreadable_reply_may_be_asked_for_again(name):
-    """One repair reminds the judge of the form once; both calls are paid for, and only both."""
-    fault, reason = FAULTS[name]
+    assert (rating.outcome == 2) == (name == "500")
+    unreadable = reason in {"empty", "bad_schema", "out_of_scale"}
     rating, requests = rate([fault, RIGHT], repairs=1)
-    assert (rating.outcome, requests) == (2, 2)
+    assert (rating.outcome == 2, requests) == (unreadable, 2 if unreadable else 1)
     rating, requests = rate([fault, fault, RIGHT], repairs=1)
-    assert (rating.outcome.reason, requests) == (reason, 2)
+    assert (rating.outcome.reason, requests) == (reason, 2 if unreadable else 1)
 
 
 def test_a_repair_is_paid_for_and_shows_the_same_texts():
@@ -146,11 +137,3 @@ def test_a_repair_is_paid_for_and_shows_the_same_texts():
     assert tokens == 240
     assert second.startswith(first)
     assert second.endswith("a bare number (1, 2 or 3).")
-
-
-@pytest.mark.parametrize("name", ["refuses", "out of tokens", "401"])
-def test_a_repair_is_for_unreadable_replies_only(name):
-    """A refusal, a cut reply and a fault of the endpoint are not asked for again."""
-    rating, requests = rate([FAULTS[name][0], RIGHT], repairs=3)
-    assert isinstance(rating.outcome, Failure)
-    assert requests == 1

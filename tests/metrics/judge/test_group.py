@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from evenkeel.core.budget import NOTHING, SCORING_BUDGET, Spend
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import JUDGED_AGAIN, JUDGED_ALONE, JUDGED_SWAPPED, JUDGED_TOGETHER, Failure
-from evenkeel.llm.faults import Fault
 from evenkeel.metrics.judge import JudgeRater
 from evenkeel.metrics.judge import group as group_module
 from evenkeel.metrics.judge.group import GroupRater
@@ -21,6 +20,7 @@ from evenkeel.metrics.judge.raters import JudgeNoise
 from evenkeel.metrics.judge.reply import Ruling, read_rulings
 from evenkeel.metrics.protocol import Rating
 from evenkeel.simulate.rewriter import marked_texts
+from tests.cases import cases
 from tests.llm.scripted import Canned, said
 from tests.metrics.judge.scripted_judge import error, rated, run
 
@@ -405,30 +405,10 @@ def test_without_a_recheck_share_groups_are_audited_all_the_same():
         assert (10_000 - len(fresh.left)) / 2 == pytest.approx(expected, abs=30)
 
 
-def test_replies_are_read_strictly():
+@pytest.mark.parametrize(("reply", "read"), cases(__file__)["replies about two pairs"])
+def test_replies_are_read_strictly(reply, read):
     """A reply is a list in an object; an entry that names no pair spoils all, one given twice only itself."""
-    good = {"pair": 1, "explanation": "so", "rating": 3}
-    other = {"pair": 2, "explanation": "so", "rating": 1}
-
-    def read(*entries, **more):
-        got = read_rulings(json.dumps({"ratings": list(entries), **more}), 2)
-        if not isinstance(got, list):
-            return got.reason
-        return [ruling.rating if isinstance(ruling, Ruling) else ruling.reason for ruling in got]
-
-    assert read(other, good) == [3, 1]
-    assert read(good) == [3, "missing"]
-    assert read(good, other, good | {"rating": 2}) == ["bad_schema", 1]
-    assert read(good, other | {"pair": 3}) == "bad_schema"
-    assert read(good, other | {"pair": True}) == "bad_schema"
-    assert read(good, "2") == "bad_schema"
-    assert read(good, other | {"rating": "two"}) == [3, "bad_schema"]
-    whole = {
-        text: read_rulings(text, 2)
-        for text in ('{"rating": 3}', "I'm sorry, I can't.", 'Sure: {"ratings": []}')
-    }
-    assert [fault.reason for fault in whole.values() if isinstance(fault, Fault)] == [
-        "bad_schema",
-        "refused",
-        "bad_schema",
-    ]
+    got = read_rulings(reply, 2)
+    if isinstance(got, list):
+        got = [ruling.rating if isinstance(ruling, Ruling) else ruling.reason for ruling in got]
+    assert (got if isinstance(got, list) else got.reason) == read

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 
@@ -10,27 +9,18 @@ import pytest
 
 from evenkeel.core.budget import Budget
 from evenkeel.core.pair import Answer
-from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import ModelPrice, Prices
-from evenkeel.monitor.detect.references import ReferenceTest, alarm_level
+from evenkeel.monitor.detect.references import ReferenceTest
 from evenkeel.shadow.prompt import CHAT
-from evenkeel.shadow.references.asker import AskerSettings, ModelRename, MonitorFindings, ReferenceAsker
-from evenkeel.shadow.references.caller import ReferenceCaller
-from evenkeel.shadow.references.pace import DAY_S, FoundChange, Pace, Suspicion
-from evenkeel.shadow.replay import Replay, Target
-from evenkeel.stores.counters import Tally
-from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from evenkeel.stores.verdict_log import LoggedNote
+from evenkeel.shadow.references.asker import ModelRename, MonitorFindings
+from evenkeel.shadow.references.pace import FoundChange, Pace, Suspicion
+from evenkeel.shadow.replay import Replay
+from evenkeel.stores.references import KeptAnswer, Reference
 from tests.kit.records import altered
+from tests.shadow.references.askers import LEVEL, START, Asking
 from tests.stores.examples import verdict
 
-START = 20_000 * DAY_S
-LEVEL = alarm_level(96, 60, 0.5)
 PRICES = Prices({"m": ModelPrice(1.0, 2.0)})
 
 
@@ -71,51 +61,13 @@ class Endpoint:
         return Replay(answer, 0.5)
 
 
-class Asking:
-    """An asker over a store, and the time of a test."""
-
-    def __init__(self, folder, **options):
-        self.database = Database(folder / "evenkeel.db")
-        self.store = ReferenceStore(SqliteDocuments(self.database))
-        self.log = SqliteVerdictLog(self.database)
-        self.endpoint = Endpoint()
-        self.tally = Tally()
-        self.now = START + 10.0
-        self.noticed = MonitorFindings()
-        self.costs = SqliteCostTracker(self.database, options.get("budget", Budget()), lambda: self.now)
-        self.pace = options.get("pace", Pace(96, 60, 0.5))
-        self.asker = self.again()
-
-    def again(self):
-        """Another one over the same store, as after a restart."""
-        return ReferenceAsker(
-            self.store,
-            self.log,
-            ReferenceCaller(
-                self.endpoint, self.costs, PRICES, lambda _: Target("http://model/v1/chat/completions")
-            ),
-            AskerSettings(self.pace, routes=("shop", "forms"), known=("shop", "forms"), level=LEVEL),
-            noticed=lambda: self.noticed,
-            tally=self.tally,
-            clock=lambda: self.now,
-        )
-
-    def step(self, seconds=0.0):
-        self.now += seconds
-        return asyncio.run(self.asker.step())
-
-    def noted(self):
-        entries = self.log.entries_after(0, 10_000)
-        return [
-            entry.note
-            for entry in entries
-            if isinstance(entry, LoggedNote) and isinstance(entry.note, ReferenceAnswered)
-        ]
+def asking_in(folder, **options):
+    return Asking(folder, Endpoint(), PRICES, routes=("shop", "forms"), **options)
 
 
 @pytest.fixture
 def asking(tmp_path):
-    return Asking(tmp_path)
+    return asking_in(tmp_path)
 
 
 def test_a_call_is_made_noted_booked_and_kept(asking):
@@ -144,7 +96,7 @@ def test_a_call_is_made_noted_booked_and_kept(asking):
 
 def test_the_limit_of_a_day_survives_a_restart(tmp_path):
     """Calls are noted in the store before they are made."""
-    asking = Asking(tmp_path, pace=Pace(4, 60, 0.5))
+    asking = asking_in(tmp_path, pace=Pace(4, 60, 0.5))
     for number in range(3):
         asking.store.add(reference(number, taken_at=START + 50_000))
     made = 0
@@ -157,7 +109,7 @@ def test_the_limit_of_a_day_survives_a_restart(tmp_path):
 
 def test_a_budget_that_refuses_makes_it_wait(tmp_path):
     """Nothing is sent or counted as asked; five minutes later it is tried again."""
-    asking = Asking(tmp_path, budget=Budget(tokens_per_day=1_630))
+    asking = asking_in(tmp_path, budget=Budget(tokens_per_day=1_630))
     asking.store.add(reference(1))
     assert asking.step() == 1
     assert [asking.step(10.0) for _ in range(3)] == [0, 0, 0]

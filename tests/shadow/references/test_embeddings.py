@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 
 import numpy as np
 import pytest
 
-from evenkeel.core.budget import Budget
-from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.monitor.changes.examples import both_sides
-from evenkeel.monitor.detect.references import ReferenceTest, alarm_level
+from evenkeel.monitor.detect.references import ReferenceTest
 from evenkeel.shadow.answer import UnreadableAnswer, read_answer
 from evenkeel.shadow.original import Reader, UnreadableExchange
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt.apis.embeddings import EMBEDDINGS, as_text, cosine
-from evenkeel.shadow.references.asker import AskerSettings, MonitorFindings, ReferenceAsker
-from evenkeel.shadow.references.caller import ReferenceCaller
 from evenkeel.shadow.references.keeper import ReferenceKeeper
-from evenkeel.shadow.references.pace import DAY_S, Pace
-from evenkeel.shadow.replay import Replay, Target
-from evenkeel.stores.counters import Tally
-from evenkeel.stores.references import ReferenceStore
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from evenkeel.stores.verdict_log import LoggedNote
+from evenkeel.shadow.replay import Replay
+from tests.shadow.references.askers import LEVEL, START, Asking
 from tests.stores.examples import exchange
 
 JSON = {"content-type": "application/json"}
-START = 20_000 * DAY_S
-LEVEL = alarm_level(96, 60, 0.5)
 PRICES = Prices({"text-embed": ModelPrice(0.1, 0.0)})
 
 
@@ -85,31 +71,17 @@ WORDS = ["refund harbour", "invoice lantern", "meadow pocket", "quarrel ribbon",
          "umbrella velvet", "walnut yonder", "zephyr anchor"]  # fmt: skip
 
 
-class Canary:
+class Canary(Asking):
     """References of embeddings from the traffic, and an endpoint that answers with vectors."""
 
     def __init__(self, folder, noise=0.0):
+        super().__init__(folder, self, PRICES, routes=("shop",))
         self.rng = np.random.default_rng(3)
         self.noise = noise
         self.model = 1
-        self.now = START + 10.0
-        database = Database(folder / "evenkeel.db")
-        self.store = ReferenceStore(SqliteDocuments(database))
-        self.log = SqliteVerdictLog(database)
-        self.tally = Tally()
-        self.keeper = ReferenceKeeper(self.store, {"shop": "/team"}, tally=self.tally, clock=lambda: self.now)
+        keeper = ReferenceKeeper(self.store, {"shop": "/team"}, tally=self.tally, clock=lambda: self.now)
         plan = RoutePlan((), 1, None)
-        self.reader = Reader({"shop": plan}, keep_embeddings=self.keeper.keep_embeddings)
-        costs = SqliteCostTracker(database, Budget(), lambda: self.now)
-        self.asker = ReferenceAsker(
-            self.store,
-            self.log,
-            ReferenceCaller(self, costs, PRICES, lambda reference: Target(f"http://model{reference.path}")),
-            AskerSettings(Pace(96, 60, 0.5), routes=("shop",), known=("shop",), level=LEVEL),
-            noticed=MonitorFindings,
-            tally=self.tally,
-            clock=lambda: self.now,
-        )
+        self.reader = Reader({"shop": plan}, keep_embeddings=keeper.keep_embeddings)
 
     async def send(self, target, body, *, api, budget, quote):
         assert (target.url, api) == ("http://model/v1/embeddings", EMBEDDINGS)
@@ -126,10 +98,8 @@ class Canary:
         """Let time pass until so many calls have been made, and return what is in the log."""
         made = 0
         while made < calls:
-            self.now += 1000.0
-            made += asyncio.run(self.asker.step())
-        entries = self.log.entries_after(0, 10_000)
-        return [entry.note for entry in entries if isinstance(entry, LoggedNote)]
+            made += self.step(1000.0)
+        return self.noted()
 
 
 def _answer(vector):
@@ -172,6 +142,5 @@ def test_another_model_behind_the_name_is_found_within_a_day(tmp_path, noise):
     assert calls is not None
     assert calls <= 30, calls
 
-    assert isinstance(after[0], ReferenceAnswered)
     assert found.likeness < 0.6 < found.own
     assert not any(both_sides(reference, found) for reference in canary.store.of_route("shop"))
