@@ -22,29 +22,19 @@ def environment(tmp_path):
     return {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "TERM": "dumb"}
 
 
-@pytest.fixture
-def in_bash(environment):
-    """Asks bash what it offers for the last word of each line, which is begun."""
-
-    def offered(*lines):
-        script = 'eval "$(_EVENKEEL_COMPLETE=bash_source evenkeel)"\n'
-        for line in lines:
-            script += (
-                f"COMP_WORDS=({line}); COMP_CWORD={len(line.split()) - 1}; COMPREPLY=()\n"
-                "_evenkeel_completion evenkeel 2>/dev/null\n"
-                'printf "%s\\n" "${COMPREPLY[*]}"\n'
-            )
-        done = subprocess.run(
-            ["bash", "--norc", "-c", script], env=environment, capture_output=True, text=True, check=True
+def test_bash_completes_commands_options_and_choices(environment):
+    """The last word of each line is begun."""
+    script = 'eval "$(_EVENKEEL_COMPLETE=bash_source evenkeel)"\n'
+    for line in ("evenkeel in", "evenkeel incidents list --st", "evenkeel incidents list --state res"):
+        script += (
+            f"COMP_WORDS=({line}); COMP_CWORD={len(line.split()) - 1}; COMPREPLY=()\n"
+            "_evenkeel_completion evenkeel 2>/dev/null\n"
+            'printf "%s\\n" "${COMPREPLY[*]}"\n'
         )
-        return done.stdout.splitlines()
-
-    return offered
-
-
-def test_bash_completes_commands_options_and_choices(in_bash):
-    offered = in_bash("evenkeel in", "evenkeel incidents list --st", "evenkeel incidents list --state res")
-    assert offered == ["incidents", "--state", "resolved"]
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["incidents", "--state", "resolved"]
 
 
 def test_completing_a_command_loads_none(environment):

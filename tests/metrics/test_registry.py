@@ -22,6 +22,7 @@ from evenkeel.metrics.registry import (
     publish_labels,
     refused,
 )
+from tests.kit.packages import install_package
 
 
 def test_names_are_unique_labels_and_versions_count_from_one():
@@ -83,15 +84,8 @@ class Echo:
 def offered(monkeypatch, tmp_path):
     """Installs a distribution that offers metrics: `offered(entry_point=source of its module)`."""
 
-    def install(**modules):
-        info = tmp_path / "acme_metrics-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-metrics\nVersion: 1.0\n")
-        lines = [f"{name} = acme_{name}:Echo" for name in modules]
-        (info / "entry_points.txt").write_text("\n".join(["[evenkeel.metrics]", *lines, ""]))
-        for name, source in modules.items():
-            (tmp_path / f"acme_{name}.py").write_text(source)
-        monkeypatch.syspath_prepend(str(tmp_path))
+    def install(**sources):
+        install_package(tmp_path, monkeypatch, "evenkeel.metrics", "Echo", **sources)
         forget()
 
     def forget():
@@ -132,13 +126,13 @@ def test_a_package_that_cannot_be_used_is_named_and_harms_nobody(offered, caplog
     )
     assert metric("rouge_l").kind.__module__ == "evenkeel.metrics.similarity.sequence"
     assert {name: said.split(": ", 1)[0] for name, said in refused().items()} == {
-        "broken": "'broken' of the package acme-metrics cannot be loaded",
-        "odd": "'odd' of the package acme-metrics is refused",
-        "loud": "'loud' of the package acme-metrics is refused",
-        "rouge_l": "'rouge_l' of the package acme-metrics is refused",
+        "broken": "'broken' of the package acme-package cannot be loaded",
+        "odd": "'odd' of the package acme-package is refused",
+        "loud": "'loud' of the package acme-package is refused",
+        "rouge_l": "'rouge_l' of the package acme-package is refused",
     }
     assert "there is a metric 'rouge_l' already" in caplog.text
-    with pytest.raises(UnknownMetricError, match=r"broken.*acme-metrics.*OSError: no such disk"):
+    with pytest.raises(UnknownMetricError, match=r"broken.*acme-package.*OSError: no such disk"):
         metric("broken")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from evenkeel.core import rewordings
 from evenkeel.shadow.perturbations import BUILTIN, by_name, catalogue, seed_for
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from tests.cases import cases
+from tests.kit.packages import install_package
 from tests.shadow.pretended_rewriter import asked
 
 CASES = cases(__file__)
@@ -59,20 +59,10 @@ SHOUT = CASES["shout"]
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
-    """Installs a distribution with one entry point for perturbations: its code, its name."""
-
-    def write(code, distribution="acme-perturbations", module="acme_shout"):
-        info = tmp_path / f"{distribution.replace('-', '_')}-1.0.dist-info"
-        info.mkdir()
-        metadata = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n"
-        (info / "METADATA").write_text(metadata)
-        points = f"[evenkeel.perturbations]\n{module} = {module}:OFFERED\n"
-        (info / "entry_points.txt").write_text(points)
-        (tmp_path / f"{module}.py").write_text(code)
-        monkeypatch.delitem(sys.modules, module, raising=False)
-        monkeypatch.syspath_prepend(tmp_path)
-
-    return write
+    """Installs a distribution whose entry point for perturbations has this code."""
+    return lambda code: install_package(
+        tmp_path, monkeypatch, "evenkeel.perturbations", "OFFERED", shout=code
+    )
 
 
 def test_a_package_offers_a_perturbation(install):
