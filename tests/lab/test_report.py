@@ -24,9 +24,12 @@ from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.renderings import html as rendered
 from evenkeel.runtime.stores import opened, settings_of_stores
+from tests.cases import cases
 from tests.kit.pages import Page
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
+
+CASES = cases(__file__)
 
 T0 = 1_795_041_600.0
 """2026-11-18 22:40:00 UTC."""
@@ -233,31 +236,16 @@ def test_only_incidents_that_were_open_in_the_period_are_listed(made, whole):
     assert made(Period(T0, incident.opened_at + 1)).incidents == [incident]
 
 
-DAY = 86_400.0
 NOON = 1_795_003_200.0
 """2026-11-18 12:00:00 UTC."""
-MIDNIGHT = NOON - DAY / 2
 
 
-@pytest.mark.parametrize(
-    ("since", "until", "expected", "words"),
-    [
-        (None, None, Period(NOON - 7 * DAY, NOON), "11 Nov 2026 12:00 to 18 Nov 2026 12:00 UTC"),
-        ("2026-11-17", "2026-11-18", Period(MIDNIGHT - DAY, MIDNIGHT + DAY), "17 Nov 2026 to 18 Nov 2026"),
-        ("2026-11-18", "2026-11-18", Period(MIDNIGHT, MIDNIGHT + DAY), "18 Nov 2026"),
-        ("36h", None, Period(NOON - 1.5 * DAY, NOON), "17 Nov 2026 00:00 to 18 Nov 2026 12:00 UTC"),
-        (
-            "2026-11-18T10:30",
-            "2026-11-18T12:30+01:00",
-            Period(NOON - 5400, NOON - 1800),
-            "18 Nov 2026, 10:30 to 11:30 UTC",
-        ),
-    ],
-)
-def test_a_period_is_read_and_said(since, until, expected, words):
+@pytest.mark.parametrize(("since", "until", "start_h", "end_h", "words"), CASES["periods"])
+def test_a_period_is_read_and_said(since, until, start_h, end_h, words):
     """Dates are UTC days, the last one as a whole; times may have a zone; "36h" counts back from now."""
-    assert period_of(since, until, NOON) == expected
-    assert expected.words == words
+    period = Period(NOON + 3600 * start_h, NOON + 3600 * end_h)
+    assert period_of(since, until, NOON) == period
+    assert period.words == words
 
 
 @pytest.mark.parametrize("since", ["yesterday", "2026-13-01", "7y", "", "2026-11-19"])

@@ -8,23 +8,15 @@ import pytest
 
 from evenkeel.core.pair import Answer
 from evenkeel.llm.price import ModelPrice, Prices, Quote, media_of
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 LISTED = Prices()
 DOLLARS = Prices({"m": ModelPrice(1.0, 2.0)})
 
 
-@pytest.mark.parametrize(
-    ("model", "tier", "usd"),
-    [
-        # Per million tokens in and as many out; source: the public list of genai-prices.
-        ("gpt-4o", "standard", 12.5),
-        ("gpt-4o", "flex", 12.5),  # nothing is published
-        ("o3", "flex", 5.0),
-        ("claude-sonnet-4-5", "flex", 18.0),
-        ("own", "standard", 4.0),  # a price of the settings holds for every tier
-        ("own", "flex", 4.0),
-    ],
-)
+@pytest.mark.parametrize(("model", "tier", "usd"), CASES["tiers"])
 def test_a_tier_costs_what_is_published(model, tier, usd):
     """A model without a price for a tier costs its usual one there."""
     prices = Prices({"own": ModelPrice(1.0, 3.0)})
@@ -73,45 +65,21 @@ def test_a_quote_counts_on_no_cache_and_takes_off_what_came_from_it():
     assert hour.proven(Answer("", prompt_tokens=1000, completion_tokens=0)).usd == pytest.approx(0.002)
 
 
-@pytest.mark.parametrize(
-    ("body", "prompt", "estimate", "limit"),
-    [
-        (b'{"max_tokens": 40}', 100, 200 + 256 + 40, None),  # twice 100 tokens are more than 18 bytes
-        (b'{"max_completion_tokens": 9}', None, 28 + 256 + 9, None),
-        (b'{"max_tokens": true, "a": "b"}', 100, 200 + 256 + 3 * 6 + 1024, 3 * 6 + 1024),
-        (b'{"a": 1}', None, 8 + 256 + 1042, 1042),
-        (b'{"tools": [{}], "max_tokens": 1}', None, 32 + 1024 + 1, None),
-        # what a server may go by instead, and thoughts that come on top
-        (b'{"max_tokens": 4, "max_new_tokens": 5000}', 200, 400 + 256 + 5000, None),
-        (b'{"options": {"num_predict": 5000}}', 100, 200 + 256 + 5000, 1042),
-        (b'{"max_tokens": 4, "thinking_budget": 700}', 200, 400 + 256 + 4 + 700, None),
-        (b'{"n_predict": -1}', 100, 200 + 256 + 10**12, 1042),
-    ],
-)
+@pytest.mark.parametrize(("body", "prompt", "estimate", "limit"), CASES["bounds"])
 def test_a_quote_is_a_bound(body, prompt, estimate, limit):
     """A token a byte or twice the earlier prompt; the greatest limit stated, else three times 6 and 1,024."""
-    quote = Quote(DOLLARS, ["m"], body, prompt, 6)
-    assert (quote.estimate.tokens, quote.limit_tokens) == (estimate, limit)
+    quote = Quote(DOLLARS, ["m"], body.encode(), prompt, 6)
+    assert (quote.estimate.tokens, quote.limit_tokens) == (sum(estimate), limit)
 
 
 PICTURE = "A" * 700_000
 TEXT = "What is on it?"
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}},
-        {"type": "image_url", "image_url": f"data:image/png;base64,{PICTURE}"},
-        {"type": "input_image", "image_url": f"data:image/png;base64,{PICTURE}"},
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PICTURE}},
-        {"type": "tool_result", "content": [{"type": "image", "source": {"data": PICTURE}}]},
-        {"inlineData": {"mimeType": "image/png", "data": PICTURE}},
-        {"inline_data": {"mime_type": "image/png", "data": PICTURE}},
-    ],
-)
+@pytest.mark.parametrize("part", CASES["pictures"])
 def test_a_picture_is_no_text(part):
     """A picture counts the tokens that it took before, else a stated constant: not one for each byte."""
+    part = json.loads(json.dumps(part).replace("PICTURE", PICTURE))
     body = json.dumps({"messages": [{"role": "user", "content": [{"type": "text", "text": TEXT}, part]}]})
     members = json.loads(body)
     media = media_of(members)

@@ -163,17 +163,8 @@ ANSWERS = st.builds(
     st.lists(st.builds(ToolCall, st.sampled_from(("get", "put")), TEXTS), max_size=2).map(tuple),
     finish_reason=st.sampled_from((None, "stop", "length")),
 )
-WANTED = st.sampled_from(
-    (
-        AS_BEFORE,
-        AnswerForm("json"),
-        AnswerForm("yaml"),
-        AnswerForm("xml"),
-        AnswerForm("html"),
-        AnswerForm("markdown"),
-        AnswerForm("free", "de"),
-    )
-)
+SYNTAXES = ("json", "yaml", "xml", "html", "markdown")
+WANTED = st.sampled_from((AS_BEFORE, *map(AnswerForm, SYNTAXES), AnswerForm("free", "de")))
 
 
 @given(ANSWERS, ANSWERS, TEXTS, WANTED)

@@ -23,8 +23,11 @@ from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.quality.measurement import EachSide
 from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, local_scorer
 from evenkeel.metrics.tasks import Task
+from tests.cases import cases
 from tests.kit.public import DATA
 from tests.kit.recorded import gpt4o_kinds
+
+CASES = cases(__file__)
 
 CASE = (
     "Summarise the case. Ticket INC00469: on 2024-03-05 at 09:40 the VPN client 4.2.1 on host BER-12 stopped "
@@ -144,29 +147,13 @@ def cheap(reference, candidate, context=CASE, task=None):
 SAME = "The import of order 4711 failed at noon."
 
 
-@pytest.mark.parametrize(
-    ("reference", "candidate", "outcome", "stage"),
-    [
-        (SAME, f"{SAME}\r\n", 3, "equality"),
-        (
-            Answer("", (ToolCall("f", '{"a": 1, "b": 2}'),)),
-            Answer("", (ToolCall("f", '{"b":2,"a":1}'),)),
-            3,
-            "equality",
-        ),
-        (SAME, " \n", 1, "empty"),
-        ("", SAME, 1, "empty"),
-        (SAME, SAME.upper(), 2, "judge"),
-        (SAME, SAME.replace("4711", "4712"), 2, "judge"),
-        (SAME, SAME.replace("failed", "did not fail"), 2, "judge"),
-        (SAME, "I'm sorry, but I can't help with that.", 2, "judge"),
-        (SAME, "N/A", 2, "judge"),
-        (SAME, Answer("", (ToolCall("close", "{}"),)), 2, "judge"),
-    ],
-)
+@pytest.mark.parametrize(("reference", "candidate", "outcome", "stage"), CASES["stages"])
 def test_only_identical_and_empty_answers_need_no_judge(reference, candidate, outcome, stage):
     """Such answers cost nothing; all else costs a call, and is unsure without a judge."""
-    sides = [side if isinstance(side, Answer) else Answer(side) for side in (reference, candidate)]
+    sides = [
+        Answer(side) if isinstance(side, str) else Answer("", (ToolCall(*side),))
+        for side in (reference, candidate)
+    ]
     pair = Pair(*sides, "question")
     judge = PlantedRater({sides[1].text: 2})
     judgement = asyncio.run(local_scorer(judge, HeuristicRater()).score(pair))

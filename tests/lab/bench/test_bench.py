@@ -18,9 +18,12 @@ from evenkeel.simulate import (
     planted,
     serving,
 )
+from tests.cases import cases
 from tests.kit.commands import run_command
 from tests.kit.planted_issues import planted_issues
 from tests.scripted_chat import ScriptedChat
+
+CASES = cases(__file__)
 
 FRAGILITY = {"middling": 0.15, "fragile": 0.4, "steady": 0.02}
 PRICE = "1/4"
@@ -195,24 +198,10 @@ def test_a_run_ends_once_no_model_answers(served, tmp_path):
     assert calls(served[0], "broken") - before <= 6
 
 
-NOWHERE = ("--base-url", "http://127.0.0.1:9")
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (["--model", "a"], "where are the models"),
-        (NOWHERE, "which models?"),
-        (["--model", "a", "--model", "a", *NOWHERE], "is there twice"),
-        (["--model", "a", *NOWHERE, "--tasks", "poetry"], "--tasks: no task"),
-        (["--model", "a", *NOWHERE, "--price", "3"], "--price"),
-        (["--model", "a", *NOWHERE, "--perturbations", "multilingual"], "--judge-model"),
-        (["--model", "a", *NOWHERE, "--parameters", "[]"], "--parameters"),
-    ],
-)
+@pytest.mark.parametrize(("more", "said"), CASES["wrong options"])
 def test_wrong_options_are_told_in_a_line(more, said):
     """Exit code 2, and what to do instead."""
-    done = run_command("bench", "--yes", *more, code=2)
+    done = run_command("bench", "--yes", *more.split(), code=2)
     assert said in done.output
     assert len(done.output.splitlines()) == 1
 

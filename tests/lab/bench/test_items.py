@@ -10,32 +10,20 @@ import pytest
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.lab.bench.items import ItemError, builtin_items, read_items
 from evenkeel.lab.bench.trials import entity_match, entity_quality, rating_by_gold
+from tests.cases import cases
 from tests.kit.planted_issues import planted_issue
+
+CASES = cases(__file__)
 
 ITEMS = builtin_items()
 
 
-def broken(**changes):
-    return json.dumps(planted_issue(1) | changes)
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("{", "own.jsonl, line 2: is not JSON"),
-        ("[]", "own.jsonl, line 2: is not a JSON object"),
-        (broken(case=" "), 'own.jsonl, line 2, field "case"'),
-        (broken(documents=[]), 'own.jsonl, line 2, field "documents"'),
-        (broken(extra=1), 'own.jsonl, line 2, field "extra"'),
-        (broken(entities={"wheels": 4}), "field \"entities\": 'wheels' is no slot"),
-        (broken(id="case-0"), "field \"id\": 'case-0' occurs in own.jsonl, line 1 already"),
-        (broken(documents=[{"title": "a"}] * 4), 'field "documents[0].text"'),
-    ],
-)
+@pytest.mark.parametrize(("line", "said"), CASES["faults"])
 def test_a_fault_is_told_with_file_line_and_field(tmp_path, line, said):
     """The message says where to look; a file that holds no issue is refused."""
     path = tmp_path / "own.jsonl"
-    path.write_text(f"{json.dumps(planted_issue(0))}\n{line}\n", encoding="utf-8")
+    wrong = line if isinstance(line, str) else json.dumps(planted_issue(1) | line)
+    path.write_text(f"{json.dumps(planted_issue(0))}\n{wrong}\n", encoding="utf-8")
     with pytest.raises(ItemError, match=re.escape(said)):
         read_items([path])
     path.write_text("\n", encoding="utf-8")

@@ -9,21 +9,9 @@ import yaml
 from pydantic import TypeAdapter
 
 from evenkeel.lab.calibrate.calibration import Calibration
+from tests.cases import cases
 
-THINGS = ("pump", "boiler", "router", "printer", "scanner", "lift", "freezer", "conveyor", "camera", "heater")
-PARTS = ("filter", "valve", "cable", "display", "sensor", "belt", "fuse", "cover", "switch", "battery")
-PLACES = ("the cellar", "hall four", "the office", "the workshop", "the yard", "the canteen", "the archive")
-PEOPLE = ("Priya", "Tomasz", "Ines", "Kofi", "Marta", "Juan", "Aiko", "Lars")
-SENTENCES = (
-    "{who} inspected the {part} of the {thing} in {place}.",
-    "The {thing} in {place} stopped at {hour} o'clock.",
-    "A new {part} was ordered for the {thing} under number {number}.",
-    "According to {who}, the {part} had been worn for {number} days.",
-    "The team in {place} will use another {thing} until the {part} is replaced.",
-    "{who} wrote down that the {thing} drew {number} watts without load.",
-    "Cleaning the {part} made no difference to the {thing}.",
-    "The guarantee of the {thing} covers its {part} for {number} months.",
-)
+THINGS, PARTS, PLACES, PEOPLE, SENTENCES = cases(__file__).values()
 
 
 def sentence(rng):
