@@ -22,13 +22,13 @@ from evenkeel.core.verdict import (
     QualityScore,
     Scoring,
     ToolStep,
-    Verdict,
 )
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.console.memory_stores import MemoryLog
 from tests.console.scenes import Scene
 from tests.kit.records import altered
+from tests.monitor.planted_verdicts import VERDICT
 
 KINDS = (BASELINE, "general.spelling", "general.tone", "format.json", "multilingual.de")
 
@@ -37,16 +37,14 @@ def made(number):
     """Trial of a set in which every choice has some trials and none has all."""
     rating = (3, 3, 2, 1, None, 2)[number % 6]
     kind = KINDS[number % 5]
-    return Verdict(
+    return altered(
+        VERDICT,
         id=f"v{number}",
         exchange_id=f"x{number // 5}",
         scored_at=60.0 * number,
         route=("desk", "shop", "lab")[number % 3],
         model="m-1" if number < 60 else "m-2",
         perturbation=kind,
-        perturbation_version=1,
-        severity=0.3,
-        seed=1,
         scoring=Scoring("judge", explanation=f"Reason {number} of Many."),
         rating=rating,
         failure=None if rating else Failure("replay", 1, ("timeout", "rate_limited")[number % 4 == 0]),

@@ -18,21 +18,22 @@ from evenkeel.monitor.changes import ChangeRecord
 from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.record import ChangeTally
 from evenkeel.monitor.changes.report import ChangeReport, reports_of
-from evenkeel.monitor.changes.silent import Silent
-from evenkeel.monitor.detect.references import ReferenceEvidence
 from evenkeel.monitor.fold import MonitorSettings, SilentReport
 from evenkeel.monitor.fold.silent import OpenChange
 from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.settings import Route, Settings
 from evenkeel.settings.in_effect import settings_in_effect
-from evenkeel.stores.changes import AnswerScores, GateRun, ScoredReference
+from evenkeel.stores.changes import AnswerScores, ScoredReference
 from evenkeel.stores.counters import UntriedPerturbation
 from evenkeel.stores.monitor_state import AlertEvent
-from evenkeel.stores.references import AskedToday, KeptAnswer, Reference, ReferenceStore
+from evenkeel.stores.references import AskedToday, KeptAnswer, ReferenceStore
 from tests.console.planted_trials import trend_points
 from tests.kit.cells import with_figures
 from tests.kit.records import altered
+from tests.monitor.changes import silent_evidence
 from tests.monitor.changes.tallies import tally
+from tests.stores.test_changes import GATE
+from tests.stores.test_references import REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,20 +132,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
         scene.sources(),
         measuring=lambda: scene.measuring,
         change_reports=lambda: changes,
-        gates=lambda: [
-            GateRun(
-                "g1",
-                "",
-                1_786_000_000.0,
-                "new-" * 40,
-                "m-1",
-                "regression",
-                f"REGRESSION: {'far ' * 60}.",
-                40,
-                80,
-                0.5,
-            )
-        ],
+        gates=lambda: [altered(GATE, candidate="new-" * 40, headline=f"REGRESSION: {'far ' * 60}.")],
         writer=Writer({route: Contact("@support-ml", "", "helm rollback support")}),
         ledger=Ledger(
             {
@@ -176,26 +164,15 @@ def change_report(route: str, now: float) -> ChangeReport:
 
 def silent_change(now: float) -> ChangeReport:
     """Return a silent change of the provider that shows on two routes."""
-    references = ReferenceEvidence(
-        requested_model="swift",
-        models=("swift-2026-08",),
-        fingerprints=("fp_9a41",),
-        at=now - 3600,
-        after=now - 12_000,
-        since=now - 8000,
-        calls=18,
-        evidence_log10=5.1,
-        likeness=0.41,
-        own=0.78,
-        references=("kept-1", "kept-2"),
-    )
+    found = silent_evidence.found(now - 3600, now - 8000, now - 12_000, "swift")
+    named = {"models": ("swift-2026-08",), "fingerprints": ("fp_9a41",), "references": ("kept-1", "kept-2")}
+    found = altered(found, references=altered(found.references, own=0.78, **named))
     moves: tuple[Move, ...] = ("worse",) * 8 + ("better",) + ("same",) * 3
     results = tuple(
         ScoredReference(f"kept-{number}", 2, {"completeness": move, "tone": "same"})
         for number, move in enumerate(moves)
     )
     scores = {"s-1": AnswerScores("s-1", "chat", now - 3000, judged=True, results=results)}
-    found = Silent(references)
     mark = ChangeMark("references", "alike by 78%", "alike by 41%", now - 3600, 700)
     record = ChangeRecord("s-1", "chat", (mark,), ChangeTally(), ChangeTally(), 40, found)
     (report,) = reports_of([record], GoldenHistory({}, {}), scores=scores)
@@ -214,17 +191,17 @@ def references(documents: Documents, now: float) -> ReferenceSources:
     )
     body = {"model": "swift", "messages": [{"role": "user", "content": asked}]}
     for number in range(5):
+        answers = (kept("A printer fails. Cause: driver. Status: waiting.", now - 7000),) * (6 - number)
         store.add(
-            Reference(
+            altered(
+                REFERENCE,
                 id=f"kept-{number}",
                 route="chat" if number < 4 else "case-summaries",
                 requested_model="swift",
                 prompt_version="v3" if number < 3 else "",
-                path="/v1/chat/completions",
                 request=json.dumps(body),
                 taken_at=now - 50_000,
-                answers=(kept("A printer fails. Cause: driver. Status: waiting.", now - 7000),)
-                * (6 - number),
+                answers=answers,
                 former=(kept(LONG_ANSWER, now - 13_000),) if number != 1 else (),
                 asked_at=now - 700.0,
             )
@@ -270,14 +247,10 @@ def _judged(report: Any) -> Any:
 def _rated(rng: random.Random, verdict: Any) -> Any:
     if verdict.rating is None:
         return verdict
-    details = dict(verdict.scoring.details)
-    details[DECIDED_BY] = float(rng.choice((0, 1, 2, 2)))
-    for name, share, right in (
-        (JUDGED_AGAIN, 0.3, 0.94),
-        (JUDGED_SWAPPED, 0.3, 0.9),
-    ):
-        if rng.random() < share:
-            details[name] = float(verdict.rating if rng.random() < right else 4 - verdict.rating)
+    details = verdict.scoring.details | {DECIDED_BY: float(rng.choice((0, 1, 2, 2)))}
+    for name in (JUDGED_AGAIN, JUDGED_SWAPPED):
+        if rng.random() < 0.3:
+            details[name] = float(verdict.rating if rng.random() < 0.9 else 4 - verdict.rating)
     return altered(verdict, scorer="judge", details=details, judge_model="referee-2")
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from evenkeel.core.pair import Answer
 from evenkeel.release.goldens.candidates import golden_of, spread
 from evenkeel.release.goldens.prompts import prompt_text
-from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.goldens import GoldenError
+from tests.stores.examples import ARCHIVED
 
 CASES = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text("utf-8"))
 
@@ -66,16 +66,12 @@ def test_a_spread_takes_no_two_that_share_half_of_their_words():
     assert spread([], 2, Random(0)) == []
 
 
-EXCHANGE = ArchivedExchange(
-    id="00000000000000aa",
-    route="shop",
-    path="/v1/chat/completions",
+EXCHANGE = replace(
+    ARCHIVED,
     request='{\n "messages" : [{"role": "user", "content": "\\u00fc"}],\n "temperature": 0.10 }',
     answer=Answer("Four days.", model="m-1"),
     model="m-1",
     prompt_version="p1",
-    task="chat",
-    received_at=5.0,
 )
 
 

@@ -6,17 +6,17 @@ import gzip
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer
 from evenkeel.release.goldens.files import load_goldens
-from evenkeel.stores.archive import ArchivedExchange, ExchangeArchive
+from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.commands import run_command
+from tests.kit.records import altered
+from tests.stores.examples import ARCHIVED
 
 QUESTIONS = (
     "May I send back the red kettle that I have used twice?",
@@ -30,16 +30,13 @@ QUESTIONS = (
 def exchange(number, question, **changes):
     given = {
         "id": f"{number:016x}",
-        "route": "shop",
-        "path": "/v1/chat/completions",
         "request": json.dumps({"model": "m", "messages": [{"role": "user", "content": question}]}),
         "answer": Answer(f"Answer {number}.", model="m-1"),
         "model": "m-1",
         "prompt_version": "p1",
-        "task": "chat",
         "received_at": 1000.0 + number,
     }
-    return ArchivedExchange(**{**given, **changes})
+    return altered(ARCHIVED, **given | changes)
 
 
 @pytest.fixture
@@ -291,8 +288,7 @@ def test_what_is_exported_can_be_imported_elsewhere(run, store, tmp_path, monkey
     assert run("export", "--route", "other").count("\n") == 1
     elsewhere = tmp_path / "elsewhere"
     monkeypatch.setenv("EVENKEEL_DATA_DIR", str(elsewhere))
-    result = CliRunner().invoke(main, ["goldens", "import", str(plain)], catch_exceptions=False)
-    assert result.output == "4 imported, 0 known already\n"
+    assert run_command("goldens", "import", plain).output == "4 imported, 0 known already\n"
     there = GoldenStore(SqliteDocuments(Database(elsewhere / DATABASE_FILE)))
     for golden in store.select(active=False):
         assert there.history(golden.id) == store.history(golden.id)

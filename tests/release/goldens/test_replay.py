@@ -18,13 +18,7 @@ from evenkeel.release.goldens.replay import GoldenReplayer
 from evenkeel.runtime.changes import golden_routes
 from evenkeel.settings import load
 from evenkeel.shadow.replay import Replayer
-from evenkeel.simulate import (
-    ModelState,
-    PromptMessage,
-    SimulatedModel,
-    Simulation,
-    SimulationSettings,
-)
+from evenkeel.simulate import ModelState, PromptMessage, SimulatedModel, Simulation, SimulationSettings
 from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.sqlite.budget import SqliteCostTracker
