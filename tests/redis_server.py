@@ -50,12 +50,6 @@ class RedisServer:
                 time.sleep(0.02)
         raise AssertionError((self.folder / "redis.log").read_text())
 
-    def pause(self):
-        os.kill(self.process.pid, signal.SIGSTOP)
-
-    def resume(self):
-        os.kill(self.process.pid, signal.SIGCONT)
-
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
         self.process.wait(240)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import pytest
 from litestar.testing import TestClient
@@ -12,39 +11,30 @@ from litestar.testing import TestClient
 import evenkeel.shadow.perturbations  # noqa: F401 - publishes the rewordings, as the process of the console does
 from evenkeel.console import create_app
 from tests.console.planted_trials import cell, verdict
-from tests.console.scenes import SCENES, Scene
+from tests.console.scenes import SCENES
 from tests.kit.chromium import browser
 from tests.kit.records import altered
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from litestar import Litestar
-    from playwright.sync_api import Browser
-
-    from evenkeel.core.cells import CellReport
-    from evenkeel.core.verdict import Evidence, Verdict
-
 
 @pytest.fixture
-def make_scene() -> Callable[[str], Scene]:
+def make_scene():
     """Makes a scene by name: empty, quiet, alert, hostile."""
     return lambda name: SCENES[name]()
 
 
 @pytest.fixture
-def make_cell() -> Callable[..., CellReport]:
+def make_cell():
     return cell
 
 
 @pytest.fixture
-def make_verdict() -> Callable[[int], tuple[Verdict, Evidence]]:
+def make_verdict():
     """Makes the verdict of a place in the log, with its texts."""
     return lambda place: verdict(random.Random(place), place)
 
 
 @pytest.fixture
-def console_client() -> Iterator[Callable[..., TestClient[Litestar]]]:
+def console_client():
     """Serves a scene in this process, with other sources than its own; closed at the end of the test."""
     with ExitStack() as stack:
         yield lambda scene, **sources: stack.enter_context(
@@ -53,6 +43,6 @@ def console_client() -> Iterator[Callable[..., TestClient[Litestar]]]:
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
+def chromium():
     with browser() as started:
         yield started

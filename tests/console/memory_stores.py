@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.stores.labels import Label
     from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
-    from evenkeel.stores.trial_index import Narrow
 
 
 @dataclass
@@ -26,16 +25,16 @@ class MemoryLog:
     texts: dict[str, Evidence] = field(default_factory=dict)
     notes: list[Approval | Label] = field(default_factory=list)
 
-    def note(self, note: Approval | Label) -> bool:
+    def note(self, note):
         if note in self.notes:
             return False
         self.notes.append(note)
         return True
 
-    def approvals(self) -> list[Approval]:
+    def approvals(self):
         return [note for note in self.notes if isinstance(note, Approval)]
 
-    def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
+    def append(self, verdict, evidence):
         if any(known.id == verdict.id for known in self.verdicts):
             return False
         self.verdicts.append(verdict)
@@ -43,10 +42,10 @@ class MemoryLog:
             self.texts[verdict.id] = evidence
         return True
 
-    def of_exchange(self, exchange_id: str) -> list[Verdict]:
+    def of_exchange(self, exchange_id):
         return [verdict for verdict in self.verdicts if verdict.exchange_id == exchange_id]
 
-    def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
+    def read_before(self, offset, limit, narrow=ANYTHING):
         """Backwards, without an index."""
         end = len(self.verdicts) if offset is None else min(offset - 1, len(self.verdicts))
         start = max(0, end - limit)
@@ -55,9 +54,7 @@ class MemoryLog:
         oldest_s = read[-1].verdict.scored_at if read else None
         return Stretch(found, start + 1 if start else 0, len(read), oldest_s)
 
-    def latest(
-        self, limit: int, *, route: str | None = None, perturbation: str | None = None
-    ) -> list[Verdict]:
+    def latest(self, limit, *, route=None, perturbation=None):
         found = [
             verdict
             for verdict in reversed(self.verdicts)
@@ -65,10 +62,10 @@ class MemoryLog:
         ]
         return found[:limit]
 
-    def find(self, verdict_id: str) -> Verdict | None:
+    def find(self, verdict_id):
         return next((verdict for verdict in self.verdicts if verdict.id == verdict_id), None)
 
-    def evidence(self, verdict_id: str) -> Evidence | None:
+    def evidence(self, verdict_id):
         return self.texts.get(verdict_id)
 
 
@@ -80,11 +77,11 @@ class MemoryMonitorStore:
     """Oldest first."""
     points: dict[tuple[str, str, str], list[TrendPoint]] = field(default_factory=dict)
 
-    def events(self, limit: int) -> list[AlertEvent]:
+    def events(self, limit):
         return self.history[::-1][:limit]
 
-    def incidents(self) -> list[bytes]:
+    def incidents(self):
         return [incident.to_bytes() for incident in incidents_of(self.history) if incident.id]
 
-    def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
+    def trend(self, route, model, perturbation, limit):
         return self.points.get((route, model, perturbation), [])[-limit:]

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from evenkeel.core.cells import CellKey, CellReport, Estimate
+from evenkeel.core.cells import CellKey, Estimate
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE, Control, Evidence, QualityScore, Scoring, TrialCost, Verdict
 from evenkeel.stores.monitor_state import TrendPoint
 from tests.kit.cells import cell_report, with_figures
-
-if TYPE_CHECKING:
-    import random
-
 
 NOW = 1_786_544_400.0
 """2026-08-12 14:20:00 UTC."""
@@ -63,23 +58,23 @@ _CASES = [
 """Cases with a good and a bad summary."""
 
 
-def estimate(value: float, n: int, low: float = 0.0) -> Estimate:
+def estimate(value, n, low=0.0):
     """A rate with an interval about as wide as a confidence sequence's."""
     half = 1.4 * math.sqrt(max(value * (1 - value), 0.02) / max(n, 1)) + 0.8 / max(n, 1)
     return Estimate(value, max(low, value - half), min(1.0, value + half), n)
 
 
 def cell(
-    route: str,
-    model: str,
-    perturbation: str,
+    route,
+    model,
+    perturbation,
     *,
-    trials: int = 214,
-    moved: float = 0.05,
-    quality: float = 0.6,
-    alert: bool = False,
-    at: float = NOW - 4,
-) -> CellReport:
+    trials=214,
+    moved=0.05,
+    quality=0.6,
+    alert=False,
+    at=NOW - 4,
+):
     """A report that is consistent in itself; below 30 trials without any estimate."""
     key = CellKey(route, model, perturbation)
     shifted = round(trials * moved)
@@ -107,9 +102,7 @@ def cell(
     )
 
 
-def trend_points(
-    rng: random.Random, start: float, end: float, count: int, levels: tuple[float, float]
-) -> list[TrendPoint]:
+def trend_points(rng, start, end, count, levels):
     """A line from one level to another with shrinking intervals."""
     points = []
     for place in range(count):
@@ -133,9 +126,7 @@ def trend_points(
     return points
 
 
-def verdict(
-    rng: random.Random, place: int, *, model: str = STEADY, fragile: bool = False, route: str | None = None
-) -> tuple[Verdict, Evidence]:
+def verdict(rng, place, *, model=STEADY, fragile=False, route=None):
     """Make a trial with its texts; on a fragile model most answers move."""
     case, good, bad = _CASES[place % len(_CASES)]
     prompt = f"Summarise the support case in at most three sentences. Keep numbers and names.\n\n{case}"
@@ -174,6 +165,6 @@ def verdict(
     return found, Evidence(prompt, variant, Answer(good), Answer(bad if moved else good))
 
 
-def trend_point(at: float, excess: float | None, lower: float | None, upper: float | None) -> TrendPoint:
+def trend_point(at, excess, lower, upper):
     """A point of a course, with the points above noise alone."""
     return TrendPoint(at, 30, None, excess, lower, upper, None, 0.0, alert=False)

@@ -27,8 +27,6 @@ from tests.console.planted_trials import (
 from tests.kit.records import altered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evenkeel.core.cells import CellReport
 
 
@@ -43,7 +41,7 @@ class Scene:
     measuring: Measuring = field(default_factory=lambda: Measuring("measuring", NOW - 3600))
     now: float = NOW
 
-    def sources(self) -> ConsoleSources:
+    def sources(self):
         """Sources that the console reads; later changes of the scene show."""
         return ConsoleSources(
             reports=lambda: list(self.reports),
@@ -56,7 +54,7 @@ class Scene:
         )
 
 
-def _pipeline(*, behind: bool = False) -> PipelineView:
+def _pipeline(*, behind=False):
     flows = tuple(
         RouteFlow(
             route,
@@ -82,7 +80,7 @@ def _pipeline(*, behind: bool = False) -> PipelineView:
     )
 
 
-def _fill_trends(scene: Scene, rng: random.Random) -> None:
+def _fill_trends(scene, rng):
     for report in scene.reports:
         if report.estimates.excess is None:
             continue
@@ -101,7 +99,7 @@ def _fill_trends(scene: Scene, rng: random.Random) -> None:
         )
 
 
-def quiet_scene() -> Scene:
+def quiet_scene():
     """Five routes on a steady model; the last of them has only just begun."""
     rng = random.Random(7)
     scene = Scene(pipeline=_pipeline())
@@ -122,7 +120,7 @@ def quiet_scene() -> Scene:
     return scene
 
 
-def alert_scene() -> Scene:
+def alert_scene():
     """The same after the model of two routes was swapped: one of them alerts in two cells."""
     rng = random.Random(11)
     scene = Scene(pipeline=_pipeline(behind=True))
@@ -208,7 +206,7 @@ HOSTILE = (
 """Markup, template syntax, a direction override, NUL and half a surrogate pair."""
 
 
-def hostile_scene() -> Scene:
+def hostile_scene():
     """Every text a model or a client can choose is an attack, or very long."""
     scene = Scene(pipeline=altered(_pipeline(), notices=(HOSTILE,)))
     route, model, perturbation = f"r{HOSTILE}", f"m{HOSTILE}", "general.<b>kind</b>"
@@ -250,7 +248,7 @@ def hostile_scene() -> Scene:
     return scene
 
 
-SCENES: dict[str, Callable[[], Scene]] = {
+SCENES = {
     "empty": Scene,
     "quiet": quiet_scene,
     "alert": alert_scene,

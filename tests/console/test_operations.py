@@ -235,7 +235,7 @@ def test_the_judge_page_corrects_the_judge_by_what_people_say_of_random_trials(s
     assert "by 10 ratings" in text
 
 
-def test_kinds_of_one_category_and_reason_share_a_line() -> None:
+def test_kinds_of_one_category_and_reason_share_a_line():
     """80 pairs of languages that need a rewriter are one line, and it says what to set."""
     pairs = [
         UntriedPerturbation("r", f"crosslingual.de_to_{number}", "no_rewriter", None) for number in range(80)
@@ -245,7 +245,7 @@ def test_kinds_of_one_category_and_reason_share_a_line() -> None:
     assert "replays.rewriter.model" in line.reason
 
 
-def test_what_can_never_run_comes_before_what_did_not_apply() -> None:
+def test_what_can_never_run_comes_before_what_did_not_apply():
     """The most frequent reason is next, with the sum over its kinds."""
     lines = untried_lines(
         [

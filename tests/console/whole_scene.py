@@ -17,7 +17,7 @@ from evenkeel.core.verdict import DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED
 from evenkeel.monitor.changes import ChangeRecord
 from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.record import ChangeTally
-from evenkeel.monitor.changes.report import ChangeReport, reports_of
+from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.fold import MonitorSettings, SilentReport
 from evenkeel.monitor.fold.silent import OpenChange
 from evenkeel.monitor.notify import Contact, Writer
@@ -36,11 +36,7 @@ from tests.stores.test_changes import GATE
 from tests.stores.test_references import REFERENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evenkeel.console import ConsoleSources
-    from evenkeel.stores.changes import Move
-    from evenkeel.stores.documents import Documents
 
 LANGUAGES = ("en", "de", "fr-CA", "ja", "pt-BR")
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
@@ -55,7 +51,7 @@ class Ledger:
 
     spent: dict[tuple[str, str], Spend]
 
-    def by_route_and_kind(self) -> Any:
+    def by_route_and_kind(self):
         """Spend by route and purpose."""
         return self.spent
 
@@ -68,7 +64,7 @@ class Whole:
     sources: ConsoleSources
 
 
-def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
+def whole(scene, make_cell):
     """Add to the scene of an alert what a large installation has."""
     rng = random.Random(5)
     route, model = scene.reports[1].key.route, scene.reports[1].key.model
@@ -153,7 +149,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
     return Whole(scene, sources)
 
 
-def change_report(route: str, now: float) -> ChangeReport:
+def change_report(route, now):
     """Return a model swap that made answers worse."""
     mark = ChangeMark("model", "steady-2026-05", "swift-2026-08", now - 1500, 640)
     before, after = tally(400, 0.05), tally(200, 0.46)
@@ -162,12 +158,12 @@ def change_report(route: str, now: float) -> ChangeReport:
     return report
 
 
-def silent_change(now: float) -> ChangeReport:
+def silent_change(now):
     """Return a silent change of the provider that shows on two routes."""
     found = silent_evidence.found(now - 3600, now - 8000, now - 12_000, "swift")
     named = {"models": ("swift-2026-08",), "fingerprints": ("fp_9a41",), "references": ("kept-1", "kept-2")}
     found = altered(found, references=altered(found.references, own=0.78, **named))
-    moves: tuple[Move, ...] = ("worse",) * 8 + ("better",) + ("same",) * 3
+    moves = ("worse",) * 8 + ("better",) + ("same",) * 3
     results = tuple(
         ScoredReference(f"kept-{number}", 2, {"completeness": move, "tone": "same"})
         for number, move in enumerate(moves)
@@ -179,11 +175,11 @@ def silent_change(now: float) -> ChangeReport:
     return report
 
 
-def references(documents: Documents, now: float) -> ReferenceSources:
+def references(documents, now):
     """Return reference prompts of two routes, with answers on both sides of `silent_change`."""
     store = ReferenceStore(documents)
 
-    def kept(text: str, at: float) -> KeptAnswer:
+    def kept(text, at):
         return KeptAnswer(Answer(text), at, "swift-2026-08", "asked")
 
     asked = (
@@ -222,11 +218,11 @@ LONG_ANSWER = (
 )
 
 
-def _estimate(value: float, n: int) -> Estimate:
+def _estimate(value, n):
     return Estimate(value, max(0.0, value - 0.05), min(1.0, value + 0.05), n)
 
 
-def _judged(report: Any) -> Any:
+def _judged(report):
     lately = WindowEstimates(
         80, report.estimates.content_delta, report.estimates.robustness, report.estimates.excess
     )
@@ -244,7 +240,7 @@ def _judged(report: Any) -> Any:
     )
 
 
-def _rated(rng: random.Random, verdict: Any) -> Any:
+def _rated(rng, verdict):
     if verdict.rating is None:
         return verdict
     details = verdict.scoring.details | {DECIDED_BY: float(rng.choice((0, 1, 2, 2)))}
@@ -254,7 +250,7 @@ def _rated(rng: random.Random, verdict: Any) -> Any:
     return altered(verdict, scorer="judge", details=details, judge_model="referee-2")
 
 
-def _event(kind: str, at: float, key: Any, what: str, direction: str) -> AlertEvent:
+def _event(kind, at, key, what, direction):
     return AlertEvent(
         f"{kind}-{what}-{at:.0f}", at, kind, *key.parts, 100, 40, 0.2, what=what, direction=direction
     )

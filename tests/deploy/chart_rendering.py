@@ -12,7 +12,7 @@ import json
 import re
 from fnmatch import fnmatchcase
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import jinja2
 import yaml
@@ -247,7 +247,7 @@ def _laid_over(below, above):
     return below
 
 
-def values_of(chart: Path, given: dict) -> dict:
+def values_of(chart, given):
     """The chart's values with those given laid over them."""
     return _laid_over(
         yaml.safe_load((chart / "values.yaml").read_text(encoding="utf-8")), copy.deepcopy(given)
@@ -257,7 +257,7 @@ def values_of(chart: Path, given: dict) -> dict:
 @cache
 def _environment(chart):
     """Templates of a chart, compiled once."""
-    templates: dict[str, str] = {}
+    templates = {}
     for path in sorted((chart / "templates").iterdir()):
         templates |= _translated(path.name, path.read_text(encoding="utf-8"))
     environment = jinja2.Environment(
@@ -276,7 +276,7 @@ def _environment(chart):
     return environment
 
 
-def render(chart: Path, given: dict, release: str = "evenkeel", namespace: str = "watch") -> dict[str, str]:
+def render(chart, given, release="evenkeel", namespace="watch"):
     """Each template of a chart with what it renders to.
 
     Raises:
@@ -293,7 +293,7 @@ def render(chart: Path, given: dict, release: str = "evenkeel", namespace: str =
     return {name: _environment(chart).get_template(name).render(dot=root, root=root) for name in pages}
 
 
-def manifests(rendered: dict[str, str]) -> list[dict]:
+def manifests(rendered):
     """The objects in what was rendered, notes aside."""
     return [
         document

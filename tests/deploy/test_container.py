@@ -49,11 +49,6 @@ def the(name):
     return json.loads(text)
 
 
-def images():
-    built = [text.split()[0] for name, text in instructions() if name == "FROM"]
-    return built + [service["image"] for name, service in SERVICES.items() if name not in ROLES]
-
-
 def test_the_final_stage_builds_and_installs_nothing():
     """Package managers do not run there, and it ends as a user without a name who is not root."""
     for name, text in final_stage():

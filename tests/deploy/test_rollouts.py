@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from typing import Any
 
 import pytest
 import yaml
@@ -28,7 +27,7 @@ QUERIES = {
 }
 OPEN = 'evenkeel_incident_open{{job="evenkeel",instance="{}",route="{}",slot="{}",acknowledged="false"}}'
 UP = 'up{job="evenkeel",instance="a"}'
-CASES: dict[str, tuple[list[str], float | None]] = {
+CASES = {
     "no incident": ([f"{UP} 1"], 0.0),
     "two monitors, one incident": (
         [f"{UP} 1", *(f"{OPEN.format(monitor, 'chat', 1)} 1" for monitor in "ab")],
@@ -43,9 +42,7 @@ CASES: dict[str, tuple[list[str], float | None]] = {
 
 @pytest.mark.service("promtool")
 @pytest.mark.parametrize("tool", QUERIES)
-def test_the_query_counts_open_incidents_and_is_empty_where_nothing_is_known(
-    tool: str, tmp_path: Any
-) -> None:
+def test_the_query_counts_open_incidents_and_is_empty_where_nothing_is_known(tool, tmp_path):
     """An incident counts once for all monitors; a monitor that is gone is no 0."""
     query = re.sub(r"\{\{.*?\}\}", "chat", QUERIES[tool])
     tests = [
@@ -76,14 +73,14 @@ def test_the_query_counts_open_incidents_and_is_empty_where_nothing_is_known(
 @pytest.mark.parametrize(
     ("result", "success", "failure"), [([0.0], True, False), ([2.0], False, True), ([], False, False)]
 )
-def test_argo_takes_an_empty_result_for_neither(result: list[float], *, success: bool, failure: bool) -> None:
+def test_argo_takes_an_empty_result_for_neither(result, *, success, failure):
     """Inconclusive: the rollout waits."""
     metric = ARGO["evenkeel-prometheus"]
     assert holds(metric["successCondition"], result) is success
     assert holds(metric["failureCondition"], result) is failure
 
 
-def test_argo_reads_the_number_of_open_incidents_from_the_api() -> None:
+def test_argo_reads_the_number_of_open_incidents_from_the_api():
     """The template's address, path in the answer and condition are used."""
     metric = ARGO["evenkeel-api"]
     scene = SCENES["alert"]()
@@ -103,10 +100,10 @@ def test_argo_reads_the_number_of_open_incidents_from_the_api() -> None:
     assert holds(metric["failureCondition"], max(counts))
 
 
-def incidents(scene: Any) -> list[Incident]:
+def incidents(scene):
     return [Incident.from_bytes(body) for body in scene.store.incidents()]
 
 
-def holds(condition: str, result: Any) -> bool:
+def holds(condition, result):
     """Return whether a condition of Argo's expression language holds; these read the same in Python."""
     return bool(eval(condition.replace("&&", "and"), {"len": len, "result": result}))

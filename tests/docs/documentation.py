@@ -31,18 +31,18 @@ class Block:
     """Name of the file that it is, if it says one."""
     text: str
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
 
 @lru_cache(maxsize=256)
-def text_of(page: Path) -> str:
+def text_of(page):
     """A page as it is written."""
     return page.read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=256)
-def blocks_of(page: Path) -> tuple[Block, ...]:
+def blocks_of(page):
     """The fenced blocks of a page, without the indent of the list they may stand in."""
     text = text_of(page)
     blocks = []
@@ -57,20 +57,20 @@ def blocks_of(page: Path) -> tuple[Block, ...]:
 
 
 @lru_cache(maxsize=256)
-def prose_of(page: Path) -> str:
+def prose_of(page):
     """A page without its fenced blocks."""
     return _FENCE.sub("", text_of(page))
 
 
-def inline_code_of(page: Path) -> list[str]:
+def inline_code_of(page):
     """Texts between single backticks."""
     return _INLINE.findall(prose_of(page))
 
 
 @lru_cache(maxsize=256)
-def anchors_of(page: Path) -> frozenset[str]:
+def anchors_of(page):
     """The anchors of a page's headings, as the site makes them."""
-    found: dict[str, int] = {}
+    found = {}
     anchors = set()
     for heading in _HEADING.findall(prose_of(page)):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[`*]", r"\1", heading)
@@ -82,6 +82,6 @@ def anchors_of(page: Path) -> frozenset[str]:
     return frozenset(anchors)
 
 
-def all_blocks(*languages: str) -> list[Block]:
+def all_blocks(*languages):
     """The blocks of all pages in some languages ("" = none named)."""
     return [block for page in PAGES for block in blocks_of(page) if block.language in languages]

@@ -20,7 +20,7 @@ import tempfile
 import time
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import httpx2
 from PIL import Image
@@ -28,9 +28,6 @@ from PIL import Image
 from evenkeel.simulate.demo import free_port
 from tests.kit.chromium import browser
 from tests.services import wait_for
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL = ("index.md", "alert.md")
@@ -52,15 +49,15 @@ _QUIET_LOOKS = 4
 class Walk:
     """The state of somebody who follows the tutorial."""
 
-    def __init__(self, folder: Path, page: Page | None) -> None:
+    def __init__(self, folder, page):
         self._folder = folder
         self._page = page
         self._ports = {port: free_port(port) for port in (_PROXY, _ADMIN, _SIMULATION)}
         self._console = f"http://127.0.0.1:{self._ports[_ADMIN]}"
-        self._background: list[subprocess.Popen[bytes]] = []
+        self._background = []
         self._environment = {name: value for name, value in os.environ.items() if name[:9] != "EVENKEEL_"}
 
-    def follow(self, text: str) -> None:
+    def follow(self, text):
         """Do what a page says, in order."""
         for step in _STEP.finditer(text):
             language, title, content = step["language"], step["title"] or "", self._local(step["text"] or "")
@@ -80,18 +77,18 @@ class Walk:
                     ["/bin/sh", "-ec", content], cwd=self._folder, env=self._environment, check=True
                 )
 
-    def stop(self) -> None:
+    def stop(self):
         """End what runs in the background."""
         for process in reversed(self._background):
             process.terminate()
             process.wait(_START_S)
 
-    def _local(self, text: str) -> str:
+    def _local(self, text):
         for port, ours in self._ports.items():
             text = text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{ours}")
         return text
 
-    def _start(self, title: str, command: str) -> None:
+    def _start(self, title, command):
         simulation = "simulate" in command
         port = self._ports[_SIMULATION if simulation else _PROXY]
         healthy = self._ports[_SIMULATION if simulation else _ADMIN]
@@ -110,28 +107,28 @@ class Walk:
                 )
             )
 
-        def answers() -> bool:
+        def answers():
             with socket.socket() as probe:
                 is_well = httpx2.get(f"http://127.0.0.1:{healthy}/healthz").is_success
                 return is_well and probe.connect_ex(("127.0.0.1", port)) == 0
 
         wait_for(answers, f"for {title}, which writes {log}")
 
-    def get(self, path: str) -> Any:
+    def get(self, path):
         """Answer of the admin API."""
         answer = httpx2.get(f"{self._console}{path}", headers=self._token(), timeout=240.0)
         return answer.raise_for_status().json()
 
-    def _token(self) -> dict[str, str]:
+    def _token(self):
         token = (self._folder / "evenkeel-data" / "admin-token").read_text(encoding="ascii").strip()
         return {"authorization": f"Bearer {token}"}
 
-    def settled_cells(self) -> list[dict[str, Any]]:
+    def settled_cells(self):
         """All cells, once everything that was sampled is scored."""
         self._settle()
         return cast("list[dict[str, Any]]", self.get("/api/cells")["cells"])
 
-    def _settle(self) -> None:
+    def _settle(self):
         """Wait until all that was sampled is scored."""
         deadline = time.monotonic() + _SETTLE_S
         quiet = 0
@@ -142,7 +139,7 @@ class Walk:
             if time.monotonic() > deadline:
                 sys.exit("the queue does not empty")
 
-    def _shoot(self, name: str, place: str, height: int) -> None:
+    def _shoot(self, name, place, height):
         if self._page is None:
             return
         shifted = "/trials?model=helpdesk-2&perturbation=general.spelling&rating=1"
@@ -169,14 +166,14 @@ class Walk:
         if size > _LARGEST_BYTES:
             sys.exit(f"{path.name} is larger than {_LARGEST_BYTES:,} bytes")
 
-    def _first_link(self, place: str, prefix: str) -> str:
+    def _first_link(self, place, prefix):
         """The first link on a page of the console that leads to one below the prefix."""
         assert self._page is not None
         self._page.goto(f"{self._console}{place}")
         return str(self._page.locator(f"main a[href^='{prefix}']").first.get_attribute("href"))
 
 
-def main() -> None:
+def main():
     """Follow the tutorial."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keep-pictures", action="store_true", help="follow the pages, take no pictures")

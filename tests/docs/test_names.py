@@ -21,7 +21,7 @@ _NAMES = frozenset({"evenkeel.reference.response.id"})
 
 
 @cache
-def _is_there(name: str) -> bool:
+def _is_there(name):
     module, rest = name, []
     while True:
         try:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import contextlib
 import socket
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.clients.recording import RecordingUpstream, recording
 from tests.kit.relaying import Running, running, settings_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 IMPATIENT = {"/unaccepting": {"silence_s": 0.4}, "/stalling": {"silence_s": 2.0}}
 """Times that are not waited for, by route. All else is, on every one: most tests are not about time."""
@@ -29,7 +25,7 @@ class Faulty:
 
 
 @pytest.fixture(scope="session")
-def _faulty(tmp_path_factory) -> Iterator[Faulty]:
+def _faulty(tmp_path_factory):
     folder = tmp_path_factory.mktemp("faulty")
     with contextlib.ExitStack() as stack:
         upstream = stack.enter_context(recording())
@@ -64,7 +60,7 @@ def _faulty(tmp_path_factory) -> Iterator[Faulty]:
 
 
 @pytest.fixture
-def faulty(_faulty) -> Iterator[Faulty]:
+def faulty(_faulty):
     """The proxy, its upstream without a past."""
     yield _faulty
     _faulty.upstream.clear()
@@ -72,6 +68,6 @@ def faulty(_faulty) -> Iterator[Faulty]:
 
 
 @pytest.fixture
-def upstream(faulty) -> RecordingUpstream:
+def upstream(faulty):
     """The upstream of the proxy's default route."""
     return faulty.upstream

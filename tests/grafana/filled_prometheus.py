@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import json
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import httpx2
 import yaml
@@ -25,9 +25,6 @@ from tests.stores.examples import exchange
 from tests.up.starting import up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from tests.kit.relaying import Running
 
 SCRAPE_S = 3
@@ -51,7 +48,7 @@ class Filled(NamedTuple):
 
 
 @contextlib.contextmanager
-def filled(folder: Path) -> Iterator[Filled]:
+def filled(folder):
     """Run everything: traffic, a model swap in its middle, faults; then give what Prometheus has of it."""
     simulation = Simulation([ModelState(MODEL, fragility=0.05, noise=0.05)])
     variables = {
@@ -80,7 +77,7 @@ def filled(folder: Path) -> Iterator[Filled]:
         yield Filled(Scene(seen, began, time.time(), SCRAPE_S, steps=60), running)
 
 
-def _settings(url: str) -> dict[str, Any]:
+def _settings(url):
     routes = [
         {
             "name": name,
@@ -110,7 +107,7 @@ def _settings(url: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def scraped(folder: Path, running: Running, *, scrape_s: int = SCRAPE_S) -> Iterator[str]:
+def scraped(folder, running, *, scrape_s=SCRAPE_S):
     """A Prometheus with the project's rules that scrapes one evenkeel; its address."""
     config = folder / "prometheus.yml"
     every = {"scrape_interval": f"{scrape_s}s", "evaluation_interval": f"{scrape_s}s"}
@@ -123,7 +120,7 @@ def scraped(folder: Path, running: Running, *, scrape_s: int = SCRAPE_S) -> Iter
         yield url
 
 
-def _wait_for_rules(url: str) -> None:
+def _wait_for_rules(url):
     """Wait until everything was scraped as it is now, and every rule has looked at that."""
     now = time.time()
     query = {"query": f"timestamp(evenkeel_build_info) > {now}"}
@@ -132,7 +129,7 @@ def _wait_for_rules(url: str) -> None:
     )
     scraped_at = float(result[0]["value"][1])
 
-    def looked() -> bool:
+    def looked():
         groups = httpx2.get(f"{url}/api/v1/rules").json()["data"]["groups"]
         times = [dt.datetime.fromisoformat(group["lastEvaluation"]).timestamp() for group in groups]
         return min(times) > scraped_at
@@ -140,12 +137,12 @@ def _wait_for_rules(url: str) -> None:
     wait_for(looked, "for the rules")
 
 
-def _send(running: Running, seeds: range) -> None:
+def _send(running, seeds):
     for route, (task, _) in ROUTES.items():
         running.ask(seeds, task, route=f"/{route}", authorization="Bearer k")
 
 
-def _plant_faults(path: Path) -> int:
+def _plant_faults(path):
     """Queue an exchange of a route that is not in the settings, and on each one whose replays are refused.
 
     Planted and not left to an error rate: a panel must have what it shows in every run. Returns: how many.
@@ -165,7 +162,7 @@ def _plant_faults(path: Path) -> int:
     return put
 
 
-def _approve_goldens(data: Path) -> None:
+def _approve_goldens(data):
     for route in ROUTES:
         choice = ["--route", route, "--sample", "3", "--yes", "--by", "test", "--data-dir", str(data)]
         run_command("goldens", "approve", *choice)

@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import httpx2
 
 from tests.house import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-DASHBOARDS: Final[dict[str, Any]] = {
+DASHBOARDS = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
     for path in sorted((ROOT / "grafana" / "dashboards").glob("*.json"))
 }
 """Dashboards by uid, which is also the name of the file."""
-_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)(?::\w+)?\}|(\w+))")
-_LABEL_VALUES: Final = re.compile(r"label_values\((.+), *(\w+)\)")
-_QUERY_RESULT: Final = re.compile(r"query_result\((.+)\)")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::\w+)?\}|(\w+))")
+_LABEL_VALUES = re.compile(r"label_values\((.+), *(\w+)\)")
+_QUERY_RESULT = re.compile(r"query_result\((.+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class Scene:
     chosen: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def step_s(self) -> float:
+    def step_s(self):
         """Between two points of a line."""
         return max(1.0, round((self.end_s - self.start_s) / self.steps))
 
-    def interpolated(self, text: str) -> str:
+    def interpolated(self, text):
         """A query as Grafana would send it; unknown variables stay."""
         own = {
             "__rate_interval": f"{max(self.step_s + self.scrape_s, 4 * self.scrape_s):.0f}s",
@@ -61,18 +61,18 @@ class Scene:
         known = {**own, **self.chosen}
         return _VARIABLE.sub(lambda found: known.get(found[1] or found[2], found[0]), text)
 
-    def now(self, expr: str) -> list[Answer]:
+    def now(self, expr):
         """Ask for the end of the time; a query that Prometheus does not take fails."""
         series = self._ask("query", expr, {"time": self.end_s})
         return [Answer(row["metric"], [_point(row["value"])]) for row in series]
 
-    def over_time(self, expr: str) -> list[Answer]:
+    def over_time(self, expr):
         """Ask for every step of the time."""
         span = {"start": self.start_s, "end": self.end_s, "step": self.step_s}
         series = self._ask("query_range", expr, span)
         return [Answer(row["metric"], [_point(pair) for pair in row["values"]]) for row in series]
 
-    def with_defaults(self, dashboard: Mapping[str, Any]) -> Scene:
+    def with_defaults(self, dashboard):
         """The scene with every variable of a dashboard as Grafana would set it at first.
 
         Variables already chosen stay. A query's first value stands for one choice; `.*` for all.
@@ -90,7 +90,7 @@ class Scene:
             scene = replace(scene, chosen={**scene.chosen, variable["name"]: str(value)})
         return scene
 
-    def label_values(self, query: str) -> list[str]:
+    def label_values(self, query):
         """Values of `label_values(selector, label)`, sorted; of `query_result(…)` its label, in order."""
         asked = _QUERY_RESULT.fullmatch(query)
         if asked:
@@ -100,18 +100,18 @@ class Scene:
         rows = self._get(f"label/{match[2]}/values", {"match[]": match[1]})
         return sorted(rows)
 
-    def _ask(self, how: str, expr: str, when: dict[str, float]) -> list[dict[str, Any]]:
+    def _ask(self, how, expr, when):
         result = self._get(how, {"query": self.interpolated(expr), **when})["result"]
         assert isinstance(result, list)
         return result
 
-    def _get(self, path: str, parameters: dict[str, Any]) -> Any:
+    def _get(self, path, parameters):
         answer = httpx2.get(f"{self.url}/api/v1/{path}", params=parameters, timeout=120).json()
         assert answer["status"] == "success", f"{parameters.get('query', path)}: {answer.get('error')}"
         return answer["data"]
 
 
-def panels(dashboard: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def panels(dashboard):
     """Every panel, those of collapsed rows included, rows not."""
     for panel in dashboard["panels"]:
         if panel["type"] != "row":
@@ -119,7 +119,7 @@ def panels(dashboard: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield from panel.get("panels", ())
 
 
-def targets(dashboard: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def targets(dashboard):
     """Every query with the title of its panel; those of annotations too."""
     for panel in panels(dashboard):
         for target in panel["targets"]:
@@ -129,7 +129,7 @@ def targets(dashboard: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]
             yield f"annotation {annotation['name']}", annotation["target"]
 
 
-def expressions(dashboard: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def expressions(dashboard):
     """Every PromQL expression with where it stands; the selectors of variables too."""
     for title, target in targets(dashboard):
         yield title, target["expr"]
@@ -140,5 +140,5 @@ def expressions(dashboard: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"variable {variable['name']}", match[1]
 
 
-def _point(pair: list[Any]) -> tuple[float, float]:
+def _point(pair):
     return float(pair[0]), float(pair[1])

@@ -7,7 +7,6 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,9 +19,6 @@ from tests.integrations.pages import PAGES
 from tests.integrations.peers import PEERS, peers
 from tests.kit.relaying import running, settings_file
 from tests.services import installed, wait_for
-
-if TYPE_CHECKING:
-    from evenkeel.core.exchange import Exchange
 
 CLIENTS = ("langchain-openai==1.7.3", "anthropic==2.11.0")
 """Too large for everybody's environment, and LangChain brings a pytest plugin of its own."""
@@ -39,7 +35,7 @@ class Rig:
     """Bodies that the other servers were sent."""
     queue: SqliteExchangeQueue
 
-    def captured(self, page: str) -> Exchange:
+    def captured(self, page):
         """The exchange that a page's program made, which is the only one of its route."""
         (lease,) = wait_for(lambda: self.queue.reserve(10, 60.0), "for an exchange")
         assert lease.exchange.route == page

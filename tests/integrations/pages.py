@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tests.docs.documentation import DOCS, Block, blocks_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tests.docs.documentation import DOCS, blocks_of
 
 PAGES = sorted((DOCS / "integrations").glob("*.md"))
 LARGER = {"other-clients"}
 """Pages about clients that the tests do not install."""
 
 
-def blocks() -> Iterator[Block]:
+def blocks():
     """All of them, page by page."""
     for path in PAGES:
         yield from blocks_of(path)
 
 
-def programs() -> list[Block]:
+def programs():
     """Return the programs of clients that are there when the tests run."""
     return [
         block
@@ -29,7 +24,7 @@ def programs() -> list[Block]:
     ]
 
 
-def exports(page: str) -> dict[str, str]:
+def exports(page):
     """Variables that a page exports for the application; not those for evenkeel and LiteLLM's proxy."""
     lines = [
         line
@@ -45,7 +40,7 @@ def exports(page: str) -> dict[str, str]:
     }
 
 
-def settings_text(page: str) -> str | None:
+def settings_text(page):
     """The page's `evenkeel.yaml`, if it has one."""
     return next(
         (block.text for block in blocks() if block.page.stem == page and block.title == "evenkeel.yaml"), None

@@ -13,10 +13,6 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TEXT = "It clicks, and copying a file takes longer every day."
 PIECES = ("It clicks, and copying", " a file takes longer every day.")
@@ -32,7 +28,7 @@ PEERS = {
 """Path of each server's API."""
 
 
-def says(peer: str, name: str, model: str = "") -> str:
+def says(peer, name, model=""):
     """Return what a server sends about a model."""
     return (
         (Path(__file__).parent / "answers" / peer / name).read_text(encoding="utf-8").replace("MODEL", model)
@@ -40,20 +36,20 @@ def says(peer: str, name: str, model: str = "") -> str:
 
 
 @contextlib.contextmanager
-def peers() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def peers():
     """A server for all of them, each under its name; gives its address and the bodies it was sent."""
-    bodies: list[dict[str, Any]] = []
+    bodies = []
 
     class PeerHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_GET(self) -> None:
+        def do_GET(self):
             if self.path.endswith("/models"):
                 self._send(200, "application/json", self._says("models.json"))
             else:  # of an API of the server's own
                 self._send(200, "text/plain", self.path)
 
-        def do_POST(self) -> None:
+        def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             bodies.append(body)
             if body["model"] == MISSING:
@@ -64,19 +60,19 @@ def peers() -> Iterator[tuple[str, list[dict[str, Any]]]]:
             else:
                 self._send(200, "application/json", self._says("answer.json", body["model"]))
 
-        def _says(self, name: str, model: str = "") -> str:
+        def _says(self, name, model=""):
             peer = self.path.split("/")[1]
             assert self.path.startswith(f"/{peer}{PEERS[peer]}/"), self.path
             return says(peer, name, model)
 
-        def _send(self, status: int, kind: str, text: str) -> None:
+        def _send(self, status, kind, text):
             self.send_response(status)
             self.send_header("content-type", kind)
             self.send_header("content-length", str(len(text.encode())))
             self.end_headers()
             self.wfile.write(text.encode())
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, *_):
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), PeerHandler) as server:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
+from evenkeel.shadow.prompt import APIS
 
-from evenkeel.shadow.prompt import APIS, Api
-
-API: Final[dict[str, Api]] = {api.name: api for api in APIS}
+API = {api.name: api for api in APIS}

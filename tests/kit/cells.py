@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any
 
 from evenkeel.core.cells import (
     CellCounts,
     CellEstimates,
-    CellKey,
     CellReport,
     Detection,
     Estimate,
@@ -35,14 +33,12 @@ ROLLED = RollupEstimates(
 )
 
 
-def cell_report(
-    key: CellKey, scorer: str = "judge", trials: int = 0, effective: int = 0, **figures: Any
-) -> CellReport:
+def cell_report(key, scorer="judge", trials=0, effective=0, **figures):
     """A report with these figures, whatever part of it holds them."""
     return with_figures(CellReport(key, scorer, CellCounts(trials, effective)), **figures)
 
 
-def with_figures(report: CellReport, **figures: Any) -> CellReport:
+def with_figures(report, **figures):
     """The report with other figures."""
     for part, kind in PARTS.items():
         names = {API_NAMES.get(field.name, field.name): field.name for field in fields(kind)}

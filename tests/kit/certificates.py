@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import datetime as dt
 import ipaddress
-from typing import TYPE_CHECKING, Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-_HERE: Final = (x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
+_HERE = (x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
 
 
 class Authority:
     """Signs certificates of this machine that hold for a day."""
 
-    def __init__(self, folder: Path, name: str = "authority") -> None:
+    def __init__(self, folder, name="authority"):
         self.folder = folder
-        self.name: x509.Name | None = None
-        self.key: ec.EllipticCurvePrivateKey | None = None
+        self.name = None
+        self.key = None
         self.file, _ = self.signed(name, authority=True)
 
-    def signed(
-        self, name: str, *, authority: bool = False, password: bytes | None = None, days: int = 1
-    ) -> tuple[Path, Path]:
+    def signed(self, name, *, authority=False, password=None, days=1):
         """Files with a certificate for localhost and its key; with days below 0, one that has expired."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])

@@ -11,17 +11,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from evenkeel.console.server import serving
 
-_FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
+_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic"]
 _PATIENCE_MS = 240_000
 
 

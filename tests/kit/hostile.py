@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Answer, Pair, ToolCall
@@ -48,39 +48,39 @@ from evenkeel.shadow.references.sketch import sketch_of
 from evenkeel.shadow.rewriter.client import declines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable
 
 
-def _counted(line: str) -> Callable[[int], str]:
+def _counted(line):
     """Whole lines, with a number of their own."""
     return lambda size: "".join(
         line.format(n=number, m=number * 7919 % 100_003) for number in range(1 + size // (len(line) + 2))
     )
 
 
-def _repeated(unit: str) -> Callable[[int], str]:
+def _repeated(unit):
     return lambda size: unit * (1 + size // len(unit))
 
 
-def _runs(mark: str, behind: str = "") -> Callable[[int], str]:
+def _runs(mark, behind=""):
     """Runs of a mark, each of another length than the one before."""
     step = 4 * len(mark) + len(behind)
     return lambda size: "".join(mark * (1 + number % 7) + behind for number in range(1 + size // step))
 
 
-def _lettered(size: int) -> str:
+def _lettered(size):
     """Distinct capitalised words, none with a digit."""
     draw = random.Random(7)
     return "".join("".join(draw.choices("abcdefghij", k=7)).capitalize() + " " for _ in range(size // 8))
 
 
-def _noise(size: int) -> str:
+def _noise(size):
     """Base64, which repeats nothing."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     return "".join(random.Random(7).choices(letters, k=size))
 
 
-SHAPES: Final[dict[str, Callable[[int], str]]] = {
+SHAPES = {
     "code fences": _repeated("```\nx = 1\n```\n\nAnd why?\n\n"),
     "bare code fences": _repeated("```\n"),
     "nested fences": lambda size: "".join(f"{'`' * (3 + n % 9)}\n> " for n in range(size // 9)),
@@ -136,7 +136,7 @@ SHAPES: Final[dict[str, Callable[[int], str]]] = {
 """Makers by name: a text of so many characters, or nearly so."""
 
 
-EVERYWHERE: Final = (
+EVERYWHERE = (
     "code fences",
     "one long word",
     "distinct words",
@@ -155,51 +155,51 @@ EVERYWHERE: Final = (
 """Shapes that tests give to everything."""
 
 
-def _body(*contents: str) -> bytes:
+def _body(*contents):
     turns = [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(contents)]
     return json.dumps({"model": "m", "messages": turns}).encode()
 
 
-def in_one(text: str) -> bytes:
+def in_one(text):
     """A request with a text in its one message."""
     return _body("Answer in JSON:\n\n" + text)
 
 
-def in_many(text: str) -> bytes:
+def in_many(text):
     """A request of many short messages."""
     return _body(*(text[at : at + 12] for at in range(0, len(text), 12)))
 
 
-def view_of(text: str, body: Callable[[str], bytes] = in_one) -> PromptView:
+def view_of(text, body=in_one):
     """A prompt as the worker sees the first one of a route."""
     return PromptView.parse(body(text), classify=TemplateLearner().classifier("main"))
 
 
-def _many_of(text: str) -> PromptView:
+def _many_of(text):
     return view_of(text, in_many)
 
 
-def pair_of(text: str) -> Pair:
+def pair_of(text):
     """Two answers that share most of a text."""
     third = len(text) // 3
     context = f"Which is it?\n\n{text[: len(text) // 2]}"
     return Pair(Answer(text), Answer(f"{text[:third]} Sure: {text[third:-5]}"), context)
 
 
-def unlike_pair_of(text: str) -> Pair:
+def unlike_pair_of(text):
     """Two answers that share words in another order, and nothing else."""
     half = len(text) // 2
     return Pair(Answer(text), Answer(f"So {text[half:]}x{text[:half]}"), text)
 
 
-def scattered_pair_of(text: str) -> Pair:
+def scattered_pair_of(text):
     """Two answers of the same words, each in another order than the prompt."""
     words = text.split()
     orders = [" ".join(random.Random(seed).sample(words, len(words))) for seed in (1, 2)]
     return Pair(*map(Answer, orders), text)
 
 
-def calling_pair_of(text: str) -> Pair:
+def calling_pair_of(text):
     """Two answers that call tools."""
     third = len(text) // 3
     calls = [
@@ -209,19 +209,19 @@ def calling_pair_of(text: str) -> Pair:
     return Pair(*(Answer("", call) for call in calls), text)
 
 
-def _answered(text: str) -> bytes:
+def _answered(text):
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": text}}
     message = {"role": "assistant", "content": text, "tool_calls": [call]}
     return json.dumps({"model": "m", "choices": [{"index": 0, "message": message}]}).encode()
 
 
-def _streamed(text: str) -> str:
+def _streamed(text):
     deltas = (text[at : at + 8] for at in range(0, len(text), 8))
     events = ({"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in deltas)
     return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
 
 
-def _learnt(view: PromptView) -> None:
+def _learnt(view):
     learner = TemplateLearner()
     for _ in range(3):
         learner.observe("main", view.slots)
@@ -229,7 +229,7 @@ def _learnt(view: PromptView) -> None:
     view.classified(learner.classifier("main"))
 
 
-def _learnt_apart(views: tuple[PromptView, ...]) -> None:
+def _learnt_apart(views):
     learner = TemplateLearner()
     for view in (*views, *views):
         learner.observe("main", view.slots)
@@ -237,13 +237,13 @@ def _learnt_apart(views: tuple[PromptView, ...]) -> None:
         view.classified(learner.classifier("main"))
 
 
-def _unlike_views(text: str) -> tuple[PromptView, ...]:
+def _unlike_views(text):
     third = len(text) // 3
     texts = (text, text[third:] + "x" + text[:third], text[2 * third :] + "y" + text[: 2 * third])
     return tuple(map(view_of, texts))
 
 
-def _perturbed(kind: Any, severity: float, view: PromptView) -> None:
+def _perturbed(kind, severity, view):
     outcome = attempt(kind, view, severity, random.Random(1))
     if isinstance(outcome, Draft):
         outcome = outcome.finish([task.text.replace("a", "b") for task in outcome.tasks])
@@ -251,47 +251,47 @@ def _perturbed(kind: Any, severity: float, view: PromptView) -> None:
         outcome.for_replay()
 
 
-def _read_stream(text: str) -> object:
+def _read_stream(text):
     return read_answer({"content-type": "text/event-stream"}, text.encode(), CHAT.answer_reader())
 
 
-def _read_whole(body: bytes) -> object:
+def _read_whole(body):
     return read_answer({"content-type": "application/json"}, body, CHAT.answer_reader())
 
 
-def _judged(kind: Any, text: str) -> None:
+def _judged(kind, text):
     faults_of(RewriteTask(kind, text, "es" if kind == "translation" else None), text[:-7] + " so.", "ab12")
 
 
-def _steps(text: str) -> object:
+def _steps(text):
     try:
         return read_workflow(text)
     except WorkflowError as error:
         return error
 
 
-def _has_parameter(text: str) -> object:
+def _has_parameter(text):
     return redacted(f"/v1/x?{text}=1&{text[: len(text) // 2]};".encode())
 
 
-def _is_named_so(text: str) -> object:
+def _is_named_so(text):
     return is_credential(text.encode().lower(), text.encode())
 
 
-def _fingerprints(text: str) -> object:
+def _fingerprints(text):
     raw = f"POST / HTTP/1.1\r\nauthorization: bearer {text}\r\n{text}: api-key\r\n\r\n".encode()
     return key_fingerprints(raw, len(raw))
 
 
-def _stated(view: PromptView) -> object:
+def _stated(view):
     return view.classified(fixed_template(["Answer in {form}:\n\n{text}\nThank you"]))
 
 
-def _rated(pair: Pair) -> object:
+def _rated(pair):
     return asyncio.run(HeuristicRater().rate(pair))
 
 
-def _as_is(text: str) -> str:
+def _as_is(text):
     return text
 
 
@@ -304,20 +304,20 @@ class Subject:
     """Make what is read from a text; not counted as work."""
     work: Callable[[Any], object]
 
-    def shapes(self, wanted: Iterable[str]) -> Iterator[str]:
+    def shapes(self, wanted):
         """Select the shapes that make a difference: of many short messages, few do."""
         return (shape for shape in wanted if "many messages" not in self.name or shape in _OF_MANY_MESSAGES)
 
 
-_OF_MANY_MESSAGES: Final = ("pointing words", "unclosed tags", "tables")
+_OF_MANY_MESSAGES = ("pointing words", "unclosed tags", "tables")
 
 
-def subjects() -> tuple[Subject, ...]:
+def subjects():
     """Everything that reads texts of others in the replay plane and in redaction."""
     return (*_readers(), *_gate(), *_perturbations(), *_metrics(), *_redaction())
 
 
-def _readers() -> Iterator[Subject]:
+def _readers():
     yield Subject("protected spans", _as_is, protected_spans)
     yield Subject("pieces for the rewriter", _as_is, pieces)
     yield Subject("prose for the rewriter", _as_is, has_prose)
@@ -341,15 +341,15 @@ def _readers() -> Iterator[Subject]:
     yield Subject("streamed answer", _streamed, _read_stream)
 
 
-def _gate() -> Iterator[Subject]:
+def _gate():
     for kind in ("paraphrase", "tone", "translation"):
         yield Subject(f"gate of a {kind}", _as_is, partial(_judged, kind))
     yield Subject("passages to keep", partial(RewriteTask, "paraphrase"), passages_to_keep)
     yield Subject("refusal to rewrite", _as_is, declines)
 
 
-def _perturbations() -> Iterator[Subject]:
-    seen: set[object] = set()
+def _perturbations():
+    seen = set()
     for kind in BUILTIN:
         # The other pairs of languages are the same code.
         code = (type(kind), kind.name.partition(".")[0]) if kind.wanted.language else kind.name
@@ -359,13 +359,13 @@ def _perturbations() -> Iterator[Subject]:
         seen.add(code)
 
 
-def _metrics() -> Iterator[Subject]:
+def _metrics():
     for metric in heuristics():
         yield Subject(metric.name, pair_of, metric.score)
         yield Subject(f"{metric.name}, unlike", unlike_pair_of, metric.score)
         yield Subject(f"{metric.name}, scattered", scattered_pair_of, metric.score)
         yield Subject(f"{metric.name}, calls", calling_pair_of, metric.score)
-    known: dict[str, Any] = {}
+    known = {}
     for bundle in BUNDLES.values():
         known |= {quality.name: quality for quality in bundle.by_rule}
     for name, quality in known.items():
@@ -385,7 +385,7 @@ def _metrics() -> Iterator[Subject]:
     yield Subject("question to a judge", _as_is, lambda text: marked("A", text, unforgeable_tag([text])))
 
 
-def _redaction() -> Iterator[Subject]:
+def _redaction():
     for number, pattern in enumerate(PATTERNS):
         yield Subject(
             f"pattern {number} ({pattern.kind})",
@@ -412,7 +412,7 @@ def _redaction() -> Iterator[Subject]:
 
 
 @functools.cache
-def _caches() -> tuple[Any, ...]:
+def _caches():
     """Caches of texts that were read; what is kept forever is of no text."""
     caches = []
     for name, module in list(sys.modules.items()):
@@ -422,19 +422,19 @@ def _caches() -> tuple[Any, ...]:
 
 
 @functools.lru_cache(maxsize=512)
-def _given(made: Callable[[str], Any], shape: str, size: int) -> Any:
+def _given(made, shape, size):
     return made(SHAPES[shape](size))
 
 
-RATIO: Final = 2.5
+RATIO = 2.5
 """Most that twice the text may cost."""
-_ENOUGH_S: Final = 0.006
+_ENOUGH_S = 0.006
 """Processor time from which on a ratio says something."""
-_SMALLEST: Final = 2_000
-_TRIES: Final = 5
+_SMALLEST = 2_000
+_TRIES = 5
 
 
-def grown_too_fast(subject: Subject, shape: str, largest: int) -> str:
+def grown_too_fast(subject, shape, largest):
     """Say how the work grew if it grew faster than the text; "" if not, as far as can be seen.
 
     Processor time of this thread, the least of several runs: other work on the machine does not count.
@@ -446,7 +446,7 @@ def grown_too_fast(subject: Subject, shape: str, largest: int) -> str:
         largest: Characters at which to stop looking for a size that takes some milliseconds.
     """
 
-    def least(size: int) -> float:
+    def least(size):
         return spent(subject, _given(subject.made, shape, size))
 
     size = _SMALLEST
@@ -464,7 +464,7 @@ def grown_too_fast(subject: Subject, shape: str, largest: int) -> str:
     return f"{size} characters take {single:.4f} s and twice as many {double:.4f} s"
 
 
-def spent(subject: Subject, given: Any) -> float:
+def spent(subject, given):
     """Processor time of one run, in seconds, with nothing remembered."""
     for cache in _caches():
         cache.cache_clear()

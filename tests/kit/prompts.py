@@ -7,12 +7,12 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_FIELD: Final = re.compile(r"\{([a-z_]+)\}")
+_FIELD = re.compile(r"\{([a-z_]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class Layout:
     system: str = ""
 
     @property
-    def messages(self) -> tuple[tuple[str, str], ...]:
+    def messages(self):
         """(role, text), the system message first if there is one."""
         system = (("system", self.system),) if self.system else ()
         return (*system, ("user", self.user))
 
     @property
-    def templates(self) -> tuple[str, ...]:
+    def templates(self):
         """The texts, as a template in the settings states them; a message that is one field is left out."""
         return tuple(text for _, text in self.messages if _FIELD.sub("", text).strip())
 
@@ -43,7 +43,7 @@ class ApplicationPrompt:
     fields: Mapping[str, str]
 
     @property
-    def body(self) -> bytes:
+    def body(self):
         """The chat-completions request."""
         messages = [
             {"role": role, "content": _FIELD.sub(lambda found: self.fields[found[1]], text)}
@@ -52,7 +52,7 @@ class ApplicationPrompt:
         return json.dumps({"model": "any", "messages": messages}, ensure_ascii=False).encode()
 
 
-def read_prompts(path: Path) -> tuple[ApplicationPrompt, ...]:
+def read_prompts(path):
     """Every prompt of a file, task by task; the layouts of a task are taken in turn."""
     return tuple(
         ApplicationPrompt(task, Layout(**table["layouts"][number % len(table["layouts"])]), row)
@@ -61,5 +61,5 @@ def read_prompts(path: Path) -> tuple[ApplicationPrompt, ...]:
     )
 
 
-EVERY: Final = read_prompts(Path(__file__).with_suffix(".toml"))
+EVERY = read_prompts(Path(__file__).with_suffix(".toml"))
 """All of them."""

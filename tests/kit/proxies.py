@@ -5,31 +5,27 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class TunnelProxy:
     """Serves CONNECT; every name leads to 127.0.0.1."""
 
-    def __init__(self, authorization: str = "") -> None:
+    def __init__(self, authorization=""):
         self.authorization = authorization
         """Value of `Proxy-Authorization` without which it answers 407; empty = it asks for none."""
-        self.asked: list[str] = []
+        self.asked = []
         """Authorities of the tunnels, refused ones included."""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def _accept(self) -> None:
+    def _accept(self):
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
-    def _serve(self, client: socket.socket) -> None:
+    def _serve(self, client):
         with client, contextlib.suppress(OSError):
             head = b""
             while b"\r\n\r\n" not in head:
@@ -49,12 +45,12 @@ class TunnelProxy:
                 _pump(client, upstream)
                 back.join()
 
-    def close(self) -> None:
+    def close(self):
         """Stop listening."""
         self._listener.close()
 
 
-def _pump(source: socket.socket, sink: socket.socket) -> None:
+def _pump(source, sink):
     with contextlib.suppress(OSError):
         while data := source.recv(65_536):
             sink.sendall(data)
@@ -63,7 +59,7 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 
 @contextlib.contextmanager
-def tunnel_proxy(authorization: str = "") -> Iterator[TunnelProxy]:
+def tunnel_proxy(authorization=""):
     """Run a proxy."""
     proxy = TunnelProxy(authorization)
     try:

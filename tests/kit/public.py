@@ -6,27 +6,19 @@ import csv
 import gzip
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.metrics.workflow.workflow import workflow
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from evenkeel.metrics.workflow.workflow import Workflow
-
-DATA: Final = Path(__file__).resolve().parents[3] / "shared" / "data"
-WORFBENCH: Final = DATA / "worfbench" / "worfbench_gold.jsonl.gz"
-_WORFBENCH_SOURCES: Final = frozenset(
-    ("wikihow", "alfworld", "webshop", "lumos", "toolbench", "os", "toolalpaca")
-)
-_LEAST_STEPS: Final = 5
-LANGUAGES: Final = ("en", "de", "es", "fr", "it", "ja", "nl", "pt")
-_LEAST_CHARACTERS: Final = 20
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+WORFBENCH = DATA / "worfbench" / "worfbench_gold.jsonl.gz"
+_WORFBENCH_SOURCES = frozenset(("wikihow", "alfworld", "webshop", "lumos", "toolbench", "os", "toolalpaca"))
+_LEAST_STEPS = 5
+LANGUAGES = ("en", "de", "es", "fr", "it", "ja", "nl", "pt")
+_LEAST_CHARACTERS = 20
 """Shorter strings in data are names and codes, not texts."""
 
 
-def worfbench() -> list[Workflow]:
+def worfbench():
     """Workflows of at least five steps from the seven sources of WorkflowPerturb: 417 of its 4,973.
 
     The data count steps from 1, with 0 for the start and one more than there are steps for the end.
@@ -42,7 +34,7 @@ def worfbench() -> list[Workflow]:
     return flows
 
 
-def data_files() -> tuple[Path, ...]:
+def data_files():
     """Every data file, in the order of their paths; none if the data is not there."""
     return tuple(
         path
@@ -51,7 +43,7 @@ def data_files() -> tuple[Path, ...]:
     )  # fmt: skip
 
 
-def texts_of(path: Path) -> list[str]:
+def texts_of(path):
     """Every text of a data file: strings in JSON, cells of tables, or the whole of a log."""
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     text = content.decode("utf-8", "replace")
@@ -69,7 +61,7 @@ def texts_of(path: Path) -> list[str]:
     return [text for text in dict.fromkeys(texts) if len(text) >= _LEAST_CHARACTERS]
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _strings(value):
     match value:
         case str():
             yield value
@@ -81,14 +73,14 @@ def _strings(value: Any) -> Iterator[str]:
                 yield from _strings(inner)
 
 
-def questions(language: str) -> list[str]:
+def questions(language):
     """The turns of the 80 questions in one language; a few were left untranslated and are empty."""
     path = DATA / "mt_bench" / f"{language}_question.jsonl.gz"
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [turn for line in lines for turn in json.loads(line)["turns"] if turn.strip()]
 
 
-def tickets() -> list[str]:
+def tickets():
     """500 tickets, a line for each field that is filled in."""
     path = DATA / "it_tickets" / "soba101_500_tickets.csv.gz"
     with gzip.open(path, "rt", encoding="utf-8", newline="") as rows:
@@ -98,26 +90,26 @@ def tickets() -> list[str]:
         ]  # fmt: skip
 
 
-def chat_logs() -> list[str]:
+def chat_logs():
     """The twenty support chat logs, whole."""
     return [texts_of(path)[0] for path in sorted((DATA / "ubuntu_irc").rglob("*.ascii.txt.gz"))]
 
 
-def rephrased() -> list[str]:
+def rephrased():
     """The 750 phrasings of PBSS."""
     return texts_of(DATA / "pbss" / "prompts.json")
 
 
-def shared_prompts() -> dict[str, list[dict[str, str]]]:
+def shared_prompts():
     """Two hundred prompts of seven data sets as chat messages, by data set and row."""
-    texts: dict[str, list[dict[str, str]]] = {}
+    texts = {}
     for language in LANGUAGES:
         for row in rows_of(f"mt_bench/{language}_question.jsonl.gz")[::8]:
             turns = [turn for turn in row["turns"] if turn.strip()]
             texts |= {f"mt_bench/{language}/{row['question_id']}": _asked(turns[0])} if turns else {}
     for row in rows_of("worfbench/worfbench_gold.jsonl.gz")[::90]:
         texts[f"worfbench/{row['id']}"] = _asked(row["task"])
-    conditions: set[tuple[str, str]] = set()
+    conditions = set()
     for name in ("gpt4o_strict_json_7tasks_5runs", "gpt4o_math_10_prompt_conditions"):
         for number, row in enumerate(rows_of(f"llm_stability/{name}.jsonl.gz")):
             if (row["task"], row["condition"]) not in conditions:
@@ -134,11 +126,11 @@ def shared_prompts() -> dict[str, list[dict[str, str]]]:
     return texts | {f"pbss/{name}": _asked(texts[0]) for name, texts in list(phrasings.items())[::5]}
 
 
-def rows_of(path: str) -> list[dict[str, Any]]:
+def rows_of(path):
     """The rows of a file of JSON lines."""
     with gzip.open(DATA / path, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
-def _asked(text: str) -> list[dict[str, str]]:
+def _asked(text):
     return [{"role": "user", "content": text}]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from tests.kit.public import rows_of
 
-FREE_TEXT: Final = ("0", "chomsky", "str_chomsky")
+FREE_TEXT = ("0", "chomsky", "str_chomsky")
 """Prompts of GPT-4o that leave the form of the answer alone; the others ask for a letter or for JSON."""
-_PLAIN: Final = "0"
+_PLAIN = "0"
 """The prompt without any instruction on how to answer."""
 _OPTION = re.compile(r"boxed\{\s*(?:\\text\{)?\(?([A-D])|\(([A-D])\)")
-_WHERE_IT_ENDS: Final = 300
+_WHERE_IT_ENDS = 300
 
 
 class Run(NamedTuple):
@@ -25,7 +25,7 @@ class Run(NamedTuple):
     text: str
 
 
-def runs() -> list[Run]:
+def runs():
     """GPT-4o's answers to 100 questions of mathematics under ten prompts; the first two runs.
 
     Later runs are left out: they were kept only where earlier ones agreed.
@@ -38,16 +38,16 @@ def runs() -> list[Run]:
     ]
 
 
-def conclusion(text: str) -> str | None:
+def conclusion(text):
     """The option that a multiple-choice answer ends with; None if it names none near its end."""
     found = _OPTION.findall(text[-_WHERE_IT_ENDS:])
     return (found[-1][0] or found[-1][1]) if found else None
 
 
-def gpt4o_kinds() -> dict[str, list[tuple[str, str]]]:
+def gpt4o_kinds():
     """GPT-4o at temperature 0 on mathematics, under ten prompts: reruns, other prompts, other questions."""
     texts = {(run.condition, run.question, run.run): run.text for run in runs()}
-    kinds: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    kinds = defaultdict(list)
     for (condition, question, run), text in texts.items():
         if run:
             continue

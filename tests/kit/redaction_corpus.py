@@ -9,17 +9,14 @@ from __future__ import annotations
 import base64
 import json
 import random
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import NamedTuple
 
 from evenkeel.shadow.protection import BUILTIN
 from evenkeel.shadow.protection.redaction import Placeholders, redact_text
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-NAMES: Final = ("Iris Farn", "Linde Moos", "Aster Klee", "Olive Reed", "Hazel Thorn", "Mimosa Basil")
-SENTENCES: Final = (
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+NAMES = ("Iris Farn", "Linde Moos", "Aster Klee", "Olive Reed", "Hazel Thorn", "Mimosa Basil")
+SENTENCES = (
     "Please use {} from now on.",
     "Bitte ab sofort {} verwenden.",
     "Merci d'utiliser {} désormais.",
@@ -31,7 +28,7 @@ SENTENCES: Final = (
     "从现在起请使用 {} 谢谢。",
 )
 """Sentences in nine languages."""
-LINES: Final = (
+LINES = (
     "id,name,value,note\n17,{name},{value},ok",
     "{name};{value};2031-04-05",
     '"{name}","{value}","x"',
@@ -53,7 +50,7 @@ class Sample(NamedTuple):
     """Value that must not be left in the text; None for a near miss, of which all must be left."""
 
 
-def corpus(seed: int = 19) -> list[Sample]:
+def corpus(seed=19):
     """All samples, the same for the same seed."""
     rng = random.Random(seed)
     samples = [Sample(kind, "sentence", text, value) for kind, text, value in _BY_HAND]
@@ -64,9 +61,7 @@ def corpus(seed: int = 19) -> list[Sample]:
     return samples
 
 
-def _placed(
-    kind: str, make: Callable[[random.Random], str], rng: random.Random, *, hit: bool
-) -> list[Sample]:
+def _placed(kind, make, rng, *, hit):
     """A value of its own in each sentence twice, in each line, and in JSON as an application writes it."""
     placed = []
     for shape, templates in (("sentence", SENTENCES * 3), ("line", LINES * 4)):
@@ -82,28 +77,28 @@ def _placed(
     return placed
 
 
-def _digits(rng: random.Random, count: int) -> str:
+def _digits(rng, count):
     return "".join(rng.choice("0123456789") for _ in range(count))
 
 
-def _key(rng: random.Random, count: int) -> str:
+def _key(rng, count):
     return "".join(rng.choice(LETTERS) for _ in range(count))
 
 
-def _check_digit(digits: str) -> int:
+def _check_digit(digits):
     """The digit that makes a card's number valid (ISO/IEC 7812-1)."""
     doubled = [int(one) * (2 - place % 2) for place, one in enumerate(reversed(digits))]
     return -sum(digit // 10 + digit % 10 for digit in doubled) % 10
 
 
-def _card(rng: random.Random, off: int = 0) -> str:
+def _card(rng, off=0):
     digits = rng.choice("3456") + _digits(rng, 14)
     digits += str((_check_digit(digits) + off) % 10)
     mark = rng.choice(["", " ", "-", ".", "\u00a0", "\u202f"])
     return mark.join(digits[at : at + 4] for at in range(0, 16, 4))
 
 
-def _iban(rng: random.Random, off: int = 0) -> str:
+def _iban(rng, off=0):
     country, count = rng.choice([("DE", 18), ("AT", 16), ("DK", 14), ("BE", 12), ("PT", 21)])
     account = _digits(rng, count)
     turned = account + "".join(str(int(letter, 36)) for letter in country) + "00"
@@ -115,7 +110,7 @@ def _iban(rng: random.Random, off: int = 0) -> str:
     return mark.join(whole[at : at + 4] for at in range(0, len(whole), 4))
 
 
-def _phone(rng: random.Random) -> str:
+def _phone(rng):
     mark = rng.choice([" ", "-", "\u00a0", "."])
     form = rng.choice(
         ["+49{m}170{m}{a}", "+33{m}6{m}{b}{m}{b}{m}{b}{m}{b}", "0049{m}30{m}{a}", "(212) 555-{c}"]
@@ -123,42 +118,42 @@ def _phone(rng: random.Random) -> str:
     return form.format(m=mark, a="4" + _digits(rng, 6), b="1" + _digits(rng, 1), c=_digits(rng, 4))
 
 
-def _email(rng: random.Random) -> str:
+def _email(rng):
     first, last = rng.choice(NAMES).lower().split()
     mark, host = rng.choice([".", "_", "+", ""]), rng.choice(["mail.", ""])
     return f"{first}{mark}{last}{rng.randrange(99)}@{host}example.org"
 
 
-def _ip(rng: random.Random) -> str:
+def _ip(rng):
     if rng.random() < 0.3:
         return f"2001:db8:{rng.randrange(1, 65536):x}::{rng.randrange(1, 65536):x}:7"
     return f"{rng.choice(['192.0.2', '198.51.100', '203.0.113'])}.{rng.randrange(1, 255)}"
 
 
-def _api_key(rng: random.Random) -> str:
+def _api_key(rng):
     mark, count = rng.choice([("sk-proj-", 40), ("ghp_", 36), ("glpat-", 20), ("hf_", 34), ("sk_live_", 24)])
     return mark + _key(rng, count)
 
 
-def _basic(rng: random.Random) -> str:
+def _basic(rng):
     said = f"{rng.choice(NAMES).split()[0].lower()}:{_key(rng, rng.randrange(6, 24))}"
     return base64.b64encode(said.encode()).decode()
 
 
-def _secret(rng: random.Random) -> str:
+def _secret(rng):
     mark = rng.choice(["Bearer ", "password=", "api_key: ", "token=", "Basic ", "https://farn:"])
     if mark == "Basic ":
         return mark + _basic(rng)
     return mark + _key(rng, 24) + ("@db.example.org/x" if mark.startswith("https") else "")
 
 
-def _jwt(rng: random.Random) -> str:
+def _jwt(rng):
     head = base64.urlsafe_b64encode(b'{"alg":"HS256"}').decode().rstrip("=")
     body = base64.urlsafe_b64encode(b'{"sub":"%d"}' % rng.randrange(10**9)).decode().rstrip("=")
     return f"{head}.{body}.{_key(rng, 43)}"
 
 
-def _amount(rng: random.Random) -> str:
+def _amount(rng):
     forms = ("{a}-0{b}-1{b} 10:0{b}:33", "1,{c},{d}.5{b}", "{a}/1{b}/0{b}", "v{b}.{b}.{b}", "17{c}{d}{c}1")
     return rng.choice(forms).format(
         a=rng.randrange(2001, 2040),
@@ -168,7 +163,7 @@ def _amount(rng: random.Random) -> str:
     )
 
 
-def _words(rng: random.Random) -> str:
+def _words(rng):
     return rng.choice(
         [
             *("basic understanding", "Basic characterization", "the bearer of it", "token counts: 512"),
@@ -177,7 +172,7 @@ def _words(rng: random.Random) -> str:
     )
 
 
-_VALUES: Final[dict[str, Callable[[random.Random], str]]] = {
+_VALUES = {
     "card": _card,
     "iban": _iban,
     "phone": _phone,
@@ -187,7 +182,7 @@ _VALUES: Final[dict[str, Callable[[random.Random], str]]] = {
     "secret": _secret,
     "jwt": _jwt,
 }
-_NEAR_MISSES: Final[dict[str, Callable[[random.Random], str]]] = {
+_NEAR_MISSES = {
     "card": lambda rng: _card(rng, rng.randrange(1, 9)),
     "iban": lambda rng: _iban(rng, rng.randrange(1, 90)),
     "phone": _amount,
@@ -197,7 +192,7 @@ _NEAR_MISSES: Final[dict[str, Callable[[random.Random], str]]] = {
     "secret": _words,
     "jwt": lambda rng: "eyJ" + _key(rng, 5) + "." + _key(rng, 4),
 }
-_BY_HAND: Final = (
+_BY_HAND = (
     ("card", "exp 12/31, card 4111 1111 1111 1111 123", "4111 1111 1111 1111"),
     ("card", "7,5500000000000004,123", "5500000000000004"),
     ("card", "0,4111111111111111 of all", None),
@@ -211,7 +206,7 @@ _BY_HAND: Final = (
 )
 
 
-def is_replaced(sample: Sample) -> bool:
+def is_replaced(sample):
     """Tell whether redaction took a value out of a text: all of it, or of a near miss anything at all."""
     redacted = redact_text(sample.text, Placeholders(BUILTIN).redact)
     if sample.value is None:

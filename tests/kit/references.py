@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-_NAMED: Final = {
+_NAMED = {
     "json": r"json", "yaml": r"ya?ml", "xml": r"xml", "html": r"html", "markdown": r"markdown",
     "free": r"prose|flie(?:ß|ss)text|texto corrido|texte suivi|testo discorsivo|lopende tekst|文章|普通文字",
 }  # fmt: skip
-_QUOTED_KEY: Final = re.compile(r"[\"']([^\"'\n]{1,60})[\"']\s*:")
-_SCHEMA_WORDS: Final = frozenset(
+_QUOTED_KEY = re.compile(r"[\"']([^\"'\n]{1,60})[\"']\s*:")
+_SCHEMA_WORDS = frozenset(
     "$schema type properties required description items enum title additionalProperties".split()
 )
 """Keys of a JSON Schema, which are none of the answer."""
-_CHOICES: Final = re.compile(r"[\w-]+(?:\s?\|\s?[\w-]+)+")
-_REFUSED: Final = re.compile(
+_CHOICES = re.compile(r"[\w-]+(?:\s?\|\s?[\w-]+)+")
+_REFUSED = re.compile(
     r"\b(?:no|not|without|never|avoid|kein\w*|ohne|sin|sans|senza|geen|zonder|sem|instead of|code)\b",
     re.IGNORECASE,
 )
 
 
-def broken_format(before: Sequence[str], after: Sequence[str], target: str) -> list[str]:
+def broken_format(before, after, target):
     """Say what a variant that asks for another format breaks; empty if nothing.
 
     Args:
@@ -33,7 +29,7 @@ def broken_format(before: Sequence[str], after: Sequence[str], target: str) -> l
         target: The format asked for: "json", "yaml", "xml", "html", "markdown" or "free".
     """
     old, new = "\n".join(before), "\n".join(after)
-    faults: list[str] = []
+    faults = []
     if not re.search(_NAMED[target], new, re.IGNORECASE):
         faults.append(f"{target} is not asked for")
     kept = set(old.split("\n"))
@@ -64,7 +60,7 @@ def broken_format(before: Sequence[str], after: Sequence[str], target: str) -> l
     return faults
 
 
-def unbound(before: Sequence[str], after: Sequence[str], bonds: Sequence[tuple[str, str, str]]) -> list[str]:
+def unbound(before, after, bonds):
     """Which of the relations stated with a prompt a variant breaks.
 
     Args:
@@ -74,7 +70,7 @@ def unbound(before: Sequence[str], after: Sequence[str], bonds: Sequence[tuple[s
             "after" and "before" anywhere.
     """
     old, new = "\n\n".join(before), "\n\n".join(after)
-    faults: list[str] = []
+    faults = []
     for anchor, bound, relation in bonds:
         first, second = (anchor, bound) if relation in {"follows", "after"} else (bound, anchor)
         kept = new.find(first) < new.find(second)
@@ -90,6 +86,6 @@ def unbound(before: Sequence[str], after: Sequence[str], bonds: Sequence[tuple[s
     return faults
 
 
-def _between(text: str, first: str, second: str) -> str:
+def _between(text, first, second):
     start = text.find(first) + len(first)
     return text[start : text.find(second, start)]

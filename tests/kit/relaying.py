@@ -15,14 +15,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 import httpx2
 
 from tests.kit.simulated_prompts import make_prompt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
 START_S = 240.0
@@ -52,27 +51,25 @@ class Running:
     """Exchanges that a test has put into the queue itself."""
 
     @property
-    def url(self) -> str:
+    def url(self):
         """Address for applications, without a path."""
         return f"http://127.0.0.1:{self.port}"
 
-    def page(self, path: str) -> str:
+    def page(self, path):
         """Page of the admin port at a path."""
         return httpx2.get(f"{self.admin}{path}", auth=self.auth, timeout=PATIENCE_S).raise_for_status().text
 
-    def get(self, path: str) -> Any:
+    def get(self, path):
         """Answer of its API at a path."""
         return json.loads(self.page(path))
 
-    def ask(
-        self, numbers: Iterable[int], task: str = "case_summary", *, route: str = "", **more: str
-    ) -> list[str]:
+    def ask(self, numbers, task="case_summary", *, route="", **more):
         """`ask`, with the prefix of a route such as "/desk"."""
         answers = ask(f"{self.url}{route}", numbers, task, **more)
         self.requests += len(answers)
         return answers
 
-    def settle(self) -> None:
+    def settle(self):
         """Wait until everything captured is scored, folded, counted and exported.
 
         Nothing of it rests on time: the data plane has published a count that holds all requests, the worker
@@ -88,32 +85,32 @@ class Running:
             self.wait(partial(self._steps_after, stepped), "the monitor steps")
             stepped = self.metric(_STEPPED)
 
-    def is_idle(self) -> bool:
+    def is_idle(self):
         """Tell whether no exchange is in the queue, nor with a worker."""
         pipeline = self.get("/api/pipeline")
         return bool(pipeline["waiting"] + pipeline["leased"] == 0)
 
-    def _steps_after(self, time_s: float) -> bool:
+    def _steps_after(self, time_s):
         return self.metric(_STEPPED) > time_s
 
-    def _left(self) -> float:
+    def _left(self):
         """Captured exchanges of which nothing has come so far."""
         page = self.page("/metrics")
         came = sum(total(page, f"evenkeel_exchanges_{name}_total") for name in ("scored", "dead", "skipped"))
         never = total(page, "evenkeel_exchanges_skipped_total", reason="replay")  # were not captured
         return self.planted + total(page, "evenkeel_exchanges_sampled_total") + never - came
 
-    def wait(self, question: Callable[[], bool], until: str) -> None:
+    def wait(self, question, until):
         deadline = time.monotonic() + PATIENCE_S
         while not question():
             assert time.monotonic() < deadline, f"waited in vain until {until}:\n{self.page('/metrics')}"
             time.sleep(0.1)
 
-    def metric(self, name: str, **labels: str) -> float:
+    def metric(self, name, **labels):
         """`total` of what is exported now."""
         return total(self.page("/metrics"), name, **labels)
 
-    def let_publish(self) -> None:
+    def let_publish(self):
         """Wait until all that was counted before is exported: a process says what it counts every second.
 
         A page that shows the idle connections opened here was written after that: no test has as many.
@@ -123,16 +120,16 @@ class Running:
                 idle.enter_context(socket.create_connection(("127.0.0.1", self.port)))
             self.becomes(_IDLE, "evenkeel_proxy_connections_open")
 
-    def becomes(self, number: float, name: str, **labels: str) -> None:
+    def becomes(self, number, name, **labels):
         """Wait until a metric has a value."""
         self.wait(lambda: self.metric(name, **labels) == number, f"{name} {labels} is {number}")
 
-    def check_log(self) -> None:
+    def check_log(self):
         """Fail if a callback raised: that ends nothing and is only logged."""
         text = self.log.read_text()
         assert "Traceback" not in text, text
 
-    def child(self, name: str) -> int:
+    def child(self, name):
         """The pid of a child process, as the log tells it once it has started."""
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
@@ -143,7 +140,7 @@ class Running:
         raise AssertionError(f"{name} did not start:\n{self.log.read_text()}")
 
 
-def total(page: str, name: str, **labels: str) -> float:
+def total(page, name, **labels):
     """Sum of the samples of that name on a page of metrics whose labels include these."""
     amount = 0.0
     for line in page.splitlines():
@@ -153,21 +150,21 @@ def total(page: str, name: str, **labels: str) -> float:
     return amount
 
 
-def token_in(data: Path) -> str:
+def token_in(data):
     """The admin token that was made in a data folder; "" if none was."""
     file = data / "admin-token"
     return file.read_text(encoding="ascii").strip() if file.exists() else ""
 
 
 def ask(
-    url: str,
-    numbers: Iterable[int],
-    task: str = "case_summary",
+    url,
+    numbers,
+    task="case_summary",
     *,
-    model: str = "simulated-1",
-    system: str = "",
-    **headers: str,
-) -> list[str]:
+    model="simulated-1",
+    system="",
+    **headers,
+):
     """Put cases of a task to a model, four at a time; its answers, which all have to be good.
 
     Args:
@@ -182,7 +179,7 @@ def ask(
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     with httpx2.Client(base_url=url, headers=named, timeout=PATIENCE_S) as client:
 
-        def answered(number: int) -> str:
+        def answered(number):
             body = {"model": model, "messages": [*first, *make_prompt(task, number)]}
             answer = client.post("/v1/chat/completions", json=body).raise_for_status()
             return str(answer.json()["choices"][0]["message"]["content"])
@@ -196,23 +193,23 @@ class Load:
 
     def __init__(
         self,
-        url: str,
+        url,
         *,
-        pause_s: float = 0.05,
-        clients: int = 2,
-        model: str = "simulated-1",
-        **headers: str,
-    ) -> None:
+        pause_s=0.05,
+        clients=2,
+        model="simulated-1",
+        **headers,
+    ):
         self.system = ""
         """An instruction before the messages, from the next request on."""
         self.answered = 0
-        self.failures: list[str] = []
+        self.failures = []
         self._url, self._pause_s, self._model, self._headers = url, pause_s, model, headers
         self._numbers = itertools.count()
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._send) for _ in range(clients)]
 
-    def _send(self) -> None:
+    def _send(self):
         with httpx2.Client(base_url=self._url, headers=self._headers, timeout=PATIENCE_S) as client:
             while not self._stop.wait(self._pause_s):
                 number = next(self._numbers)
@@ -226,12 +223,12 @@ class Load:
                 except Exception as error:  # noqa: BLE001 - whatever it is, it is a failed request
                     self.failures.append(repr(error))
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         for thread in self._threads:
             thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self._stop.set()
         for thread in self._threads:
             thread.join()
@@ -239,14 +236,14 @@ class Load:
 
 @contextlib.contextmanager
 def running(
-    command: str,
-    folder: Path,
-    *arguments: str,
-    admin: bool = False,
-    exit_code: int = 0,
-    open_files: int | None = None,
-    environment: Mapping[str, str] | None = None,
-) -> Iterator[Running]:
+    command,
+    folder,
+    *arguments,
+    admin=False,
+    exit_code=0,
+    open_files=None,
+    environment=None,
+):
     """Start `evenkeel COMMAND` on free ports with its store in a folder; check that it ends well.
 
     Args:
@@ -289,7 +286,7 @@ def running(
     started.check_log()  # nor in its end
 
 
-def _started(process: subprocess.Popen[bytes], log: Path, data: Path, *, admin: bool) -> Running:
+def _started(process, log, data, *, admin):
     """Wait for the banner: the sockets listen before it is printed, so nothing else need be waited for."""
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and process.poll() is None:
@@ -305,7 +302,7 @@ def _started(process: subprocess.Popen[bytes], log: Path, data: Path, *, admin: 
     raise AssertionError(f"evenkeel did not start:\n{log.read_text()}")
 
 
-def settings_file(folder: Path, **settings: object) -> Path:
+def settings_file(folder, **settings):
     """A settings file with these settings (JSON is YAML)."""
     path = folder / "evenkeel.yaml"
     path.write_text(json.dumps(settings), encoding="utf-8")

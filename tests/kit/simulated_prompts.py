@@ -7,16 +7,13 @@ import random
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import NamedTuple
 
 from evenkeel.simulate.cases import make_case
 
-if TYPE_CHECKING:
-    from evenkeel.simulate.cases import SupportCase
-
-_WORDS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-_FIELD: Final = re.compile(r"\{(\w+)(?:\.(\w+))?\}")
-SCHEMA: Final[dict[str, Any]] = _WORDS["slot_filling"]["schema"]
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_FIELD = re.compile(r"\{(\w+)(?:\.(\w+))?\}")
+SCHEMA = _WORDS["slot_filling"]["schema"]
 """The entities of a case, as the prompt shows them."""
 
 
@@ -31,14 +28,14 @@ class Template(NamedTuple):
     """Words after it."""
 
 
-def template_of(task: str) -> Template:
+def template_of(task):
     """The words of a task."""
     words = _WORDS[task]
     system = words["system"].replace("{schema}", json.dumps(SCHEMA, indent=2))
     return Template(system, words["before"], words["after"])
 
 
-def input_of(task: str, case: SupportCase, rng: random.Random) -> str:
+def input_of(task, case, rng):
     """The case as a task's input; differs from case to case."""
     known = {
         "text": case.text,
@@ -50,7 +47,7 @@ def input_of(task: str, case: SupportCase, rng: random.Random) -> str:
         "case": case.details,
     }
 
-    def filled(field: re.Match[str]) -> str:
+    def filled(field):
         if field[1] not in known:
             return str(rng.choice(_WORDS[task][field[1]]))
         piece = known[field[1]]
@@ -59,7 +56,7 @@ def input_of(task: str, case: SupportCase, rng: random.Random) -> str:
     return _FIELD.sub(filled, _WORDS[task]["input"])
 
 
-def make_prompt(task: str, seed: int) -> list[dict[str, str]]:
+def make_prompt(task, seed):
     """The messages of a request: the case of the seed between instructions and output instructions."""
     template = template_of(task)
     # Not the case's own generator: its draws must not depend on the task.

@@ -20,24 +20,9 @@ from evenkeel.stores.changes import ChangeStore, GoldenResult, GoldenRun
 NOW = 1_000_000.0
 
 
-class Goldens:
-    """Asks nobody; knows which routes have goldens."""
-
-    def __init__(self, *routes):
-        self.routes = routes
-        self.asked = []
-
-    def has_goldens(self, route):
-        return route in self.routes
-
-    async def run(self, route, change):
-        self.asked.append((route, change))
-        return golden_run(f"{route}{len(self.asked)}", route, change=change)
-
-
-def golden_run(name, route="chat", at=NOW, change="c1"):
+def golden_run(name, route="chat"):
     results = (GoldenResult("g@1", {"content_shift": False}, {"similarity": 1.0}),)
-    return GoldenRun(name, route, at, change, "m", "m", ("content_shift",), "metrics", False, results)
+    return GoldenRun(name, route, NOW, "c1", "m", "m", ("content_shift",), "metrics", False, results)
 
 
 def record(kind, *, at=NOW, since=0, name="c1", route="chat"):
@@ -53,33 +38,25 @@ def store(on_sqlite):
     return store
 
 
-def responder(store, records, asked=None):
-    now = [NOW]
-    made = Responder(
-        lambda: records,
-        store,
-        store.bursts,
-        asked or Goldens(),
-        {"chat": 0.1, "full": 1.0},
-        clock=lambda: now[0],
-    )
-    return made, now
+def responder(store, records):
+    rates = {"chat": 0.1, "full": 1.0}
+    return Responder(lambda: records, store, store.bursts, None, rates, clock=lambda: NOW)
 
 
 def test_another_model_starts_a_burst_and_asks_the_goldens_once(store):
     """However often one looks, also after a restart."""
     records = [record(kinds.MODEL)]
-    first, _ = responder(store, records)
+    first = responder(store, records)
     assert first.plan() == [Job("chat", "c1")]
     assert store.bursts.active(NOW) == [Override("chat", 1.0, NOW + 1800, "c1")]
     assert first.plan() == []
-    assert responder(store, records)[0].plan() == []
+    assert responder(store, records).plan() == []
 
 
 def test_a_burst_ends_by_time_or_by_number(store):
     """Half an hour or 300 exchanges, whatever comes first."""
     records = [record(kinds.PROMPT)]
-    made, _ = responder(store, records)
+    made = responder(store, records)
     made.plan()
     assert store.bursts.active(NOW + 1799)
     assert not store.bursts.active(NOW + 1801)
@@ -102,8 +79,7 @@ JUDGED = [record(kinds.JUDGE), record(kinds.SETTINGS, name="c2")]
 )
 def test_what_asks_goldens_without_a_burst_or_does_nothing(store, records, jobs):
     """Our own settings ask nothing; a monitor that folds last month's log again starts nothing."""
-    made, _ = responder(store, records)
-    assert made.plan() == jobs
+    assert responder(store, records).plan() == jobs
     assert store.bursts.active(NOW) == []
 
 

@@ -192,7 +192,7 @@ def test_a_monitor_forgets_what_a_failover_has_lost(store, caplog):
     log = RedisVerdictLog(store)
     monitor = Monitor(log, RedisMonitorStore(store, "one"), MonitorSettings(min_trials=1))
 
-    def trials() -> int:
+    def trials():
         (cell,) = monitor.reports()
         return cell.counts.trials
 

@@ -98,7 +98,7 @@ def test_a_store_of_somebody_else_that_others_can_read_is_refused(tmp_path, monk
     opened_and_closed(path.parent)
     path.chmod(0o644)
 
-    def refused(*_: object, **__: object) -> None:
+    def refused(*_, **__):
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(Path, "chmod", refused)
