@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evenkeel.core.pair import Pair
+    from evenkeel.core.verdict import Scorer
     from evenkeel.metrics.scoring import TwoStageScorer
 
 
@@ -56,7 +57,7 @@ def score(file: Any, config: Path | None, *, as_json: bool) -> None:
     counts: Counter[str] = Counter()
     out: list[dict[str, Any]] = []
 
-    async def run() -> None:
+    async def run() -> Scorer:
         async with AsyncExitStack() as stack:
             scorer = _scorer(config, stack)
             index = 0
@@ -69,14 +70,15 @@ def score(file: Any, config: Path | None, *, as_json: bool) -> None:
                     out.append(row)
                 else:
                     click.echo(escaped(json.dumps(row, ensure_ascii=False)))
+            return scorer.scorer
 
-    asyncio.run(run())
+    decided_by = asyncio.run(run())
     if as_json:
         emit({"pairs": out, "counts": dict(sorted(counts.items()))})
     else:
         summary = ", ".join(f"{name}: {rated}" for name, rated in sorted(counts.items(), reverse=True))
         click.echo(f"{count(len(rows), 'pair')}; {summary or 'none'}", err=True)
-        if counts["unsure"]:  # which no judge says
+        if counts["unsure"] and decided_by == "metrics":
             click.echo(NO_JUDGE, err=True)
 
 

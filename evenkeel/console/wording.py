@@ -44,7 +44,7 @@ _STAGES: dict[Stage, str] = {
     "equality": "identical, judge not called",
     "empty": "only one side answered, judge not called",
     "judge": "decided by the judge",
-    "unsure": "not identical, no judge",
+    "unsure": "not identical, not decided",
 }
 
 SECOND_RATINGS = {

@@ -197,8 +197,8 @@ class _MeasuredJudge:
 
 
 def _combined(measured: Rating, judged: Rating) -> Rating:
-    if judged.outcome is None:  # a judge on this machine may be unsure, too
-        return measured
+    if judged.outcome is None:  # a judge on this machine may be unsure, too, and says why
+        return replace(measured, explanation=judged.explanation)
     return replace(
         judged,
         details=measured.details | judged.details | _by("judge"),

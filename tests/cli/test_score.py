@@ -9,6 +9,9 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.core.figures import NO_JUDGE
+from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.protocol import Rating
+from evenkeel.metrics.scoring import local_scorer
 from tests.cases import cases
 from tests.kit.commands import run_command
 from tests.scripted_chat import ScriptedChat
@@ -99,3 +102,19 @@ def test_whatever_leaves_pairs_open_the_missing_judge_is_named(tmp_path):
     for arguments in ((), ("--config", config)):
         done = CliRunner().invoke(main, ["score", "-", *map(str, arguments)], input=lines(REWORDED))
         assert NO_JUDGE in done.stderr
+
+
+class UnsureJudge:
+    """A judge on this machine that cannot read what it is given."""
+
+    async def rate_all(self, pairs):
+        return [Rating(None, "too long") for _ in pairs]
+
+
+def test_a_judge_on_this_machine_that_is_unsure_is_not_called_missing(monkeypatch):
+    """Its own reason is printed."""
+    scorer = local_scorer(UnsureJudge(), HeuristicRater())
+    monkeypatch.setattr("evenkeel.cli.score._scorer", lambda *_: scorer)
+    done = CliRunner().invoke(main, ["score", "-"], input=lines(REWORDED))
+    assert json.loads(done.stdout)["explanation"] == "too long"
+    assert NO_JUDGE not in done.stderr

@@ -175,6 +175,13 @@ def test_a_judged_rating_keeps_the_scores_of_its_similarity():
     assert [failure.reason for failure in failed.failures] == ["timeout"]
 
 
+def test_an_unsure_judge_on_this_machine_says_why():
+    """Nobody reads that a judge is missing where one was asked."""
+    pair = Pair(Answer("a b c"), Answer("a b d"), "question")
+    judgement = asyncio.run(local_scorer(PlantedRater({"a b d": None}), HeuristicRater()).score(pair))
+    assert (judgement.unsure, judgement.explanation) == (True, "planted")
+
+
 def test_pairs_in_two_languages_go_to_the_judge():
     """Words in common decide nothing there."""
     german = "Der Import von Auftrag 4711 ist mittags gescheitert."
