@@ -191,7 +191,7 @@ def coverage_of(log: list[Line], truth: float) -> LogCoverage:
         observed = {Measure.CONTENT: shifted - floor, Measure.SIMILARITY: loss, Measure.QUALITY: worse}
         effects = counts.effects
         alert.observe(observed, effect=effects.bets)
-        effects.content.add(shifted - floor)
+        effects.content.add(float(shifted))
         effects.loss.add(loss)
         letter = RATED[2 if shifted else 3, "same" if shifted else None, shifted - floor].letter
         counts.words[letter] = counts.words.get(letter, 0) + 1

@@ -7,9 +7,12 @@ from random import Random
 import msgspec
 import pytest
 
-from evenkeel.monitor.estimate import DesignEffect, bounded_mean
+from evenkeel.core.verdict import Control
+from evenkeel.monitor.estimate import Counts, DesignEffect, bounded_mean, outcome_of
 from evenkeel.monitor.estimate.blocks import BLOCK, CellEffects
 from evenkeel.monitor.estimate.bounded_mean import weighted_mean
+from tests.kit.records import altered
+from tests.monitor.planted_verdicts import VERDICT
 
 
 def _effect(trials: list[float]) -> DesignEffect:
@@ -46,6 +49,17 @@ def test_a_series_without_trials_says_nothing() -> None:
         effects.content.add(trial)
     assert (effects.bets, effects.intervals) == (effects.content.bets, effects.content.intervals)
     assert effects.bets < 2
+
+
+def test_blocks_whose_resends_move_as_well_are_seen_to_depend_on_each_other() -> None:
+    """Their pairs are all 0, but the share of moved answers is known no better than by blocks."""
+    counts = Counts()
+    for moved in _bursts(16_000, 1):
+        rating = 2 if moved else 3
+        verdict = altered(VERDICT, rating=rating, control=Control(rating=rating))
+        counts.count(outcome_of(verdict), verdict)
+    assert counts.effect == pytest.approx(_effect(_bursts(16_000, 1)).intervals)
+    assert counts.effect > 20
 
 
 def test_independent_trials_come_to_count_as_what_they_are() -> None:

@@ -356,9 +356,7 @@ class Counts(Struct):
         """Take a trial into the blocks that show how much trials depend on each other."""
         effects, session = self.effects, verdict.origin.session
         if outcome.known:
-            difference = outcome.difference
-            moved = float(outcome.shifted) if difference is None else float(difference)
-            effects.content.add(moved, session)
+            effects.content.add(float(outcome.shifted), session)
         elif (choice := choice_difference(verdict)) is not None:
             effects.content.add(float(choice), session)
         if loss is not None:
