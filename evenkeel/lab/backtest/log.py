@@ -12,7 +12,7 @@ import difflib
 import gzip
 import re
 import sys
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
@@ -199,6 +199,9 @@ class _Reader:
 
     def __init__(self) -> None:
         self._controls: OrderedDict[str, _Control] = OrderedDict()
+        # Lines of each route and model, and those of them with a rating.
+        self._lines: Counter[tuple[str, str]] = Counter()
+        self._rated: Counter[tuple[str, str]] = Counter()
         # Routes and models whose answers somebody judges: who compares texts alone knows equal ones only.
         self._judged: set[tuple[str, str]] = set()
 
@@ -238,11 +241,17 @@ class _Reader:
         yield _variant(line, own, exchange, at, name)
 
     def _failed(self, line: LogLine) -> LogLine:
-        """Take a line that lacks the rating that others have for one that nobody could rate."""
+        """Take a line that lacks the rating that most others have for one that nobody could rate.
+
+        Where most lines lack one, a sample was judged, and the others say nothing.
+        """
+        judge = line.route, line.model
+        self._lines[judge] += 1
+        self._rated[judge] += line.rating is not None
         if line.rating is not None and line.rating < SAME_CONTENT:
-            self._judged.add((line.route, line.model))
+            self._judged.add(judge)
         told = line.rating is not None or line.failure is not None or line.invalid or line.stage == "unsure"
-        if told or (line.route, line.model) not in self._judged:
+        if told or judge not in self._judged or 2 * self._rated[judge] < self._lines[judge]:
             return line
         return msgspec.structs.replace(line, failure="unrated")
 

@@ -84,14 +84,16 @@ def test_a_missing_rating_among_ratings_is_one_that_nobody_could_give():
     """Judges fail where answers differ, so such a trial is not like the others; a sample is marked as one."""
     similar = TRIAL | {"similarity": 0.8}
     del similar["rating"]
-    before, _, after, sampled, elsewhere = read(
-        similar, TRIAL | {"rating": 2}, similar, similar | {"stage": "unsure"}, similar | {"route": "other"}
+    rated = TRIAL | {"rating": 2}
+    before, _, _, after, sampled, elsewhere, rare = read(
+        similar, rated, rated, similar, similar | {"stage": "unsure"}, similar | {"route": "other"}, similar
     )
     assert after.failure == Failure("log", 1, "unrated")
     assert not after.unsure
     assert before.unsure
     assert sampled.unsure
     assert elsewhere.unsure
+    assert rare.unsure  # Most have none: a sample is judged.
 
 
 def test_a_line_may_be_a_stored_verdict():
