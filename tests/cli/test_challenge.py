@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
-from evenkeel.cli import baseline
 from evenkeel.cli.main import main
 from evenkeel.runtime.stores import opened, settings_of_stores
 from tests.release.challenge.test_challenge_figures import PAIR, WORSE
@@ -93,53 +91,23 @@ def test_another_challenger_of_the_route_takes_its_place(call):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("running", "arguments", "said"),
     [
-        ((), "name what is to be tried"),
-        (("--route", "nowhere", "--model", "m"), "no route 'nowhere'"),
-        (("status",), "no challenger; start one"),
-        (("stop", "--route", "sales"), "no challenger on route sales"),
+        ((), (), "name what is to be tried"),
+        ((), ("--route", "nowhere", "--model", "m"), "no route 'nowhere'"),
+        ((), ("status",), "no challenger; start one"),
+        ((), ("stop", "--route", "sales"), "no challenger on route sales"),
+        (("support", "sales"), ("status",), "add --route NAME"),
+        # Dropped there, they would show the status of another route or store.
+        ((), ("--route", "support", "status"), "write the options after status"),
     ],
 )
-def test_mistakes_are_said_with_what_to_do(call, arguments, said):
+def test_mistakes_are_said_with_what_to_do(call, running, arguments, said):
+    for route in running:
+        call("--route", route, "--model", "small")
     done = call(*arguments)
     assert done.exit_code == 2
     assert said in done.output
-
-
-@pytest.mark.parametrize(
-    ("route", "said"),
-    [
-        ("support", ""),
-        ("suport", "no route 'suport' is known to"),
-        ("default", "it has support; if it is new"),
-    ],
-)
-def test_without_settings_a_route_is_one_that_was_measured(tmp_path, monkeypatch, route, said):
-    """A challenger of a misspelt route would never be asked anything."""
-    cells = [SimpleNamespace(key=SimpleNamespace(route="support"))]
-    monkeypatch.setattr(baseline, "reports_of", lambda *_: cells)
-    with opened(settings_of_stores(None, tmp_path), create=True) as stores:
-        unknown = baseline.unknown_route(stores, route)
-    assert bool(unknown) == bool(said)
-    options = ["--route", route, "--model", "m", "--by", "ann", "--data-dir", str(tmp_path)]
-    done = CliRunner().invoke(main, ["challenge", *options])
-    assert (done.exit_code, said in done.output) == (2 if said else 0, True)
-
-
-def test_with_several_routes_one_has_to_be_named(call):
-    call("--route", "support", "--model", "small")
-    call("--route", "sales", "--model", "small")
-    done = call("status")
-    assert done.exit_code == 2
-    assert "add --route NAME" in done.output
-
-
-def test_options_of_a_challenger_to_start_are_refused_before_a_subcommand(call):
-    """There they would be dropped, and the status be that of another route or store."""
-    done = call("--route", "support", "status")
-    assert done.exit_code == 2
-    assert "write the options after status" in done.output
 
 
 def test_nobody_starts_or_stops_a_challenger_without_a_name(config):

@@ -48,7 +48,6 @@ class PlantedRater:
     seen: list[tuple[str, str]] = field(default_factory=list)
 
     async def rate_all(self, pairs):
-        """Rate each pair."""
         return [await self.rate(pair) for pair in pairs]
 
     async def rate(self, subject, context=""):
@@ -60,19 +59,26 @@ class PlantedRater:
         return Rating(made, "planted", {"closeness": 0.5}, spent=Spend(self.tokens, self.tokens / 1000))
 
 
+BAD_SCHEMA = Failure("planted", 4, "bad_schema")
+
+
 def scored(rating, faithfulness, completeness):
     measures = {Task.CHAT: (EachSide(faithfulness), EachSide(completeness))}
     scorer = TwoStageScorer("judge", PlantedRater({"b": rating}), measures)
     return asyncio.run(scorer.score(Pair(Answer("a"), Answer("b"), "context")))
 
 
-def test_a_three_ends_after_the_first_stage():
-    """Quality is not asked for answers that say the same, and nothing but the rating is paid."""
+@pytest.mark.parametrize(
+    ("rating", "expected"),
+    [
+        (3, Judgement("judge", 3, "planted", {"closeness": 0.5}, spent=Spend(10, 0.01), similarity=1.0)),
+        ("bad_schema", Judgement("judge", None, failures=(BAD_SCHEMA,), spent=Spend(10, 0.01))),
+    ],
+)
+def test_a_three_and_a_failure_end_after_the_first_stage(rating, expected):
+    """Quality is not asked for, and nothing but the attempt to rate is paid."""
     quality = PlantedRater({})
-    judgement = scored(3, quality, quality)
-    assert judgement == Judgement(
-        "judge", 3, "planted", {"closeness": 0.5}, spent=Spend(10, 0.01), similarity=1.0
-    )
+    assert scored(rating, quality, quality) == expected
     assert quality.seen == []
 
 
@@ -121,16 +127,6 @@ def test_a_failed_quality_metric_is_counted_once_and_the_rest_stands(outcomes, t
     assert [score.metric for score in judgement.quality] == ["complete"]
     assert judgement.failures == (Failure("faithful", 4, "timeout"),)
     assert judgement.spent.tokens == tokens
-
-
-def test_a_rater_that_fails_leaves_no_rating():
-    """The failure is the only content; what the attempt cost is booked; quality is not asked."""
-    quality = PlantedRater({})
-    judgement = scored("bad_schema", quality, quality)
-    assert judgement == Judgement(
-        "judge", None, failures=(Failure("planted", 4, "bad_schema"),), spent=Spend(10, 0.01)
-    )
-    assert quality.seen == []
 
 
 def test_two_empty_answers_are_a_failure():

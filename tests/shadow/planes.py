@@ -40,7 +40,6 @@ class Plane:
         self.tally = Tally()
 
     def clock(self):
-        """The time of the test."""
         return self.now
 
     def costs(self, budget=None, own=None):

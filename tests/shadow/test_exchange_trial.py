@@ -30,7 +30,6 @@ class ScriptedTrials:
         self.made = []
 
     def make(self, original, trial):
-        """The verdict of a trial."""
         verdict = Verdict(
             *(trial.id, original.exchange.id, 0.0, "default", "m", trial.perturbation.name, 1),
             *(trial.severity, trial.seed, Scoring("metrics"), 1 if moved(original.exchange.id, trial) else 3),

@@ -38,10 +38,7 @@ CASES = cases(__file__)
 
 GERMAN_SYSTEM = "Du hilfst den Kunden eines Möbelhauses. Sei freundlich und versprich nie eine Rückzahlung."
 AROUND = CASES["around"]
-SUBJECTS = (
-    *("lamp", "oven", "shelf", "chair", "mirror", "carpet", "desk", "sofa", "bench", "stool"),
-    *("clock", "vase", "drawer", "curtain", "mattress", "cupboard", "bookcase", "footrest"),
-)
+SUBJECTS = CASES["subjects"]
 """Enough different requests for a template to be learned."""
 
 

@@ -106,5 +106,4 @@ class WildPlane(Plane):
         return found
 
     def close(self):
-        """Close the store."""
         self.database.close()

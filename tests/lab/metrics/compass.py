@@ -31,7 +31,6 @@ class Compass:
         self.batches: list[list[str]] = []
 
     def encode(self, texts):
-        """Return a vector for each text."""
         self.batches.append(list(texts))
         if "broken" in texts:
             raise ValueError("cannot encode")

@@ -181,7 +181,6 @@ class Lexicon:
         self._failure, self._refusal = failure, refusal
 
     def refuses(self, pair):
-        """Return what it was told."""
         return self._refusal
 
     def similarities(self, texts):

@@ -77,8 +77,6 @@ def test_bleu_and_gleu_agree_with_nltk(reference, candidate):
     assert gleu(ngrams(reference), ngrams(candidate)) == pytest.approx(sentence_gleu([left], right), abs=1e-9)
 
 
-
-
 @given(PROSE | ODD, PROSE | ODD)
 def test_bleu_and_gleu_are_bounded_and_1_for_equal_texts(left, right):
     """Nothing against nothing is 1, against something 0; GLEU does not care which side is which."""

@@ -105,11 +105,9 @@ def test_a_broken_cache_does_not_stop_the_judge(caplog):
 
     class Broken:
         def get(self, key):
-            """Fail."""
             raise sqlite3.OperationalError("disk I/O error")
 
         def put(self, key, body):
-            """Fail."""
             raise sqlite3.OperationalError("database is locked")
 
     async def scene(judge, _):

@@ -39,7 +39,6 @@ def test_a_tag_that_occurs_is_replaced(monkeypatch):
             """Take data and ignore it."""
 
         def hexdigest(self):
-            """Return the next planted digest."""
             return next(digests)
 
     monkeypatch.setattr("evenkeel.metrics.judge.prompts.hashlib.sha256", lambda _: PlantedHash())

@@ -63,11 +63,16 @@ def test_filling_leaves_a_quarter_of_the_calls_for_turns():
     assert due([state("a", 2)], asked) == Round("round", ("a",))
 
 
-def test_turns_are_spread_over_what_is_left_of_the_day():
-    """Twenty-four calls are left at noon for twelve hours: one each half hour."""
-    asked = AskedToday("shop", TODAY.day, calls=72, asked_at=NOON)
-    assert due([state("a")], asked, now=NOON + 1700) is None
-    assert due([state("a")], asked, now=NOON + 1800) == Round("round", ("a",))
+@pytest.mark.parametrize(
+    ("day", "call_usd", "pause_s"),
+    [({"calls": 72}, 0.0, 1800), ({"calls": 6, "usd": 0.26}, 0.04, 6171)],
+    ids=["calls", "dollars"],
+)
+def test_turns_are_spread_over_what_is_left_of_the_day(day, call_usd, pause_s):
+    """At noon 24 calls are left: one each half hour. 0.24 dollars, at 0.04 a call, are one each 1.7 hours."""
+    asked = AskedToday("shop", TODAY.day, asked_at=NOON, **day)
+    assert due([state("a")], asked, now=NOON + pause_s - 100, call_usd=call_usd) is None
+    assert due([state("a")], asked, now=NOON + pause_s + 1, call_usd=call_usd) == Round("round", ("a",))
 
 
 def test_the_longest_unasked_is_next_of_whichever_prompt_version():
@@ -78,13 +83,6 @@ def test_the_longest_unasked_is_next_of_whichever_prompt_version():
         state("c", version="p2", asked_at=250.0),
     ]
     assert due(states) == Round("round", ("b",))
-
-
-def test_dear_calls_are_spread_over_the_day_too():
-    """The 0.24 dollars left at noon are six calls of 0.04: the next comes in 1.7 hours."""
-    asked = AskedToday("shop", TODAY.day, calls=6, usd=0.26, asked_at=NOON)
-    assert due([state("a")], asked, now=NOON + 6100, call_usd=0.04) is None
-    assert due([state("a")], asked, now=NOON + 6200, call_usd=0.04) is not None
 
 
 def test_the_calls_of_a_day_are_a_ceiling():
