@@ -249,7 +249,7 @@ _SIGN: Final = r"[-+*/=×÷·<>≤≥≠±^|&%?°′″#()]{1,3}"
 _COMMAND: Final = (
     r"git|npm|npx|pip3?|docker|kubectl|sudo|apt|apt-get|yum|brew|yarn|pnpm|curl|wget|ssh|scp|rsync|chmod|chown|mkdir"
     r"|rmdir|rm|mv|cp|ls|cd|grep|sed|awk|systemctl|psql|mysql|sqlite3|redis-cli|terraform|helm|aws|gcloud|conda"
-    r"|cargo|rustc|gcc|tar|unzip|nslookup|ipconfig|ifconfig|journalctl|crontab|kinit|openssl"
+    r"|cargo|rustc|gcc|gradle|gradlew|mvn|dotnet|poetry|tar|unzip|nslookup|ipconfig|ifconfig|journalctl|crontab|kinit|openssl"
 )
 _ALSO_A_WORD: Final = (
     r"make|go|cat|find|kill|sort|cut|head|tail|touch|node|python3?|java|php|ruby|perl|echo|export|env|man|top"
@@ -294,6 +294,16 @@ _CLASSIFY: Final = (
 _ANSWER: Final = (
     r"(?:answer|reply|respond|output|return|write|say)(?:[ ](?:only|just|simply|with|as|either)){0,3}[ ]"
 )
+# Answers to choose from on one line: "(a) tibia (b) femur", "A. tibia B. femur C. humerus".
+_INLINE_OPTIONS: Final = (
+    r"(?<!\w)\(?a\)[ ][^\n]{1,300}?[ ]\(?b\)[ ][^\n]+"
+    r"|(?<!\w)A[.:][ ][^\n]{1,300}?[ ]B[.:][ ][^\n]{1,300}?[ ]C[.:][ ][^\n]+"
+)
+# The rest of a sentence, or up to where a person goes on: "Connection refused, what now?"
+_SENTENCE: Final = (
+    r"[^\n]*?(?=[.!?](?:\s|\Z)|,\s|$"
+    r"|[ ](?:when|since|but|after|and|although|wenn|seit|aber|nachdem|und)[ ](?:[iI]|we|my|it|ich|wir)\b)"
+)
 # Texts that keep the blanks between their parts.
 _SPACED: Final[dict[str, re.Pattern[str]]] = {
     "sql": re.compile(
@@ -303,6 +313,15 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
         rf"(?<![\w./-])(?:(?:{_COMMAND})(?![\w/-])(?=[ ][^\s])"
         rf"|(?:{_ALSO_A_WORD})(?=[ ](?:--?[A-Za-z]|\.[ ]-|[\w-]{{0,40}}[./]\w)))"
         rf"(?:[ ]+(?!{_NO_ARGUMENT})[^\s,;!?]{{1,200}}+(?<![^\s.][.:])){{1,6}}+"
+    ),
+    # What a program says, without quotation marks.
+    "error": re.compile(
+        rf"(?<![\w-])(?:[\w.]*(?:Error|Exception|Warning)|error|ERROR|FATAL|fatal|panic)"
+        rf"(?:[ ]\[?\w*\d\w*\]?)?(?:[ ]\([\w ]+\))?:[ ]{_SENTENCE}"
+        rf"|(?<!\w)(?:error|exception|Fehler(?:meldung)?|erreur|errore|fout(?:melding)?)"
+        rf"(?:[ ](?:message|saying|says))*:?[ ](?=[A-Z][a-z]){_SENTENCE}"
+        rf"|(?<!\w)(?:says|throws|prints)[ ](?=[A-Z][a-z]+[ ]){_SENTENCE}",
+        re.MULTILINE,
     ),
     # Lines in columns, which tabs or several blanks part. One line alone may have been typed so by mistake.
     "columns": re.compile(rf"^{_ROW}(?:\n{_ROW})+$", re.MULTILINE),
@@ -318,7 +337,8 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
     ),
     # Spelled otherwise, these would ask for an answer with another key or label.
     "choices": re.compile(
-        rf"\({_LIST}\) | \b(?:{_NAMES})(?:[ ](?:called|named|are|is|namens))?[ ]?:?[ ]{_LIST}"
+        rf"\({_LIST}\) | (?<=:[ ]){_LIST}(?=\?) | {_INLINE_OPTIONS}"
+        rf" | \b(?:{_NAMES})(?:[ ](?:called|named|are|is|namens))?[ ]?:?[ ]{_LIST}"
         rf"| \b{_CLASSIFY}{_LIST}"
         rf"| \b{_ANSWER}{_WORD}(?:(?:[ ]?[,/|][ ]?(?:or[ ])?|[ ]or[ ]){_WORD}){{1,20}}",
         re.VERBOSE | re.IGNORECASE,

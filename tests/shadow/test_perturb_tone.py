@@ -47,9 +47,9 @@ def test_a_tone_by_rule_keeps_what_is_protected(language, tone):
 
 
 def test_every_place_of_a_tone_by_hand():
-    """Greeting, contraction, mark and close all change at full strength."""
-    changed = made(Tone(tones=["formal"]), chat("Hi, I can't open INC-7. Don't ask me why."), seed=0)
-    text = "Hello, I cannot open INC-7. Do not ask me why."
+    """Greeting, contraction and close all change at full strength."""
+    changed = made(Tone(tones=["formal"]), chat("I can't open INC-7. Don't ask me why."), seed=0)
+    text = "I cannot open INC-7. Do not ask me why."
     assert changed.input_text in {
         f"{opening}{' ' if opening[-1] == '.' else chr(10) * 2}{text} {closing}"
         for opening in MANNERS["en"]["formal"].openers
@@ -124,7 +124,7 @@ def test_a_tone_by_the_rewriter_asks_for_the_tone_that_was_picked():
         picked.add(task.target)
     assert picked == set(TONES)
     assert (kind.requires, kind.graded, kind.version) == (frozenset({"rewriter"}), False, 7)
-    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 16)
+    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 17)
 
 
 @pytest.mark.parametrize("tones", [(), ("rude",)])

@@ -99,3 +99,39 @@ def test_a_prompt_without_a_users_words_says_so():
     )
     assert outcome.reason == "no_input"
     assert "inputs" in outcome.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "pasted"),
+    [
+        (
+            "Explain clause 7 to me.\n\n7. In no event shall the Provider be liable for any damages.",
+            "7. In no",
+        ),
+        (
+            "write a reply saying no to this email\n\nHi Jo, would you be up for a talk? It is in May.",
+            "Hi Jo",
+        ),
+        (
+            "Which of these sentences sounds better?\n1. Give me the report soon.\n2. Send it please.",
+            "1. Give",
+        ),
+        ("Grade my essay opening from 1 to 10.\n\nTrains have always meant some freedom to me.", "Trains"),
+        ("Was muss ich tun?\n\n§ 4 Die Kündigung bedarf der Schriftform, auch im Juni.", "§ 4"),
+    ],
+)
+def test_a_pasted_text_stays_and_the_request_beside_it_changes(text, pasted):
+    """The request is what could have been typed differently."""
+    for kind in BY_RULE:
+        for seed in range(10):
+            variant = attempt(kind, unclassified(("user", text)), 0.9, random.Random(seed))
+            if isinstance(variant, PromptView):
+                assert text[text.index(pasted) :] in variant.text
+
+
+def test_what_a_writer_tells_before_a_question_can_change():
+    """A first paragraph in the first person is no pasted text."""
+    text = "I was in Denmark last week and my card was refused twice.\n\nIs it blocked? What should be done?"
+    view = unclassified(("user", text))
+    changed = [by_name(["general.spelling"])[0].apply(view, 0.9, random.Random(seed)) for seed in range(5)]
+    assert all("\n\n" in variant.text and "card was refused" not in variant.text for variant in changed)

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.protected_spans import ProtectedSpan, protected_spans
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, NOTHING_TO_CHANGE, NotApplicable
 from evenkeel.shadow.prompt.blocks import BLANK_LINES
+from evenkeel.shadow.prompt.pasted import pasted_in
 from evenkeel.shadow.prompt.references import asks, orders, points
 from evenkeel.shadow.prompt.segments import text_of
 
@@ -72,10 +74,12 @@ def change_places(
         return _ABOUT_WORDING
     if any(_COMMAND.match(segment.text) for segment in inputs):
         return _IS_COMMAND
+    pasted = {} if "documents" in view.inputs else _pasted(view)
     matches: list[re.Match[str]] = []
     owners: list[int] = []
     for segment in inputs:
-        matches += _unprotected(find(segment.text), protected_spans(segment.text), margin)
+        kept = sorted([*_edges(protected_spans(segment.text)), *pasted.get(segment.index, ())])
+        matches += _unprotected(find(segment.text), kept, margin)
         owners += [segment.index] * (len(matches) - len(owners))
     changes = _choose(matches, severity, rng, rewrite)
     if not changes:
@@ -84,6 +88,29 @@ def change_places(
     for index, new in changes.items():
         own.setdefault(owners[index], []).append((matches[index], new))
     return view.with_texts({owner: _rewritten(view.segments[owner].text, new) for owner, new in own.items()})
+
+
+def _pasted(view: PromptView) -> dict[int, list[tuple[int, int]]]:
+    """Return the stretches of each segment that the user's message only asks about."""
+    stretches: dict[int, list[tuple[int, int]]] = {}
+    # Of a mail it is known already what its sender typed.
+    mails = {
+        segment.slot for segment in view.segments if segment.kind == "history" and segment.role == "user"
+    }
+    for (kind, slot), run in groupby(view.segments, key=lambda segment: (segment.kind, segment.slot)):
+        segments = list(run)
+        is_typed = any(segment.source == "typed" for segment in segments)
+        if kind != "input" or slot in mails or not is_typed:
+            continue
+        at = 0
+        spans = pasted_in(text_of(segments))
+        for segment in segments:
+            for span in spans:
+                start, end = max(span.start - at, 0), min(span.end - at, len(segment.text))
+                if start < end:
+                    stretches.setdefault(segment.index, []).append((start, end))
+            at += len(segment.text)
+    return stretches
 
 
 # Beginning of an order to a bot or a shell, each word of which counts: "!info", "/summarize".
@@ -270,14 +297,19 @@ def _choose(
     return {}
 
 
+def _edges(spans: tuple[ProtectedSpan, ...]) -> Iterator[tuple[int, int]]:
+    for span in spans:
+        yield span.start, span.end
+
+
 def _unprotected(
-    matches: Iterator[re.Match[str]], spans: tuple[ProtectedSpan, ...], margin: int
+    matches: Iterator[re.Match[str]], spans: Sequence[tuple[int, int]], margin: int
 ) -> Iterator[re.Match[str]]:
     """Yield the matches that keep clear of every span.
 
     Matches and spans are in order, so a single pass suffices.
     """
-    edges = ((span.start - margin, span.end + margin) for span in spans)
+    edges = ((start - margin, end + margin) for start, end in spans)
     after_all = (sys.maxsize, sys.maxsize)
     opens, closes = next(edges, after_all)
     for match in matches:

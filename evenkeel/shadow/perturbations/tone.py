@@ -28,7 +28,7 @@ from evenkeel.shadow.perturbations.places import (
 from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, NOTHING, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import draft
 from evenkeel.shadow.prompt.demonstrations import open_input
-from evenkeel.shadow.prompt.mail import is_greeted
+from evenkeel.shadow.prompt.mail import opens_with_greeting
 from evenkeel.shadow.prompt.references import asks, labels_a_request
 from evenkeel.shadow.prompt.segments import text_of
 
@@ -126,7 +126,7 @@ class Tone:
             raise ValueError(f"unknown tone {unknown[0] if unknown else ''!r}: known are {', '.join(TONES)}")
         self._by = by
         self._tones = tuple(tones)
-        self.version: Final = 16 if by == "rule" else 7
+        self.version: Final = 17 if by == "rule" else 7
         self.graded: Final = by == "rule"
         self.requires: Final[frozenset[Requirement]] = NOTHING if by == "rule" else frozenset({"rewriter"})
 
@@ -193,7 +193,7 @@ def _by_rule(
     manner = MANNERS[language][tone]
     texts = {segment.text for segment in spoken}
     # A text with a salutation needs no other greeting before it.
-    is_opened = is_greeted(spoken[0].text) or not _begins_a_paragraph(view, spoken[0])
+    is_opened = opens_with_greeting(spoken[0].text) or not _begins_a_paragraph(view, spoken[0])
     first = None if is_opened else spoken[0].text
     last = spoken[-1].text
     # Of several parts the last may be the beginning of a sentence that the answer is to complete.
@@ -226,9 +226,10 @@ def _rewritten(match: re.Match[str], rng: random.Random, manner: Manner, *, spac
         case "opening":
             phrase = manner.openers[rng.randrange(len(manner.openers))]
             # Before a list, a heading, a label or code it gets a paragraph of its own.
-            spoken = text[0].isalpha() or text[0] in "¿¡"
-            kept = protected_spans(text)
-            flows = spoken and phrase[-1] in ".!?。।" and not (kept and kept[0].start == 0)
+            at = match.start()
+            spoken = text[at].isalpha() or text[at] in "¿¡"
+            is_kept = any(span.start <= at < span.end for span in protected_spans(text))
+            flows = spoken and phrase[-1] in ".!?。।" and not is_kept
             return phrase + (("" if spaceless else " ") if flows else "\n\n")
         case "closing":
             phrase = manner.closers[rng.randrange(len(manner.closers))]
@@ -271,17 +272,15 @@ def _before(view: PromptView, segment: Segment) -> str:
 
 
 def _is_demonstrated(view: PromptView, segment: Segment) -> bool:
-    """Return whether a segment stands behind a label such as "Input:" that the answer's label follows."""
+    """Return whether a segment is the last of some inputs that outputs follow, other than a question."""
     line = _before(view, segment).rpartition("\n")[2]
-    is_label = line.rstrip().endswith((":", "\uff1a")) and not labels_a_request(line)
-    return (
-        is_label
-        and open_input(text_of(other for other in view.segments if other.slot == segment.slot)) is not None
-    )
+    own = text_of(other for other in view.segments if other.slot == segment.slot)
+    return not labels_a_request(line) and open_input(own) is not None
 
 
 _BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n[ \t\r]*\Z")
-_OPENING: Final = re.compile(r"(?P<opening>)")
+# Behind a line that only parts the text from what stands above it
+_OPENING: Final = re.compile(r"(?:\s*[-*_=]{3,}[ \t\r]*\n)?(?P<opening>)")
 # End of the text, except after "Answer:", where the answer itself is to follow.
 _CLOSING: Final = re.compile(r"(?P<closing>(?<=[^\s:;,\uff1a\uff1b\uff0c、]))")
 

@@ -157,6 +157,8 @@ _SAYS_JAPANESE: Final = re.compile(
 )
 
 
+# Characters of a paragraph in which a question is looked for.
+_LONGEST_QUESTION: Final = 2_000
 # Characters in which a sentence says that it is about the form; no pattern reaches further.
 _LONGEST_SENTENCE: Final = 400
 
@@ -323,7 +325,7 @@ class _Scanner:
             rule = "says"
         before = self._open
         self._read(rule, match, at, end)
-        if rule in {None, "asks", "title"} and self._open.type == "text" and self._leads_in(at, end):
+        if rule in {None, "asks", "label", "title"} and self._open.type == "text" and self._leads_in(at, end):
             self._begin("document", end, labelled=True, opens=True)
             self._blank = False
             return
@@ -355,12 +357,14 @@ class _Scanner:
             self._plain_label(rule, at, end)
 
     def _leads_in(self, at: int, end: int) -> bool:
+        if not introduces_context(self._text[at:end]):
+            return False
         behind = LINE_START.match(self._text, end)
-        return (
-            introduces_context(self._text[at:end])
-            and behind is not None
-            and not LIST_MARK.match(self._text, behind.end())
-        )
+        assert behind is not None  # the pattern matches anywhere
+        start = behind.end()
+        blank = BLANK_LINES.search(self._text, start, start + _LONGEST_QUESTION)
+        paragraph = self._text[start : start + _LONGEST_QUESTION if blank is None else blank.start()]
+        return not LIST_MARK.match(paragraph) and not asks(paragraph)
 
     def _follows(self) -> bool:
         return self._open.opens and self._open.type in {"output_instructions", "examples", "document"}

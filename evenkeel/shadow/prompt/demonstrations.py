@@ -72,7 +72,7 @@ def _unanswered(text: str, labels: list[re.Match[str]], end: int) -> Span | None
     for name, following in pairwise(names):
         if name == names[-1]:
             behind.add(following)
-    if names[-1] in behind or len(behind) > 1 or "\n\n" in text[labels[-1].end() : end].strip():
+    if names[-1] in behind or len(behind) > 1 or "\n" in text[labels[-1].end() : end].strip():
         return None
     return _content(text, labels[-1].end(), end)
 

@@ -40,13 +40,16 @@ _FORWARDED: Final = re.compile(
     re.IGNORECASE,
 )
 _SIGNATURE: Final = re.compile(r"--[ \t]*\r?\n?\Z")
-_SALUTATION: Final = re.compile(
-    r"(?:hi|hello|hey|dear|greetings|good (?:morning|afternoon|evening|day)|to whom"
+_GREETING: Final = (
+    r"(?:hi|hello|hey|oi|hoi|dear|greetings|good (?:morning|afternoon|evening|day)|to whom"
     r"|hallo|guten|sehr geehrte[rn]?|liebe[rs]?|moin|servus|grüezi|bonjour|bonsoir|salut|ch(?:er|ère)s?"
     r"|hola|buen[oa]s|estimad[oa]s?|querid[oa]s?|ciao|salve|buongiorno|buonasera|gentil[ei]|egregi[oa]?"
     r"|goede\w*|beste|geachte|olá|bom dia|boa tarde|boa noite|prezad[oa]s?|car[oa]s?|你好|您好)\b"
-    r"[^\n.:;?>]{0,60}[,!\uff0c][ \t]*\r?(?:\n|\Z)",
-    re.IGNORECASE,
+)
+_SALUTATION: Final = re.compile(rf"{_GREETING}[^\n.:;?>]{{0,60}}[,!\uff0c][ \t]*\r?(?:\n|\Z)", re.IGNORECASE)
+# Also one that the text goes on behind: "Hi, can you help?", "Bonjour, j'ai une question."
+_GREETED: Final = re.compile(
+    rf"{_GREETING}(?:[^\n.:;?,]{{0,30}}[,.!\uff0c]|[ \t]*\r?(?:\n|\Z))", re.IGNORECASE
 )
 
 
@@ -54,6 +57,11 @@ def is_greeted(text: str) -> bool:
     """Return whether a text opens with a line such as "Dear Ms Okafor,"."""
     salutation = _SALUTATION.match(text.lstrip())
     return salutation is not None and not orders(salutation[0])
+
+
+def opens_with_greeting(text: str) -> bool:
+    """Return whether a text opens with a greeting, on a line of its own or not."""
+    return _GREETED.match(text.lstrip()) is not None
 
 
 def typed_in_mail(text: str) -> tuple[Span, ...] | None:

@@ -75,8 +75,15 @@ def orders(paragraph: str) -> bool:
 
 
 def asks(paragraph: str) -> bool:
-    """Return whether a paragraph is a question or gives an order."""
-    return paragraph.rstrip().endswith(("?", "\uff1f")) or orders(paragraph)
+    """Return whether a paragraph begins or ends with a question, or gives an order."""
+    return (
+        paragraph.rstrip().endswith(("?", "\uff1f"))
+        or _QUESTION.match(paragraph) is not None
+        or orders(paragraph)
+    )
+
+
+_QUESTION: Final = re.compile(r"[^.!?:\n]{1,300}\?(?=\s)|[^\u3002\uff01\uff1f\uff1a\n]{1,300}\uff1f")
 
 
 # A longer line before a document is a paragraph of its own.
@@ -84,19 +91,22 @@ _LONGEST_LEAD: Final = 200
 
 
 def introduces_context(line: str) -> bool:
-    """Return whether a line introduces a text to work on, such as "Here is the chat transcript:"."""
+    """Return whether a line introduces a text to work on: "Here is the chat transcript:", "Fix this:"."""
     if not line.rstrip(" *_\n").endswith((":", "\uff1a")) or len(line) > _LONGEST_LEAD:
         return False
-    shows = _compiled("ahead").search(line) is not None or _begins("shows").match(line) is not None
-    words = line.rstrip(" *_:\uff1a\n")
-    return (
-        shows and _compiled("given").search(words) is not None and _compiled("output").search(words) is None
-    )
+    shows = points_ahead(line) or refers(line) or _begins("shows").match(line) is not None
+    return shows and not speaks_of_output(line)
 
 
-def labels_a_request(line: str) -> bool:
-    """Return whether a line begins with a label such as "Question:"."""
-    return _labelled().match(line) is not None
+def labels_a_request(text: str) -> bool:
+    """Return whether a text begins with a label such as "Question:", and is no transcript."""
+    return _labelled().match(text) is not None and _ANSWERED.search(text) is None
+
+
+# Line of the one who answered the customer, or the user.
+_ANSWERED: Final = re.compile(
+    r"\n[ \t]*(?:agent|assistant|bot|chatbot|support|advisor|ai)\b[^\n:]{0,20}:[ ]*\S", re.IGNORECASE
+)
 
 
 @cache

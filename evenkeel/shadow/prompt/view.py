@@ -143,7 +143,8 @@ class PromptView:
     def typed(self) -> tuple[Segment, ...]:
         """Return the segments whose source is in `inputs`, blank ones excluded.
 
-        Of what users typed only the last message counts: it is the one that is being answered.
+        Of what users typed only the last message counts: it is the one that is being answered. One that
+        says nothing but how to answer ("Write a config in YAML") is typed as well.
         """
         words: list[Segment] = []
         last = -1
@@ -155,7 +156,17 @@ class PromptView:
         for segment in words:
             if segment.source != "typed" or segment.message == last:
                 answered.append(segment)
+        only = self._only_segment
+        if "typed" in self.inputs and only is not None and only.type == "output_instructions":
+            return (*(segment for segment in answered if segment.source != "typed"), only)
         return tuple(answered)
+
+    @property
+    def _only_segment(self) -> Segment | None:
+        """Return the segment that the user's last message consists of; None if it has more, or none."""
+        slot = self.last_user_slot
+        own = [segment for segment in self.segments if slot is not None and segment.message == slot[0]]
+        return own[0] if len(own) == 1 and own[0].kind == "input" else None
 
     @property
     def last_user_slot(self) -> tuple[int, int | None] | None:

@@ -45,9 +45,11 @@ _PARTS: Final = re.compile(
     re.IGNORECASE,
 )
 _STRUCTURE: Final = re.compile(r"\{\s*\"[^\"\n]+\"\s*:|\[\s*\"[^\"\n]+\"\s*[,\]]")
-# "une chaîne JSON", "JSON-Array": with prose in the format's place the rest is no grammar.
+# "une chaîne JSON", "Markdown table": with prose in the format's place the rest is no grammar, or forbids it.
 _LISTING: Final = re.compile(
-    r"\b(?:array|matriz|cadena|tableau|chaîne|stringa)\s+JSON\b|\bJSON-array|JSON配列", re.IGNORECASE
+    r"\b(?:array|matriz|cadena|tableau|chaîne|stringa)\s+JSON\b|\bJSON-array|JSON配列"
+    r"|\b(?:Markdown|HTML)[ -]tab(?:le|elle|el)\b|\bno\s+prose\b",
+    re.IGNORECASE,
 )
 _NOT_SAID: Final = frozenset({"document", "code", "examples"})
 # Formats in which marks of Markdown would be part of the content.
