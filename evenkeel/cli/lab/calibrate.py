@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from evenkeel.cli.lab.options import model_address
+from evenkeel.cli.lab.options import judge_address
 from evenkeel.cli.options import (
     FILE,
     CommandFailedError,
@@ -303,7 +303,7 @@ def _options(file: Path | None, options: Mapping[str, Any]) -> CalibrateOptions:
         raise InputError(f"--metrics: {WorkflowJudge.name} needs a judge: name one with --judge-model")
     if options["encoder"] and options["embeddings"] is False:
         raise InputError("--encoder and --no-embeddings contradict each other; leave one out")
-    judge = model_address("judge", options["judge_model"], options)
+    judge = judge_address(options)
     goldens, source = _goldens(file, options)
     return CalibrateOptions(
         goldens=goldens,

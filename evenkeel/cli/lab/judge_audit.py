@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.cli.lab.options import model_address
+from evenkeel.cli.lab.options import judge_address
 from evenkeel.cli.options import (
     EXISTING,
     call_options,
@@ -117,7 +117,7 @@ def _options(file: Path, options: Mapping[str, Any]) -> AuditOptions:
     attacked = () if options["attack"] == "none" else _strategies("--attack", options["attack"], strategies)
     return AuditOptions(
         file=file,
-        judge=model_address("judge", options["judge_model"], options),
+        judge=judge_address(options),
         recorded=options["recorded"],
         design=Design(strategies, tuple(each for each in attacked if each in strategies), options["again"]),
         rubric=options["rubric"],

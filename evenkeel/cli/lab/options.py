@@ -13,22 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def model_address(service: str, model: str | None, options: Mapping[str, Any]) -> ModelAddress | None:
-    """Return the address of a model of `model_options`, by these and the options of calls and of its price.
-
-    Args:
-        service: "judge" or "rewriter".
-        model: Its name; None = it is not asked.
-        options: The options.
+def judge_address(options: Mapping[str, Any]) -> ModelAddress | None:
+    """Return the address of the judge that options name, None if they name none.
 
     Raises: InputError for a price that is none.
     """
+    model, variable, own = options["judge_model"], options["judge_key_env"], options["price"]
     if not model:
         return None
-    variable, own = options[f"{service}_key_env"], options["price"]
     return ModelAddress(
         model=model,
-        url=options[f"{service}_url"],
+        url=options["judge_url"],
         api_key=os.environ.get(variable, ""),
         key_variable=variable,
         concurrency=options["concurrency"],

@@ -367,7 +367,7 @@ def _drawn(points: list[tuple[int, CellReport]], cell: CellReport, backtest: Bac
     first, last = points[0][0], points[-1][0]
     marks = []
     for alert in backtest.raised:
-        if _of(alert, cell.key):
+        if (alert.route, alert.model, alert.perturbation) == cell.key.parts:
             marks.append(("limit", alert.offset))
     for change in backtest.changes:
         if change.route == cell.key.route:
@@ -385,7 +385,3 @@ def _drawn(points: list[tuple[int, CellReport]], cell: CellReport, backtest: Bac
         areas=[Area("s0", (*lower, *reversed(upper)))],
         rules=[Rule(kind, at, at, at) for kind, at in marks if first <= at <= last],
     )
-
-
-def _of(alert: AlertEvent, key: CellKey) -> bool:
-    return (alert.route, alert.model, alert.perturbation) == key.parts

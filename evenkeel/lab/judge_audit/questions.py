@@ -175,21 +175,16 @@ def question(
     if strategy is Strategy.STEP_BY_STEP:
         parts.append(_WORDS["step_by_step"])
     parts.append(_WORDS["output"].format(**named))
+    role = f"{_WORDS['role']}\n\n{PROMPTS['markers'].format(tag=tag)} {_WORDS['material']}"
     return Question(
         prompt=f"audit.{strategy}",
         version=VERSION,
         messages=(
-            ObservedMessage("system", system_message("rating", tag)),
+            ObservedMessage("system", role),
             ObservedMessage("user", "\n\n".join(parts)),
         ),
         scale=item.scale.steps,
     )
-
-
-def system_message(of: str, tag: str) -> str:
-    """The role of a judge that rates ("rating") or compares ("preference"), and what the markers mean."""
-    words = PROMPTS[of]
-    return f"{words['role']}\n\n{PROMPTS['markers'].format(tag=tag)} {words['material']}"
 
 
 def _shown(rubric: Rubric, item: Item, tag: str, prefix: str = "") -> list[str]:
