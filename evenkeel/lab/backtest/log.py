@@ -89,8 +89,8 @@ class LogLine(msgspec.Struct, forbid_unknown_fields=True):
     exchange: str | None = None
     client: str = ""
     session: str = ""
-    """Read so that a log may have it, like `cluster`: no figure depends on either."""
     cluster: str = ""
+    """Read so that a log may have it: no figure depends on it."""
     rating: Rating | None = None
     similarity: Share | None = None
     quality: Quality | None = None
@@ -362,6 +362,7 @@ def _variant(line: LogLine, control: _Control, exchange: str, at: float, name: s
             template_share=line.template_share,
             prompt_language=line.prompt_language,
             client=line.client,
+            session=line.session,
         ),
         wanted=AnswerForm(line.wanted_format, line.wanted_language),
         settings=line.settings,

@@ -59,12 +59,12 @@ def test_a_control_line_gives_its_outcome_to_the_trials_after_it():
 
 
 def test_names_of_clusters_change_nothing():
-    """A log may name sessions and clusters; clients are a dimension of segments."""
+    """A log may name them; clients are a dimension of segments, and sessions are blocks."""
     named, plain = read(
         TRIAL | {"session": "s", "cluster": "c", "client": "acme", "id": "t"}, TRIAL | {"id": "t"}
     )
-    assert named.origin.client == "acme"
-    assert altered(named, client="", exchange_id="e") == altered(plain, exchange_id="e")
+    assert (named.origin.client, named.origin.session) == ("acme", "s")
+    assert altered(named, client="", session="", exchange_id="e") == altered(plain, exchange_id="e")
 
 
 def test_outcomes_without_a_rating():
