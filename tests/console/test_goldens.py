@@ -9,10 +9,13 @@ from evenkeel.core.pair import Answer
 from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import Golden, GoldenStore
+from tests.cases import cases
 from tests.console.planted_trials import NOW
 from tests.kit.pages import Page, form_token
 from tests.kit.records import altered
 from tests.stores.examples import ARCHIVED
+
+CASES = cases(__file__)
 
 ASKED = '{"messages":[{"role":"user","content":"How long is the delivery?"}]}'
 
@@ -172,15 +175,7 @@ def test_a_golden_is_retired_and_used_again(desk):
     assert [entry.deed for entry in desk.store.trail("a/b c")] == ["approved", "retired", "unretired"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"retire": "none"}, "there is no golden"),
-        ({"retire": "delivery", "by": "\u202eann"}, "no name of somebody who approves"),
-        ({"retire": "delivery", "unretire": "delivery"}, "exactly one of exchange, golden, retire, unretire"),
-        ({"exchange": "EXCHANGE", "name": ".."}, "cannot be named"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "said"), CASES["impossible"])
 def test_what_cannot_be_done_is_explained(desk, fields, said):
     desk.store.approve(golden(), by="ann", at=1.0)
     fields = {
@@ -193,21 +188,7 @@ def test_what_cannot_be_done_is_explained(desk, fields, said):
     assert len(desk.store.trail("delivery")) == 1
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"sec-fetch-site": "cross-site"}, 403),
-        ({"sec-fetch-site": "same-site"}, 403),
-        ({"sec-fetch-site": "same-origin"}, 303),
-        ({"sec-fetch-site": "none"}, 303),
-        ({"sec-fetch-site": "cross-site", "origin": "http://testserver.local"}, 403),
-        ({"origin": "https://evil.example"}, 403),
-        ({"origin": "http://testserver.local:81"}, 403),
-        ({"origin": "http://testserver.local"}, 303),
-        ({"origin": "null"}, 303),
-        ({}, 303),
-    ],
-)
+@pytest.mark.parametrize(("headers", "status"), CASES["origins"])
 def test_pages_of_other_sites_are_refused(desk, headers, status):
     """Even with a token: what the browser says of a request's origin counts."""
     desk.store.approve(golden(), by="ann", at=1.0)

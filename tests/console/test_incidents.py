@@ -13,9 +13,12 @@ from evenkeel.monitor.incidents import worst_trials
 from evenkeel.monitor.measuring import HoldUp, Measuring
 from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.stores.audit_log import ActionLog
+from tests.cases import cases
 from tests.kit.pages import form_token
 from tests.kit.records import altered
 from tests.monitor.notify.scene import BILLING, FOUND, SPELLING, TONE, decided, incidents_of, over
+
+CASES = cases(__file__)
 
 WRITER = Writer({"support": Contact("@support-ml", "", "helm rollback support")})
 FIRST = "support: answers became fragile at 1 Jan 1970 00:16 UTC, after helpdesk-1 → helpdesk-2."
@@ -102,15 +105,7 @@ def test_a_decision_is_noted_in_the_log_and_on_record(served, documents):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("said", "why"),
-    [
-        ({"decided": "solved", "by": "ana"}, "cannot be decided; choose one of"),
-        ({"decided": "accepted"}, "needs the name of who decides"),
-        ({"decided": "accepted", "by": "ana", "more": "x"}, "say what is decided"),
-        ({"decided": 3, "by": "ana"}, "say what is decided"),
-    ],
-)
+@pytest.mark.parametrize(("said", "why"), CASES["undecidable"])
 def test_what_cannot_be_decided_is_refused(served, said, why):
     client, scene = served(SPELLING)
     answer = client.post("/api/incidents/cafe", json=said)

@@ -9,7 +9,10 @@ import pytest
 from evenkeel.console.labels import drawn, say
 from evenkeel.core.verdict import BASELINE
 from evenkeel.stores.labels import LabelError, LabelStore
+from tests.cases import cases
 from tests.kit.records import altered
+
+CASES = cases(__file__)
 
 
 class Desk:
@@ -75,16 +78,7 @@ def test_a_correction_replaces_and_taking_back_withdraws(desk):
     assert desk.store.select() == ()
 
 
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"rating": "", "quality": ""}, "say how alike"),
-        ({"rating": "5"}, "none of 1, 2, 3"),
-        ({"rating": "3", "verdict": "none"}, "no trial with this id"),
-        ({"withdraw": "1", "by": "bob"}, "has said nothing"),
-        ({"rating": "3", "version": "1"}, "is unknown"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "said"), CASES["unsayable"])
 def test_what_cannot_be_said_is_explained(make_scene, documents, fields, said):
     scene, store = make_scene("quiet"), LabelStore(documents)
     asked = {"verdict": scene.log.verdicts[0].id, "by": "ann", **fields}

@@ -12,9 +12,12 @@ import pytest
 import yaml
 
 from tests.alerting import alertmanager
+from tests.cases import cases
 from tests.deploy.rule_files import ALERTS
 from tests.house import ROOT
 from tests.services import receiver, wait_for
+
+CASES = cases(__file__)
 
 FOLDER = ROOT / "deploy" / "alertmanager"
 CONFIG = yaml.safe_load((FOLDER / "alertmanager.yml").read_text(encoding="utf-8"))
@@ -36,19 +39,7 @@ def test_alertmanager_takes_the_configuration():
     assert f"{len(CONFIG['inhibit_rules'])} inhibit rules" in said
 
 
-@pytest.mark.parametrize(
-    ("labels", "receivers"),
-    [
-        (["severity=critical", "concern=robustness", "route=chat"], "on-call,team-chat"),
-        (["severity=warning", "concern=judge"], "team-chat"),
-        (["severity=info", "concern=pipeline"], "journal"),
-        (["severity=none", "alertname=EvenkeelIncidentAcknowledged"], "nobody"),
-        (["alertname=SomethingElse"], "team-chat"),
-        (["severity=critical", "alertname=EvenkeelIncident", "case=chat/1"], "on-call,team-chat"),
-        (["severity=warning", "alertname=EvenkeelIncident", "case=chat/1"], "team-chat"),
-        (["severity=info", "alertname=EvenkeelIncident", "case=chat/1"], "journal"),
-    ],
-)
+@pytest.mark.parametrize(("labels", "receivers"), CASES["receivers"])
 def test_each_severity_reaches_its_people(labels, receivers):
     """Critical ones wake somebody and are seen in the chat; nothing is lost for lack of a label."""
     args = ("--config.file=alertmanager.yml", f"--verify.receivers={receivers}", *labels)

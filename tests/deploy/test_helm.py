@@ -21,8 +21,11 @@ from evenkeel.settings.replay import BudgetSettings
 from evenkeel.settings.server import Access, Listen
 from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
+from tests.cases import cases
 from tests.deploy.chart_rendering import manifests, render, values_of
 from tests.kit.commands import run_command
+
+CASES = cases(__file__)
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy" / "helm" / "evenkeel"
@@ -112,28 +115,7 @@ def test_the_values_fit_their_schema(setup):
     jsonschema.validate(values_of(CHART, SETUPS[setup]), SCHEMA)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"replicas": 3},
-        {"proxy": {"replica": 3}},
-        {"proxy": {"terminationGracePeriodSeconds": 20}},
-        {"worker": {"autoscaling": {"by": "lag"}}},
-        {"worker": {"secretEnv": {"KEY": "sk-in-plain-text"}}},
-        {"settings": {"storage": {"redis": {"url": "redis://:secret@redis:6379/0"}}}},
-        {"settings": {"access": {"port": 9101}}},
-        {"serviceMonitor": {"job": "robustness"}},
-        {"secretEnv": {"EVENKEEL_ADMIN_TOKEN": None}},
-        {"proxy": {"ingress": {"enabled": True}}},
-        {"proxy": {"ingress": {"hosts": ["https://llm.example"]}}},
-        {"monitor": {"httpRoute": {"enabled": True, "hostnames": ["keel.example"]}}},
-        {"worker": {"ingress": {"enabled": True}}},
-        {"extraEnv": [{"name": "A", "values": "b"}]},
-        {"extraVolumes": [{"name": "settings", "emptyDir": {}}]},
-        {"proxy": {"topologySpreadConstraints": [{"topologyKey": "zone"}]}},
-    ],
-    ids=json.dumps,
-)
+@pytest.mark.parametrize("wrong", CASES["refused"], ids=json.dumps)
 def test_the_schema_refuses(wrong):
     """Misspelt values, secrets in plain text, doors to nowhere, and what the chart decides or has itself."""
     jsonschema.Draft7Validator.check_schema(SCHEMA)

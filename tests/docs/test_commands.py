@@ -9,7 +9,10 @@ import click
 import pytest
 
 from evenkeel.cli.main import main
+from tests.cases import cases
 from tests.docs.documentation import DOCS, PAGES, ROOT, all_blocks, blocks_of, inline_code_of, text_of
+
+CASES = cases(__file__)
 
 OPERATORS = {"|", "||", "&", "&&", ";", ">", "<", "2>", ">>"}
 SHELL = ("", "sh", "bash", "console", "yaml")
@@ -111,16 +114,7 @@ def test_every_command_line_is_one_that_evenkeel_takes(texts):
     assert checked > 30
 
 
-@pytest.mark.parametrize(
-    ("line", "fault"),
-    [
-        ("evenkeel serve", "no command 'serve'"),
-        (".venv/bin/evenkeel up --upstreem http://x", "no option --upstreem"),
-        ("evenkeel goldens list --all --nobody", "no option --nobody"),
-        ("evenkeel demo --headless=yes", "takes no value"),
-        ("FOO=1 evenkeel changes lst | less --raw", "no command 'lst'"),
-    ],
-)
+@pytest.mark.parametrize(("line", "fault"), CASES["wrong"])
 def test_a_wrong_command_line_would_be_found(line, fault):
     (arguments,) = commands_in(line)
     with pytest.raises(WrongCommandError, match=fault):

@@ -10,7 +10,10 @@ import yaml
 from pydantic import BaseModel
 
 from evenkeel.settings import Settings
+from tests.cases import cases
 from tests.docs.documentation import DOCS, PAGES, ROOT, all_blocks, inline_code_of, text_of
+
+CASES = cases(__file__)
 
 FIELDS = Settings.model_fields
 SERIES = frozenset(re.findall(r"`(evenkeel_\w+)`", text_of(DOCS / "reference" / "metrics.md")))
@@ -112,18 +115,7 @@ def test_settings_in_running_text_exist():
     assert checked > 50
 
 
-@pytest.mark.parametrize(
-    ("text", "lost"),
-    [
-        ("routes: [{upstream: x, sampling: 1}]", ["routes.sampling"]),
-        ("judge: {model: x, prices: 1}", ["judge.prices"]),
-        ("budget: {prices: {a-model: {input_usd: 1, output: 2}}}", ["budget.prices.output"]),
-        (
-            "judge: {tasks: {chat: [faithfulness]}, qualities: {polite: {description: x, scale: {1: y}}}}",
-            [],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "lost"), CASES["missing"])
 def test_a_setting_that_does_not_exist_would_be_found(text, lost):
     """The tests above can fail, and leave free keys alone."""
     assert unknown_in(yaml.safe_load(text)) == lost

@@ -15,7 +15,10 @@ from evenkeel.runtime.choices import addresses, check
 from evenkeel.runtime.instruments import JudgeHealth
 from evenkeel.runtime.notifications import channels
 from evenkeel.settings import Settings, SettingsError
+from tests.cases import cases
 from tests.kit.commands import run_command
+
+CASES = cases(__file__)
 
 
 def alerting(**alerts):
@@ -29,16 +32,7 @@ class Part:
     pause_left_s = 0.0
 
 
-@pytest.mark.parametrize(
-    ("alerts", "message"),
-    [
-        (
-            {"notify": ["CHAT"]},
-            "alerts.notify: the variable CHAT is empty; it must hold the address of a service",
-        ),
-        ({"slack_channel": "#llm"}, "alerts: the variable EVENKEEL_SLACK_TOKEN is empty"),
-    ],
-)
+@pytest.mark.parametrize(("alerts", "message"), CASES["empty"])
 def test_an_empty_variable_is_found_before_the_start(monkeypatch, alerts, message):
     pytest.importorskip("apprise")
     monkeypatch.setenv("CHAT", "")

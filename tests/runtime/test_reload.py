@@ -6,6 +6,9 @@ import pytest
 
 from evenkeel.runtime.reload import Reloader, SettingsSource, WatchedFile, changed, is_live
 from evenkeel.settings import Settings, SettingsError
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 TRIAGE = {"name": "triage", "match": {"prefix": "/triage"}, "upstream": "http://127.0.0.1:9/v1"}
 
@@ -27,23 +30,7 @@ def test_what_differs_goes_by_the_path_of_the_setting():
     assert changed(settings(other), Settings(routes=[other, TRIAGE])) == ["routes"]
 
 
-@pytest.mark.parametrize(
-    ("values", "live"),
-    [
-        ({"listen": {"port": 1}}, False),
-        ({"access": {"port": 1}}, False),
-        ({"listen": {"processes": 2}}, False),
-        ({"data_dir": "elsewhere"}, False),
-        ({"storage": {"redis": {"url": "redis://127.0.0.1"}}}, False),
-        ({"telemetry": {"content": True}}, False),
-        ({"telemetry": {"trace_url": "http://t/{trace_id}"}}, True),
-        ({"storage": {"verdicts": 1000}}, True),
-        ({"budget": {"usd_per_day": 1}}, True),
-        ({"budget": {"prices": {"m": {"input_usd": 1, "output_usd": 1}}}}, True),
-        ({"judge": {"model": "j", "tasks": {"case_summary": ["faithfulness"]}}}, True),
-        ({"replays": {"rewriter": {"model": "r"}}}, True),
-    ],
-)
+@pytest.mark.parametrize(("values", "live"), CASES["settings"])
 def test_what_can_change_without_a_restart(values, live):
     """Everything that only new requests and new trials read; nothing that is open already."""
     paths = changed(settings(), settings(**values))

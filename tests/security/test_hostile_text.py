@@ -30,11 +30,14 @@ from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.cases import cases
 from tests.kit.cells import cell_report
 from tests.kit.records import altered
 from tests.security.desk import console_over
 from tests.shadow.wild_plane import WildPlane
 from tests.stores.examples import ARCHIVED, exchange, verdict
+
+CASES = cases(__file__)
 
 DIGITS = "9" * 5_000
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -271,18 +274,7 @@ def test_no_stored_text_steers_the_terminal_of_a_command(command, folder):
 @pytest.mark.parametrize(
     "name", ["deep list", "deep object", "5,000 digits", "half a pair", "no number", "twice"]
 )
-@pytest.mark.parametrize(
-    "command",
-    [
-        "score -",
-        "perturb - --api chat",
-        "goldens import {file} --route desk --by ann --data-dir {folder}",
-        "judge-audit {file}",
-        "judge-audit {array}",
-        "backtest {file}",
-        "gate --goldens {file} --upstream http://127.0.0.1:9",
-    ],
-)
+@pytest.mark.parametrize("command", CASES["commands"])
 def test_odd_json_in_a_file_is_an_error_in_one_line(command, name, tmp_path):
     """Never a traceback: the command says what is wrong with which file."""
     file, array = tmp_path / "file.jsonl", tmp_path / "file.json"

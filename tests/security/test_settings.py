@@ -14,7 +14,10 @@ from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
 from evenkeel.settings.settings import load
 from evenkeel.stores.errors import StoreError
+from tests.cases import cases
 from tests.security.desk import access_of
+
+CASES = cases(__file__)
 
 MARKER = "sk-marker-6c2d"
 ROUTE = "routes: [{upstream: 'http://a'}]\n"
@@ -64,33 +67,7 @@ def test_a_file_that_is_nested_without_end_is_refused(tmp_path):
 TOKENS = {"T_ANN": "token-of-our-ann", "T_VIC": "token-of-our-vic", "SHORT": "x" * 15}
 
 
-@pytest.mark.parametrize(
-    ("access", "message"),
-    [
-        (
-            "host: 0.0.0.0",
-            "put a token into EVENKEEL_ADMIN_TOKEN, or set people, login or tls.client_ca_file",
-        ),
-        ("host: '::'", "put a token"),
-        ("host: 192.0.2.7", "put a token"),
-        ("host: evenkeel.test", "put a token"),
-        ("open_on_loopback: true\nhost: 0.0.0.0", "put a token"),
-        ("open_on_loopback: true\nlogin: {addresses: [192.0.2.1]}", "open_on_loopback is set beside"),
-        ("login: {header: X-User}", "login.addresses is empty"),
-        ("login: {addresses: [192.0.2.0/99]}", "login.addresses"),
-        ("login: {header: 'X User', addresses: [192.0.2.1]}", "login.header"),
-        ("people: [{name: ann}]", "none of the people can get in"),
-        ("people: [{name: ann, token_env: SHORT}]", "token_env of ann has 15 characters"),
-        ("people: [{name: ann, token_env: T_ANN}, {name: ann, token_env: T_VIC}]", "the same name"),
-        ("people: [{name: ann, token_env: T_ANN}, {name: vic, token_env: T_ANN}]", "the same token"),
-        ("people: [{name: ann, token_env: NONE}]", "token_env of ann is empty"),
-        ("people: [{name: ' ann', token_env: T_ANN}]", "is no name"),
-        ("people: [{name: ann, token_env: T_ANN, role: boss}]", "role"),
-        ("people: [{name: a, role: scraper}]", "a has no token_env"),
-        ("tokens: [{name: a, scope: read, token_env: T_ANN}]", "write `access.people`"),
-        ("token_env: T_ANN", "put the token into the variable EVENKEEL_ADMIN_TOKEN"),
-    ],
-)
+@pytest.mark.parametrize(("access", "message"), CASES["refused"])
 def test_access_that_lets_in_the_wrong_people_is_refused(tmp_path, monkeypatch, access, message):
     """The start fails, in a line that shows no token: beyond loopback, and where a token protects nothing."""
     for name, value in TOKENS.items():

@@ -10,20 +10,15 @@ import pytest
 
 from evenkeel.llm.providers import SMALL_MODELS
 from evenkeel.release.challenge.retirements import retirement_note, retirement_of
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 BEFORE = datetime(2026, 11, 27, tzinfo=UTC).timestamp()
 AFTER = datetime(2027, 1, 14, tzinfo=UTC).timestamp()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "gpt-4.1-mini",
-        "gpt-4.1-mini-2025-04-14",
-        "openai/gpt-4.1-mini",
-        "ft:gpt-4.1-mini-2025-04-14:acme:support:8f3a",
-    ],
-)
+@pytest.mark.parametrize("name", CASES["names"])
 def test_a_model_is_known_by_its_snapshot_its_gateways_name_and_what_it_was_tuned_from(name):
     found = retirement_of(name, BEFORE)
     assert str(found).endswith("on 14 Jan 2027; it names gpt-6-luna as the replacement")

@@ -22,7 +22,10 @@ from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_c
 from evenkeel.stores.changes import ChangeStore
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.cases import cases, tupled
 from tests.clients.recording import recording
+
+CASES = tupled(cases(__file__))
 
 PROMPT = summary_prompt(make_case(7))
 """A prompt whose answer the simulated models know."""
@@ -137,18 +140,7 @@ def test_the_budget_ends_a_check_with_what_there_is(check):
     assert found["usd"] < 5
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ((), "--model: is missing"),
-        (("--model", "gpt-6-luna"), "$OPENAI_API_KEY is not set"),
-        (("--model", "claude-haiku-4-5"), "$ANTHROPIC_API_KEY is not set"),
-        (("--model", "simulated", "--judge", "j", "--no-judge"), "--judge and --no-judge"),
-        (("--model", "simulated", "--perturbations", "spelin"), "did you mean"),
-        (("--model", "simulated", "--parameters", "[1]"), "is no JSON object"),
-        (("--model", "m", "--base-url", "ftp://x"), "--base-url: upstream"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), CASES["mistakes"])
 def test_mistakes_are_named_before_anything_is_asked(prompt, monkeypatch, arguments, said):
     """The command prints one line; the exit code is 2."""
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL"):

@@ -11,6 +11,9 @@ import yaml
 from evenkeel.release.check.prompts import as_chat, read_dataset, read_prompts
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.datasets import read_rows
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 
 def texts(view):
@@ -25,18 +28,7 @@ def test_text_is_one_user_message():
     assert texts(view) == [("input", "{Why} does it rain?")]
 
 
-@pytest.mark.parametrize(
-    ("given", "api"),
-    [
-        ([{"role": "user", "content": "Hi"}], "chat"),
-        ({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}, "chat"),
-        ({"model": "m", "input": "Hi"}, "responses"),
-        (
-            {"model": "m", "max_tokens": 9, "system": "s", "messages": [{"role": "user", "content": "Hi"}]},
-            "messages",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("given", "api"), CASES["bodies"])
 def test_messages_and_bodies_are_read_as_the_sdk_sends_them(given, api):
     """A list of messages is a chat; a body is of the API that its members say."""
     (view,) = read_prompts(json.dumps(given), None, "p.json")
@@ -45,14 +37,7 @@ def test_messages_and_bodies_are_read_as_the_sdk_sends_them(given, api):
     assert view.typed[-1].text == "Hi"
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"model": "m", "instructions": "s", "input": "Hi"},
-        {"max_tokens": 9, "system": "s", "messages": [{"role": "user", "content": "Hi"}]},
-        {"systemInstruction": {"parts": [{"text": "s"}]}, "contents": [{"parts": [{"text": "Hi"}]}]},
-    ],
-)
+@pytest.mark.parametrize("given", CASES["other_apis"])
 def test_requests_of_other_apis_can_be_asked_as_chats(given):
     """The simulated model speaks nothing else."""
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "Hi"}]
@@ -87,24 +72,7 @@ def test_variables_in_a_system_message_are_filled_too():
     assert view.text == "system: You help sales.\n\nuser: Who?"
 
 
-@pytest.mark.parametrize(
-    ("text", "rows", "said"),
-    [
-        ("  ", None, "p.txt: is empty"),
-        ("Ask {{question}}", None, "p.txt: holds {{question}}; give their values with --inputs"),
-        ("Ask me", [{"a": "1"}], "holds no {{variable}}"),
-        ("Ask {{question}}", [{"q": "1"}], "row 1: has no value for question; it has q"),
-        ("Ask {{question}}", [], "--inputs: holds no row"),
-        ('{"messages": [}', None, "p.txt: is not JSON"),
-        ('{"foo": 1}', None, "no request that evenkeel reads"),
-        ('{"messages": []}', None, "p.txt: cannot be read as a prompt"),
-        (
-            '{"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}',
-            None,
-            "for chat completions, /v1beta/openai",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "rows", "said"), CASES["errors"])
 def test_errors_say_what_is_wrong_where_and_what_to_do(text, rows, said):
     """Each message names the source and the remedy."""
     with pytest.raises(InputError) as raised:

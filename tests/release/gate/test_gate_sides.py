@@ -13,6 +13,9 @@ from evenkeel.release.gate.edits import NewSystemPrompt, NewTemplate
 from evenkeel.release.gate.sides import Side, prepare
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.stores.goldens import Golden
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 MODELS = Upstream.parse("https://models.example/openai/v1")
 
@@ -102,20 +105,7 @@ def edited(old, new, text):
     return found.reason if isinstance(found, Failure) else found.segments[1].text
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "text", "expected"),
-    [
-        ("Q: {q}\n", "Question: {q} Thanks.", "Q: Why?", "Question: Why? Thanks."),
-        ("Case:\n{case}\nAsk: {q}", "{q}\n---\n{case}", "Case:\nA\nB\nAsk: Why?", "Why?\n---\nA\nB"),
-        ("Q: {q}", "{q} {q}", "Q: Why?", "Why? Why?"),
-        ("Q: {q}", "X {q}", "Q: what is {q} here", "X what is {q} here"),
-        ("{{q}} please", "Kindly: {{q}}", "Why? please", "Kindly: Why?"),
-        ("{a} and {a}", "{a}", "x and x", "x"),
-        ("{a} and {a}", "{a}", "x and y", "does_not_fit"),
-        ("Q: {q}", "X {q}", "Why?", "does_not_fit"),
-        ("Q: {q}", "X {q}", "Q: ", "X "),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "text", "expected"), CASES["edits"])
 def test_a_template_edit_puts_the_inputs_into_the_new_words(old, new, text, expected):
     """Inputs come out byte for byte, even if they look like placeholders; what does not fit is told."""
     assert edited(old, new, text) == expected

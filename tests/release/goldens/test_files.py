@@ -57,18 +57,7 @@ def test_an_answer_is_text_or_calls_or_a_whole_response(answer, said):
     assert one({"answer": answer, "model": None}).model is None
 
 
-@pytest.mark.parametrize(
-    ("written", "seconds"),
-    [
-        ("1970-01-02T00:00:00Z", 86400.0),
-        ("1970-01-02T01:30:00+01:30", 86400.0),
-        ("1970-01-02T00:00:00.250", 86400.25),
-        ("1970-01-02", 86400.0),
-        (86400.5, 86400.5),
-        (86400, 86400.0),
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize(("written", "seconds"), CASES["times"])
 def test_times_are_iso_or_unix(written, seconds):
     """Times without an offset are UTC."""
     golden = one({"answer": "x", "approved_at": written, "retired_at": written})

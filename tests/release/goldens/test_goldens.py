@@ -14,9 +14,12 @@ from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
+from tests.cases import cases
 from tests.kit.commands import run_command
 from tests.kit.records import altered
 from tests.stores.examples import ARCHIVED
+
+CASES = cases(__file__)
 
 QUESTIONS = (
     "May I send back the red kettle that I have used twice?",
@@ -141,26 +144,7 @@ def test_a_spread_is_shown_and_approved_on_confirmation(run, store):
     assert len(chosen & {1, 2}) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["approve"], "name exchanges by id, or choose some with --sample N"),
-        (["approve", "x", "--sample", "1"], "name exchanges by id"),
-        (["approve", "x", "y", "--name", "z"], "--name takes a single exchange"),
-        (["retire", "none"], 'there is no golden "none"'),
-        (["unretire", "none"], 'there is no golden "none"'),
-        (["show", "none"], 'there is no golden "none"'),
-        (["import", "none.jsonl"], "none.jsonl: cannot be read"),
-        (["export", "-o", "no/x.jsonl"], "no/x.jsonl: cannot be written"),
-        (
-            ["approve", "--sample", "1", "--route", "shp", "--yes"],
-            "of the route 'shp' is left to approve; `evenkeel up` archives what it samples. There are",
-        ),
-        (["approve", "--sample", "1", "--route", "shp", "--yes"], "candidates of the routes other, shop"),
-        (["approve", "0000000000000001", "--by", " "], "no name for the audit log: add --by NAME"),
-        (["approve", "0000000000000001", "--by", "a\nb"], "no name of somebody who approves"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), CASES["mistakes"])
 def test_mistakes_are_explained(run, arguments, said):
     """The message is one line, the exit code 2."""
     assert said in run(*arguments, code=2)

@@ -17,6 +17,9 @@ from evenkeel.release.kit import confirmation as question
 from evenkeel.release.kit.arguments import InputError, named_price, price, write_file
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.progress import progress
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 
 def test_a_price_is_dollars_for_prompt_and_completion():
@@ -88,18 +91,7 @@ def asking(*, yes, in_pipelines):
         click.echo(f"error: {error}")
 
 
-@pytest.mark.parametrize(
-    ("options", "typed", "said"),
-    [
-        (["--yes"], "", "go: True"),
-        ([], "y\n", "go: True"),
-        ([], "n\n", "go: False"),
-        ([], "", "go: False"),
-        (["--in-pipelines"], "y\n", "error: about 12 calls: cannot ask for confirmation"),
-        (["--in-pipelines", "--yes"], "", "go: True"),
-        (["--in-pipelines", "terminal"], "y\n", "go: True"),
-    ],
-)
+@pytest.mark.parametrize(("options", "typed", "said"), CASES["answers"])
 def test_money_is_spent_only_with_a_yes(options, typed, said, monkeypatch):
     """A pipeline without a terminal gets an error, not a silent no."""
     if "terminal" in options:
