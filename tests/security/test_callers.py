@@ -14,52 +14,18 @@ from evenkeel.proxy.request_head import parse_request
 from evenkeel.runtime.preflight import host_notes
 from evenkeel.settings import Settings
 from evenkeel.settings.server import Listen
+from tests.cases import cases
 from tests.proxy.conftest import fake_upstream, relay
 
+CASES = cases(__file__)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 KEY = ((b"authorization", b"Bearer operators"),)
 KNOWN = (
     *("localhost", "LOCALHOST:1", "localhost.", "127.0.0.1", "127.0.0.1:8100", "127.3.2.1", "[::1]:8100"),
     *("llm.corp.example", "LLM.corp.example.:443", "10.1.2.3:80", "[2001:DB8:0::7]:80"),
 )
-UNKNOWN = {
-    "rebound": "evil.example",
-    "rebound, with port": "evil.example:8100",
-    "loopback as the start of a name": "127.0.0.1.evil.example",
-    "known name as the start": "localhost.evil.example",
-    "known name as the end": "evil-llm.corp.example",
-    "empty": "",
-    "blank": "  ",
-    "only a port": ":8100",
-    "credentials": "localhost@evil.example",
-    "credentials that look known": "evil@localhost",
-    "two names": "localhost, evil.example",
-    "two ports": "localhost:80:90",
-    "a path": "localhost/evil.example",
-    "half a bracket": "[::1",
-    "brackets around a name": "[localhost]",
-    "loopback as one number": "2130706433",
-    "another address": "10.9.9.9",
-    "a wildcard": "*",
-    "not ASCII": "locàlhost",
-}
-PAGES = {
-    "another site": ["Origin: https://evil.example"],
-    "another port of this machine": ["Origin: http://localhost:3000"],
-    "this address": ["Origin: http://127.0.0.1:8100"],
-    "opaque": ["Origin: null"],
-    "empty": ["Origin:"],
-    "in another case": ["oRIGIN: https://evil.example"],
-    "a listed one as the start": ["Origin: https://app.example.evil.example"],
-    "a listed one by another scheme": ["Origin: http://app.example"],
-    "a listed one before": ["Origin: https://app.example", "Origin: https://evil.example"],
-    "a listed one behind": ["Origin: https://evil.example", "Origin: https://app.example"],
-    "two in one": ["Origin: https://app.example, https://evil.example"],
-    "no origin, other site": ["Sec-Fetch-Site: cross-site"],
-    "no origin, other port": ["Sec-Fetch-Site: same-site"],
-    "no origin, two sites": ["Sec-Fetch-Site: none", "Sec-Fetch-Site: cross-site"],
-    "no origin, unknown word": ["Sec-Fetch-Site: anything"],
-}
+UNKNOWN = CASES["unknown"]
+PAGES = CASES["pages"]
 CALLERS = Callers(
     hosts=["llm.corp.example", "10.1.2.3", "2001:db8::7"],
     origins=["https://app.example", "vscode-file://vscode-app"],

@@ -60,47 +60,11 @@ VALUES = {
 }
 """JSON texts that no client, model or judge should write."""
 
-REQUESTS = {
-    "/v1/chat/completions": '{"model":@,"messages":[{"role":@,"content":@,"name":@},{"role":"assistant",'
-    '"content":null,'
-    '"tool_calls":[{"id":@,"type":"function","function":{"name":@,"arguments":@}}]},{"role":"tool","content":@,'
-    '"tool_call_id":"x"},{"role":"user","content":[{"type":"text","text":@}]}],"temperature":@,"tools":@,'
-    '"response_format":@,"max_tokens":@,"metadata":@,"user":@,"seed":@,"stop":@}',
-    "/v1/responses": '{"model":@,"input":@,"instructions":@,"max_output_tokens":@,"text":@,"metadata":@}',
-    "/v1/completions": '{"model":@,"prompt":@,"suffix":@,"max_tokens":@,"logit_bias":@}',
-    "/v1/messages": '{"model":@,"system":@,"messages":[{"role":"user","content":@}],"max_tokens":@,'
-    '"tools":@}',
-}  # fmt: skip
-ANSWERS = {
-    "/v1/chat/completions": '{"model":@,"choices":[{"index":@,"finish_reason":@,"message":{"role":'
-    '"assistant","content":@,"refusal":@,"tool_calls":[{"id":@,"type":"function","function":{"name":@,"arguments":@}}]}}],'
-    '"usage":{"prompt_tokens":@,"completion_tokens":@},"system_fingerprint":@}',
-    "/v1/responses": '{"id":"r","object":"response","model":@,"status":@,"output":[{"type":"message","role":'
-    '"assistant","content":[{"type":"output_text","text":@}]},{"type":"function_call","name":@,"arguments":@,'
-    '"call_id":@}],"usage":{"input_tokens":@,"output_tokens":@}}',
-    "/v1/completions": '{"model":@,"choices":[{"text":@,"finish_reason":@}],"usage":{"prompt_tokens":@}}',
-    "/v1/messages": '{"type":"message","model":@,"role":"assistant","stop_reason":@,"content":[{"type":'
-    '"text","text":@},{"type":"tool_use","id":@,"name":@,"input":@}],"usage":{"input_tokens":@,"output_tokens":@}}',
-}  # fmt: skip
-STREAMED = (
-    '{"model":@,"choices":[{"index":0,"delta":{"role":"assistant","content":@,"tool_calls":[{"index":@,"id":@,'
-    '"function":{"name":@,"arguments":@}}]},"finish_reason":@}]}'
-)
-PLAIN_REQUESTS = {
-    "/v1/chat/completions": '{"model":"m","messages":[{"role":"user","content":"Which port does it use?"}]}',
-    "/v1/responses": '{"model":"m","input":"Which port does it use?"}',
-    "/v1/completions": '{"model":"m","prompt":"Which port does it use?"}',
-    "/v1/messages": '{"model":"m","max_tokens":99,"messages":[{"role":"user","content":"Which port?"}]}',
-}
-PLAIN_ANSWERS = {
-    "/v1/chat/completions": '{"model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":'
-    '"assistant","content":"Port 443."}}]}',
-    "/v1/responses": '{"object":"response","model":"m","status":"completed","output":[{"type":"message",'
-    '"role":"assistant","content":[{"type":"output_text","text":"Port 443."}]}]}',
-    "/v1/completions": '{"model":"m","choices":[{"text":"Port 443.","finish_reason":"stop"}]}',
-    "/v1/messages": '{"type":"message","model":"m","role":"assistant","stop_reason":"end_turn","content":'
-    '[{"type":"text","text":"Port 443."}]}',
-}  # fmt: skip
+REQUESTS = CASES["requests"]
+ANSWERS = CASES["responses"]
+STREAMED = CASES["streamed"]
+PLAIN_REQUESTS = CASES["plain_requests"]
+PLAIN_ANSWERS = CASES["plain_responses"]
 
 
 def filled(shape, place, value):
@@ -241,27 +205,7 @@ def stored_in(folder):
     return folder
 
 
-COMMANDS = """
-goldens list
-goldens show g1
-goldens candidates
-goldens export
-backtest
-goldens list --json
-goldens show g1 --json
-goldens candidates --json
-backtest --json
-feedback export
-baseline list
-baseline list --json
-baseline approve --route desk --by ann --yes
-changes list
-changes list --json
-report --since 1970-01-01 --until 1970-01-02 --out {out}
-""".strip().splitlines()
-
-
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", CASES["reading"])
 def test_no_stored_text_steers_the_terminal_of_a_command(command, folder):
     """Commands print no control and no override of the writing direction."""
     words = [word.format(out=folder / "reports") for word in command.split()]
