@@ -14,6 +14,8 @@ from click.core import ParameterSource
 from evenkeel.cli.baseline import unknown_route
 from evenkeel.cli.options import (
     EXISTING,
+    UPSTREAM,
+    VARIABLE,
     audit,
     by_option,
     emit,
@@ -28,6 +30,7 @@ from evenkeel.core.challenge import FRAGILE_POINTS, WORSE_POINTS, Challenge
 from evenkeel.release.challenge import words
 from evenkeel.release.challenge.figures import challenge_figures
 from evenkeel.release.challenge.record import challenge_json
+from evenkeel.release.kit.arguments import read_text
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
 
@@ -45,9 +48,17 @@ _route = click.option("--route", metavar="NAME", help="The route.  [default: the
 @click.option("--route", metavar="NAME", default="default", help="Route whose requests are asked.")
 @click.option("--model", metavar="NAME", default="", show_default=False, help="Model to try.")
 @click.option(
-    "--upstream", metavar="URL", help="Endpoint to ask, of the same API.  [default: the route's own]"
+    "--upstream",
+    type=UPSTREAM,
+    metavar="URL",
+    help="Endpoint to ask, of the same API.  [default: the route's own]",
 )
-@click.option("--key-env", metavar="VARIABLE", help="Environment variable of the workers with its API key.")
+@click.option(
+    "--key-env",
+    type=VARIABLE,
+    metavar="VARIABLE",
+    help="Environment variable of the workers with its API key.",
+)
 @click.option("--prompt", type=EXISTING, metavar="FILE", help="System prompt in place of the request's.")
 @click.option(
     "--share",
@@ -119,7 +130,7 @@ def challenge(
         model=model,
         upstream=upstream or "",
         key_env=key_env or "",
-        prompt=prompt.read_text(encoding="utf-8").strip() if prompt else "",
+        prompt=read_text(prompt).strip() if prompt else "",
         share=share,
         worse=worse,
         fragile=fragile,

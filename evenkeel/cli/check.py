@@ -16,6 +16,7 @@ import click
 
 from evenkeel.cli.options import (
     EXISTING,
+    VARIABLE,
     CommandFailedError,
     call_options,
     file_option,
@@ -71,7 +72,12 @@ _SIMULATED: Final = "simulated"
 @click.argument("prompt", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--model", metavar="NAME", help='Model to ask; "simulated" needs no key.')
 @click.option("--base-url", metavar="URL", help=f"Endpoint.  [default: $OPENAI_BASE_URL, else {OPENAI}]")
-@click.option("--api-key-env", metavar="VARIABLE", help="Variable with the API key.  [default: by endpoint]")
+@click.option(
+    "--api-key-env",
+    type=VARIABLE,
+    metavar="VARIABLE",
+    help="Variable with the API key.  [default: by endpoint]",
+)
 @file_option("--inputs", "Values for the {{variables}} of the prompt: JSON lines or CSV.", metavar="FILE")
 @click.option("--against", metavar="MODEL", help="Second model to compare with the first.")
 @click.option(

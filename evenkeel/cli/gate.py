@@ -21,6 +21,7 @@ from rich.console import Console
 from evenkeel.cli.options import (
     EXISTING,
     FILE,
+    VARIABLE,
     call_options,
     experiment_settings,
     json_option,
@@ -97,11 +98,13 @@ _MOST_NOISE: Final = 0.95
 @click.option("--no-reference", is_flag=True, help="Ask only the candidate; noise is not subtracted.")
 @click.option(
     "--api-key-env",
+    type=VARIABLE,
     metavar="VARIABLE",
     help="Environment variable with the API key.  [default: EVENKEEL_SHADOW_API_KEY]",
 )
 @click.option(
     "--reference-key-env",
+    type=VARIABLE,
     metavar="VARIABLE",
     help="The same for the reference.  [default: --api-key-env, if both have one origin]",
 )

@@ -85,7 +85,8 @@ def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
     elif selected:
         terminal.show_list(selected, table_console())
     else:
-        click.echo("No goldens yet; see `evenkeel goldens approve --help`.")
+        none = "No goldens yet; see `evenkeel goldens approve --help`."
+        click.echo("No matching goldens." if any(narrowed.values()) else none)
 
 
 @goldens.command()
@@ -248,7 +249,7 @@ def _retired_or_back(stores: Stores, ids: Sequence[str], who: str, *, back: bool
             raise unknown(golden_id)
     deed = stores.goldens.unretire if back else stores.goldens.retire
     done = []
-    for golden_id in ids:
+    for golden_id in dict.fromkeys(ids):
         # One time in the store and in the audit log, so that the two entries can be matched.
         at = _now()
         done.append(deed(golden_id, by=who, at=at))

@@ -21,6 +21,7 @@ from evenkeel.settings import Route, Settings, SettingsError, load, route_table
 from evenkeel.settings.judge import JUDGE_KEY
 from evenkeel.settings.replay import BudgetSettings
 from evenkeel.settings.server import Access, Listen
+from evenkeel.settings.types import Section, upstream_url, variable_name
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
@@ -31,13 +32,33 @@ if TYPE_CHECKING:
     from evenkeel.llm.price import ModelPrice
     from evenkeel.metrics.tasks import Task
     from evenkeel.runtime.stores import Stores
-    from evenkeel.settings.types import Section
     from evenkeel.stores.audit_log import What
 
 _OPENAI: Final = "https://api.openai.com/v1"
 
 FILE: Final = click.Path(path_type=Path)
 EXISTING: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class _Checked(click.ParamType[str]):
+    """Text that a check of the settings has to accept; an error does not repeat it."""
+
+    def __init__(self, name: str, check: Callable[[str], str]) -> None:
+        self.name = name
+        self._check = check
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text. Fails with what the check says."""
+        try:
+            return self._check(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+VARIABLE = _Checked("variable", variable_name)
+"""Name of the variable with a credential, in place of which somebody may have written the credential."""
+UPSTREAM = _Checked("url", upstream_url)
+"""URL of an endpoint."""
 
 Decorator: TypeAlias = "Callable[[Any], Any]"
 
@@ -193,7 +214,7 @@ def model_options(service: str, help: str, *, default: bool = False) -> Decorato
             help=f"Base URL of the {service}.  [default: {url}]",
         ),
         click.option(
-            f"--{service}-key-env", metavar="VARIABLE", default=variable if default else None,
+            f"--{service}-key-env", type=VARIABLE, metavar="VARIABLE", default=variable if default else None,
             show_default=False, help=f"Environment variable with its API key.  [default: {variable}]",
         ),
     )  # fmt: skip
@@ -331,6 +352,7 @@ _scoring_options = together(
     click.option("--judge-url", metavar="URL", help="Base URL of another endpoint for the judge."),
     click.option(
         "--judge-key-env",
+        type=VARIABLE,
         metavar="VARIABLE",
         help="Environment variable with the judge's API key.  "
         f"[default: that of replays; with --judge-url {JUDGE_KEY}]",

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.cli.options import emit, file_option, json_option
+from evenkeel.cli.options import FILE, emit, file_option, json_option
 from evenkeel.core.errors import UserError
 from evenkeel.core.figures import NO_JUDGE, count
 from evenkeel.core.text import escaped
 from evenkeel.metrics.pairs import PairError, finding, read_pair, scored, without_judge
+from evenkeel.release.kit.arguments import read_text
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import make_judge, make_scorer
 from evenkeel.runtime.replays import prices
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("file", type=click.File(encoding="utf-8"))
+@click.argument("file", type=FILE)
 @file_option("--config", "Settings file with judge and qualities.  [default: no judge]")
 @json_option
-def score(file: Any, config: Path | None, *, as_json: bool) -> None:
+def score(file: Path, config: Path | None, *, as_json: bool) -> None:
     """Score the pairs of answers in FILE, or on standard input (-).
 
     FILE holds JSON lines with `reference` and `candidate`, and optionally `prompt`, `task` and `wanted` (the
@@ -82,30 +83,27 @@ def score(file: Any, config: Path | None, *, as_json: bool) -> None:
             click.echo(NO_JUDGE, err=True)
 
 
-def _read(file: Any) -> tuple[list[dict[str, Any]], list[Pair]]:
+def _read(file: Path) -> tuple[list[dict[str, Any]], list[Pair]]:
     """Read the rows of a file, and the pairs in them.
 
     Raises: UserError with the number of the first line that is no pair.
     """
-    name = "standard input" if file.name in ("-", "<stdin>") else file.name
+    name = "standard input" if str(file) == "-" else str(file)
     rows: list[dict[str, Any]] = []
     pairs: list[Pair] = []
-    try:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-                pairs.append(read_pair(row))
-            except PairError as error:
-                raise UserError(f"{name}: line {number}: {error}") from error
-            # Python's parser gives up on deep nesting with an error of its own.
-            except (ValueError, RecursionError) as error:
-                problem = error.msg if isinstance(error, json.JSONDecodeError) else error
-                raise UserError(f"{name}: line {number}: is not JSON: {problem}") from error
-            rows.append(row)
-    except UnicodeDecodeError as error:
-        raise UserError(f"{name}: is not UTF-8 at byte {error.start}; save it as UTF-8") from error
+    for number, line in enumerate(read_text(file).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            pairs.append(read_pair(row))
+        except PairError as error:
+            raise UserError(f"{name}: line {number}: {error}") from error
+        # Python's parser gives up on deep nesting with an error of its own.
+        except (ValueError, RecursionError) as error:
+            problem = error.msg if isinstance(error, json.JSONDecodeError) else error
+            raise UserError(f"{name}: line {number}: is not JSON: {problem}") from error
+        rows.append(row)
     return rows, pairs
 
 

@@ -9,6 +9,7 @@ from evenkeel.core.challenge import Challenge
 from evenkeel.core.endpoint import with_model
 from evenkeel.metrics.judge.preference import PreferenceJudge
 from evenkeel.proxy.routing import Upstream
+from evenkeel.release.kit.arguments import read_text
 from evenkeel.runtime import replays
 from evenkeel.settings.routes import Credential
 from evenkeel.shadow.challenger import ChallengeJudges, Challenger, ChallengeReplays
@@ -88,7 +89,7 @@ def of_settings(settings: Settings) -> Iterable[Challenge]:
                 model=named.model,
                 upstream=named.upstream or "",
                 key_env=named.key_env or "",
-                prompt=named.prompt.read_text(encoding="utf-8").strip() if named.prompt else "",
+                prompt=read_text(named.prompt).strip() if named.prompt else "",
                 share=named.share,
                 worse=named.margin.worse,
                 fragile=named.margin.fragile,

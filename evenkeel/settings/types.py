@@ -25,7 +25,8 @@ _ONE_API: Final = re.compile(
 )
 
 
-def _upstream(url: str) -> str:
+def upstream_url(url: str) -> str:
+    """Return the URL of an endpoint. Raises: ValueError if it is none."""
     Upstream.parse(url)
     api = _ONE_API.search(url)
     if api is not None:
@@ -41,7 +42,8 @@ def _http_url(url: str) -> str:
     return url
 
 
-def _variable(name: str) -> str:
+def variable_name(name: str) -> str:
+    """Return the name of an environment variable. Raises: ValueError, without the text, if it is none."""
     if not _VARIABLE.fullmatch(name):
         raise ValueError(
             "is not the name of an environment variable; a credential belongs into the variable, not here"
@@ -54,8 +56,8 @@ Rate = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0)]
 Points = Annotated[float, Field(gt=0, lt=100)]
 """Percentage points."""
-UpstreamUrl = Annotated[str, AfterValidator(_upstream)]
-Variable = Annotated[str, AfterValidator(_variable)]
+UpstreamUrl = Annotated[str, AfterValidator(upstream_url)]
+Variable = Annotated[str, AfterValidator(variable_name)]
 """Name of an environment variable that holds a credential. An error does not repeat a
 credential that stands here by mistake."""
 HttpUrl = Annotated[str, AfterValidator(_http_url)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 
 import pytest
@@ -94,6 +95,8 @@ def test_another_challenger_of_the_route_takes_its_place(call):
     ("running", "arguments", "said"),
     [
         ((), (), "name what is to be tried"),
+        ((), ("--upstream", "nonsense"), "needs a scheme and a host"),
+        ((), ("--model", "m", "--prompt", sys.executable), "is not UTF-8"),
         ((), ("--route", "nowhere", "--model", "m"), "no route 'nowhere'"),
         ((), ("status",), "no challenger; start one"),
         ((), ("stop", "--route", "sales"), "no challenger on route sales"),

@@ -7,9 +7,11 @@ from random import Random
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from evenkeel.cli import gate as gate_command
 from evenkeel.cli.lab import bench as bench_command
+from evenkeel.cli.main import main
 from evenkeel.cli.options import experiment_settings, settings_of
 from evenkeel.core.endpoint import Upstream
 from evenkeel.release.gate.sides import view_of
@@ -50,6 +52,16 @@ def sent_by_gate(*arguments, route="default"):
     )  # fmt: skip
     calls = [side.request(golden, view_of(golden)) for side in sides]
     return {side.name: key_of(call.target) for side, call in zip(sides, calls, strict=True)}
+
+
+@pytest.mark.parametrize(
+    "command", ["check p --model m --api-key-env", "gate --reference-key-env", "challenge --key-env"]
+)
+def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated(command):
+    done = CliRunner().invoke(main, [*command.split(), "sk-marker-6c2d"])
+    assert done.exit_code == 2
+    assert "a credential belongs into the variable" in done.output
+    assert "marker" not in done.output
 
 
 def sent_by_bench(*arguments):

@@ -43,6 +43,16 @@ def test_a_store_that_cannot_be_written_is_read(tmp_path, monkeypatch, in_use):
     writer.close()
 
 
+def test_a_file_that_is_no_store_keeps_its_mode(tmp_path):
+    """It was named by mistake, as a journal say."""
+    path = tmp_path / "picture.png"
+    path.write_bytes(b"\x89PNG" * 200)
+    path.chmod(0o644)
+    with pytest.raises(DamagedStoreError):
+        Database(path)
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
 def test_a_damaged_page_of_a_table_is_one_clear_error(tmp_path):
     """Also where the file's first pages are whole, so that SQLite opens it."""
     path = tmp_path / "evenkeel.db"

@@ -11,6 +11,7 @@ import click
 
 from evenkeel.cli.options import (
     EXISTING,
+    VARIABLE,
     CommandFailedError,
     call_options,
     embeddings_option,
@@ -75,7 +76,10 @@ STOPPED: Final = 1
 """Exit code of a run that stopped early."""
 _KEY_ENV: Final = "EVENKEEL_SHADOW_API_KEY"
 _key_option = click.option(
-    "--api-key-env", metavar="VARIABLE", help=f"Environment variable with the API key.  [default: {_KEY_ENV}]"
+    "--api-key-env",
+    type=VARIABLE,
+    metavar="VARIABLE",
+    help=f"Environment variable with the API key.  [default: {_KEY_ENV}]",
 )
 
 

@@ -27,7 +27,9 @@ _FORMATS = ("evenkeel", "llm_stability", "llm_drift", "pbss")
 
 @click.command()
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", help="Address to listen on.")
-@click.option("--port", default=8102, help="Port to listen on; 0 picks a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8102, help="Port to listen on; 0 picks a free one."
+)
 @click.option(
     "--model",
     "models",

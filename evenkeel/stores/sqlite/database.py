@@ -83,10 +83,12 @@ class Database:
         try:
             if not self._only_reads:
                 make_private(path)
-                keep_private(path)
             # A damaged page shows only when it is read. A full check would take seconds for a large file.
             for (table,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'"):
                 self.row(f'SELECT * FROM "{table}" LIMIT 1')  # noqa: S608 - a table of this file
+            # Not before: a file that was named by mistake keeps its mode.
+            if not self._only_reads:
+                keep_private(path)
             with self.write():
                 pass
         except (OSError, sqlite3.Error) as error:
