@@ -40,7 +40,7 @@ FILE: Final = click.Path(path_type=Path)
 EXISTING: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-class _Checked(click.ParamType[str]):
+class _CheckedText(click.ParamType[str]):
     """Text that a check of the settings has to accept; an error does not repeat it."""
 
     def __init__(self, name: str, check: Callable[[str], str]) -> None:
@@ -55,9 +55,9 @@ class _Checked(click.ParamType[str]):
             self.fail(str(error), param, ctx)
 
 
-VARIABLE = _Checked("variable", variable_name)
+VARIABLE = _CheckedText("variable", variable_name)
 """Name of the variable with a credential, in place of which somebody may have written the credential."""
-UPSTREAM = _Checked("url", upstream_url)
+UPSTREAM = _CheckedText("url", upstream_url)
 """URL of an endpoint."""
 
 Decorator: TypeAlias = "Callable[[Any], Any]"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 import yaml
 from pydantic import Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsError as UnreadableVariableError
 
 from evenkeel.core import network
 from evenkeel.core.endpoint import Upstream
@@ -164,13 +165,7 @@ def load(
             _check_key_stays(section, usual | own, values)
     _check_variables()
     if "routes" not in raw and "EVENKEEL_ROUTES" not in os.environ:
-        odd = next((name for name in raw if name not in Settings.model_fields), None)
-        if odd is not None:  # usually "routes", mistyped
-            raise SettingsError(f"{where}: {odd}: {_unknown((odd,))}")
-        raise SettingsError(
-            f"{where}: no upstream to forward to; name one under `routes:` in the file of --config, or with "
-            "the option --upstream of `up` and `proxy`"
-        )
+        raise SettingsError(f"{where}: {_without_routes(raw)}")
 
     # A class of its own for each load, because pydantic-settings asks the class for the sources.
     class LoadedSettings(Settings):
@@ -191,7 +186,25 @@ def load(
         # Earlier sources win: the command line, the environment, the file.
         return LoadedSettings(**overrides)
     except ValidationError as error:
-        raise SettingsError("\n".join(f"{where}: {fault}" for fault in _faults(error))) from error
+        raise SettingsError("\n".join(_faults(error, where, overrides))) from error
+    except UnreadableVariableError as error:
+        # The library names the section alone.
+        section = str(error).split('"')[1].upper()
+        raise SettingsError(
+            f"EVENKEEL_{section}, or EVENKEEL_{section}__…: is not JSON ({error.__cause__}); lists and "
+            "sections in variables are"
+        ) from error
+
+
+def _without_routes(raw: Mapping[str, Any]) -> str:
+    """Say what is wrong with settings that name no route."""
+    odd = next((name for name in raw if name not in Settings.model_fields), None)
+    if odd is not None:  # usually "routes", mistyped
+        return f"{odd}: {_unknown((odd,))}"
+    return (
+        "no upstream to forward to; name one under `routes:` in the file of --config, or with the option "
+        "--upstream of `up` and `proxy`"
+    )
 
 
 def _stand_in(raw: dict[str, Any]) -> None:
@@ -312,8 +325,8 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     return raw
 
 
-def _faults(error: ValidationError) -> Iterator[str]:
-    """Yield a line about each fault.
+def _faults(error: ValidationError, file: str, overrides: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line about each fault, with the file or the variable in which it is.
 
     Unknown names come first: a mistyped name is often the cause of a "missing" setting as well.
     """
@@ -323,14 +336,28 @@ def _faults(error: ValidationError) -> Iterator[str]:
         for part in fault["loc"]:
             path += f"[{part}]" if isinstance(part, int) else f".{part}"
         path = path.removeprefix(".")
+        where = _outside(fault["loc"], overrides) or file
         # A check of a whole section, say of two settings that exclude each other, may have no path.
-        said = f"{path}: " if path else ""
+        said = f"{where}: {path}: " if path else f"{where}: "
         if fault["type"] == "extra_forbidden":
             yield f"{said}{_unknown(fault['loc'])}"
         else:
             yield f"{said}{_in_words(fault)}{_wrong_value(fault) if path else ''}"
     if len(faults) > _MOST_FAULTS:
         yield f"and {len(faults) - _MOST_FAULTS} more like these"
+
+
+def _outside(location: tuple[int | str, ...], overrides: Mapping[str, Any]) -> str:
+    """Return the variable that holds a setting, or the section around it; "" if the file holds it."""
+    inner: Any = overrides if location else None
+    name = "EVENKEEL"
+    variable = ""
+    for depth, part in enumerate(location):
+        inner = inner.get(part) if isinstance(inner, dict) else None
+        name += f"{'__' if depth else '_'}{str(part).upper()}"
+        if name in os.environ:
+            variable = name
+    return variable if inner is None else "the command line"
 
 
 # Messages by type of pydantic's fault; the fields in braces come from the fault's context.
@@ -344,6 +371,7 @@ _WORDS: Final = {
     "model_type": "must be a mapping, with a blank behind each colon",
     "model_attributes_type": "must be a mapping, with a blank behind each colon",
     "string_type": "must be text",
+    "path_type": "must be a path",
     "string_too_short": "is too short: at least {min_length} characters",
     "string_too_long": "is too long: at most {max_length} characters",
     "bool_type": "must be true or false",
@@ -416,14 +444,14 @@ def _unknown(location: tuple[int | str, ...]) -> str:
             if path[:-1] == own:
                 siblings.append(path[-1])
         if siblings:
-            if meant := difflib.get_close_matches(unknown, siblings, n=1):
+            if meant := difflib.get_close_matches(unknown.lower(), siblings, n=1):
                 return f"unknown setting; did you mean {meant[0]!r}?"
             break
     # In no section of that name: it may be meant for another one.
     by_name: dict[str, tuple[str, ...]] = {}
     for path in paths:
         by_name.setdefault(path[-1], path)
-    near = difflib.get_close_matches(unknown, by_name, n=1)
+    near = difflib.get_close_matches(unknown.lower(), by_name, n=1)
     if not near:
         return "unknown setting; docs/reference/settings.md lists all there are"
     return f"unknown setting; did you mean {'.'.join(by_name[near[0]]).replace('.[]', '[]')!r}?"

@@ -72,6 +72,28 @@ def test_a_bad_file_is_a_clear_line_for_each_fault(read, tmp_path, text, message
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("EVENKEEL_LISTEN__PORT", "x", "EVENKEEL_LISTEN__PORT: listen.port: must be a whole number"),
+        (
+            "EVENKEEL_LISTEN",
+            '{"prt": 1}',
+            "EVENKEEL_LISTEN: listen.prt: unknown setting; did you mean 'port'",
+        ),
+        ("EVENKEEL_LISTEN__HOSTS", "[", "EVENKEEL_LISTEN__…: is not JSON"),
+        ("EVENKEEL_LISTEN__PORT", "1", "the command line: listen.port: must be at least 0 (it is -1)"),
+    ],
+)
+def test_a_fault_outside_the_file_is_looked_for_there(write, monkeypatch, variable, value, message):
+    """Nobody finds in the file what stands in a variable, or was an option."""
+    monkeypatch.setenv(variable, value)
+    options = {"listen": {"port": -1}} if value == "1" else {}
+    with pytest.raises(SettingsError, match=re.escape(message)) as refused:
+        load(write("routes: [{upstream: 'http://a'}]"), options, {})
+    assert "evenkeel.yaml" not in str(refused.value)
+
+
 def test_what_the_settings_add_can_be_chosen(write):
     """A language, a quality in words and a task's own qualities are there once they are set."""
     path = write(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.console import Console
@@ -58,18 +56,6 @@ def show_rows(
     console.print(table)
 
 
-class _PatientConsole(Console):
-    """A console whose command goes on when its reader has left, as `| head` does.
-
-    Rich would end the process with exit code 1, which is a regression to whoever runs the gate, and before
-    the reports are written.
-    """
-
-    def on_broken_pipe(self) -> None:
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def plain_console(*, stderr: bool) -> Console:
     """A console that shows names out of files as they are, not as markup."""
-    return _PatientConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
