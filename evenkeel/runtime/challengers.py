@@ -9,7 +9,6 @@ from evenkeel.core.challenge import Challenge
 from evenkeel.core.endpoint import with_model
 from evenkeel.metrics.judge.preference import PreferenceJudge
 from evenkeel.proxy.routing import Upstream
-from evenkeel.release.kit.arguments import read_text
 from evenkeel.runtime import replays
 from evenkeel.settings.routes import Credential
 from evenkeel.shadow.challenger import ChallengeJudges, Challenger, ChallengeReplays
@@ -19,6 +18,7 @@ from evenkeel.shadow.replay import Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from evenkeel.core.exchange import Exchange
     from evenkeel.runtime.instruments import Instruments
@@ -89,12 +89,19 @@ def of_settings(settings: Settings) -> Iterable[Challenge]:
                 model=named.model,
                 upstream=named.upstream or "",
                 key_env=named.key_env or "",
-                prompt=read_text(named.prompt).strip() if named.prompt else "",
+                prompt=_prompt(named.prompt) if named.prompt else "",
                 share=named.share,
                 worse=named.margin.worse,
                 fragile=named.margin.fragile,
                 from_settings=True,
             )
+
+
+def _prompt(path: Path) -> str:
+    # Loaded on demand: few workers have a prompt to read.
+    from evenkeel.release.kit.arguments import read_text  # noqa: PLC0415
+
+    return read_text(path).strip()
 
 
 def follow_settings(settings: Settings, store: ChallengeStore, now: float) -> None:
