@@ -66,6 +66,9 @@ class Failure:
 REPLAY: Final = "replay"
 """Metric of the failures of replays; any other belongs to a judge or a metric."""
 
+INTERNAL_ERROR: Final = "internal_error"
+"""Reason of what a fault in our code, or in another package's, has spoiled."""
+
 
 @dataclass(frozen=True, slots=True)
 class QualityScore:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from evenkeel.core.budget import SCORING_BUDGET, Allowance, RouteBudget, Spend, set_aside, total
 from evenkeel.core.pair import AS_BEFORE, Pair
 from evenkeel.core.tiers import SCORING_WAITS
-from evenkeel.core.verdict import REPLAY, Failure, Judgement
+from evenkeel.core.verdict import INTERNAL_ERROR, REPLAY, Failure, Judgement
 from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.groups import SettledNeeds
 from evenkeel.shadow.observer import NOBODY
@@ -54,8 +54,6 @@ _AT_ONCE: Final = 16
 # Share of the scorer's highest possible cost that is reserved. The maximum assumes a token per character and
 # that every quality is rated. Most trials cost less; reserving all of it would block much of a small budget.
 _USUAL_SHARE_OF_CEILING: Final = 1 / 3
-INTERNAL_ERROR: Final = "internal_error"
-"""Reason of a trial or an exchange that a fault in our code, or another package's, has ended."""
 _SEE_LOG: Final = "The worker's log has the traceback."
 
 
@@ -280,8 +278,7 @@ class TrialMaker:
         """Ask the rewriter for the texts of a draft until the variant is complete."""
         route = state.original.exchange.route
         while isinstance(outcome, Draft):
-            if self._rewriter is None:
-                return NO_REWRITER
+            assert self._rewriter is not None  # see `perturb`
             budget = RouteBudget(
                 self._costs,
                 route,
@@ -309,13 +306,11 @@ class TrialMaker:
     async def _judge(self, state: ExchangeTrial, runs: Sequence[TrialRun], judge: Allowance) -> None:
         """Judge all answers against the original answer, in one call, and charge their trials for it."""
         original = state.original
-        answered: list[TrialRun] = []
         compared: list[TrialRun] = []
         pairs: list[Pair] = []
         for run in runs:
             if run.answer is None:
                 continue
-            answered.append(run)
             run.judgement = _swapped_model(self._scorer, original.answer, run.answer)
             if run.judgement is None:
                 wanted = run.trial.perturbation.wanted
@@ -338,8 +333,8 @@ class TrialMaker:
             SCORING_BUDGET.reset(paying)
             SCORING_WAITS.reset(waiting)
         # The cost of failed calls is split evenly.
-        further = judge.spent.minus(total(run.judging for run in answered)).parts(len(answered))
-        for run, part in zip(answered, further, strict=True):
+        further = judge.spent.minus(total(run.judging for run in compared)).parts(len(compared))
+        for run, part in zip(compared, further, strict=True):
             run.judging = run.judging.plus(part)
 
 

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.backoff import Backoff
 from evenkeel.core.exchange import ProcessorTimeError
+from evenkeel.core.verdict import INTERNAL_ERROR
 from evenkeel.shadow.original import UnreadableExchange, api_headers, api_path
 from evenkeel.shadow.prompt.members import counted
-from evenkeel.shadow.trial_maker import INTERNAL_ERROR
 from evenkeel.stores.archive import ArchivedExchange
 
 if TYPE_CHECKING:

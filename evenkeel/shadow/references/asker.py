@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenkeel.core.backoff import Backoff
 from evenkeel.core.sightings import ReferenceAnswered, reference_answer_id
 from evenkeel.core.text import named
-from evenkeel.core.verdict import Failure
+from evenkeel.core.verdict import INTERNAL_ERROR, Failure
 from evenkeel.shadow.references.caller import ReferenceCall
 from evenkeel.shadow.references.pace import (
     Round,
@@ -289,6 +289,10 @@ class ReferenceAsker:
             standing.failures = 0
             await asyncio.to_thread(self._note, reference, why, replay.answer, now, booked.spent.usd)
             self._tally.add("references_asked", route=route, asked=why)
+        except Exception:  # the boundary of a call: who was asked longest ago would be asked again and again
+            log.exception("the answer to reference %s cannot be used", reference.id)
+            self._tally.add("references_failed", route=route, reason=INTERNAL_ERROR)
+            await asyncio.to_thread(self._store.update, reference.id, partial(_failed, at=self._clock()))
         finally:
             self._tally.add("spend_tokens", booked.spent.tokens, route=route)
             self._tally.add("spend_usd", booked.spent.usd, route=route)

@@ -148,6 +148,17 @@ def test_a_reference_that_always_fails_is_given_up(asking):
     assert asking.store.find("x1") is None
 
 
+def test_an_exception_about_an_answer_counts_as_a_failed_call(asking, monkeypatch):
+    """Else the same reference would be asked, and paid for, in place of all others."""
+    monkeypatch.setattr("evenkeel.shadow.references.asker.ranked", lambda *_: 1 / 0)
+    asking.store.add(reference(1))
+    assert asking.step() == 1
+    assert asking.tally.value("references_failed", route="shop", reason="internal_error") == 1
+    kept = asking.store.find("x1")
+    assert (kept.failed, kept.asked_at) == (1, asking.now)
+    assert asking.costs.today().tokens == 150
+
+
 def test_what_cannot_be_read_any_more_is_forgotten(asking):
     """Counted by the reason."""
     asking.store.add(reference(1, path="/v1/unknown"))
