@@ -11,21 +11,10 @@ from tests.kit.cells import with_figures
 from tests.kit.pages import Page
 from tests.kit.records import altered
 
-_PATHS = (
-    "/",
-    "/fragments",
-    "/api/cells",
-    "/api/alerts",
-    "/api/trials",
-    "/metrics",
-    "/healthz",
-    "/readyz",
-    "/static/console.css",
-    "/static/live.js",
-    "/static/icon.svg",
-    "/verdicts/none",
-    "/nowhere",
-)
+_PATHS = """
+/ /fragments /api/cells /api/alerts /api/trials /metrics /healthz
+/readyz /static/console.css /static/live.js /static/icon.svg /verdicts/none /nowhere
+""".split()
 
 
 @pytest.mark.parametrize("path", _PATHS)

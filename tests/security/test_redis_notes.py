@@ -6,32 +6,12 @@ import pytest
 
 from evenkeel.runtime.preflight import redis_notes
 from evenkeel.settings import Settings
+from tests.cases import cases
 
-PLAIN, OPEN = "unencrypted", "no password"
+CASES = cases(__file__)
 
 
-@pytest.mark.parametrize(
-    ("redis", "password", "said"),
-    [
-        (None, "", ()),  # the embedded store has no way to protect
-        ({"url": "redis://127.0.0.1:6379/0"}, "", ()),
-        ({"url": "redis://localhost:6379/0"}, "", ()),
-        ({"url": "redis://[::1]:6379/0"}, "", ()),
-        ({"url": "unix:///run/redis.sock"}, "", ()),
-        ({"url": "redis://10.0.0.7:6379/0"}, "", (PLAIN, OPEN)),
-        ({"url": "redis://redis:6379/0"}, "secret", (PLAIN,)),
-        ({"url": "redis://127.0.0.1.evil.test:6379/0"}, "secret", (PLAIN,)),
-        ({"url": "rediss://redis.test:6379/0"}, "", (OPEN,)),
-        ({"url": "rediss://redis.test:6379/0"}, "secret", ()),
-        ({"url": "redis://x/0", "sentinels": ["s.test:26379"], "sentinel_master": "m"}, "s", (PLAIN,)),
-        (
-            {"url": "redis://127.0.0.1/0", "sentinels": ["s.test:26379"], "sentinel_master": "m"},
-            "s",
-            (PLAIN,),
-        ),
-        ({"url": "redis://x/0", "sentinels": ["localhost:26379"], "sentinel_master": "m"}, "", ()),
-    ],
-)
+@pytest.mark.parametrize(("redis", "password", "said"), CASES["notes"])
 def test_a_redis_elsewhere_needs_tls_and_a_password(redis, password, said, monkeypatch):
     """Prompts, answers and the spend travel there; on this machine neither is asked for."""
     monkeypatch.setenv("EVENKEEL_REDIS_PASSWORD", password)

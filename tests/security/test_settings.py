@@ -24,30 +24,11 @@ ROUTE = "routes: [{upstream: 'http://a'}]\n"
 ADMIN, SESSION = "EVENKEEL_ADMIN_TOKEN", "EVENKEEL_SESSION_KEY"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"routes: [{{upstream: 'http://a', api_key_env: {MARKER}}}]",
-        f"routes: [{{upstream: 'http://a', api_key: {MARKER}}}]",
-        f"routes: [{{upstream: 'http://ann:{MARKER}@a:99999'}}]",
-        f"routes: [{{upstream: 'http://ann:{MARKER}@a b'}}]",
-        f"routes: [{{upstream: 'http://a/v1?key={MARKER}'}}]",
-        f"routes: [{{upstream: 'http://a', headers: {{authorization: [{MARKER}]}}}}]",
-        f"routes: [{{upstream: 'http://a', headers: {MARKER}}}]",
-        f"routes: {{upstream: 'http://a', api_key: {MARKER}}}",
-        f"{ROUTE}admin: {{token_env: {MARKER}}}",
-        f"{ROUTE}judge: {{model: m, api_key_env: {MARKER}}}",
-        f"{ROUTE}alerts: {{webhook: 'htp://hooks.example.org/{MARKER}'}}",
-        f"{ROUTE}alerts: {{notify: [{MARKER}]}}",
-        f"{ROUTE}storage: {{redis: {{url: 'redis://:{MARKER}@r'}}}}",
-        f"{ROUTE}storage: {{redis: 'redis://:{MARKER}@r'}}",
-        f"{ROUTE}replays: {{api_key_env: {MARKER}}}",
-    ],
-)
+@pytest.mark.parametrize("text", CASES["credentials"])
 def test_an_error_in_the_settings_repeats_no_credential(tmp_path, text):
     """The place is named, in one line, and what stands there is not."""
     path = tmp_path / "evenkeel.yaml"
-    path.write_text(text)
+    path.write_text(text.replace("ROUTE\n", ROUTE).replace("MARKER", MARKER))
     with pytest.raises(SettingsError) as refused:
         load(path, {}, {})
     message = str(refused.value)

@@ -24,33 +24,9 @@ ANSWER = json.dumps({"model": "m", "choices": [{"message": {"content": "Hi"}, "f
 OK = f"HTTP/1.1 200 OK\r\nContent-Length: {len(ANSWER)}\r\n\r\n{ANSWER}".encode()
 PATH = "/v1/chat/completions"
 
-TARGETS = {
-    "two slashes": "//{elsewhere}" + PATH,
-    "backslashes": "/\\\\{elsewhere}" + PATH,
-    "encoded": "/%2f%2f{elsewhere}" + PATH,
-}
-REFUSED = {
-    "absolute with credentials": "http://user:pass@{elsewhere}" + PATH,
-    "absolute without a host": "http://" + PATH,
-    "another scheme": "gopher://{elsewhere}" + PATH,
-    "credentials of the upstream's name": "@{elsewhere}" + PATH,
-    "port and credentials": ":80@{elsewhere}" + PATH,
-    "a longer port": "0" + PATH,
-    "a longer name": ".elsewhere.test" + PATH,
-    "asterisk": "*" + PATH,
-}
-FIELDS = (
-    *("Forwarded: host={elsewhere};proto=http", "X-Forwarded-Host: {elsewhere}", "X-Forwarded-For: 1.2.3.4"),
-    *(
-        "X-Forwarded-Server: {elsewhere}",
-        "X-Original-URL: http://{elsewhere}/",
-        "X-Rewrite-URL: //{elsewhere}/",
-    ),
-    *("X-Host: {elsewhere}", "X-HTTP-Host-Override: {elsewhere}", "X-Upstream: http://{elsewhere}"),
-    *("X-Evenkeel-Upstream: http://{elsewhere}", "X-Evenkeel-Route: other", "Proxy-Connection: keep-alive"),
-    *("Destination: http://{elsewhere}/", "Referer: http://{elsewhere}/", "Alt-Used: {elsewhere}"),
-    *("Connection: host, x-host", "Base-URL: http://{elsewhere}/v1", "X-Portkey-Custom-Host: {elsewhere}"),
-)
+TARGETS = CASES["targets"]
+REFUSED = CASES["refused"]
+FIELDS = CASES["fields"]
 
 
 def post(target, host, fields=()):

@@ -10,6 +10,9 @@ import pytest
 from evenkeel.core.budget import Budget, RouteBudget, Spend
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.stores.redis.budget import RedisCostTracker
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 NOON = 43_200.0
 
@@ -31,91 +34,18 @@ def test_a_route_has_a_budget_of_its_own(open_tracker):
     assert costs.today("small") == Spend(0, 0.0)
 
 
-BEGUN, URGENT, WATCH = {"paced": False}, {"urgent": True}, {"watch": True}
-RESERVATIONS = {
-    "a quarter of a spread budget is free at once": (
-        (Budget(1000, spread=True), 0.0, {}, ()),
-        [
-            (250, "a", {}, None),
-            (1, "a", {}, "budget_pace"),
-            (750, "a", BEGUN, None),
-            (1, "a", BEGUN, "budget"),
-        ],
-    ),
-    # 250 and half of the other 750
-    "and half of the rest by noon": (
-        (Budget(1000, spread=True), NOON, {}, ()),
-        [(626, "a", {}, "budget_pace"), (625, "a", {}, None), (376, "a", {}, "budget")],
-    ),
-    "all of it before midnight": ((Budget(1000, spread=True), 86_399.999, {}, ()), [(999, "a", {}, None)]),
-    "references have a share that nothing else may spend": (
-        # 300 of 1,000 are for references, 200 more for urgent calls; at midnight 125 of 500 are free.
-        (Budget(1000, spread=True, reserve=0.2, watch=0.3), 0.0, {}, ()),
-        [
-            (126, "a", {}, "budget_pace"),
-            (501, "a", BEGUN, "budget_reserve"),
-            (700, "a", URGENT | BEGUN, None),
-            (1, "a", URGENT | BEGUN, "budget_reserve"),
-            (300, "a", WATCH, None),
-            (1, "a", WATCH, "budget"),
-        ],
-    ),
-    "the reserve is for urgent calls, begun or not": (
-        (Budget(100, reserve=0.2), NOON, {}, ()),
-        [
-            (80, "a", {}, None),
-            (1, "a", {}, "budget_reserve"),
-            (1, "a", BEGUN, "budget_reserve"),
-            (20, "b", URGENT, None),
-            (1, "b", URGENT, "budget"),
-            (1, "a", URGENT | BEGUN, "budget"),
-        ],
-    ),
-    "urgent calls have the reserve on top of the pace": (
-        # At noon 5 of 8 parts of the ordinary 80 are free.
-        (Budget(100, spread=True, reserve=0.2), NOON, {}, ()),
-        [
-            (50, "a", {}, None),
-            (1, "a", {}, "budget_pace"),
-            (20, "a", URGENT, None),
-            (1, "a", URGENT, "budget_pace"),
-        ],
-    ),
-    "a late change gets its trials": (
-        (
-            Budget(1000, spread=True, reserve=0.2),
-            86_400.0 - 600,
-            {"a": Budget(100, spread=True, reserve=0.2)},
-            (),
-        ),
-        [(79, "a", {}, None), (2, "a", {}, "budget_reserve"), (20, "a", URGENT, None)],
-    ),
-    "a busy route leaves the others half of what they have not used": (
-        # Each of three has 40 of 120; of the 80 that two have not used the third leaves 30, a quarter of all.
-        (Budget(120), NOON, {}, ("busy", "quiet", "idle")),
-        [
-            (90, "busy", {}, None),
-            (1, "busy", {}, "budget_share"),
-            (1, "busy", URGENT, None),
-            (20, "quiet", {}, None),
-            (9, "idle", {}, None),
-            (1, "idle", {}, "budget"),
-        ],
-    ),
-    "a limit of its own takes no part in the shares, nor does what is on no route": (
-        (Budget(100), NOON, {"own": Budget(90)}, ("a", "b")),
-        [(90, "own", {}, None), (10, "", {}, None)],
-    ),
-}
+KINDS = {"begun": {"paced": False}, "urgent": {"urgent": True}, "watch": {"watch": True}}
 
 
-@pytest.mark.parametrize(("day", "calls"), RESERVATIONS.values(), ids=RESERVATIONS)
-def test_what_may_be_reserved(open_tracker, day, calls):
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_what_may_be_reserved(open_tracker, case):
     """Each refusal says which part of the budget is used up."""
-    budget, now, *routes = day
-    costs = open_tracker(budget, lambda: now, *routes)
-    for tokens, route, kind, refused in calls:
-        assert costs.reserve(Spend(tokens, 0.0), route, **kind) == refused, (tokens, route, kind)
+    own = {route: Budget(**limits) for route, limits in case.get("own", {}).items()}
+    now, sharing = case.get("now", NOON), tuple(case.get("sharing", ()))
+    costs = open_tracker(Budget(**case["day"]), lambda: now, own, sharing)
+    for tokens, route, kinds, refused in case["calls"]:
+        kind = {name: value for word in kinds.split() for name, value in KINDS[word].items()}
+        assert costs.reserve(Spend(tokens, 0.0), route, **kind) == refused, (tokens, route, kinds)
 
 
 def test_a_free_call_needs_no_dollars(open_tracker):
