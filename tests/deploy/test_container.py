@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import json
+import lzma
 import os
 import re
 import signal
@@ -13,10 +14,12 @@ import sys
 from pathlib import Path
 
 import httpx2
+import py3langid
 import pytest
 import redis
 import yaml
 from click.testing import CliRunner
+from py3langid.langid import MODEL_FILE
 
 from evenkeel.cli.main import main
 from evenkeel.settings import load
@@ -29,6 +32,7 @@ DOCKERFILE = (ROOT / "deploy" / "container" / "Dockerfile").read_text(encoding="
 STACK = yaml.safe_load((COMPOSE / "compose.yaml").read_text(encoding="utf-8"))
 SERVICES = STACK["services"]
 ROLES = ("proxy", "worker", "monitor")
+LANGUAGES = Path(py3langid.__file__).parent / MODEL_FILE
 
 
 def instructions():
@@ -102,6 +106,15 @@ def test_every_service_is_hardened(name):
     for port in service.get("ports", []):
         address = port.rsplit(":", 2)[0].replace("${EVENKEEL_BIND:-127.0.0.1}", "127.0.0.1")
         assert ipaddress.ip_address(address).is_loopback
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_the_model_of_languages_can_be_unpacked(name):
+    """It is unpacked into /tmp while it is loaded; a worker without room for it does not start."""
+    [mounted] = SERVICES[name]["tmpfs"]
+    megabytes = int(re.fullmatch(r"/tmp:.*size=(\d+)m", mounted)[1])
+    with lzma.open(LANGUAGES) as packed:
+        assert packed.seek(0, os.SEEK_END) < megabytes << 20
 
 
 def test_everything_mounted_is_there():
