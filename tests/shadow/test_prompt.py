@@ -97,23 +97,9 @@ def test_an_edit_replaces_one_literal_and_no_other_byte(rng, api, data):
         assert repr(loaded(edited.body())) == repr(expected)  # repr, since nan differs from itself
 
 
-BODY = (
-    b'{ "model" : "m-1",\n  "messages": [\n'
-    b'    {"role": "system", "content": "Be brief."},\n'
-    b'    {"role": "user", "name": "ann", "content": [{"type":"text","text":"Look:"},'
-    b' {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBOR"}},'
-    b' {"type":"text","text":"What is it?"}]},\n'
-    b'    {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function",'
-    b' "function": {"name": "lookup", "arguments": "{\\"id\\": 7}"}}]},\n'
-    b'    {"role": "tool", "tool_call_id": "c1", "content": "a fox"}\n  ],\n'
-    b'  "temperature": 0.70, "tools": [{"type": "function", "function": {"name": "lookup"}}],'
-    b' "stream": true }'
-)
-
-
 def test_messages_and_segments_of_a_conversation():
     """Text parts become segments in order; what users say is input, results of tools are history."""
-    view = PromptView.parse(BODY)
+    view = PromptView.parse(CASES["conversation as a client lays it out"].encode())
     texts = [(cut.index, cut.role, cut.kind, cut.text, cut.message, cut.part) for cut in view.segments]
     assert texts == [
         (0, "system", "template", "Be brief.", 0, None),
