@@ -198,6 +198,30 @@ def test_a_request_that_is_wrong_in_itself_costs_nothing_later():
     assert [len(set(request) - {"model", "messages"}) for request in server.asked] == [4, 4, 3, 3, 2, 0, 4]
 
 
+def test_a_failing_server_is_left_alone_and_tried_again():
+    """Calls fail fast after two failures, without a request; after the pause one goes out and closes it."""
+    now = [0.0]
+    breaker = Breaker(failures=2, open_s=30.0, clock=lambda: now[0])
+
+    async def scene(endpoint, server):
+        seen = []
+        for at in (0.0, 0.0, 1.0, 29.0, 30.0, 31.0):
+            now[0] = at
+            got = await endpoint.chat(PLAIN, retries=1 if at else 0)
+            seen.append((got.reason if isinstance(got, Fault) else got.text, len(server.asked)))
+        return seen
+
+    script = [error(500, headers=("retry-after: 0",))] * 2 + [GOOD]
+    assert run(script, scene, breaker=breaker) == [
+        ("server_error", 1),
+        ("server_error", 2),
+        ("circuit_open", 2),
+        ("circuit_open", 2),
+        ("Yes.", 3),
+        ("Yes.", 4),
+    ]
+
+
 def test_unusable_replies_do_not_open_the_breaker():
     """A server that answers is up, whatever it says."""
     breaker = Breaker(failures=2)

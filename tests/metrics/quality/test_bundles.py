@@ -125,6 +125,12 @@ def test_tool_calls_are_qualities_beside_the_judged_ones():
     ]  # fmt: skip
 
 
+def test_a_described_quality_is_asked_in_its_words():
+    asked = POLITE.fill({"ANSWER": "Hello."}).messages[1].content
+    assert "Is it polite?" in asked
+    assert "3 - Polite throughout.\n2 - Neutral.\n1 - Rude." in asked
+
+
 def test_the_version_of_a_described_quality_follows_from_its_words():
     """Any change of wording is another version, white space is none, and all are beyond the built-in ones."""
     assert custom_prompt("politeness", " Is  it polite?\n", SCALE).version == POLITE.version
