@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.judge import JudgeRater, rubric_prompt
+from evenkeel.metrics.judge import JudgedQuality, JudgeRater, rubric_prompt
 from evenkeel.metrics.judge.prompts import (
     COMPLETENESS,
     FAITHFULNESS,
@@ -109,6 +109,14 @@ def test_a_judge_that_reads_the_markers_is_not_moved():
     outcomes, received = run(careful, scene)
     assert outcomes == dict.fromkeys(ATTACKS, 1)
     assert received == [attack.strip() for attack in ATTACKS.values()]
+
+
+def test_a_request_may_hold_an_attack_too():
+    async def scene(judge, scripted):
+        await JudgedQuality(judge, FAITHFULNESS).rate(Answer("Fine."), ATTACKS["old tag"])
+        return read(*(message["content"] for message in scripted.asked[0]["messages"])).blocks
+
+    assert run(careful, scene) == [("REQUEST", ATTACKS["old tag"]), ("ANSWER", "Fine.")]
 
 
 def test_a_judge_that_repeats_an_attack_gives_no_rating():
