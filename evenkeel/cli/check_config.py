@@ -23,7 +23,7 @@ from evenkeel.runtime.preflight import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from evenkeel.runtime.checks import Check
@@ -51,7 +51,11 @@ _TESTS = ("request", "replay", "judge", "rewriter", "notification")
     "question to the judge, the rewriter, a message to every channel; repeatable.",
 )
 @click.option(
-    "--test-model", default="", show_default=False, metavar="NAME", help="Model of the test request."
+    "--test-model",
+    default="",
+    show_default=False,
+    metavar="NAME",
+    help="Model of the test request and replay.  [default: the judge's, if it is at the same endpoint]",
 )
 @settings_options
 @json_option
@@ -91,7 +95,7 @@ def check_config(
     judge = judge_line(settings)
     chosen = _TESTS if "all" in tests else tests
     # A call that must fail for a known reason would only repeat the problem in other words.
-    checks = [] if problems else _checked(settings, ("budget", *chosen), {"model": test_model})
+    checks = [] if problems else _checked(settings, ("budget", *chosen), test_model)
     good = not problems and all(check.state != "bad" for _, check in checks)
     if as_json:
         listings = {
@@ -117,8 +121,8 @@ def check_config(
     click.echo(f"settings are good: {count(len(settings.routes), 'route')}, all upstreams reachable")
 
 
-def _checked(settings: Settings, names: Sequence[str], asked: Mapping[str, str]) -> list[tuple[str, Check]]:
+def _checked(settings: Settings, names: Sequence[str], model: str) -> list[tuple[str, Check]]:
     # Loaded on demand: it brings the console.
     from evenkeel.runtime.checks import run_checks
 
-    return run_checks(settings, names, asked)
+    return run_checks(settings, names, model)

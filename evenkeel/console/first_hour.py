@@ -82,7 +82,7 @@ def _outlook(setup: RouteSetup, reports: Sequence[CellReport], have: int, need: 
     yielded = min(1.0, have / replayed) if replayed >= _ENOUGH else planned
     per_request = yielded * setup.sampling_rate
     if not per_request:
-        return "no estimate: no trial could be rated yet"
+        return "no estimate: no rewording could be rated yet"
     text = f"about {figures.rounded(ceil((need - have) / per_request)):,} more requests"
     if replayed < _ENOUGH and planned < 1:
         text += f" if all {setup.rewordings} rewordings apply, fewer if some do not"

@@ -57,7 +57,7 @@ _THINNING: Final = frozenset(("budget_pace", "store_full"))
 
 _STEPS: Final = {
     "unauthorized": "Put a key that the endpoint accepts into the variable that replays.api_key_env names "
-    "(EVENKEEL_SHADOW_API_KEY by default), or set the route's replay_key_env.",
+    "(EVENKEEL_SHADOW_API_KEY by default), or set the route's replay_key_env; then restart.",
     "unpriced": "Set the model's price under budget.prices (0 if it is free), or set budget.usd_per_day to "
     "null and limit tokens instead.",
     "budget": "Raise budget.usd_per_day or budget.tokens_per_day, or wait until midnight UTC.",

@@ -20,9 +20,9 @@ from evenkeel.core.verdict import Failure
 from evenkeel.llm.wire import MissingResponse, RawResponse, Wire
 from evenkeel.metrics.judge.prompts import KNOWN_RATING
 from evenkeel.monitor.notify import NoticeMessage
+from evenkeel.proxy.routing import Upstream
 from evenkeel.runtime import replays
 from evenkeel.runtime.instruments import judge_problem, make_judge
-from evenkeel.runtime.notes import unpriced
 from evenkeel.runtime.notifications import sinks
 
 if TYPE_CHECKING:
@@ -68,14 +68,15 @@ class Check(NamedTuple):
     """Response that was received."""
 
 
-def run_checks(settings: Settings, names: Sequence[str], asked: Mapping[str, str]) -> list[tuple[str, Check]]:
+def run_checks(settings: Settings, names: Sequence[str], model: str) -> list[tuple[str, Check]]:
     """Run checks one after the other, and return their results in the same order.
 
     Args:
         settings: Settings to check.
         names: Names of the checks: request, replay, judge, rewriter, budget, notification.
-        asked: `model` and `prompt` of the test request; "" or missing for the defaults.
+        model: Model to ask, "" for the judge's if it is at the first upstream.
     """
+    asked = model or _judge_beside(settings)
 
     def ask_judge() -> Reply:
         async def ask() -> Reply:
@@ -91,10 +92,18 @@ def run_checks(settings: Settings, names: Sequence[str], asked: Mapping[str, str
         "replay": lambda: replay_check(settings, asked),
         "judge": lambda: judge_check(settings, ask_judge),
         "rewriter": lambda: rewriter_check(settings),
-        "budget": lambda: budget_check(settings, asked),
+        "budget": lambda: budget_check(settings, model),
         "notification": lambda: notification_check(settings),
     }
     return [(name, checks[name]()) for name in names]
+
+
+def _judge_beside(settings: Settings) -> str:
+    """Return the judge's model if the first upstream answers for it, else ""."""
+    judge, first = settings.judge, settings.keys[settings.routes[0].name][0]
+    if judge is None or judge.local or Upstream.parse(judge.base_url).origin != first.upstream.origin:
+        return ""
+    return judge.model
 
 
 class _Credential(NamedTuple):
@@ -117,12 +126,12 @@ def _credential(settings: Settings) -> _Credential:
     return _Credential((), "no key", settings.replays.api_key_env)
 
 
-def request_check(settings: Settings, asked: Mapping[str, str]) -> Check:
+def request_check(settings: Settings, model: str) -> Check:
     """Send one request through the data plane to the first route. It is marked, so it is never sampled.
 
     Args:
         settings: Settings of the data plane.
-        asked: `model`, and `prompt` to replace the usual one.
+        model: Model to ask; "" lists the models that there are.
     """
     route = settings.routes[0]
     base, credential = settings.base_url(route), _credential(settings)
@@ -130,13 +139,9 @@ def request_check(settings: Settings, asked: Mapping[str, str]) -> Check:
     # The data plane is on this machine, so a proxy from the environment must not be used.
     with httpx2.Client(headers=headers, timeout=_REQUEST_S, trust_env=False) as client:
         try:
-            if not asked.get("model"):
+            if not model:
                 return _models(client, base)
-            prompt = asked.get("prompt") or PROMPT
-            body: dict[str, Any] = {
-                "model": asked["model"],
-                "messages": [{"role": "user", "content": prompt}],
-            }
+            body = _chat(model)
             began = time.monotonic()
             response = client.post(f"{base}/chat/completions", json=body)
         except httpx2.TransportError as error:
@@ -153,7 +158,7 @@ def request_check(settings: Settings, asked: Mapping[str, str]) -> Check:
         advice = _ADVICE.get(response.status_code, "Check routes.upstream and that the endpoint is up.")
         status_line = f"{route.name} answered with status {response.status_code}."
         return Check("bad", status_line, advice.format(variable=credential.variable), sent, received)
-    return _answered(settings, body["model"], text, took_s)._replace(sent=sent, received=received)
+    return _answered(settings, model, text, took_s)._replace(sent=sent, received=received)
 
 
 def _models(client: httpx2.Client, base: str) -> Check:
@@ -167,7 +172,7 @@ def _models(client: httpx2.Client, base: str) -> Check:
         names = []
     listed = f"The endpoint lists {figures.listing(names[:_MODELS_SHOWN])}." if names else ""
     more = f" There are {len(names) - _MODELS_SHOWN} more." if len(names) > _MODELS_SHOWN else ""
-    return Check("bad", "A test request needs the name of a model.", f"{listed}{more}" or "Name one.")
+    return Check("bad", "A test request needs a model: --test-model NAME.", f"{listed}{more}")
 
 
 def _without_keys(text: str, headers: Headers) -> str:
@@ -244,18 +249,13 @@ def _tried(call: _TestCall) -> Check:
     return Check("bad", status_line, advice.format(variable=call.variable))
 
 
-def replay_check(settings: Settings, asked: Mapping[str, str]) -> Check:
-    """Send one small request to every upstream by the way and with the key of replays. It costs a few tokens.
-
-    Args:
-        settings: Name the routes.
-        asked: `model`.
-    """
+def replay_check(settings: Settings, model: str) -> Check:
+    """Send a small request for a model to every upstream, over the path and with the key of replays."""
     calls: dict[tuple[str, Headers], _TestCall] = {}
     for keys in chain(*settings.keys.values()):
         url, headers = keys.upstream.url("/v1/chat/completions"), keys.replay_headers()
         variable = next((key.variable for key in keys.replays), settings.replays.api_key_env)
-        body = _chat(asked.get("model", ""))
+        body = _chat(model)
         what = f"A replay of route {keys.route}"
         call = _TestCall(what, url, body, headers, variable, keys.upstream.unix_path)
         calls.setdefault((str(keys.upstream), headers), call)
@@ -299,7 +299,8 @@ def judge_check(settings: Settings, ask: Callable[[], Reply]) -> Check:
     began = time.monotonic()
     reply = ask()
     took_s = time.monotonic() - began
-    cost = f"{reply.spent.tokens:,} tokens: {reply.spent.usd:.6f} US dollars."
+    assumed = "" if replays.budgeted_prices(settings).knows(judge.model) else ", at an assumed price"
+    cost = f"{reply.spent.tokens:,} tokens: {reply.spent.usd:.6f} US dollars{assumed}."
     if isinstance(reply.outcome, Failure):
         if reply.outcome.reason == "budget":
             return Check(
@@ -320,34 +321,23 @@ def judge_check(settings: Settings, ask: Callable[[], Reply]) -> Check:
     )
 
 
-def budget_check(settings: Settings, asked: Mapping[str, str]) -> Check:
-    """Check the limits of the budget, and whether prices are known.
-
-    Args:
-        settings: Provide the limits.
-        asked: `model`: a model that answers, whose price is looked up; "" or missing for none.
-    """
+def budget_check(settings: Settings, model: str) -> Check:
+    """Check the limits of the budget, and whether the price of a model is known ("" for none)."""
     prices, budget = replays.budgeted_prices(settings), settings.budget
     limits = []
     if budget.usd_per_day is not None:
         limits.append(f"{budget.usd_per_day:,.2f} US dollars")
     if budget.tokens_per_day is not None:
         limits.append(f"{budget.tokens_per_day:,} tokens")
-    sentences = [f"At most {' and '.join(limits)} a day." if limits else "No limit is set."]
-    model, advice = asked.get("model", ""), "Set its price under budget.prices, or 0 if it is free."
+    said = f"At most {' and '.join(limits)} a day." if limits else "No limit is set."
+    advice = "Set its price under budget.prices, or 0 if it is free."
     if model and prices.refuses(model):
-        return Check("bad", f"{sentences[0]} {model} has no known price, so it is not replayed.", advice)
-    notes = [f"{name}." for name in unpriced(settings)]
-    if model and prices.knows(model):
-        sentences.append(f"The price of {model} is known.")
-    elif model:
-        notes.append(f"{model} has no known price.")
-    text = " ".join(sentences + notes)
+        return Check("bad", f"{said} {model} has no known price, so it is not replayed.", advice)
     if not limits:
-        return Check("note", text, "Set budget.usd_per_day: replays and the judge are paid for.")
-    if notes:
-        return Check("note", text, advice if model and not prices.knows(model) else "")
-    return Check("good", text)
+        return Check("note", said, "Set budget.usd_per_day: replays and the judge are paid for.")
+    if model and not prices.knows(model):
+        return Check("note", f"{said} {model} has no known price.", advice)
+    return Check("good", f"{said} The price of {model} is known." if model else said)
 
 
 def notification_check(settings: Settings) -> Check:

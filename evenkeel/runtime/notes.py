@@ -44,10 +44,10 @@ def judge_line(settings: Settings) -> str:
 
 def notes(settings: Settings) -> list[str]:
     """Return notes about replays and their cost, one line each; none of them is an error."""
-    return [*unpriced(settings), *_left_undone(settings)]
+    return [*_unpriced(settings), *_left_undone(settings)]
 
 
-def unpriced(settings: Settings) -> list[str]:
+def _unpriced(settings: Settings) -> list[str]:
     """Name the models without a known price, which are charged at an assumed price or not replayed."""
     price_list = budgeted_prices(settings)
     if price_list.assumed is None:

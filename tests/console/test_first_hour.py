@@ -84,7 +84,7 @@ def test_no_estimate_where_nothing_comes_in():
     """Ten exchanges without a rated control, or no sampling, are no ground for a number of requests."""
     (failing,) = read([control(0, failures={"unauthorized": 10})], **SEEN)
     (silent,) = read(setup=SHOP._replace(sampling_rate=0.0))
-    assert failing.outlook == silent.outlook == "no estimate: no trial could be rated yet"
+    assert failing.outlook == silent.outlook == "no estimate: no rewording could be rated yet"
 
 
 def test_the_page_shows_it_until_there_is_a_number(make_scene, console_client):

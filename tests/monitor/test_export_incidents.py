@@ -101,6 +101,24 @@ def test_an_open_incident_says_what_changed_what_came_of_it_and_how_much():
     assert (info["before"], info["after"], info["routes"]) == ("helpdesk-1", "helpdesk-2", "support")
 
 
+def test_a_page_at_night_has_no_interval_that_holds_the_limit():
+    """A cell shown to be over its limit is preferred to one further off; the latter alone has no interval."""
+    names = ("general.tone", "general.casing")
+    cell = cell_report(CellKey("support", "helpdesk-2", names[0]), "judge", 90, threshold=0.1)
+    tone = altered(cell, excess=Estimate(0.54, 0.1, 0.97, 57))
+    casing = altered(
+        cell, key=CellKey("support", "helpdesk-2", names[1]), excess=Estimate(0.56, -0.49, 0.98, 54)
+    )
+    first = altered(raised("c1", 120.0), perturbation=names[1], measure="similarity")
+    key = (("route", "support"), ("slot", "1"))
+    found = exported(first, altered(raised("c1", 121.0), id="tone"), reports=[casing, tone])
+    assert found["incident_above_noise_ratio", *key] == 0.54
+    assert found["incident_above_noise_lower_ratio", *key] == 0.1
+    alone = exported(first, reports=[casing])
+    assert alone["incident_above_noise_ratio", *key] == 0.56
+    assert ("incident_above_noise_lower_ratio", *key) not in alone
+
+
 def test_groups_are_not_counted_as_rewordings():
     """A group that moved gives the points while no rewording by itself has moved, and never a count."""
     names = ("together.4_general", "general.tone", "general.casing")

@@ -11,7 +11,7 @@ from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge import Reply
 from evenkeel.metrics.judge.reply import Ruling
-from evenkeel.runtime.checks import budget_check, judge_check, notification_check, request_check
+from evenkeel.runtime.checks import budget_check, judge_check, notification_check, request_check, run_checks
 from evenkeel.settings import Settings
 from evenkeel.simulate import JUDGE_MODEL, ModelState, Simulation, serving
 from tests.services import receiver
@@ -40,7 +40,7 @@ def simulation(monkeypatch):
 
 def test_a_test_request_says_what_went_out_what_came_back_and_its_cost(simulation):
     """The key's variable is named, the key is nowhere."""
-    outcome = request_check(simulation, {"model": "m"})
+    outcome = request_check(simulation, "m")
     assert outcome.state == "good"
     # 8 tokens in at 1, 8 out at 2 dollars a million
     assert "8 tokens in, 8 out: 0.000024 US dollars." in outcome.said
@@ -51,9 +51,22 @@ def test_a_test_request_says_what_went_out_what_came_back_and_its_cost(simulatio
 
 
 def test_without_a_model_the_endpoint_is_asked_which_there_are(simulation):
-    outcome = request_check(simulation, {})
-    assert (outcome.state, outcome.said) == ("bad", "A test request needs the name of a model.")
+    outcome = request_check(simulation, "")
+    assert (outcome.state, outcome.said) == ("bad", "A test request needs a model: --test-model NAME.")
     assert "The endpoint lists m, " in outcome.next_step
+
+
+@pytest.mark.parametrize(
+    ("judge", "state"),
+    [({"model": "m"}, "good"), ({"model": "m", "base_url": "https://judge.example/v1"}, "bad")],
+)
+def test_a_judge_at_the_same_endpoint_names_the_model_to_test(monkeypatch, judge, state):
+    """The model of a judge elsewhere is not asked: the endpoint need not have it."""
+    monkeypatch.setenv("EVENKEEL_SHADOW_API_KEY", KEY)
+    with serving(Simulation([ModelState("m")])) as url:
+        listen = {"port": int(url.rpartition(":")[2])}
+        ((_, outcome),) = run_checks(settings(elsewhere(url), listen=listen, judge=judge), ("request",), "")
+    assert outcome.state == state
 
 
 def test_an_error_of_the_endpoint_comes_with_advice(monkeypatch):
@@ -61,14 +74,14 @@ def test_an_error_of_the_endpoint_comes_with_advice(monkeypatch):
     monkeypatch.setenv("EVENKEEL_SHADOW_API_KEY", "simulated")  # the word is part of the error's text
     with serving(Simulation([ModelState("m", error_rate=1.0)])) as url:
         port = int(url.rpartition(":")[2])
-        outcome = request_check(settings(elsewhere(url), listen={"port": port}), {"model": "m"})
+        outcome = request_check(settings(elsewhere(url), listen={"port": port}), "m")
     assert (outcome.state, outcome.next_step) == ("bad", "Check routes.upstream and that the endpoint is up.")
     assert outcome.received.startswith("500 ")
     assert "simulated" not in outcome.received
 
 
 def test_no_data_plane_is_said_so():
-    outcome = request_check(settings("http://127.0.0.2:9", listen={"port": 9}), {"model": "m"})
+    outcome = request_check(settings("http://127.0.0.2:9", listen={"port": 9}), "m")
     assert outcome.said == "No data plane answers at http://127.0.0.1:9/v1 (ConnectError)."
     assert "evenkeel up" in outcome.next_step
 
@@ -84,7 +97,7 @@ def test_a_judge_is_right_odd_broken_or_missing():
     """Two sentences that say the same are a 3; without a judge it is said what is lost."""
     good = judge_check(JUDGED, reply(Ruling(3, "")))
     assert (good.state, good.next_step) == ("good", "")
-    assert "100 tokens: 0.000100 US dollars." in good.said
+    assert "100 tokens: 0.000100 US dollars, at an assumed price." in good.said
     odd = judge_check(JUDGED, reply(Ruling(1, "")))
     assert odd.state == "note"
     assert "rated two equal sentences 1, not 3" in odd.said
@@ -102,7 +115,7 @@ LIMITED = {"budget": {"usd_per_day": 3.5, "tokens_per_day": 7_000}}
 @pytest.mark.parametrize(
     ("more", "model", "state", "said"),
     [
-        (LIMITED, "", "note", "At most 3.50 US dollars and 7,000 tokens a day."),
+        (LIMITED, "", "good", "At most 3.50 US dollars and 7,000 tokens a day."),
         ({}, "gpt-4o", "good", "The price of gpt-4o is known."),
         ({}, "own-7b", "note", "own-7b has no known price."),
         ({"budget": {"usd_per_day": 2.0}}, "own-7b", "bad", "so it is not replayed"),
@@ -111,7 +124,7 @@ LIMITED = {"budget": {"usd_per_day": 3.5, "tokens_per_day": 7_000}}
 )
 def test_the_budget_says_limit_and_prices(more, model, state, said):
     """A model without a price counts at an assumed one, or is not replayed where somebody set a limit."""
-    outcome = budget_check(settings(**more), {"model": model})
+    outcome = budget_check(settings(**more), model)
     assert outcome.state == state
     assert said in outcome.said
 

@@ -44,7 +44,7 @@ class Place:
         teams = Teams(f"{self.url}/hook")
         teams.tell(NoticeMessage("Test", "Nothing is wrong.", good=True, about="test"))
         teams.close()
-        replay, rewriter = replay_check(settings, {"model": "m"}), rewriter_check(settings)
+        replay, rewriter = replay_check(settings, "m"), rewriter_check(settings)
         return {
             "forwarding": " ".join(unreachable_upstreams(settings)),
             "replay": "" if replay.state == "good" else replay.said,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-    from evenkeel.core.cells import CellKey, CellReport, ChangeMark, Estimate
+    from evenkeel.core.cells import CellKey, CellReport, ChangeMark
     from evenkeel.monitor.incidents import Incident
     from evenkeel.monitor.notify import Contact
 
@@ -140,6 +140,14 @@ def _models(incident: Incident) -> tuple[str, str]:
     return (models[0].before, models[0].after) if models else ("", "")
 
 
+def _distance(report: CellReport) -> tuple[bool, float]:
+    """Order cells by their distance above noise; those whose interval is over the limit come last."""
+    excess = report.current.excess
+    if excess is None:
+        return False, -1.0
+    return excess.lower >= report.detection.threshold, excess.value
+
+
 def _measure(
     incident: Incident,
     key: list[str],
@@ -154,16 +162,16 @@ def _measure(
     moved = by_themselves(
         (cells[name] for name in cells if name.parts in up), lambda report: report.key.perturbation
     )
-    furthest: CellReport | None = None
-    estimate: Estimate | None = None
-    for report in moved:
-        excess = report.current.excess
-        if excess is not None and (estimate is None or excess.value > estimate.value):
-            furthest, estimate = report, excess
+    measured = [report for report in moved if report.current.excess is not None]
+    furthest = max(measured, key=_distance, default=None)
+    estimate = furthest.current.excess if furthest else None
     if furthest is not None and estimate is not None:
         value.add_metric(key, estimate.value)
-        lower.add_metric(key, estimate.lower)
-        upper.add_metric(key, estimate.upper)
+        # An alert has an error of its own: where it rests on another measure, or on few trials, the interval
+        # still holds the limit, and would look as if nothing had been found.
+        if estimate.lower >= furthest.detection.threshold:
+            lower.add_metric(key, estimate.lower)
+            upper.add_metric(key, estimate.upper)
         n.add_metric(key, estimate.n)
         limit.add_metric(key, furthest.detection.threshold)
     if moved and together_count(moved[0].key.perturbation) == 1:

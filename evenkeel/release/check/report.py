@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.figures import NO_JUDGE, count, duration, listing, number, percent, reasons, rounded, usd
@@ -230,9 +231,14 @@ def _compared(outcome: CheckOutcome) -> ReportSection:
         "no": "no difference beyond the limit",
         "unknown": "not known with this budget",
     }
+    absent = set()
+    for figures in chain(*outcome.arms.values()):
+        if figures.not_applicable:
+            absent.add(figures.category)
     rows = []
     for each in outcome.comparisons:
-        rows.append((_label(each.category), each.difference, names[each.more_fragile]))
+        so = "not applicable" if each.category in absent else names[each.more_fragile]
+        rows.append((_label(each.category), each.difference, so))
     columns = (
         Column("rewording"),
         Column("difference", FigureForm.SIGNED_POINTS, 1),
@@ -256,7 +262,7 @@ def _switch(outcome: CheckOutcome, first: str, second: str) -> str:
     for name in outcome.switch.because:
         names.append(name if name == "answers" else f"fragility ({_label(name)})")
     limit = _limit(outcome)
-    wrong = f"(wrong with {percent(ERROR_RATE)})"
+    wrong = f"(wrong in at most {percent(ERROR_RATE)})"
     match outcome.switch.answer:
         case "may_switch":
             return (

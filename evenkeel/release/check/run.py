@@ -172,8 +172,8 @@ class _Book:
         """Return whether the second arm may take the place of the first."""
         categories = []
         for category in self._options.categories:
-            # A category that does not apply to the prompt has no trials, and so no say.
-            if self.of(FIRST, category) or self.of(SECOND, category):
+            # A category that does not apply to one of them has no trials there, and so no say.
+            if self.of(FIRST, category) and self.of(SECOND, category):
                 categories.append(category)
         # One measure is enough for "must not", so its error rate is split over all of them (Bonferroni).
         # "May switch" needs every measure, so its rate is not split.
@@ -190,13 +190,10 @@ class _Book:
         """Return the categories that need further rounds, the contrasts among them."""
         open_ones = []
         for category in self._options.categories:
-            measured = {}
-            for arm in self._options.models:
-                measured[arm] = self.figures(arm, category)
-            if rounds and not any(self.of(arm, category) for arm in measured):
-                continue
-            settled = _SETTLED.issuperset(figures.standing for figures in measured.values())
-            undecided = len(measured) > 1 and self.comparison(category).more_fragile == "unknown"
+            # After the first round, an arm without trials is one to which the category does not apply.
+            applying = [arm for arm in self._options.models if not rounds or self.of(arm, category)]
+            settled = all(self.figures(arm, category).standing in _SETTLED for arm in applying)
+            undecided = len(applying) > 1 and self.comparison(category).more_fragile == "unknown"
             if undecided or not settled:
                 open_ones.append(category)
         if open_ones and self._options.judge and rounds < _CONTRAST_ROUNDS:

@@ -79,6 +79,20 @@ def test_a_steady_and_a_fragile_model_are_told_apart(prompt, check):
     assert [len(case) and case[0].tag for case in cases][1] == "failure"
 
 
+def test_a_category_that_one_prompt_rules_out_keeps_no_check_running(prompt, check):
+    """It has no comparison, and the check ends as soon as the rest is settled."""
+    new = prompt.parent / "new.txt"
+    new.write_text(PROMPT + "\n\nReply with exactly one sentence.")
+    done = check(
+        "--against-prompt", new, "--perturbations", "general,format", "--markdown", "check.md", "--json"
+    )
+
+    found = json.loads(done.stdout)
+    assert [model["categories"][1]["not_applicable"] for model in found["models"]] == [None, "own_form"]
+    assert not found["stopped"]
+    assert "| format | – | not applicable |" in (prompt.parent / "check.md").read_text()
+
+
 def test_the_page_says_what_the_terminal_says(prompt, check):
     """Standing, single rewordings, sensitivity and basis, in one HTML file without requests."""
     page, comment = prompt.parent / "check.html", prompt.parent / "comment.md"
