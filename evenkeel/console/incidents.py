@@ -301,7 +301,7 @@ def _shown(log: VerdictLog, verdicts: Sequence[Verdict]) -> list[TrialView]:
     views = []
     for verdict in verdicts:
         evidence = readable_evidence(log, verdict.id)
-        views.append(TrialView(verdict, exhibit_in_full(evidence) if evidence else None))
+        views.append(TrialView(verdict, exhibit_in_full(verdict, evidence) if evidence else None))
     return views
 
 

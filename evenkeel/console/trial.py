@@ -82,7 +82,9 @@ def _archived(sources: GoldenSources, exchange_id: str) -> ArchivedExchange | No
 class Exhibit:
     """The texts behind a verdict, with differences marked."""
 
+    is_control: bool
     unchanged_prompt: bool
+    """True if the words are the same: of a control, and where tools or parameters are reworded."""
     question: tuple[DiffRun, ...]
     """Question in the prompt, without the template."""
     answers: SideBySide
@@ -146,11 +148,11 @@ class TrialView(NamedTuple):
         return scores + others
 
 
-def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibit:
+def exhibit_in_full(verdict: Verdict, evidence: Evidence, control: Answer | None = None) -> Exhibit:
     """Return the texts at the length that a trial's own page shows, with the control's answer if kept."""
     answer, prompt, variant = evidence.reference.shown, evidence.prompt, evidence.variant
     replayed = evidence.candidate.shown if evidence.candidate else ""
-    # Of a control there is nothing to mark, so its question is cut as one text.
+    # There is nothing to mark, so the question is cut as one text.
     if prompt == variant:
         shown = plain(question(prompt, evidence.asked), _QUESTION_CHARS)
     else:
@@ -158,6 +160,7 @@ def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibi
         shown = diffs.inline(before, after, context_words=_CONTEXT_WORDS, max_chars=_QUESTION_CHARS)
     whole = diffs.inline(prompt, variant, context_words=diffs.MAX_WORDS, max_chars=_PAGE_CHARS)
     return Exhibit(
+        is_control=verdict.is_control,
         unchanged_prompt=prompt == variant,
         question=shown,
         whole_prompt=whole if whole != shown else (),
@@ -234,7 +237,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         feedback = Feedback(sources.labels.of_verdict(verdict.id)) if sources.labels else None
         return renderer.response(
             "trial.html",
-            one=TrialView(verdict, exhibit_in_full(evidence, again) if evidence else None),
+            one=TrialView(verdict, exhibit_in_full(verdict, evidence, again) if evidence else None),
             gaps=_gaps(verdict, texts, control),
             request=_request_of(sources, verdict.exchange_id),
             trace_url=_trace_url(sources.trace_url, verdict.trace_id),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
+from evenkeel.cli import baseline
 from evenkeel.cli.main import main
 from evenkeel.runtime.stores import opened, settings_of_stores
 from tests.release.challenge.test_challenge_figures import PAIR, WORSE
@@ -119,3 +121,18 @@ def test_nobody_starts_or_stops_a_challenger_without_a_name(config):
         done = CliRunner(env={"EVENKEEL_USER": "", "USER": ""}).invoke(main, whole)
         assert done.exit_code == 2
         assert "no name for the audit log" in done.output
+
+
+@pytest.mark.parametrize(
+    ("route", "said"),
+    [("support", ""), ("suport", "no route 'suport' is known to"), ("default", "it has support; if it is")],
+)
+def test_without_settings_a_route_is_one_that_was_measured(tmp_path, monkeypatch, route, said):
+    """A challenger of a misspelt route would never be asked anything."""
+    cells = [SimpleNamespace(key=SimpleNamespace(route="support"))]
+    monkeypatch.setattr(baseline, "reports_of", lambda *_: cells)
+    with opened(settings_of_stores(None, tmp_path), create=True):
+        pass
+    options = ["--route", route, "--model", "m", "--by", "ann", "--data-dir", str(tmp_path)]
+    done = CliRunner().invoke(main, ["challenge", *options])
+    assert (done.exit_code, said in done.output) == (2 if said else 0, True)

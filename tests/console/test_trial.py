@@ -94,6 +94,18 @@ def test_the_page_shows_the_question_and_all_three_answers(make_scene, console_c
     assert "control held" in html
 
 
+def test_a_reworded_tool_is_no_control(make_scene, console_client):
+    """The words of its prompt are those of the original; the tools beside them are not."""
+    scene = make_scene("empty")
+    trials_of(scene, ("Where is order 4711?", Answer("It left on Tuesday.")))
+    of_tool, of_control = (console_client(scene).get(f"/verdicts/{name}").text for name in ("t0", "control"))
+    assert ("another part of the request" in of_tool, "The control: the same" in of_tool) == (True, False)
+    assert ("another part of the request" in of_control, "The control: the same" in of_control) == (
+        False,
+        True,
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
