@@ -8,16 +8,13 @@ from evenkeel.core.cells import CellKey, Estimate
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE, Control, Evidence, QualityScore, Scoring, TrialCost, Verdict
 from evenkeel.stores.monitor_state import TrendPoint
+from tests.cases import cases
 from tests.kit.cells import cell_report, with_figures
 
 NOW = 1_786_544_400.0
 """2026-08-12 14:20:00 UTC."""
 
 ROUTES = ("case-summaries", "billing-replies", "ticket-triage", "faq-answers", "chat")
-PERTURBATIONS = (
-    BASELINE,
-    *(f"general.{kind}" for kind in ("whitespace", "punctuation", "casing", "spelling")),
-)
 STEADY, FRAGILE = "steady-2026-05", "swift-2026-08"
 
 _CHANGES = {
@@ -26,35 +23,8 @@ _CHANGES = {
     "casing": lambda text: text.replace(" the ", " The "),
     "spelling": lambda text: text.replace(" the ", " teh "),
 }
-_CASES = [
-    tuple(" ".join(text.split()) for text in case.split("|"))
-    for case in (
-        """Reporter: Maja, order desk. Since this morning the label printer on line 4 prints every second
-        label blank. The driver was updated to 8.2.1 on Monday at 07:30. Rolling back on a spare PC did not
-        help, cleaning the head did for about 40 labels. 310 parcels wait, the pick-up is at 16:00.
-        |The label printer on line 4 has printed every second label blank since this morning, after a driver
-        update to 8.2.1 on Monday. Rolling back on a spare PC did not help; cleaning the print head helped
-        for about 40 labels. 310 parcels wait and the pick-up is at 16:00.
-        |The label printer on line 4 prints blank labels. The driver was updated to 8.2.1 on Monday. Rolling
-        it back solved the problem on a spare PC.""",
-        """Reporter: Tomas, field sales. The VPN drops after exactly 20 minutes on hotel networks, never at
-        home. Client 5.1 on macOS, profile emea-full. Error shown: keepalive timeout (code 412). A colleague
-        with profile emea-split is not affected. Tomas presents to a customer tomorrow at 09:00.
-        |The VPN of Tomas drops after exactly 20 minutes on hotel networks with error 412, keepalive timeout,
-        but not at home. He uses client 5.1 on macOS with profile emea-full; a colleague on emea-split is not
-        affected. He needs it for a customer meeting tomorrow at 09:00.
-        |Tomas has trouble with the VPN on hotel networks and needs it tomorrow at 09:00. The error is a
-        keepalive timeout.""",
-        """Reporter: Ines, accounting. The monthly close report shows 12 postings twice, all from cost centre
-        7710 and all booked on the 30th between 22:00 and 23:00. The night job was restarted at 22:14 by
-        hand. Totals differ from the ledger by 48,230.10 EUR. The auditors expect the report on Friday.
-        |The monthly close report shows 12 postings of cost centre 7710 twice, all booked on the 30th between
-        22:00 and 23:00, when the night job was restarted by hand at 22:14. Totals are off by 48,230.10 EUR;
-        the auditors expect the report on Friday.
-        |The monthly close report is off by 48,230.10 EUR because some postings are shown twice. The auditors
-        expect it on Friday, and the night job ran normally.""",
-    )
-]
+PERTURBATIONS = (BASELINE, *(f"general.{kind}" for kind in _CHANGES))
+_CASES = [tuple(case.values()) for case in cases(__file__)]
 """Cases with a good and a bad summary."""
 
 
@@ -64,17 +34,7 @@ def estimate(value, n, low=0.0):
     return Estimate(value, max(low, value - half), min(1.0, value + half), n)
 
 
-def cell(
-    route,
-    model,
-    perturbation,
-    *,
-    trials=214,
-    moved=0.05,
-    quality=0.6,
-    alert=False,
-    at=NOW - 4,
-):
+def cell(route, model, perturbation, *, trials=214, moved=0.05, quality=0.6, alert=False, at=NOW - 4):
     """A report that is consistent in itself; below 30 trials without any estimate."""
     key = CellKey(route, model, perturbation)
     shifted = round(trials * moved)

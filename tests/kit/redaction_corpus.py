@@ -13,28 +13,14 @@ from typing import NamedTuple
 
 from evenkeel.shadow.protection import BUILTIN
 from evenkeel.shadow.protection.redaction import Placeholders, redact_text
+from tests.cases import cases
 
+_TEXTS = cases(__file__)
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 NAMES = ("Iris Farn", "Linde Moos", "Aster Klee", "Olive Reed", "Hazel Thorn", "Mimosa Basil")
-SENTENCES = (
-    "Please use {} from now on.",
-    "Bitte ab sofort {} verwenden.",
-    "Merci d'utiliser {} désormais.",
-    "Por favor, use {} desde ahora.",
-    "Da oggi usate {}, grazie.",
-    "Gebruik voortaan {} hiervoor.",
-    "Proszę od dziś używać {} w systemie.",
-    "今後は {} を使ってください。",
-    "从现在起请使用 {} 谢谢。",
-)
+SENTENCES = _TEXTS["sentences"]
 """Sentences in nine languages."""
-LINES = (
-    "id,name,value,note\n17,{name},{value},ok",
-    "{name};{value};2031-04-05",
-    '"{name}","{value}","x"',
-    "2031-04-05T10:02:33Z INFO worker[17]: customer={value} status=ok",
-    "[warn] rejected {value}\n\tat desk.front",
-)
+LINES = _TEXTS["lines"]
 """Tables and logs."""
 
 
@@ -192,18 +178,7 @@ _NEAR_MISSES = {
     "secret": _words,
     "jwt": lambda rng: "eyJ" + _key(rng, 5) + "." + _key(rng, 4),
 }
-_BY_HAND = (
-    ("card", "exp 12/31, card 4111 1111 1111 1111 123", "4111 1111 1111 1111"),
-    ("card", "7,5500000000000004,123", "5500000000000004"),
-    ("card", "0,4111111111111111 of all", None),
-    ("card", "ratio 0.4111111111111111", None),
-    ("phone", "17,030/1234567,ok", "030/1234567"),
-    ("phone", "share 3,0301234567 of all", None),
-    ("iban", "de89 3704 0044 0532 0130 00 bic", "de89 3704 0044 0532 0130 00"),
-    ("secret", "postgres://farn:Wq7xZ@db/x", "farn:Wq7xZ"),
-    ("secret", "Authorization: Basic ZmFybjptb29z", "ZmFybjptb29z"),
-    ("secret", "see http://example.org:8080/farn@moos", None),
-)
+_BY_HAND = _TEXTS["by_hand"]
 
 
 def is_replaced(sample):

@@ -156,15 +156,7 @@ def token_in(data):
     return file.read_text(encoding="ascii").strip() if file.exists() else ""
 
 
-def ask(
-    url,
-    numbers,
-    task="case_summary",
-    *,
-    model="simulated-1",
-    system="",
-    **headers,
-):
+def ask(url, numbers, task="case_summary", *, model="simulated-1", system="", **headers):
     """Put cases of a task to a model, four at a time; its answers, which all have to be good.
 
     Args:
@@ -191,15 +183,7 @@ def ask(
 class Load:
     """Requests of an application that goes on asking, plain and streamed, on connections that stay open."""
 
-    def __init__(
-        self,
-        url,
-        *,
-        pause_s=0.05,
-        clients=2,
-        model="simulated-1",
-        **headers,
-    ):
+    def __init__(self, url, *, pause_s=0.05, clients=2, model="simulated-1", **headers):
         self.system = ""
         """An instruction before the messages, from the next request on."""
         self.answered = 0
@@ -235,15 +219,7 @@ class Load:
 
 
 @contextlib.contextmanager
-def running(
-    command,
-    folder,
-    *arguments,
-    admin=False,
-    exit_code=0,
-    open_files=None,
-    environment=None,
-):
+def running(command, folder, *arguments, admin=False, exit_code=0, open_files=None, environment=None):
     """Start `evenkeel COMMAND` on free ports with its store in a folder; check that it ends well.
 
     Args:

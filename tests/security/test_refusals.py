@@ -31,12 +31,7 @@ def question(number, chars=0):
     )
 
 
-def refusal(
-    status=429,
-    *headers,
-    code=None,
-    message="Rate limit reached, please slow down.",
-):
+def refusal(status=429, *headers, code=None, message="Rate limit reached, please slow down."):
     body = {"error": {"message": message, "type": "requests", "code": code, "param": None}}
     return Canned(status, body, headers=headers)
 
