@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-from evenkeel.stores.changes import CheckedCategory, CheckedModel, CheckRun, GateRun
+from evenkeel.stores.changes import CheckedCategory, CheckedModel
 from tests.kit.pages import words
+from tests.kit.records import altered
+from tests.stores.test_changes import CHECK, GATE
 
-FIRST = GateRun("g1", "shop", 5.0, "m-2", "m-1", "pass", "PASS: no excess.", 40, 80, 0.5)
-ODD = GateRun(
-    "g2", "", 9.0, "<script>m-3", "", "could_not_measure", "COULD NOT MEASURE: \u202eodd.", 0, 3, 0.0
+FOUND = {"verdict": "could_not_measure", "headline": "COULD NOT MEASURE: \u202eodd."}
+ODD = altered(GATE, id="g2", route="", at=9.0, candidate="<script>m-3", reference="", **FOUND)
+SENSITIVE = "gpt-x: 95% [80, 100] of 30 answers moved when the question was another one, as they should."
+ROWS = (
+    CheckedCategory("general", "over", "over the limit", "+31.0 [18, 44]", 0.71, 0.98),
+    CheckedCategory("format", "unmeasured", "not measured", "–", None, None),
 )
-
-
-RUN = CheckRun(
-    "c1",
-    5.0,
-    "<b>prompt.txt",
-    "gpt-x: general over the limit.",
-    0.1,
-    (
-        CheckedModel(
-            "gpt-x",
-            "gpt-x: 95% [80, 100] of 30 answers moved when the question was another one, as they should.",
-            (
-                CheckedCategory("general", "over", "over the limit", "+31.0 [18, 44]", 0.71, 0.98),
-                CheckedCategory("format", "unmeasured", "not measured", "–", None, None),
-            ),
-        ),
-    ),
-    80,
-    560,
-    0.42,
-)
+RUN = altered(CHECK, prompt="<b>prompt.txt", models=(CheckedModel("gpt-x", SENSITIVE, ROWS),))
 
 
 def test_runs_are_listed_the_newest_first(make_scene, console_client):
     """A run has candidate, reference, verdict and reason, goldens, calls and dollars; texts stay texts."""
-    page = console_client(make_scene("quiet"), gates=lambda: [FIRST, ODD]).get("/runs")
+    page = console_client(make_scene("quiet"), gates=lambda: [GATE, ODD]).get("/runs")
     said = words(page)
     assert "m-2 against m-1, shop pass PASS: no excess. 1970-01-01" in said
     assert "40 80, $0.50" in said

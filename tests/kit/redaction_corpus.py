@@ -9,13 +9,15 @@ from __future__ import annotations
 import base64
 import json
 import random
+from pathlib import Path
 from typing import NamedTuple
+
+import yaml
 
 from evenkeel.shadow.protection import BUILTIN
 from evenkeel.shadow.protection.redaction import Placeholders, redact_text
-from tests.cases import cases
 
-_TEXTS = cases(__file__)
+_TEXTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 NAMES = ("Iris Farn", "Linde Moos", "Aster Klee", "Olive Reed", "Hazel Thorn", "Mimosa Basil")
 SENTENCES = _TEXTS["sentences"]

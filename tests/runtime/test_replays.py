@@ -6,8 +6,10 @@ import pytest
 
 from evenkeel.runtime.replays import replay_target
 from evenkeel.settings import load
+from tests.cases import cases
 from tests.stores.examples import exchange as example
 
+CASES = cases(__file__)
 PATH = "/v1/chat/completions?api-version=7"
 
 
@@ -26,34 +28,11 @@ def target(monkeypatch):
     return find
 
 
-BEFORE = {"upstream": "https://h:8443/openai/deployments/x", "match": {"prefix": "/team"}}
-FALLBACK = {"upstream": "http://a/v1", "fallbacks": ["http://b/base"]}
-
-
-@pytest.mark.parametrize(
-    ("route", "exchange", "url"),
-    [
-        (
-            BEFORE,
-            {"path": "/team/v1/chat/completions?api-version=7"},
-            "https://h:8443/openai/deployments/x/chat/completions?api-version=7",
-        ),
-        # A parameter that is not known could search the web or name a person, as a member of the body could.
-        (
-            {"upstream": "http://a/v1"},
-            {"path": "/v1/chat/completions?user=ann&api-version=7;web_search=1&beta=true&beta=%0A"},
-            "http://a/v1/chat/completions?api-version=7&beta=true",
-        ),
-        # A pair must not compare two deployments; a place that is gone falls back to the first.
-        (FALLBACK, {"upstream": 1}, "http://b/base/chat/completions?api-version=7"),
-        (FALLBACK, {"upstream": 7}, "http://a/v1/chat/completions?api-version=7"),
-    ],
-    ids=["prefix and base path", "further query", "fallback", "fallback that is gone"],
-)
-def test_a_replay_goes_where_the_original_went(target, route, exchange, url):
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_replay_goes_where_the_original_went(target, case):
     """The path is as the data plane maps it, with no further query."""
-    replay = target(route, **exchange)
-    assert (replay.url, replay.headers, replay.unix_path) == (url, (), None)
+    replay = target(case["route"], **case["exchange"])
+    assert (replay.url, replay.headers, replay.unix_path) == (case["url"], (), None)
 
 
 def test_replays_use_their_own_credential_before_the_routes(target):
