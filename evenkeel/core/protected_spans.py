@@ -99,8 +99,8 @@ _BEFORE_WORDS: Final[dict[str, str]] = {
     "quoted": r"^[ \t]*+ > [^\n]*",
     # One of the answers to choose from, which has to be repeated. Like list items, one alone is none.
     "option": r"""
-        ^[ \t]*+ \(?[A-Ha-h][.)] [ \t]+ [^\n]* (?= \n[ \t]*\(?[B-Hb-h][.)][ \t] )
-      | (?<=\n) [ \t]*+ \(?[B-Hb-h][.)] [ \t]+ [^\n]*""",
+        ^[ \t]*+ \(?[A-Ha-h][.)]\.? [ \t]+ [^\n]* (?= \n[ \t]*\(?[B-Hb-h][.)]\.?[ \t] )
+      | (?<=\n) [ \t]*+ \(?[B-Hb-h][.)]\.? [ \t]+ [^\n]*""",
     # List markers, option letters, headings, rules.
     "marker": r"""
         ^[ \t]*+ (?:
@@ -313,6 +313,7 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
         rf"(?<![\w./-])(?:(?:{_COMMAND})(?![\w/-])(?=[ ][^\s])"
         rf"|(?:{_ALSO_A_WORD})(?=[ ](?:--?[A-Za-z]|\.[ ]-|[\w-]{{0,40}}[./]\w)))"
         rf"(?:[ ]+(?!{_NO_ARGUMENT})[^\s,;!?]{{1,200}}+(?<![^\s.][.:])){{1,6}}+"
+        rf"|(?<!\S)--[a-z][\w-]*[ ](?!{_NO_ARGUMENT})[\w./:-]{{1,100}}"
     ),
     # What a program says, without quotation marks.
     "error": re.compile(
@@ -337,7 +338,7 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
     ),
     # Spelled otherwise, these would ask for an answer with another key or label.
     "choices": re.compile(
-        rf"\({_LIST}\) | (?<=:[ ]){_LIST}(?=\?) | {_INLINE_OPTIONS}"
+        rf"\({_LIST}\) | (?<=:[ ]){_LIST}(?=[?.]?[ ]*(?:\n|\Z)) | {_INLINE_OPTIONS}"
         rf" | \b(?:{_NAMES})(?:[ ](?:called|named|are|is|namens))?[ ]?:?[ ]{_LIST}"
         rf"| \b{_CLASSIFY}{_LIST}"
         rf"| \b{_ANSWER}{_WORD}(?:(?:[ ]?[,/|][ ]?(?:or[ ])?|[ ]or[ ]){_WORD}){{1,20}}",

@@ -117,6 +117,7 @@ def test_a_prompt_without_a_users_words_says_so():
             "1. Give",
         ),
         ("Grade my essay opening from 1 to 10.\n\nTrains have always meant some freedom to me.", "Trains"),
+        ("Answer A: It is 8,849 m high.\nAnswer B: It is very high.\n\nWhich answer is better?", "Answer B:"),
         ("Was muss ich tun?\n\n§ 4 Die Kündigung bedarf der Schriftform, auch im Juni.", "§ 4"),
     ],
 )
@@ -126,7 +127,7 @@ def test_a_pasted_text_stays_and_the_request_beside_it_changes(text, pasted):
         for seed in range(10):
             variant = attempt(kind, unclassified(("user", text)), 0.9, random.Random(seed))
             if isinstance(variant, PromptView):
-                assert text[text.index(pasted) :] in variant.text
+                assert text[text.index(pasted) :].split("\n\n")[0] in variant.text
 
 
 def test_what_a_writer_tells_before_a_question_can_change():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.places import change_places, opens_a_sentence
+from evenkeel.shadow.perturbations.places import change_places, is_label, opens_a_sentence
 from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Casing:
 
     name: Final = "general.casing"
     rewording: Final = Rewording(GENERAL, phrase="different capitalisation", order=40)
-    version: Final = 9
+    version: Final = 10
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
@@ -62,7 +62,8 @@ def _eligible(match: re.Match[str], *, dotted: bool) -> bool:
     if dotted and "i" in word:
         return False
     if word.islower():
-        return len(word) >= _SHOUTABLE and word not in _TOLD_BY_CASE
+        named = word.isalpha() and is_label(match)
+        return len(word) >= _SHOUTABLE and word not in _TOLD_BY_CASE and not named
     return word == "I" or opens_a_sentence(match)
 
 

@@ -241,6 +241,14 @@ def opens_a_sentence(word: re.Match[str]) -> bool:
     )
 
 
+def is_label(word: re.Match[str]) -> bool:
+    """Return whether a word may name an action ("bash:") or an object ("shelf 4"), to be repeated exactly."""
+    return _NAMED_BEHIND.match(word.string, word.end()) is not None
+
+
+_NAMED_BEHIND: Final = re.compile(r"[:\uff1a]|[ ]\d")
+
+
 def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
     """Return the prompt with a request of the application added to the user's last message.
 

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.places import change_places, opens_a_sentence, prose_of, small_words
+from evenkeel.shadow.perturbations.places import (
+    change_places,
+    is_label,
+    opens_a_sentence,
+    prose_of,
+    small_words,
+)
 from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
 
 if TYPE_CHECKING:
@@ -83,8 +89,6 @@ class Slips:
         )
 
 
-# Text that, right after a word, makes it a label or a name: "bash:", "shelf 4".
-_NAMED_BEHIND: Final = re.compile(r"[:\uff1a]|[ ]\d")
 # Words that negate, limit or count.
 _LIMITS: Final = small_words("limits")
 
@@ -204,8 +208,7 @@ def _places(text: str, language: str | None) -> Iterator[re.Match[str]]:
         word = match[0]
         if len(word) < _LEAST_LETTERS and word.lower() not in slips.misspelled:
             continue
-        # "bash:" may name an action, and "shelf 4" an object: both must be repeated exactly.
-        if _NAMED_BEHIND.match(text, match.end()):
+        if is_label(match):
             continue
         # Unknown words, and joined ones such as "kali-linux", may be names or commands.
         joined = "-" in (text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1])

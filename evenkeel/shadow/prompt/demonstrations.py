@@ -68,6 +68,8 @@ def _unanswered(text: str, labels: list[re.Match[str]], end: int) -> Span | None
         names.append(label["name"].strip().lower())
     if len(names) < _PAIR_AND_INPUT or names[-1] not in names[:-1]:
         return None
+    if names[-1].split()[0] in _ANSWERERS:
+        return None
     behind: set[str] = set()
     for name, following in pairwise(names):
         if name == names[-1]:
@@ -77,6 +79,8 @@ def _unanswered(text: str, labels: list[re.Match[str]], end: int) -> Span | None
     return _content(text, labels[-1].end(), end)
 
 
+# Those whose line in a conversation is no user's.
+_ANSWERERS: Final = frozenset({"agent", "assistant", "bot", "chatbot", "support", "advisor", "ai", "tutor"})
 # Fewest labels that show a pair and another input.
 _PAIR_AND_INPUT: Final = 3
 

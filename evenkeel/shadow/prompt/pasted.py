@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Fewest characters of a text: a shorter paragraph that asks nothing is a greeting or a word of thanks.
 _SHORTEST: Final = 25
+# Label of one of several: "Answer A: …", "Headline 2: …"
+_COUNTED: Final = re.compile(r"[^\W\d_]{2,20}[ ](?:[A-Z]|\d{1,2}):[ ]")
 _ITEM: Final = re.compile(rf"\n[ \t]*(?={LIST_MARK.pattern})")
 _WRITER: Final = re.compile(
     r"(?<!\w)(?:i|i[’']\w+|we|my|our|ich|wir|meine?[rmns]?|unsere?[rmns]?|je|j[’']\w+|nous|mon|ma|mes|notre|nos"
@@ -72,6 +74,6 @@ def _paragraphs(text: str) -> Iterator[Span]:
 
 
 def _asks_about(paragraph: str) -> bool:
-    if LIST_MARK.match(paragraph):
-        return False
+    if LIST_MARK.match(paragraph) or _COUNTED.match(paragraph):
+        return labels_a_request(paragraph)
     return asks(paragraph) or points_ahead(paragraph) or paragraph.rstrip().endswith((":", "\uff1a"))

@@ -251,7 +251,8 @@ def _language(view: PromptView, asking: Sequence[Segment]) -> str:
         counts[tag] = len(pattern.findall(words))
     if any(counts.values()):
         return max(_TELLS, key=lambda tag: counts[tag])
-    language = language_of(text_of(own, "\n")) or language_of(view.input_text)
+    language = language_of(text_of(own, "\n")) or language_of(text_of(view.typed, "\n"))
+    language = language or language_of(view.input_text)
     return language or ("zh" if _HAN.search(view.text) and not _KANA.search(view.text) else _ENGLISH)
 
 
