@@ -120,9 +120,10 @@ def test_a_replay_goes_over_a_unix_socket(socket_path):
     assert asyncio.run(go()).answer.text == "hi"
 
 
-def test_a_dead_upstream_is_a_connection_failure():
-    """Nothing listens there."""
-    assert send("http://127.0.0.1:9/v1/chat/completions").reason == "connection"
+@pytest.mark.parametrize("query", ["", "?\x01"])
+def test_an_upstream_that_cannot_be_reached_is_a_connection_failure(query):
+    """Nothing listens there, or it is no URL: clients choose the query of a path."""
+    assert send(f"http://127.0.0.1:9/v1/chat/completions{query}").reason == "connection"
 
 
 @pytest.mark.parametrize(
@@ -292,12 +293,6 @@ def test_a_request_that_is_too_long_takes_no_limit_from_others(refused):
     body = b'{"messages": []}'
     twice(answer, body, quote=Quote(Prices(), ["m"], body, None, 6))
     assert seen == ["max_tokens", "max_completion_tokens", None, "max_tokens"]
-
-
-def test_a_path_that_is_no_url_is_a_connection_failure():
-    """Clients choose the query of a path, and an exchange must end whatever is in it."""
-    result = send("http://127.0.0.1:9/v1/chat/completions?\x01")
-    assert result.reason == "connection"
 
 
 @pytest.mark.parametrize(("knows", "sent"), [(True, [True, True]), (False, [True, False, False])])

@@ -159,9 +159,7 @@ def test_frequent_user_messages_are_input(share):
 
 def test_a_recurring_article_is_input():
     """A document in 30 % of the requests stays input, whole lines and all."""
-    prompt = (
-        "Use the article to answer.\n\nArticle: {sender}\n\nQuestion: {message}\n\nQuote the article once."
-    )
+    prompt = CASES["article"]
     article = "Ferns like shade.\nWater them every other day.\nNever put them beside a heater in winter."
     learner, rng = TemplateLearner(), random.Random(7)
     texts = (article if rng.random() < 0.3 else message_of(rng) + "\n" + message_of(rng) for _ in range(100))
@@ -183,9 +181,7 @@ def test_a_field_with_few_values_is_input_and_no_version():
 
 def test_a_date_that_changes_daily_is_input():
     """The day's date, the same in all requests of the day, is input and makes no version."""
-    prompt = (
-        "Today is {sender}. You sort mail for a garden centre.\n\nMessage: {message}\n\nName the department."
-    )
+    prompt = CASES["dated"]
     learner, rng = TemplateLearner(), random.Random(9)
     names = set()
     for number in range(120):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from evenkeel.core.verdict import QualityScore
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
+from tests.cases import cases
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -18,22 +19,11 @@ GAIN = QualityScore("relevance", 1, 2, 3)
 APART = QualityScore("slot_match", 1, 1.0, 0.8, "agreement")
 
 
-@pytest.mark.parametrize(
-    ("score", "changed", "direction"),
-    [
-        (SAME, False, None),
-        (DROP, True, "worse"),
-        (GAIN, True, "better"),
-        # An agreement changes without direction, by more than its tolerance below 1.
-        (APART, True, None),
-        (QualityScore("slot_match", 1, 1.0, 0.8, "agreement", 0.3), False, None),
-        (QualityScore("slot_match", 1, 1.0, 0.6, "agreement", 0.3), True, None),
-        (QualityScore("slot_coverage", 1, 0.8, 1.0, "ratio"), True, "better"),
-    ],
-)
+@pytest.mark.parametrize(("score", "changed", "direction"), cases(__file__)["scores"])
 def test_what_is_a_change_of_a_score(score, changed, direction):
     """Any step of a rating or a ratio, in its direction; of an agreement nobody knows who is right."""
-    assert (score.changed, score.direction) == (changed, direction)
+    found = QualityScore(*score)
+    assert (found.changed, found.direction) == (changed, direction)
 
 
 @pytest.mark.parametrize(
