@@ -22,6 +22,7 @@ from evenkeel.shadow.perturbations import (
 )
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.prompt import PromptView
+from tests.cases import cases
 from tests.kit.commands import run_command
 from tests.llm.scripted import said, serving
 
@@ -125,21 +126,10 @@ def test_bodies_of_every_api_are_read(body, api):
     assert ASKED in [segment["text"] for segment in found["segments"]]
 
 
-@pytest.mark.parametrize(
-    ("text", "arguments", "message"),
-    [
-        (" \n", [], "standard input: is empty"),
-        ('{"messages": [\n', [], "standard input: is not JSON (Expecting value: line 2 column 1"),
-        ('{"a": 1}', [], "standard input: is JSON, but no request that evenkeel reads"),
-        (ASKED, ["--only", "general.speling"], "did you mean general.spelling"),
-        (ASKED, ["--config", "no-such-file.yaml"], "no-such-file.yaml: cannot be read"),
-        (ASKED, ["--template", "no-such-file.txt"], "no-such-file.txt: cannot be read"),
-        ("\udcff", [], "standard input: is not UTF-8 (byte 0)"),
-    ],
-)
+@pytest.mark.parametrize(("text", "arguments", "message"), cases(__file__)["errors"])
 def test_errors_say_what_and_where(text, arguments, message):
     """The error is one line on what is wrong, where, and what to do; exit code 2."""
-    data = text.encode("utf-8", "surrogateescape")
+    data = (ASKED if text is None else text).encode("latin-1")
     done = run_command("perturb", "-", *arguments, code=2, input=data)
     assert message in done.output
     assert done.output.count("\n") == 1

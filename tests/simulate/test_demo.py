@@ -14,6 +14,7 @@ from rich.console import Console
 from evenkeel.simulate import ModelState, Simulation, serving
 from evenkeel.simulate.comparison import CellFigure, TruthComparison, compare
 from evenkeel.simulate.demo import Addresses, DemoError, DemoOutcome, _Story, wait_for
+from tests.cases import cases
 
 TRUTH = {
     "baseline_content_delta": 0.05,
@@ -92,17 +93,7 @@ def outcome(**changes):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"failed_requests": 2}, "2 forwarded requests failed"),
-        ({"scored": 99}, "100 requests were sampled, but 99 were scored"),
-        ({"scored": 101}, "100 requests were sampled, but 101 were scored"),
-        ({"early_incidents": 1}, "1 incidents where nothing had changed"),
-        ({"incidents": (), "messages": ()}, "no incident after the swap"),
-        ({"incidents": (OVER, OVER)}, "2 incidents for one swap"),
-        (
-            {"incidents": ({"state": "acknowledged", "ending": ""},)},
-            "the incident is acknowledged (not over) after the rollback",
-        ),
-        ({"messages": ({"phase": "opened"},)}, "the messages were opened"),
+        *cases(__file__)["problems"],
         ({"comparison": TruthComparison(())}, "outside the interval in 0 of 0 cells"),
     ],
 )
