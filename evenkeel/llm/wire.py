@@ -95,7 +95,8 @@ class RawResponse:
             # FastAPI's is a sentence or a list of faults as a rule, which belong to the error itself.
             detail = inner.get("detail")
             wrapped = wrapped or (detail if isinstance(detail, dict) else None)
-            if not wrapped:
+            # Spring, NestJS and Fastify name the status there, and say beside it what is wrong.
+            if not wrapped or (isinstance(wrapped, str) and isinstance(inner.get("message"), str)):
                 break
             inner = wrapped
         if isinstance(inner, str):

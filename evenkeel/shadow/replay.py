@@ -115,6 +115,8 @@ _THROTTLED_PAUSES: Final = Backoff(2.0, 60.0)
 _THROTTLED = frozenset({429, 503, 529})
 _KEY_UNKNOWN = 401
 _INVALID = frozenset({400, 422})
+# Of an error body, which may be a whole web page of a gateway.
+_COMPLAINT_BYTES = 65_536
 _ABOUT_LENGTH = ("context length",)
 _ABOUT_LIMIT = ("max_tokens", "max_completion_tokens", "max_output_tokens", *_ABOUT_LENGTH)
 _ABOUT_USAGE = ("stream_options", "include_usage")
@@ -404,8 +406,13 @@ def _streams_without_options(body: bytes) -> bool:
 
 def _rejects(response: RawResponse, words: Iterable[str]) -> bool:
     """Return whether an upstream rejects a request with one of these words."""
-    complaint = str(response.error()).lower()
-    return response.status in _INVALID and any(word in complaint for word in words)
+    if response.status not in _INVALID:
+        return False
+    try:
+        complaint = response.body()[:_COMPLAINT_BYTES].lower().decode("utf-8", "replace")
+    except UnreadableBody:
+        return False
+    return any(word in complaint for word in words)
 
 
 def _proven(tried: _Attempt, *, quote: Quote | None) -> Spend:
@@ -421,9 +428,12 @@ def _flexed(response: RawResponse, outcome: Replay | Failure) -> Replay | Failur
     if isinstance(outcome, Replay):
         match = _SERVICE_TIER.search(response.body())
         return replace(outcome, tier="standard") if match and match[1] != b"flex" else outcome
-    if fault_of(response).no_room:
+    fault = fault_of(response)
+    if fault.no_room:
         return _failure(FLEX_UNAVAILABLE, f"the flex tier had no room ({response.status})")
-    if _rejects(response, _ABOUT_TIER):
+    # Not of the whole body: some servers repeat the request in it.
+    complaint = f"{response.error().get('param')} {fault.complaint}".lower()
+    if any(word in complaint for word in _ABOUT_TIER):
         return _failure(FLEX_UNSUPPORTED, "the endpoint has no flex tier for this model")
     return outcome
 

@@ -270,7 +270,7 @@ def test_an_answer_is_bounded_under_the_name_that_the_upstream_takes(taken, sent
         seen.append(next(iter(limits), None))
         assert not limits or asked[seen[-1]] == 1042
         if limits - taken:
-            return 400, json.dumps({"error": {"message": f"Unsupported parameter: {seen[-1]}"}}).encode()
+            return 400, json.dumps({"error": "Bad", "message": [f"no {seen[-1]}"]}).encode()
         return 200, ANSWER
 
     body, budget = b'{"messages": []}', NotedBudget()
