@@ -60,6 +60,8 @@ _OF_LAB: Final = frozenset({"backtest", "bench", "calibrate", "judge-audit", "re
 
 # Exit code where the machine is in the way: the same as for settings that cannot be used.
 _ENVIRONMENT: Final = 2
+# Exit code after Ctrl-C, as of a shell.
+_INTERRUPTED: Final = 130
 # Errors of a full disk, a quota and a limit on the size of files.
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
@@ -133,6 +135,9 @@ class _Commands(click.Group):
             ctx.exit(error.exit_code)
         except UserError as error:
             _report(ctx, str(error), error.exit_code)
+        except (KeyboardInterrupt, click.Abort):
+            # Click would end with 1, which means a regression to whoever runs the gate.
+            _report(ctx, "stopped", _INTERRUPTED)
         except (OSError, sqlite3.OperationalError) as error:
             logs.log.debug("the machine is in the way", exc_info=True)
             _report(ctx, _in_the_way(error), _ENVIRONMENT)

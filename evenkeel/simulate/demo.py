@@ -300,7 +300,7 @@ def run_demo(*, headless: bool, variables: Mapping[str, str] | None = None) -> i
             out.print(f"demo: {error}", markup=False)
             return 1
         except KeyboardInterrupt:
-            return 0
+            return 1 if headless else 0
 
 
 class _Story:

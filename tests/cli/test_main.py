@@ -74,3 +74,15 @@ def test_what_the_shell_does_to_the_streams_is_one_line(tmp_path, line, exit_cod
     assert done.returncode == exit_code
     assert shown in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_is_no_result(monkeypatch):
+    """Exit code 1 would read as a regression to whoever runs the gate."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("evenkeel.cli.score._read", interrupt)
+    done = CliRunner().invoke(main, ["score", "-", "--json"])
+    assert (done.exit_code, done.stdout) == (130, "")
+    assert done.stderr == '{"error": {"message": "stopped", "exit_code": 130}}\n'
