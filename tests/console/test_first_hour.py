@@ -10,10 +10,13 @@ from evenkeel.core.cells import CellKey
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.measuring import Measuring
 from evenkeel.stores.counters import RouteFlow
+from tests.cases import cases
 from tests.console.planted_trials import cell
 from tests.console.scenes import Scene
 from tests.kit.cells import cell_report
 from tests.kit.records import altered
+
+CASES = cases(__file__)
 
 URL = "http://127.0.0.1:8100/v1"
 SHOP = RouteSetup("shop", URL, "https://a.example/v1", 0.1, trials_per_exchange=2, rewordings=4)
@@ -56,26 +59,9 @@ def test_it_is_over_once_a_rewording_has_a_number():
 SEEN = {"eligible": 100, "sampled": 10, "queued": 10, "requests": {"2xx": 100}}
 
 
-@pytest.mark.parametrize(
-    ("given", "problem", "step"),
-    [
-        ({"setup": SHOP._replace(sampling_rate=0.0)}, "Nothing is sampled", "Set it above 0"),
-        ({"requests": {"4xx": 7}}, "answered all 7 requests with an error", "--test request"),
-        ({"requests": {"2xx": 7}}, "Of 7 requests none can be replayed", "chat/completions"),
-        (
-            {"requests": {"2xx": 7}, "skipped": {"replay": 7}},
-            "No request that can be replayed",
-            "--test request",
-        ),
-        (
-            {"eligible": 4, "requests": {"2xx": 4}},
-            "None of 4 requests is in the sample",
-            "of them are. A higher sampling_rate",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("given", "problem", "step"), CASES["problems"])
 def test_what_holds_it_up_is_said_with_the_next_step(given, problem, step):
-    (found,) = read(**given)
+    (found,) = read(**given | {"setup": SHOP._replace(**given.get("setup", {}))})
     assert problem in found.problem
     assert step in found.next_step
 

@@ -220,23 +220,7 @@ def test_the_api_lists_approves_and_retires(desk):
     assert [version["version"] for version in one["versions"]] == [1]
 
 
-@pytest.mark.parametrize(
-    ("options", "status", "said"),
-    [
-        ({"content": b"by=eve&retire=a", "headers": {"content-type": "text/plain"}}, 415, "application/json"),
-        ({"data": {"by": "eve", "retire": "a"}}, 415, "application/json"),
-        ({"content": b'{"by": "eve", "retire": "a"}'}, 415, "application/json"),
-        ({"json": ["retire"]}, 400, "not a JSON object"),
-        ({"content": b"{", "headers": {"content-type": "application/json"}}, 400, "not a JSON object"),
-        ({"json": {"retire": "a"}}, 400, "say your name"),
-        ({"json": {"retire": 3, "by": "ci"}}, 400, '"retire" is not text'),
-        ({"json": {"by": "ci"}}, 400, "exactly one of"),
-        ({"json": {"retier": "a", "by": "ci"}}, 400, '"retier" is unknown'),
-        ({"json": {"golden": {"answr": "x"}, "by": "ci"}}, 400, 'did you mean "answer"?'),
-        ({"json": {"golden": [1], "by": "ci"}}, 400, "is not an object"),
-        ({"json": {"exchange": "none", "by": "ci"}}, 400, "is not in the archive"),
-    ],
-)
+@pytest.mark.parametrize(("options", "status", "said"), CASES["refused"])
 def test_the_api_refuses_in_json(desk, options, status, said):
     """The API refuses what a form could send, and what cannot be done."""
     desk.store.approve(golden(id="a"), by="ann", at=1.0)

@@ -149,15 +149,7 @@ def test_a_page_reads_a_bounded_number_of_verdicts(unindexed, monkeypatch):
     assert search(unindexed, narrow, most=20, before=found.older).older == 21
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"rating": "4"},
-        {"since": "yesterday"},
-        {"until": "1e9"},
-        {"other": "x"},
-    ],
-)
+@pytest.mark.parametrize("query", [{"rating": "4"}, {"since": "yesterday"}, {"until": "1e9"}, {"other": "x"}])
 def test_what_is_not_known_means_anything(query):
     """Links that somebody typed wrong show everything."""
     assert TrialFilter.of(query) == TrialFilter()

@@ -14,7 +14,10 @@ from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.runtime.checks import budget_check, judge_check, notification_check, request_check, run_checks
 from evenkeel.settings import Settings
 from evenkeel.simulate import JUDGE_MODEL, ModelState, Simulation, serving
+from tests.cases import cases
 from tests.services import receiver
+
+CASES = cases(__file__)
 
 KEY = "sk-a-secret"
 
@@ -109,19 +112,7 @@ def test_a_judge_is_right_odd_broken_or_missing():
     assert (none.state, "similarity only" in none.said) == ("note", True)
 
 
-LIMITED = {"budget": {"usd_per_day": 3.5, "tokens_per_day": 7_000}}
-
-
-@pytest.mark.parametrize(
-    ("more", "model", "state", "said"),
-    [
-        (LIMITED, "", "good", "At most 3.50 US dollars and 7,000 tokens a day."),
-        ({}, "gpt-4o", "good", "The price of gpt-4o is known."),
-        ({}, "own-7b", "note", "own-7b has no known price."),
-        ({"budget": {"usd_per_day": 2.0}}, "own-7b", "bad", "so it is not replayed"),
-        ({"budget": {"usd_per_day": None, "tokens_per_day": None}}, "gpt-4o", "note", "No limit is set."),
-    ],
-)
+@pytest.mark.parametrize(("more", "model", "state", "said"), CASES["budgets"])
 def test_the_budget_says_limit_and_prices(more, model, state, said):
     """A model without a price counts at an assumed one, or is not replayed where somebody set a limit."""
     outcome = budget_check(settings(**more), model)

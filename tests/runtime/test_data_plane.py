@@ -9,18 +9,12 @@ import pytest
 
 from evenkeel.runtime.data_plane import connections_within, raised_limit
 from evenkeel.runtime.process import stay_responsive
+from tests.cases import cases
+
+CASES = cases(__file__)
 
 
-@pytest.mark.parametrize(
-    ("files", "connections"),
-    [
-        (1_024, 384),  # 128 + 128 kept back, two for each of the rest
-        (20_000, 8_686),  # 128 + 2,500 kept back
-        (128, 32),  # half kept back
-        (262_144, 65_536),  # no more than that, whatever there is
-        (1, 1),
-    ],
-)
+@pytest.mark.parametrize(("files", "connections"), CASES["connections"])
 def test_each_connection_has_two_files_and_some_are_kept_back(files, connections):
     """Clients and upstreams together never get more than the files that are left."""
     assert connections_within(files) == connections
