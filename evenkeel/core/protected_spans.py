@@ -94,7 +94,7 @@ _BEFORE_WORDS: Final[dict[str, str]] = {
           | at [ ] [{_W}.$<>]++ \( [^\n]*  |  File [ ] "[^\n]*  |  Traceback [ ] \( [^\n]*
           | [{_W}.]*? (?:Error|Exception|Warning) : [^\n]*
         )""",
-    "table": r"^[ \t]*+ \| [^\n]* \| [ \t]* $  |  ^ [^,;\n]*+ (?: [,;](?=[^\s,;]) [^,;\n]*+ ){2,}+ $",
+    "table": r"^[ \t]*+ \| [^\n]* \| [ \t]* $  |  ^ [^,;\n]*+ (?>(?: [,;](?=[^\s,;]) [^,;\n]*+ ){2,}) $",
     # Lines that quote a mail or a document.
     "quoted": r"^[ \t]*+ > [^\n]*",
     # One of the answers to choose from, which has to be repeated. Like list items, one alone is none.
@@ -109,7 +109,7 @@ _BEFORE_WORDS: Final[dict[str, str]] = {
           | [・●○■□◆◇] [ \t]*
         )""",
     # Who speaks, or what a field is called: at most two words before a colon at the start of a line.
-    "label": rf"^[ \t]*+ [{_W}] [{_W}.\-]{{0,30}}+ (?:[ ][{_W}.\-]{{1,30}})?+ : (?=[ \t]|$)",
+    "label": rf"^[ \t]*+ [{_W}] [{_W}.\-]{{0,30}}+ (?>(?:[ ][{_W}.\-]{{1,30}})?) : (?=[ \t]|$)",
     "date": rf"""
         (?=[{_A}]{{3,10}}\.?[ ](?:d[eio]l?[ ]|of[ ])?\d)
         {MONTH} \.? [ ] {_OF} \d{{1,4}} (?:st|nd|rd|th)? (?:,?[ ]\d{{4}}\b)?
@@ -121,7 +121,7 @@ _PLAIN_WORD: Final = r"""(?: [A-Z]?[a-zß-öø-ÿ]++ | [A-Z]++ ) (?= [\s,;!?)'�
 
 # Arguments of a call, which may hold two further levels of calls.
 _INNER: Final = r"[^()\n]{1,200}+"
-_ARGUMENTS: Final = rf"\((?:{_INNER}|\((?:{_INNER}|\((?:{_INNER})?\)){{0,40}}+\)){{0,40}}+\)"
+_ARGUMENTS: Final = rf"\((?>(?:{_INNER}|\((?>(?:{_INNER}|\((?:{_INNER})?\)){{0,40}})\)){{0,40}})\)"
 
 _AFTER_WORDS: Final[dict[str, str]] = {
     # Fences without an end run to the end of the text.
@@ -138,7 +138,7 @@ _AFTER_WORDS: Final[dict[str, str]] = {
     # the words, a dozen characters are short.
     "markup": rf"""
         <(?P<tag>[A-Za-z][\w:.\-]{{0,60}})(?:\s[^<>\n]{{0,200}})?>
-          (?: [ ]?(?:[^<>\s{_CJK}]++[ ]?){{1,4}}+ | [^<>\s]{{1,12}}+ ) </(?P=tag)>
+          (?: [ ]?(?>(?:[^<>\s{_CJK}]++[ ]?){{1,4}}) | [^<>\s]{{1,12}}+ ) </(?P=tag)>
       | </?[A-Za-z!?][^<>\n]{{0,300}}>
       | <!--(?:[^<]|<(?!!--)){{0,2000}}?--> | &(?:\#\w{{1,7}}|[A-Za-z]{{2,10}});""",
     "placeholder": r"""
@@ -171,7 +171,7 @@ _AFTER_WORDS: Final[dict[str, str]] = {
         (?: [ \u00a0\u202f]?{_UNIT} (?![{_W}]) | [ \u00a0\u202f]?[%‰°ºª€£¥$"′″](?![{_W}])
           | [年月日時分秒円元個人歳台本枚回階号週%\uff05] )?""",
     "call": rf"""
-        [{_W}.]{{1,128}}+ (?: (?:{_ARGUMENTS}|\[[^\[\]\n]{{1,80}}\]) (?: \.[{_W}]++ )*+ )++""",
+        [{_W}.]{{1,128}}+ (?>(?: (?:{_ARGUMENTS}|\[[^\[\]\n]{{1,80}}\]) (?>(?: \.[{_W}]++ )*) )+)""",
     "identifier": rf"""
         [0-9A-Za-z]*+_[{_W}]+ (?: [.\-][{_W}]++ )*
       | [A-Z]*+[a-z]++[A-Z][{_W}]*
@@ -186,9 +186,9 @@ _AFTER_WORDS: Final[dict[str, str]] = {
 # Blanks inside a line, then plain words and the marks after them, many at a time. Not at the start
 # of a line, where line rules begin, and no word before a digit, which may belong to a date.
 _SKIP: Final = (
-    r"(?: (?<=[^\n]) [ \t]++ )?+"
-    r" (?: (?<=[ \t(]) (?: [A-Z]?[a-zß-öø-ÿ]++ (?:['’-][a-zß-öø-ÿ]++){0,2}+ | [A-Z]++ )"
-    r" [,.;:!?)]{0,2}+ [ \t]++ (?!(?:d[eio]l?[ ])?\d) )*+"
+    r"(?>(?: (?<=[^\n]) [ \t]++ )?)"
+    r" (?>(?: (?<=[ \t(]) (?: [A-Z]?[a-zß-öø-ÿ]++ (?>(?:['’-][a-zß-öø-ÿ]++){0,2}) | [A-Z]++ )"
+    r" [,.;:!?)]{0,2}+ [ \t]++ (?!(?:d[eio]l?[ ])?\d) )*)"
 )
 
 
@@ -307,12 +307,12 @@ _SENTENCE: Final = (
 # Texts that keep the blanks between their parts.
 _SPACED: Final[dict[str, re.Pattern[str]]] = {
     "sql": re.compile(
-        rf"\b(?:{_SQL})(?!\w)[^\n;?!]*+(?:\n(?:[ \t]++\S|[(),]|(?:{_CLAUSE})\b)[^\n;?!]*+)*+;?"
+        rf"\b(?:{_SQL})(?!\w)[^\n;?!]*+(?>(?:\n(?:[ \t]++\S|[(),]|(?:{_CLAUSE})\b)[^\n;?!]*+)*);?"
     ),
     "command": re.compile(
         rf"(?<![\w./-])(?:(?:{_COMMAND})(?![\w/-])(?=[ ][^\s])"
         rf"|(?:{_ALSO_A_WORD})(?=[ ](?:--?[A-Za-z]|\.[ ]-|[\w-]{{0,40}}[./]\w)))"
-        rf"(?:[ ]+(?!{_NO_ARGUMENT})[^\s,;!?]{{1,200}}+(?<![^\s.][.:])){{1,6}}+"
+        rf"(?>(?:[ ]+(?!{_NO_ARGUMENT})[^\s,;!?]{{1,200}}+(?<![^\s.][.:])){{1,6}})"
         rf"|(?<!\S)--[a-z][\w-]*[ ](?!{_NO_ARGUMENT})[\w./:-]{{1,100}}"
     ),
     # What a program says, without quotation marks.
@@ -328,12 +328,13 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
     "columns": re.compile(rf"^{_ROW}(?:\n{_ROW})+$", re.MULTILINE),
     "spaced": re.compile(
         # Figures in groups, with signs between them: accounts, telephone numbers, sums, cron's fields.
-        rf"(?<!\S)(?:(?:[A-Z]{{1,4}}|{_SIGN})[ \t\u00a0]+){{0,3}}+(?:{_NUMERIC}|\*)"
-        rf"(?:[ \t\u00a0]+(?:{_NUMERIC}|{_SIGN}(?!\S)|[A-Z]{{1,4}}(?!\S)|[xX](?!\S)))++"
+        rf"(?<!\S)(?>(?:(?:[A-Z]{{1,4}}|{_SIGN})[ \t\u00a0]+){{0,3}})(?:{_NUMERIC}|\*)"
+        rf"(?>(?:[ \t\u00a0]+(?:{_NUMERIC}|{_SIGN}(?!\S)|[A-Z]{{1,4}}(?!\S)|[xX](?!\S)))+)"
     ),
     "formula": re.compile(
-        r"(?<!\S)[\w()²³.]{1,40}+(?:[ ](?:[+*/=×÷^<>≤≥≠|]|[=!<>:+*/-]=|&&|\|\||=>|->)[ ][\w()²³.]{1,40}+)++"
-        r"|(?<![\w'’-])(?:[^\W_]|\w{0,20}_\w{0,20})(?:[ ][-–−][ ][\w()²³.]{1,40}+)++"
+        r"(?<!\S)[\w()²³.]{1,40}+"
+        r"(?>(?:[ ](?:[+*/=×÷^<>≤≥≠|]|[=!<>:+*/-]=|&&|\|\||=>|->)[ ][\w()²³.]{1,40}+)+)"
+        r"|(?<![\w'’-])(?:[^\W_]|\w{0,20}_\w{0,20})(?>(?:[ ][-–−][ ][\w()²³.]{1,40}+)+)"
         r"|(?<![\w'’])[\w()²³.]{1,40}+[ ][-–−][ ][^\W_](?![\w'’])"
     ),
     # Spelled otherwise, these would ask for an answer with another key or label.
@@ -352,7 +353,7 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
 RULES: Final[tuple[str, ...]] = (*_BEFORE_WORDS, *_AFTER_WORDS, "data", *_SPACED)
 """Names of the rules, in the order in which they are tried."""
 # Lines that go on with the code above them: indented ones, also behind blank lines.
-_INDENTED: Final = re.compile(r"(?:\n(?:[ \t\r]*+\n)*+[ \t]++\S[^\n]*+)*+")
+_INDENTED: Final = re.compile(r"(?>(?:\n(?>(?:[ \t\r]*+\n)*)[ \t]++\S[^\n]*+)*)")
 
 
 # A line as code, markup, settings, logs and patches have it, besides what `code_line` knows: indented, ends
@@ -360,7 +361,7 @@ _INDENTED: Final = re.compile(r"(?:\n(?:[ \t\r]*+\n)*+[ \t]++\S[^\n]*+)*+")
 _DATA_LINE: Final = re.compile(
     rf"""
         [ \t]++ (?! [-*+•] [ ] (?![\w-]+:(?:[ ]|$)) | \d{{1,3}}[.)] | \(?[A-Za-z][.)][ ] | > ) \S
-      | [ ](?:[ ]{{4}})*+ \* [ ]
+      | [ ](?>(?:[ ]{{4}})*) \* [ ]
       | </?[A-Za-z!?] | {{[{{%] | /[/*] | @@ | \+{{3}}[ ] | -{{3}}[ ]\w | \[\w+\][ ]
       | [a-z][\w.-]*+ : (?: [ ] \S+ )? [ \t]* $
         # Nothing is indented under the fields of a ticket, whose words are a person's.
@@ -375,7 +376,7 @@ _DATA_LINE: Final = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_PARAGRAPH: Final = re.compile(r"(?:[ \t\r]*+\S[^\n]*+\n?)++")
+_PARAGRAPH: Final = re.compile(r"(?>(?:[ \t\r]*+\S[^\n]*+\n?)+)")
 _FEWEST_DATA_LINES: Final = 2
 
 

@@ -22,7 +22,7 @@ Edit = tuple[int, int, bytes]
 TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
 """Character of a method or field name (RFC 9110, 5.6.2)."""
 
-FIELD_LINES = rb"(?:\r\n" + TOKEN + rb"++:[\t\x20-\x7e\x80-\xff]*+)*+"
+FIELD_LINES = rb"(?>(?:\r\n" + TOKEN + rb"++:[\t\x20-\x7e\x80-\xff]*+)*)"
 """Pattern of any number of fields, each with the line break before it. No folding, no bare line feed, no
 space before the colon: anything that two readers could take differently does not match."""
 

@@ -51,7 +51,7 @@ _COUNT_FIELDS_ABOVE_BYTES = 4 << 10
 _ORDINARY_HEAD = re.compile(
     rb"("
     + TOKEN
-    + rb"++) (/[\x21-\x7e\x80-\xff]*+) HTTP/1\.1(?:\r\n(?:"
+    + rb"++) (/[\x21-\x7e\x80-\xff]*+) HTTP/1\.1(?>(?:\r\n(?:"
     + ORDINARY
     + rb"|"
     + once(3, rb"[Hh][Oo][Ss][Tt]:[ \t]*+([\x20-\x7e\x80-\xff]*+)")
@@ -59,7 +59,7 @@ _ORDINARY_HEAD = re.compile(
     + once(4, LENGTH_FIELD)
     + rb"|"
     + once(5, KEEP_ALIVE_FIELD)
-    + rb"))*+\r\n\r\n"
+    + rb"))*)\r\n\r\n"
 )
 
 _HEAD = re.compile(
@@ -68,7 +68,7 @@ _HEAD = re.compile(
 # An absolute-form target (RFC 9112, 3.2.2). Groups: host, port, path and query. User and password, which it
 # must not have (RFC 9110, 4.2.4), do not match.
 _ABSOLUTE = re.compile(
-    rb"https?://(\[[0-9A-Fa-f:.]++\]|[^/?#@:\[\]]++)(:[0-9]*+)?+((?:[/?].*)?+)", re.IGNORECASE
+    rb"https?://(\[[0-9A-Fa-f:.]++\]|[^/?#@:\[\]]++)(?>(:[0-9]*+)?)((?>(?:[/?].*)?))", re.IGNORECASE
 )
 _REQUEST_LINE = re.compile(TOKEN + rb"+ [^ \r\n]+ (HTTP/[0-9.]{1,9})\r\n")
 _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")

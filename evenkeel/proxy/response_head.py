@@ -40,13 +40,13 @@ _BODYLESS = frozenset({*range(100, 200), _NO_CONTENT, 304})
 # Pattern of a final answer with a length, like the one in `request_head`. Groups: status, length, keep-alive
 # line.
 _ORDINARY_HEAD = re.compile(
-    rb"HTTP/1\.1 ((?!204|304)[2-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*+)?+(?:\r\n(?:"
+    rb"HTTP/1\.1 ((?!204|304)[2-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*+)?(?>(?:\r\n(?:"
     + ORDINARY
     + rb"|"
     + once(2, LENGTH_FIELD)
     + rb"|"
     + once(3, KEEP_ALIVE_FIELD)
-    + rb"))*+\r\n\r\n"
+    + rb"))*)\r\n\r\n"
 )
 
 _HEAD = re.compile(

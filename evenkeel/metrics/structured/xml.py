@@ -42,7 +42,7 @@ _OPTIONAL_END = frozenset(("li", "dt", "dd", "p", "option", "html", "body", "hea
 
 _TAG = re.compile(
     # Neither names nor quoted values reach beyond the next "<", so no start is read twice.
-    r"<(/?)([A-Za-z_][\w:.-]*+)((?:[^<>\"']|\"[^\"<]*+\"|'[^'<]*+')*+|[^<>]*+)>"
+    r"<(/?)([A-Za-z_][\w:.-]*+)((?>(?:[^<>\"']|\"[^\"<]*+\"|'[^'<]*+')*)|[^<>]*+)>"
 )
 _ATTRIBUTE = re.compile(r"([\w:.-]++)(?:\s*+=\s*+(\"[^\"]*+\"|'[^']*+'|[^\s\"'>]++))?")
 _RAW_END = re.compile(r"</(?:script|style)\s*+>", re.IGNORECASE)

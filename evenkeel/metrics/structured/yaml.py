@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULL = "~"
 # Values in quotes, brackets and blocks are left as they are: only plain ones break on a colon.
-_PLAIN_VALUE = re.compile(r"^([ ]*+(?:- +)*+)([^\s:#\"'{\[\-][^:#\"'\n]{0,80}): +([^\"'|>\[{\s].*)$")
-_PLAIN_ITEM = re.compile(r"^([ ]*+(?:- +)++)([^\"'|>\[{\s\-][^\n]*)$")
+_PLAIN_VALUE = re.compile(r"^([ ]*+(?>(?:- +)*))([^\s:#\"'{\[\-][^:#\"'\n]{0,80}): +([^\"'|>\[{\s].*)$")
+_PLAIN_ITEM = re.compile(r"^([ ]*+(?>(?:- +)+))([^\"'|>\[{\s\-][^\n]*)$")
 _ENTRY = re.compile(r"[^:\n]{1,80}:(?:\s|$)")
 
 

@@ -151,7 +151,7 @@ _STEP = re.compile(r"[ \t]*(\d{1,9})[ \t]*[:.)][ \t]*(.*)")
 _TITLE = re.compile(r"[ \t#*]*\w{1,20}[ \t]*:[ \t*]*$")
 _PAIR = re.compile(r"[(\[]\s*([^\s,()\[\]]{1,40})\s*,\s*([^\s,()\[\]]{1,40})\s*[)\]]")
 # Text allowed before an edge and between two; the pattern matches the empty string too.
-_LEAD = re.compile(r"(?:[\s,;*>\u2192-]+|edges?[ \t]*:)*+", re.IGNORECASE)
+_LEAD = re.compile(r"(?>(?:[\s,;*>\u2192-]+|edges?[ \t]*:)*)", re.IGNORECASE)
 
 
 def looks_like_node_edge(text: str) -> bool:

@@ -86,7 +86,7 @@ _OUTPUT_SENTENCE: Final = rf"""
 _COLON: Final = "[:\\uff1a]"
 
 LINE: Final = re.compile(
-    rf"""(?P<indent>[ ]{{4}}|[ ]{{0,3}}\t)?+[ \t]*+(?:
+    rf"""(?>(?P<indent>[ ]{{4}}|[ ]{{0,3}}\t)?)[ \t]*+(?:
         (?P<fence>```|~~~)
       | (?(indent)(?!))(?:[^\W\d_][^\n:]{{0,30}}:[ ]*)?(?P<quotes>\"{{3}}|'{{3}})[^\n]*$
       | (?(indent)(?!))<(?P<tag>(?:document|doc|context|source|passage|article|transcript|text|excerpt

@@ -51,7 +51,7 @@ _HEAD_OF_ROW: Final = re.compile(
 # Beginnings of what the words before it announce: a form, code, a table.
 _STRUCTURE: Final = ("{", "[", "<", "`", "|", "~")
 _BLANK: Final = re.compile(r"\n[ \t\r]*\n\s*\Z")
-_PARAGRAPH: Final = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|\Z))++\s*+|\s++")
+_PARAGRAPH: Final = re.compile(r"(?>(?:[^\n]*\S[^\n]*(?:\n|\Z))+)\s*+|\s++")
 _TAG: Final = re.compile(
     r"<(?P<close>/)?(?P<name>[A-Za-z][\w.-]*)(?:\s[^<>\n]*)?>|^[ \t]*(?P<fence>`{3,}|~{3,}|\"{3}|'{3})",
     re.MULTILINE,
