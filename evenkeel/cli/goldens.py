@@ -127,6 +127,7 @@ def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) ->
     if as_json:
         emit(terminal.candidate_records(approvable_ones[:limit]))
     elif not approvable_ones:
+        note_unknown_route(stores, narrowed["route"])
         click.echo(
             "No exchanges to approve. `evenkeel up` archives what it samples, unless storage.archive is 0."
         )
@@ -304,6 +305,10 @@ def export(stores: Stores, output: Path | None, *, versions: bool, **narrowed: A
     """Write goldens as JSON lines, first approved first; `import` reads them back."""
     # Oldest first: whoever imports the file gets the same order of approval.
     selected = _selected(stores, **narrowed)[::-1]
+    # An export that went wrong must not replace the one of yesterday.
+    if not selected:
+        note_unknown_route(stores, narrowed["route"])
+        raise GoldenError("no matching goldens, so nothing is written; --all includes retired ones")
     if versions:
         newest, selected = selected, []
         for golden in newest:
