@@ -272,6 +272,7 @@ def test_what_is_exported_can_be_imported_elsewhere(run, store, tmp_path, monkey
     assert run("export", "--route", "other").count("\n") == 1
     assert "nothing is written" in run("export", "--route", "otehr", "-o", str(packed), code=2)
     assert len(load_goldens(packed)) == 2
+    assert "no/x.jsonl: cannot be written" in run("export", "-o", "no/x.jsonl", code=2)
     elsewhere = tmp_path / "elsewhere"
     monkeypatch.setenv("EVENKEEL_DATA_DIR", str(elsewhere))
     assert run_command("goldens", "import", plain).output == "4 imported, 0 known already\n"
