@@ -22,7 +22,7 @@ def worker(config: Path | None, **options: Any) -> None:
     --admin-port.
 
     \b
-      evenkeel worker --config evenkeel.yaml --admin-port 8102
+      evenkeel worker --config evenkeel.yaml --admin-port 8111
 
     Exit code: 0 stopped, 2 could not start: settings, port or store.
     """

@@ -1,7 +1,7 @@
 """Tasks of answers: their names, and how the task of a prompt is recognised.
 
-An application that names its task is believed, then the route's setting, then `recognise`; what is
-none of them is `Task.CHAT`.
+The task is the one that the application names, else the one of the route's settings, else the one that
+`recognise` returns, else `Task.CHAT`.
 
 A task is recognised by what the instructions ask for and by the shape of the data they come with; the two
 must agree. Words are matched in lower case, in English, German, Spanish, French, Italian, Japanese, Dutch
@@ -141,16 +141,13 @@ _FEWEST_SLOTS: Final = 3
 def sentences(text: str) -> list[str]:
     """Return the sentences and lines of a lower-case text, except empty ones and the fields of a case.
 
-    What a customer writes may speak of summaries, too.
+    Fields are left out because a customer's words about a summary instruct nobody.
     """
     instructing = "\n".join(line for line in text.split("\n") if not _CASE_LABEL.match(line))
-    pieces = []
-    for piece in _SENTENCE.split(instructing):
-        pieces.append(piece.strip())
     sentences = []
-    for piece in pieces:
-        if piece:
-            sentences.append(piece[:_LONGEST_SENTENCE])
+    for piece in _SENTENCE.split(instructing):
+        if sentence := piece.strip():
+            sentences.append(sentence[:_LONGEST_SENTENCE])
     return sentences
 
 
@@ -165,7 +162,7 @@ def together(sentences: list[str], first: re.Pattern[str], second: re.Pattern[st
 def has_transcript(text: str) -> bool:
     """Return whether a text is a transcript.
 
-    It is if it has at least two speakers, and those who speak more than once have at least four lines.
+    A transcript has at least two speakers; those who speak more than once have four lines or more together.
     """
     speakers = Counter((found[1] or found[2]).strip().lower() for found in _SPEAKER.finditer(text))
     lines = sum(count for speaker, count in speakers.items() if count > 1)
@@ -245,8 +242,8 @@ class Turn(NamedTuple):
 def recognise(turns: Iterable[Turn]) -> Task | None:
     """Return the task of a prompt, or None if it is not clear.
 
-    Read are the system messages and the last message of the user: in a conversation that goes on, only
-    its last question is being answered. A task is only recognised if an instruction asks for it and the data
+    Only the system messages and the user's last message are read, since the answer is to the last
+    question. A task is only recognised if an instruction asks for it and the data
     it works on have their shape: a transcript with speakers, a case with its fields, labelled documents
     and a question, a list of slots, the parts of a plan. Mistaking chat for a task would judge it by
     the wrong rubrics, so everything doubtful is None.
@@ -279,18 +276,18 @@ def _is_workflow(lower: str, said: list[str]) -> bool:
     return any(map(_SIGNS["plan"].search, said)) and has_plan(lower)
 
 
-def _is_slot_filling(text: str, lower: str, words: list[str]) -> bool:
-    if _SIGNS["tools"].search(lower) or any(map(_SIGNS["code"].search, words)):
+def _is_slot_filling(text: str, lower: str, said: list[str]) -> bool:
+    if _SIGNS["tools"].search(lower) or any(map(_SIGNS["code"].search, said)):
         # Schemas of tools look like forms, and programs may extract fields as well.
         return False
-    if together(words, _SIGNS["extract"], _SIGNS["fields"]):
+    if together(said, _SIGNS["extract"], _SIGNS["fields"]):
         return has_form(text) or has_blanks(lower)
     return has_blanks(lower)
 
 
-def _is_question_answering(lower: str, words: list[str]) -> bool:
+def _is_question_answering(lower: str, said: list[str]) -> bool:
     documents, asks = len(document_labels(lower)), has_question(lower)
-    from_documents = together(words, _SIGNS["answer"], _SIGNS["material"])
+    from_documents = together(said, _SIGNS["answer"], _SIGNS["material"])
     if documents > 1:
         return asks or from_documents
     return asks and from_documents and (documents == 1 or has_context(lower))

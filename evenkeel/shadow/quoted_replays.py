@@ -32,7 +32,7 @@ log = logging.getLogger("evenkeel")
 _MOST_WARNED: Final = 100
 # Most models without a flex tier that are remembered. Clients choose the names, so the number needs a limit.
 _MOST_INFLEXIBLE: Final = 100
-# An answer may be twice as long as the original's, and so many tokens longer.
+# An answer may have twice the original's tokens, and this many more.
 _ANSWER_FACTOR: Final = 2.0
 _ANSWER_MARGIN: Final = 256
 # Factor by which the limit is raised when a cut answer is requested again.

@@ -99,7 +99,7 @@ def likeness(reference: str, candidate: str) -> float:
         "closing": _dice(left.closing, right.closing),
         "lines": _dice(left.lines, right.lines),
     }
-    # A text of one word has no order, and many have no marks: what is on neither side says nothing.
+    # A text of one word has no order, and many have no marks: a part that both texts lack is left out.
     total = weights = 0.0
     for name, value in parts.items():
         if value is not None:

@@ -43,9 +43,9 @@ def canonical_text(step: str) -> str:
 def equal_steps(reference: Workflow, candidate: Workflow) -> Alignment:
     """Return the steps of equal texts, as many as there are on both sides.
 
-    Where a text occurs several times, those are paired that leave most steps in order (longest common
-    subsequence of the canonical orders); what is left of it is paired in turn, and so is everything beyond
-    25,000,000 pairs of steps.
+    Where a text occurs several times, the pairs are chosen that leave most steps in order (longest common
+    subsequence of the canonical orders), and the remaining steps are paired from first to last. Workflows
+    with more than 25,000,000 pairs of steps are paired from first to last only.
     """
     return arranged(_exact(reference, candidate), candidate)
 

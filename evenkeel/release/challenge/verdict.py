@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 ERROR_RATE: Final = 0.05
 """Probability with which "must not" is ever said falsely, and with which "may switch" is."""
 SEGMENT_SHARE: Final = 0.05
-"""Share of the pairs from which a segment is watched by itself."""
+"""Smallest share of the pairs at which a segment is watched by itself."""
 SEGMENT_LIMIT: Final = 0.2
 """Net losses in a segment, in [0, 2], that must be ruled out before the whole may switch."""
 MOST_SEGMENTS: Final = 20
-# Pairs from which a segment is watched. It holds the whole back from then on, so few are better.
+# Fewest pairs at which a segment is watched. Few, because from then on it can hold the whole back.
 _FEWEST: Final = 10
-# Share of the pairs from which a segment is nearly all of the traffic and has nothing to add.
+# A segment with this share of the pairs is nearly all of the traffic, and has nothing to add.
 _WHOLE_SHARE: Final = 0.95
 # Pairs beyond which "about N more" would be no help.
 _MOST_MORE: Final = 100_000
@@ -47,8 +47,8 @@ def interval(
     """Return the mean of differences in [−scale, scale]; None without any.
 
     Args:
-        differences: One a pair; None for a pair that nobody could rate, which each end takes for what speaks
-            most against it.
+        differences: One for each pair; None for a pair that nobody could rate. Each end of the interval
+            counts those as the most extreme difference in its own direction.
         scale: Largest difference there can be.
         alpha: Probability with which the lower end is ever above the mean.
         beta: Probability with which the upper end is ever below it; None = alpha.
