@@ -143,9 +143,9 @@ def listing(parts: Sequence[str]) -> str:
 
 
 def usd(amount: float) -> str:
-    """Return an amount in US dollars: in cents, and with two digits where it is below one, "$0.0043"."""
-    if 0 < amount < 0.01:  # noqa: PLR2004 - a cent
-        # In cents all of them would look alike: prices of a request, old and new.
+    """Return an amount in US dollars: in cents, and with two digits where it is below ten, "$0.0043"."""
+    if 0 < amount < 0.1:  # noqa: PLR2004 - ten cents
+        # In cents they would look alike, or not in the proportion that is said of them: two models' prices.
         digits = 1 - math.floor(math.log10(amount))
         return f"${amount:.{digits}f}".rstrip("0")
     return f"${amount:,.2f}"

@@ -448,7 +448,7 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
     # Loaded on demand: it brings what a data plane never needs.
     from evenkeel.runtime.notes import judge_line  # noqa: PLC0415
 
-    rates = ", ".join(f"{route.sampling_rate:.0%}" for route in settings.routes)
+    rates = ", ".join(dict.fromkeys(f"{route.sampling_rate:.0%}" for route in settings.routes))
     return "\n".join(
         [
             f"evenkeel {VERSION}" + ("   SIMULATED upstream" if settings.simulated else ""),

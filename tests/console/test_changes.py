@@ -145,7 +145,7 @@ def test_reference_prompts_are_on_the_page_of_their_route(console_client, make_s
     page = served.get("/routes/chat").text
     for said in (
         "4 reference prompts, 3 of them with enough answers",
-        "53 calls, $0.08; 22 of them",
+        "53 calls, $0.083; 22 of them",
     ):
         assert said in page, said
     assert "printer" not in page.partition('id="references"')[2]

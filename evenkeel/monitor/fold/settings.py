@@ -76,7 +76,7 @@ class MonitorSettings:
         limits = {**usual, **self.limits.get("", {}), **self.limits.get(route, {})}
         content = limits[Measure.CONTENT]
         limits[Measure.SEGMENT] = Limit(
-            min(content.value + SEGMENT_MARGIN, _LARGEST_TOGETHER), content.source
+            round(min(content.value + SEGMENT_MARGIN, _LARGEST_TOGETHER), 6), content.source
         )
         return (
             limits

@@ -326,7 +326,9 @@ def judge_lines(figures: ChallengeFigures) -> list[str]:
     lines = []
     if judge.order_changed is not None:
         share, n = percent(judge.order_changed.value), judge.order_changed.n
-        lines.append(f"Asked in both orders about {count(n, 'pair')}, it changed its mind in {share}.")
+        lines.append(
+            f"The judge changed its mind in {share} of the {count(n, 'pair')} that it saw in both orders."
+        )
     if judge.prefers_longer is not None:
         share, n = percent(judge.prefers_longer.value), judge.prefers_longer.n
         cases = count(n, "case")

@@ -401,7 +401,7 @@ def estimate(
     options: GateOptions,
     rating: TwoStageScorer | None,
 ) -> CostEstimate | None:
-    """Estimate the highest cost of all calls, if answers are as long as the approved ones.
+    """Estimate the cost of all calls if no result settles early and answers are as long as the approved ones.
 
     Returns: None if nobody is asked at all.
     """
@@ -426,8 +426,8 @@ def estimate(
     # A journal that holds every answer makes the run free: there is nothing to confirm.
     if not calls and rating is None:
         return None
-    asked_of = f"{number(calls)} calls{f' and those of {options.judge}' if rating else ''}"
-    return CostEstimate(asked_of, spend, remembered)
+    asked_of = f"up to {number(calls)} calls{f' and those of {options.judge}' if rating else ''}"
+    return CostEstimate(asked_of, spend, remembered, ceiling=False)
 
 
 def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> GateOutcome:

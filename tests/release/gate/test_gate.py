@@ -134,8 +134,8 @@ def test_money_is_spent_only_with_a_yes(planted, gate, calls, monkeypatch):
     assert found is None
     monkeypatch.setattr("evenkeel.release.kit.confirmation.on_a_terminal", lambda: True)
     output, _ = gate("equal", "--price", "1/2", code=2, yes=False, typed="n\n")
-    assert "6 calls, at most " in output
-    assert "at most $0.0015. Go ahead?" in output
+    assert "up to 6 calls, about " in output
+    assert "about $0.0015. Go ahead?" in output
     assert "no calls were made" in output
     assert calls("equal") == before
     gate("equal", "--price", "1/2", code=3, yes=False, typed="y\n")
@@ -275,7 +275,7 @@ def test_the_judge_can_rate(planted, gate, model):
     planted(30)
     judge = ("--judge-model", "simulated-judge", "--judge-url", model[1])
     output, _ = gate("worse", *judge, code=2, yes=False)
-    assert f"60 calls and those of the judge simulated-judge at {model[1]}, at most" in output
+    assert f"60 calls and those of the judge simulated-judge at {model[1]}, about" in output
     output, found = gate("worse", *judge, code=1)
     assert "rated by the judge" in output
     assert found["ledger"]["judge_tokens"] > 0
