@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import httpx2
 import yaml
 
+from evenkeel.core.verdict import JUDGED_AGAIN, JUDGED_SWAPPED
 from evenkeel.simulate import JUDGE_MODEL, REWRITER_MODEL, ModelState, Simulation, serving
 from evenkeel.stores.keys import METRICS_TOKEN
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.deploy.rule_files import RULE_FILES
 from tests.grafana.scene import Scene
 from tests.kit.commands import run_command
+from tests.kit.records import altered
 from tests.kit.simulated_prompts import make_prompt
+from tests.monitor.planted_verdicts import VERDICT
 from tests.otlp_receiver import collecting
 from tests.services import prometheus, wait_for
 from tests.stores.examples import exchange
@@ -145,6 +149,8 @@ def _send(running, seeds):
 def _plant_faults(path):
     """Queue an exchange of a route that is not in the settings, and on each one whose replays are refused.
 
+    Log two trials that the judge has rated twice.
+
     Planted and not left to an error rate: a panel must have what it shows in every run. Returns: how many.
     """
     # The simulation takes no temperature in words; whoever answered this did.
@@ -158,6 +164,11 @@ def _plant_faults(path):
         for number, route in enumerate(("removed", "answers", "support"), start=0xAA)
     ]
     put = SqliteExchangeQueue(database, time.time).put(planted)
+    # The judge is asked twice about one pair in fifty: in a short run perhaps about none.
+    twice = dict.fromkeys((JUDGED_AGAIN, JUDGED_SWAPPED), 3.0)
+    for name in ("twice-1", "twice-2"):
+        trial = altered(VERDICT, id=name, exchange_id=name, scored_at=time.time(), model=MODEL, details=twice)
+        SqliteVerdictLog(database).append(altered(trial, route="answers"), None)
     database.close()
     return put
 
