@@ -318,7 +318,8 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
     # What a program says, without quotation marks.
     "error": re.compile(
         rf"(?<![\w-])(?:[\w.]*(?:Error|Exception|Warning)|error|ERROR|FATAL|fatal|panic)"
-        rf"(?:[ ]\[?\w*\d\w*\]?)?(?:[ ]\([\w ]+\))?:[ ]{_SENTENCE}"
+        rf"(?:[ ]?\[?\w*\d\w*\]?)?(?:[ ]\([\w ]+\))?:[ ]{_SENTENCE}"
+        rf"|^[\w./-]+(?:\[\d+\])?:[ ](?:\*\*\*|[^\n:]+:[ ](?:command|no|No|permission|cannot)\b)[^\n]*"
         rf"|(?<!\w)(?:error|exception|Fehler(?:meldung)?|erreur|errore|fout(?:melding)?)"
         rf"(?:[ ](?:message|saying|says))*:?[ ](?=[A-Z][a-z]){_SENTENCE}"
         rf"|(?<!\w)(?:says|throws|prints)[ ](?=[A-Z][a-z]+[ ]){_SENTENCE}",

@@ -118,6 +118,9 @@ def test_a_prompt_without_a_users_words_says_so():
         ),
         ("Grade my essay opening from 1 to 10.\n\nTrains have always meant some freedom to me.", "Trains"),
         ("Answer A: It is 8,849 m high.\nAnswer B: It is very high.\n\nWhich answer is better?", "Answer B:"),
+        ("rewrite in plain english\n\nNotwithstanding the foregoing, the Licensee may leave.", "Notwith"),
+        ("Return these as XML:\n\nDune, Frank Herbert, 1965\nSolaris, Stanislaw Lem, 1961", "Dune"),
+        ("Customer: My parcel is damaged.\nAgent: I am sorry.\n\nWrite the next reply of the agent.", "Cust"),
         ("Was muss ich tun?\n\n§ 4 Die Kündigung bedarf der Schriftform, auch im Juni.", "§ 4"),
     ],
 )

@@ -64,7 +64,7 @@ def _eligible(match: re.Match[str], *, dotted: bool) -> bool:
     if word.islower():
         named = word.isalpha() and is_label(match)
         return len(word) >= _SHOUTABLE and word not in _TOLD_BY_CASE and not named
-    return word == "I" or opens_a_sentence(match)
+    return (word == "I" and not match.string.isupper()) or opens_a_sentence(match)
 
 
 def _rewrite(match: re.Match[str], rng: random.Random) -> str | None:

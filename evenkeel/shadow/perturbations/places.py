@@ -93,13 +93,14 @@ def change_places(
 def _pasted(view: PromptView) -> dict[int, list[tuple[int, int]]]:
     """Return the stretches of each segment that the user's message only asks about."""
     stretches: dict[int, list[tuple[int, int]]] = {}
+    typed = {segment.index for segment in view.typed}
     # Of a mail it is known already what its sender typed.
     mails = {
         segment.slot for segment in view.segments if segment.kind == "history" and segment.role == "user"
     }
     for (kind, slot), run in groupby(view.segments, key=lambda segment: (segment.kind, segment.slot)):
-        segments = list(run)
-        is_typed = any(segment.source == "typed" for segment in segments)
+        segments = [segment for segment in run if segment.type in _OWN_TYPES]
+        is_typed = any(segment.index in typed for segment in segments)
         if kind != "input" or slot in mails or not is_typed:
             continue
         at = 0
@@ -113,6 +114,8 @@ def _pasted(view: PromptView) -> dict[int, list[tuple[int, int]]]:
     return stretches
 
 
+# Types of a user's message beside documents, code and examples, which are told apart already.
+_OWN_TYPES: Final = frozenset({"text", "list", "output_instructions"})
 # Beginning of an order to a bot or a shell, each word of which counts: "!info", "/summarize".
 _COMMAND: Final = re.compile(r"\s*[!/][^\W\d_]")
 _IS_COMMAND: Final = NotApplicable("command", "the text begins like a command, of which every letter counts")

@@ -11,16 +11,27 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.prompt.blocks import BLANK_LINES, LIST_MARK
 from evenkeel.shadow.prompt.mail import opens_with_greeting
-from evenkeel.shadow.prompt.references import asks, labels_a_request, points_ahead, refers
+from evenkeel.shadow.prompt.references import (
+    begins_a_request,
+    holds_a_question,
+    labels_a_request,
+    orders,
+    points_ahead,
+    refers,
+)
 from evenkeel.shadow.prompt.segments import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Fewest characters of a text: a shorter paragraph that asks nothing is a greeting or a word of thanks.
+# Fewest characters of a text that nothing else protects: a paragraph with fewer, which asks nothing, is a
+# greeting, a word of thanks, or code.
 _SHORTEST: Final = 25
+# Who speaks, or what a text is: "Customer: My parcel is damaged."
+_LABEL: Final = re.compile(r"[^\W\d_][\w ]{0,30}:[ ]")
 # Label of one of several: "Answer A: …", "Headline 2: …"
 _COUNTED: Final = re.compile(r"[^\W\d_]{2,20}[ ](?:[A-Z]|\d{1,2}):[ ]")
 _ITEM: Final = re.compile(rf"\n[ \t]*(?={LIST_MARK.pattern})")
@@ -36,18 +47,21 @@ def pasted_in(text: str) -> tuple[Span, ...]:
     paragraphs: list[Span] = []
     own: list[bool] = []
     for span in _paragraphs(text):
-        asks_something = _asks_about(text[span.start : span.end])
-        if asks_something or span.end - span.start >= _SHORTEST:
+        paragraph = text[span.start : span.end]
+        asks_something = _asks_about(paragraph)
+        kept = sum(span.end - span.start for span in protected_spans(paragraph))
+        if asks_something or len(paragraph.rstrip()) - kept >= _SHORTEST:
             paragraphs.append(span)
             own.append(asks_something)
     if len(paragraphs) <= 1:
         return ()
     first = text[paragraphs[0].start : paragraphs[0].end]
     last = text[paragraphs[-1].start : paragraphs[-1].end]
-    speaks = _WRITER.search(first) is not None and not opens_with_greeting(first)
+    is_headed = opens_with_greeting(first) or _LABEL.match(first) is not None
+    speaks = _WRITER.search(first) is not None and not is_headed
     if not any(own):
         # "Grade my essay." and the essay; a text and "Make this shorter"
-        is_last = len(last) < len(first) and (refers(last) or not speaks)
+        is_last = orders(last) or (len(last) < len(first) and (refers(last) or not speaks))
         own[-1 if is_last else 0] = True
     # Behind "this email" and "these sentences" stands what they speak of, even if it asks something itself.
     introduces = own[0] and (points_ahead(first) or refers(first) or first.rstrip().endswith((":", "\uff1a")))
@@ -76,4 +90,9 @@ def _paragraphs(text: str) -> Iterator[Span]:
 def _asks_about(paragraph: str) -> bool:
     if LIST_MARK.match(paragraph) or _COUNTED.match(paragraph):
         return labels_a_request(paragraph)
-    return asks(paragraph) or points_ahead(paragraph) or paragraph.rstrip().endswith((":", "\uff1a"))
+    return (
+        begins_a_request(paragraph)
+        or holds_a_question(paragraph)
+        or points_ahead(paragraph)
+        or paragraph.rstrip().endswith((":", "\uff1a"))
+    )

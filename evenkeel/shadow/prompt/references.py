@@ -67,20 +67,22 @@ def speaks_of_output(line: str) -> bool:
 
 def orders(paragraph: str) -> bool:
     """Return whether a paragraph gives an order, or refers back to its subject."""
-    return (
-        labels_a_request(paragraph)
-        or _begins("request").match(paragraph) is not None
-        or _compiled("back").search(paragraph) is not None
-    )
+    return begins_a_request(paragraph) or points_back(paragraph)
+
+
+def begins_a_request(paragraph: str) -> bool:
+    """Return whether a paragraph begins with the words of an order or a question, or their label."""
+    return labels_a_request(paragraph) or _begins("request").match(paragraph) is not None
 
 
 def asks(paragraph: str) -> bool:
-    """Return whether a paragraph begins or ends with a question, or gives an order."""
-    return (
-        paragraph.rstrip().endswith(("?", "\uff1f"))
-        or _QUESTION.match(paragraph) is not None
-        or orders(paragraph)
-    )
+    """Return whether a paragraph is a question or gives an order."""
+    return holds_a_question(paragraph) or orders(paragraph)
+
+
+def holds_a_question(paragraph: str) -> bool:
+    """Return whether a paragraph begins or ends with a question."""
+    return paragraph.rstrip().endswith(("?", "\uff1f")) or _QUESTION.match(paragraph) is not None
 
 
 _QUESTION: Final = re.compile(r"[^.!?:\n]{1,300}\?(?=\s)|[^\u3002\uff01\uff1f\uff1a\n]{1,300}\uff1f")
