@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 import evenkeel.shadow.perturbations  # noqa: F401 - registers the labels of rewordings
-from evenkeel.cli.baseline import note_unknown_route, unknown_route
+from evenkeel.cli.baseline import note_unknown_route
 from evenkeel.cli.options import (
     audit,
     by_option,
@@ -124,8 +124,6 @@ def forget_references(stores: Stores, route: str | None, by: str | None, *, as_j
     `replays.references.calls_per_day` is 0.
     """
     who = named(by)
-    if route is not None and (unknown := unknown_route(stores, route)):
-        raise SettingsError(unknown)
     names = [route] if route is not None else sorted({state.route for state in stores.references.states()})
     forgotten = 0
     # Route by route, so that the audit log shows each under its own name.
@@ -133,6 +131,9 @@ def forget_references(stores: Stores, route: str | None, by: str | None, *, as_j
         dropped = stores.references.drop(name)
         forgotten += dropped
         audit(stores, "references_forgotten", who, name, f"{dropped} reference prompts")
+    # Not a refusal: references outlive the route's last trial, and its place in the settings.
+    if not forgotten:
+        note_unknown_route(stores, route)
     if as_json:
         emit({"deleted": forgotten, "routes": names})
     else:
