@@ -177,7 +177,10 @@ def _similarity_table(figures: tuple[CategoryFigures, ...]) -> Table:
 
 
 def _not_applicable(figures: CategoryFigures) -> str:
-    return f"not applicable: {_label(figures.not_applicable)}" if figures.not_applicable else ""
+    reason = figures.not_applicable
+    if reason.startswith("rewriter_"):
+        return f"no usable text from the rewriter: {_label(reason.removeprefix('rewriter_'))}"
+    return f"not applicable: {_label(reason)}" if reason else ""
 
 
 def _kinds(outcome: CheckOutcome, arm: str) -> Table:

@@ -18,6 +18,7 @@ from evenkeel.release.check.figures import (
     fragile_words,
     sensitivity,
 )
+from evenkeel.release.check.report import standing_text
 from evenkeel.release.check.rounds import RoundResult
 from evenkeel.release.check.run import CheckOptions, run_check
 from evenkeel.release.kit.cost import Costs
@@ -181,3 +182,18 @@ def test_planted_fragility_is_found_and_its_category_named():
     assert set(standings.values()) == {"within"}
     assert outcome.settled
     assert outcome.rounds < 300
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("nothing_to_reorder", "not applicable: nothing to reorder"),
+        ("rewriter_wrong_language", "no usable text from the rewriter: wrong language"),
+    ],
+)
+def test_a_rewriter_that_fails_is_no_category_that_does_not_apply(reason, words):
+    """The category applies to the prompt, so whoever reads it looks at the rewriter."""
+    assert (
+        standing_text(category_figures("general", [], limit=0.1, categories=1, not_applicable=reason))
+        == words
+    )
