@@ -340,7 +340,7 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
     ),
     # Spelled otherwise, these would ask for an answer with another key or label.
     "choices": re.compile(
-        rf"\({_LIST}\) | (?<=:[ ]){_LIST}(?=[?.]?[ ]*(?:\n|\Z)) | {_INLINE_OPTIONS}"
+        rf"\({_LIST}\) | (?<=:[ ]){_LIST}(?=\?) | {_INLINE_OPTIONS}"
         rf" | \b(?:{_NAMES})(?:[ ](?:called|named|are|is|namens))?[ ]?:?[ ]{_LIST}"
         rf"| \b{_CLASSIFY}{_LIST}"
         rf"| \b{_ANSWER}{_WORD}(?:(?:[ ]?[,/|][ ]?(?:or[ ])?|[ ]or[ ]){_WORD}){{1,20}}",

@@ -325,7 +325,7 @@ class _Scanner:
             rule = "says"
         before = self._open
         self._read(rule, match, at, end)
-        if rule in {None, "asks", "label", "title"} and self._open.type == "text" and self._leads_in(at, end):
+        if rule in {None, "asks", "title"} and self._open.type == "text" and self._leads_in(at, end):
             self._begin("document", end, labelled=True, opens=True)
             self._blank = False
             return
