@@ -103,7 +103,7 @@ def test_a_store_of_somebody_else_that_others_can_read_is_refused(tmp_path, monk
 
     monkeypatch.setattr(Path, "chmod", refused)
     with pytest.raises(
-        StoreError, match=rf"other users may read {path} \(mode 0644\).*chmod 600.*--data-dir"
+        StoreError, match=rf"other users may read {path}\S* \(mode 0644\).*chmod 600.*--data-dir"
     ):
         Database(path)
 
