@@ -66,6 +66,16 @@ def test_a_name_that_changed_between_two_answers_explains_a_finding_hours_later(
     assert record.kinds == {kinds.MODEL, kinds.REFERENCES}
 
 
+def test_what_began_before_a_change_is_not_of_it():
+    """A swap, its rollback and a fallback within minutes: the finding belongs to what came before it."""
+    watch = watched()
+    fed(watch, minutes(400, 475, model="m2"), offset=2000)
+    fed(watch, minutes(475, 500, model="m3"), offset=3000)
+    first, second = watch.records()
+    swapped = watch.mark_silent(found(500 * MINUTE_S, since=405 * MINUTE_S, after=395 * MINUTE_S), 9000)
+    assert (swapped.id, second.kinds) == (first.id, {kinds.MODEL})
+
+
 def test_another_finding_is_another_change():
     watch = watched()
     first = watch.mark_silent(found(400 * MINUTE_S), 900)
