@@ -50,10 +50,7 @@ LEAST_STEPS: Final = 5
 
 
 def _row(*figures: float) -> tuple[MeanAndDeviation, ...]:
-    deviations: list[MeanAndDeviation] = []
-    for at in range(0, len(figures), 2):
-        deviations.append(MeanAndDeviation(*figures[at : at + 2]))
-    return tuple(deviations)
+    return tuple(map(MeanAndDeviation, figures[::2], figures[1::2]))
 
 
 _GRAPH: Final = PaperFigures(

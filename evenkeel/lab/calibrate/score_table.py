@@ -84,11 +84,7 @@ class ScoreTable:
     @property
     def modes(self) -> tuple[FailureMode, ...]:
         """The degraded modes that occur."""
-        modes: list[FailureMode] = []
-        for mode in FailureMode:
-            if any(each.mode is mode for each in self.conditions):
-                modes.append(mode)
-        return tuple(modes)
+        return tuple(dict.fromkeys(each.mode for each in self.conditions))
 
     @property
     def cluster_numbers(self) -> NDArray[np.int64]:
