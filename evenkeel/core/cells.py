@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field, fields
-from math import ceil
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
@@ -100,6 +100,8 @@ _MOST_TRIALS: Final = 20_000
 _MOST_UNRATED: Final = 0.05
 # Numbers of further trials are told in steps of so many: they are estimates.
 _FEWEST_STEP: Final = 20
+# Trials for which an assumed design effect counts: as many as four pairs of stretches, less the first.
+_ASSUMED_TRIALS: Final = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +199,8 @@ class CellCounts:
     """Trials with a rating."""
     effective: int = 0
     """Independent trials that would tell as much: the trials over their design effect."""
+    effect_shown: float = 1.0
+    """Design effect that the trials show by themselves, without what is assumed of few trials."""
     failures: dict[str, int] = field(default_factory=dict)
     """Trials without a rating, by reason."""
     ratings: dict[int, int] = field(default_factory=dict)
@@ -406,8 +410,9 @@ class CellReport:
     def more_trials(self) -> int | None:
         """Return about how many further trials an unknown standing needs; None if known, or past telling.
 
-        The interval narrows with the square root of the trials, so it ends at the limit after as many times
-        the trials as its reach is of the value's distance from the limit, squared.
+        The interval narrows with the square root of the trials over their design effect. So it ends at the
+        limit once these are as many times what they are now as its reach is of the value's distance from the
+        limit, squared. What is assumed of the effect at first fades as trials show it.
         """
         if self.standing != "unknown":
             return None
@@ -417,10 +422,18 @@ class CellReport:
             return _FEWEST_STEP * max(1, 5 - pairs // _FEWEST_STEP)
         distance = abs(limit - excess.value)
         reach = (excess.upper if excess.value <= limit else 2 * excess.value - excess.lower) - excess.value
-        needed = excess.n * ((reach / distance) ** 2 - 1) if distance else _MOST_TRIALS + 1.0
-        if needed > _MOST_TRIALS or self._unrated_share > _MOST_UNRATED:
+        if not distance or self._unrated_share > _MOST_UNRATED:
             return None
-        return _FEWEST_STEP * max(1, ceil(needed / _FEWEST_STEP))
+        needed = excess.n / self._effect_after(0) * (reach / distance) ** 2
+        steps = range(_FEWEST_STEP, _MOST_TRIALS + 1, _FEWEST_STEP)
+        at = bisect_left(steps, needed, key=lambda more: (excess.n + more) / self._effect_after(more))
+        return steps[at] if at < len(steps) else None
+
+    def _effect_after(self, more: int) -> float:
+        """Return the design effect after further trials that depend on each other as those so far."""
+        trials, shown, effective = self.counts.trials, self.counts.effect_shown, self.counts.effective
+        assumed = max(0.0, trials / effective - shown) if effective else 0.0
+        return shown + assumed * (trials + _ASSUMED_TRIALS) / (trials + more + _ASSUMED_TRIALS)
 
     @property
     def _unrated_share(self) -> float:

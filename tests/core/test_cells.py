@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from evenkeel.core.cells import CellKey, Estimate, Limit
+from evenkeel.core.cells import CellCounts, CellKey, Estimate, Limit
 from tests.cases import cases
 from tests.kit.cells import cell_report
 
@@ -35,3 +37,11 @@ def test_an_unknown_cell_says_about_how_many_trials_it_needs():
     assert _cell(None, pairs={}).more_trials is None
     figures = _cell(Estimate(0.04, -0.08, 0.16, 100)).flat()
     assert (figures["standing"], figures["more_trials"]) == ("unknown", 300)
+
+
+def test_what_is_assumed_of_the_effect_at_first_fades():
+    """Trials that turn out independent settle sooner than a constant design effect would say."""
+    counts = CellCounts(100, effective=8, pairs=PAIRS)
+    report = replace(_cell(Estimate(0.04, -0.08, 0.16, 100)), counts=counts)
+    assert report.more_trials == 180
+    assert replace(report, counts=replace(counts, effect_shown=12.5)).more_trials == 300

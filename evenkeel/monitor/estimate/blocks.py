@@ -154,6 +154,13 @@ class DesignEffect(Struct):
         """Design effect for intervals: at least 1."""
         return max(self.by_stretches, self.sessions.effect)
 
+    @property
+    def shown(self) -> float:
+        """Design effect that the trials show by themselves, whatever is assumed at first: at least 1."""
+        between, within = self.latest or (0.0, 0.0)
+        between, within = self.between + between, self.within + within
+        return max(1.0, between / within if within > 0 else 1.0, self.sessions.effect)
+
     def add(self, observation: float, session: str = "") -> None:
         """Take the next trial, of a session if any."""
         self.sessions.add(observation, session)
@@ -224,3 +231,8 @@ class CellEffects(Struct):
         if not self.content.is_observed:
             return self.loss.intervals
         return max(self.content.intervals, self.loss.intervals)
+
+    @property
+    def shown(self) -> float:
+        """Design effect that the trials show by themselves: the larger one."""
+        return max(self.content.shown, self.loss.shown)

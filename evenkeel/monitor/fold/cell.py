@@ -268,6 +268,7 @@ def cell_report(
         counts=CellCounts(
             trials=cell.counts.trials,
             effective=round(cell.counts.trials / cell.counts.effect),
+            effect_shown=cell.counts.effects.shown,
             failures=dict(cell.counts.failures),
             ratings=cell.counts.ratings,
             qualities=cell.counts.qualities,
