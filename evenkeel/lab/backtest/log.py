@@ -199,11 +199,11 @@ class _Reader:
 
     def __init__(self) -> None:
         self._controls: OrderedDict[str, _Control] = OrderedDict()
-        # Lines of each route and model, and those of them with a rating.
-        self._lines: Counter[tuple[str, str]] = Counter()
-        self._rated: Counter[tuple[str, str]] = Counter()
-        # Routes and models whose answers somebody judges: who compares texts alone knows equal ones only.
-        self._judged: set[tuple[str, str]] = set()
+        # Lines of each route and model, controls apart, and those of them with a rating.
+        self._lines: Counter[tuple[str, str, bool]] = Counter()
+        self._rated: Counter[tuple[str, str, bool]] = Counter()
+        # Those whose answers somebody judges: who compares texts alone knows equal ones only.
+        self._judged: set[tuple[str, str, bool]] = set()
 
     def verdicts(self, text: bytes | str, number: int) -> Iterator[Verdict]:
         """Yield a line's trial, before it maybe its exchange's control."""
@@ -245,7 +245,7 @@ class _Reader:
 
         Where most lines lack one, a sample was judged, and the others say nothing.
         """
-        judge = line.route, line.model
+        judge = line.route, line.model, line.perturbation in CONTROLS
         self._lines[judge] += 1
         self._rated[judge] += line.rating is not None
         if line.rating is not None and line.rating < SAME_CONTENT:

@@ -85,12 +85,21 @@ def test_a_missing_rating_among_ratings_is_one_that_nobody_could_give():
     similar = TRIAL | {"similarity": 0.8}
     del similar["rating"]
     rated = TRIAL | {"rating": 2}
-    before, _, _, after, sampled, elsewhere, rare = read(
-        similar, rated, rated, similar, similar | {"stage": "unsure"}, similar | {"route": "other"}, similar
+    resend = similar | {"perturbation": "control", "exchange": "another"}
+    before, _, _, control, after, sampled, elsewhere, rare = read(
+        similar,
+        rated,
+        rated,
+        resend,
+        similar,
+        similar | {"stage": "unsure"},
+        similar | {"route": "other"},
+        similar,
     )
     assert after.failure == Failure("log", 1, "unrated")
     assert not after.unsure
     assert before.unsure
+    assert control.unsure  # Controls are compared without the judge.
     assert sampled.unsure
     assert elsewhere.unsure
     assert rare.unsure  # Most have none: a sample is judged.
