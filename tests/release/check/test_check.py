@@ -251,9 +251,9 @@ def test_inputs_are_drawn_from_all_of_their_file(endpoint):
         rounds=10,
     )
 
-    asked = {trial.prompt for trial in outcome.trials}
+    asked = {int(trial.prompt.rsplit(maxsplit=1)[-1]) for trial in outcome.trials}
     assert len(asked) == 10
-    assert asked != {f"Summarise: Case {number}" for number in range(10)}
+    assert max(asked) > 9
 
 
 def test_a_contrast_without_a_number_or_a_model_asks_something_else():
