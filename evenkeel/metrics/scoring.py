@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from evenkeel.core.budget import Spend, total
-from evenkeel.core.verdict import DECIDED_BY, STAGES, Failure, Judgement
+from evenkeel.core.verdict import DECIDED_BY, INTERNAL_ERROR, STAGES, Failure, Judgement
 from evenkeel.metrics.heuristic import CROSS_LANGUAGE, HeuristicRater
 from evenkeel.metrics.identity import IDENTITY, identical, is_empty
 from evenkeel.metrics.judge.group import GroupRater
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.quality.measurement import PairQuality
 
+log = logging.getLogger("evenkeel")
+
 _SAME, _OTHER = max(SCALE), min(SCALE)
 
 
@@ -50,6 +53,8 @@ class TwoStageScorer:
        is never silently replaced by heuristics, since the two are not on one scale.
     4. A pair whose rating is below 3 goes through the qualities of its task.
        One that fails is a failure of the judgement; the rating and the other qualities stand.
+
+    An exception in any of this spoils the judgement of its pair alone ("internal_error"), and is logged.
 
     Source: the two-stage protocol behind content delta and quality delta (similarity first, then the
     task's quality metrics on shifted pairs only).
@@ -110,12 +115,12 @@ class TwoStageScorer:
             those that needed no judge fail with it: counted alone, identical answers would make an outage
             look steady, and empty ones like a regression.
         """
-        decided = await asyncio.to_thread(lambda: [self._decide(pair) for pair in pairs])
+        decided = await asyncio.to_thread(lambda: [self._decided(pair) for pair in pairs])
         open_pairs: list[Pair] = []
         for pair, judgement in zip(pairs, decided, strict=True):
             if judgement is None:
                 open_pairs.append(pair)
-        ratings = await self._rater.rate_all(open_pairs) if open_pairs else []
+        ratings = await self._rate_all(open_pairs) if open_pairs else []
         failure = next((rated.outcome for rated in ratings if self._judge_failed(rated)), None)
         if isinstance(failure, Failure):
             lost = Judgement(self._scorer, None, failures=(failure,))
@@ -124,9 +129,40 @@ class TwoStageScorer:
                     decided[place] = lost
         calls = []
         for pair, rated in zip(open_pairs, ratings, strict=True):
-            calls.append(self._judge(pair, rated, qualities=qualities))
+            calls.append(self._judged(pair, rated, qualities=qualities))
         judged = iter(await asyncio.gather(*calls))
         return [judgement or next(judged) for judgement in decided]
+
+    def _decided(self, pair: Pair) -> Judgement | None:
+        """Return what `_decide` does, or a failed judgement if that raises."""
+        try:
+            return self._decide(pair)
+        except Exception as error:  # noqa: BLE001 - named boundary: other pairs are paid for
+            return Judgement(self._scorer, None, failures=(self._spoiled(error),))
+
+    async def _rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
+        """Rate pairs together; if that raises each alone, so that only a pair at fault stays without."""
+        try:
+            return await self._rater.rate_all(pairs)
+        except Exception as error:  # noqa: BLE001 - named boundary, as above
+            if len(pairs) == 1:
+                return [Rating(self._spoiled(error))]
+        ratings: list[Rating] = []
+        for pair in pairs:
+            ratings += await self._rate_all([pair])
+        return ratings
+
+    async def _judged(self, pair: Pair, rated: Rating, *, qualities: bool) -> Judgement:
+        """Return what `_judge` does, or a failed judgement if that raises."""
+        try:
+            return await self._judge(pair, rated, qualities=qualities)
+        except Exception as error:  # noqa: BLE001 - named boundary, as above
+            return Judgement(self._scorer, None, failures=(self._spoiled(error),), spent=rated.spent)
+
+    def _spoiled(self, error: Exception) -> Failure:
+        """Log an exception, and return the failure of the pair that it has spoiled."""
+        log.error("a pair of answers could not be scored", exc_info=error)
+        return Failure(self._scorer, 1, INTERNAL_ERROR, "The log has the traceback.")
 
     def _judge_failed(self, rated: Rating) -> bool:
         """Return whether a rating is missing because of the judge.

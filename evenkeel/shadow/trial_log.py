@@ -64,8 +64,6 @@ class TrialRun:
     """None until it is replayed."""
     judgement: Judgement | None = None
     """Judgement of the answer; None if the replay brought no answer."""
-    tools: ToolStep | None = None
-    """Comparison of the tool calls."""
     judging: Spend = NOTHING
     """Cost of the judgement, with a share of what failed."""
 
@@ -162,7 +160,7 @@ class TrialLog:
             quality=judgement.quality if judgement else (),
             quality_failures=quality_failures,
             control=control.as_control if control else NO_CONTROL,
-            tools=run.tools,
+            tools=_tool_step(original, run),
             origin=Origin(
                 task=original.task,
                 prompt_version=original.prompt_version,
@@ -192,7 +190,7 @@ class TrialLog:
         )
 
 
-def tool_step(original: Original, run: TrialRun) -> ToolStep | None:
+def _tool_step(original: Original, run: TrialRun) -> ToolStep | None:
     """Return the comparison of the tool calls; None for a request without tools, or without an outcome."""
     judgement, answer = run.judgement, run.answer
     if judgement is None or answer is None or (judgement.rating is None and not judgement.unsure):

@@ -22,7 +22,7 @@ from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.planner import Needs
 from evenkeel.shadow.replay import VERSION
-from evenkeel.shadow.trial_log import TrialRun, tool_step
+from evenkeel.shadow.trial_log import TrialRun
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -119,7 +119,8 @@ class TrialMaker:
         try:
             made = attempt(trial.perturbation, original.view, trial.severity, random.Random(trial.seed))
         except Exception as error:  # noqa: BLE001 - named boundary: a perturbation may be another package's
-            return NotApplicable(self._faulty(original.exchange, error), _SEE_LOG)
+            self._count_fault(original.exchange, error)
+            return NotApplicable(INTERNAL_ERROR, _SEE_LOG)
         return NO_REWRITER if isinstance(made, Draft) and self._rewriter is None else made
 
     async def carry_out(
@@ -248,19 +249,22 @@ class TrialMaker:
                     return
                 reason = variant.reason
             except Exception as error:  # noqa: BLE001 - named boundary: others of the round are paid for
-                reason = self._faulty(state.original.exchange, error)
+                self._count_fault(state.original.exchange, error)
+                reason = INTERNAL_ERROR
                 if not isinstance(run.prompt, Draft):
                     run.replay = Failure(REPLAY, VERSION, reason, _SEE_LOG)
                     return
             self._skip(run.trial, state.original.exchange.route, reason)
             run.report.skipped(reason)
 
-    def _faulty(self, exchange: Exchange, error: Exception) -> str:
-        """Log and count an exception. Return the reason for what it has spoiled."""
+    def _count_fault(self, exchange: Exchange, error: Exception | None = None) -> None:
+        """Log and count a fault in our code, or in another package's, that has spoiled trials of an exchange.
+
+        `error` is the exception; None if the scorer has logged it.
+        """
         about = {"route": exchange.route, "exchange": exchange.id}
         log.error("a trial of exchange %s failed", exchange.id, exc_info=error, extra=about)
         self._tally.add("worker_errors", where="trial")
-        return INTERNAL_ERROR
 
     async def _log(self, state: ExchangeTrial, run: TrialRun) -> None:
         """Write the verdict of a trial to the log, and count it."""
@@ -319,19 +323,16 @@ class TrialMaker:
         paying, waiting = SCORING_BUDGET.set(judge), SCORING_WAITS.set(state.can_wait)
         try:
             judgements = await self._scorer.score_all(pairs)
-            for run, judgement in zip(compared, judgements, strict=True):
-                run.judgement = judgement
-                run.judging = judgement.spent
-                run.tools = tool_step(original, run)
-        except Exception as error:  # noqa: BLE001 - named boundary: the replays are paid for
-            reason = self._faulty(original.exchange, error)
-            failure = Failure(self._scorer.scorer, 1, reason, _SEE_LOG)
-            for run in compared:
-                run.judgement = Judgement(self._scorer.scorer, None, failures=(failure,))
-                run.tools = None
         finally:
             SCORING_BUDGET.reset(paying)
             SCORING_WAITS.reset(waiting)
+        reasons: set[str] = set()
+        for run, judgement in zip(compared, judgements, strict=True):
+            run.judgement = judgement
+            run.judging = judgement.spent
+            reasons.update(failure.reason for failure in judgement.failures)
+        if INTERNAL_ERROR in reasons:
+            self._count_fault(original.exchange)
         # The cost of failed calls is split evenly.
         further = judge.spent.minus(total(run.judging for run in compared)).parts(len(compared))
         for run, part in zip(compared, further, strict=True):

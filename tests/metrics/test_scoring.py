@@ -212,6 +212,30 @@ def test_what_needs_no_judge_does_not_count_while_the_judge_of_its_exchange_fail
         assert (same.shifted, same.similarity, same.unsure) == (None, None, False)
 
 
+@pytest.mark.parametrize(("where", "paid"), [("deciding", 0), ("rating", 0), ("measuring", 10)])
+def test_an_exception_spoils_the_pair_that_it_is_about(monkeypatch, where, paid):
+    """The other pairs keep their ratings, and the spoiled one says what it has cost."""
+
+    def ignored(pair, _):
+        if where == "deciding" and pair.candidate.text == "odd":
+            raise KeyError("planted")
+        return ()
+
+    monkeypatch.setattr("evenkeel.metrics.scoring.ignored", ignored)
+    outcomes = {"one": 2, "two": 2, "odd": 2, "three": 2}
+    # A text without an outcome raises KeyError.
+    known = {text: outcomes[text] for text in ("one", "two", "three")}
+    rater = PlantedRater(known if where == "rating" else outcomes)
+    quality = PlantedRater(known if where == "measuring" else outcomes)
+    scorer = TwoStageScorer("judge", rater, {Task.CHAT: (EachSide(quality),)})
+    pairs = [Pair(Answer("one"), Answer(text), "context") for text in ("two", "odd", "three")]
+    before, odd, behind = asyncio.run(scorer.score_all(pairs))
+    assert before.rating == behind.rating == 2
+    assert len(before.quality) == len(behind.quality) == 1
+    assert [failure.reason for failure in odd.failures] == ["internal_error"]
+    assert (odd.rating, odd.unsure, odd.spent.tokens) == (None, False, paid)
+
+
 def test_scoring_leaves_the_event_loop_alone(monkeypatch):
     import evenkeel.metrics.heuristic as module  # noqa: PLC0415 - patched where it is used
 

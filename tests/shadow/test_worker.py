@@ -286,15 +286,10 @@ def broken(*_arguments):
     raise KeyError("planted")
 
 
-async def broken_later(*_arguments):
-    broken()
-
-
 @pytest.mark.parametrize(
     ("where", "failures"),
     [
         ("scoring", {"metrics: internal_error": 5}),
-        ("comparing", {"metrics: internal_error": 5}),
         ("replaying", {"replay: internal_error": 5}),
         ("perturbing", {None: 4}),
     ],
@@ -306,9 +301,7 @@ def test_an_exception_spoils_what_it_is_about_and_nothing_is_paid_twice(
     exchange = plane.capture(1)
     calls = calls_of(simulation)
     if where == "scoring":
-        plane.scorer.score_all = broken_later
-    elif where == "comparing":
-        monkeypatch.setattr("evenkeel.shadow.trial_maker.tool_step", broken)
+        monkeypatch.setattr("evenkeel.metrics.scoring.ignored", broken)
     elif where == "replaying":
         monkeypatch.setattr("evenkeel.shadow.replay.read_answer", broken)
     else:
@@ -322,6 +315,7 @@ def test_an_exception_spoils_what_it_is_about_and_nothing_is_paid_twice(
     assert counted == failures
     assert calls_of(simulation) - calls == sum(failures.values())
     assert plane.tally.value("trials_skipped", reason="internal_error") == (where == "perturbing")
+    assert plane.tally.value("worker_errors", where="trial") >= 1
     assert plane.tally.value("exchanges_scored") == 1
     assert plane.queue.lag().waiting == plane.queue.lag().leased == 0
 

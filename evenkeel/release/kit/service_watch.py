@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.verdict import INTERNAL_ERROR
 from evenkeel.metrics.identity import IDENTITY
 from evenkeel.release.kit.asking import UnusableError, advised
 
@@ -63,8 +64,8 @@ class ServiceWatch:
             self._costs.book_judge(judgement)
             self._has_worked = self._has_worked or bool(judgement.rated_by)
             for failed in judgement.failures:
-                # Where neither side answered, the judge was not asked.
-                if failed.metric != IDENTITY:
+                # Where neither side answered the judge was not asked, and a fault of ours is none of its.
+                if failed.metric != IDENTITY and failed.reason != INTERNAL_ERROR:
                     failure = failure or failed
         if failure is not None:
             self.failed(failure.reason, failure.detail)
