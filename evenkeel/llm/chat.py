@@ -6,13 +6,15 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from evenkeel.llm.answer import ChatReader, UnreadableAnswer
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.observer import CallResult
-from evenkeel.llm.price import MOST_TOKENS, bound_of
+from evenkeel.llm.price import bound_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evenkeel.core.pair import Answer
     from evenkeel.core.tiers import Tier
     from evenkeel.llm.observer import ObservedMessage, Purpose
 
@@ -133,82 +135,29 @@ class ParameterSupport:
         return any(word in words for word in named)
 
 
-def result_of(reply: Mapping[str, Any]) -> CallResult:
-    """Read what a reply says of itself. Any member can be missing or odd; a wrong type is not said."""
-    usage, first = _object(reply.get("usage")), _first_choice(reply)
-    asked, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
-    # Some servers count the tokens of reasoning only here.
-    whole = _count(usage.get("total_tokens"))
-    if asked is not None and written is not None and whole is not None:
-        written = max(written, whole - asked)
-    cached = _object(usage.get("prompt_tokens_details")).get("cached_tokens")
-    if _count(cached) is None:
-        cached = usage.get("prompt_cache_hit_tokens")
-    return CallResult(
-        model=_text(reply.get("model")),
-        input_tokens=asked,
-        output_tokens=written,
-        finish_reason=_text(first.get("finish_reason")),
-        text=_written(_object(first.get("message")).get("content")) or "",
-        response_id=_text(reply.get("id")),
-        cached_tokens=_count(cached),
-    )
-
-
-def completion_of(reply: Mapping[str, Any]) -> Completion:
-    """Read a server's answer to a chat request."""
-    result = result_of(reply)
+def read_reply(reply: dict[str, Any]) -> tuple[Completion, CallResult]:
+    """Read a server's answer to a chat request, for who asked and for the observer."""
+    reader = ChatReader()
+    text: str | Fault
+    try:
+        reader.whole(reply)
+        answer = reader.answer()
+        text = _text_of(answer, refused=reader.draft.refused)
+    except UnreadableAnswer as error:
+        # Its tokens are paid for all the same.
+        answer = reader.draft.answer()
+        text = Fault("bad_schema", f"The reply is no completion: {error.detail}.")
     tier: Tier = "flex" if reply.get("service_tier") == "flex" else "standard"
-    cached = result.cached_tokens or 0
-    return Completion(_text_of(reply), result.input_tokens, result.output_tokens, cached, tier)
+    cached = answer.cached_tokens or 0
+    completion = Completion(text, answer.prompt_tokens, answer.completion_tokens, cached, tier)
+    return completion, CallResult.of(answer)
 
 
-def _text_of(reply: Mapping[str, Any]) -> str | Fault:
-    """The text of a reply's first choice.
-
-    One that was cut off at a limit of tokens is "truncated", even if what is there can be read.
-    """
-    first = _first_choice(reply)
-    message, finish = first.get("message"), first.get("finish_reason")
-    if not isinstance(message, dict):
-        return Fault("bad_schema", "The completion has no message.")
-    if message.get("refusal") or finish == "content_filter":
+def _text_of(answer: Answer, *, refused: bool) -> str | Fault:
+    """Return the text of an answer; one that was cut off is "truncated", even if it can be read."""
+    if refused or answer.finish_reason == "content_filter":
         return Fault("refused", "The model declined.")
     # What is there may even be JSON, and still lack the half that mattered.
-    if finish == "length":
+    if answer.cut:
         return Fault("truncated", "The reply was cut off at a limit of tokens.")
-    content = message.get("content")
-    written = _written(content)
-    if content is not None and written is None:
-        return Fault("bad_schema", "The message is not text.")
-    return written or ""
-
-
-def _written(content: object) -> str | None:
-    """Return the text of a message, or of the parts of it that are text; None without any."""
-    if not isinstance(content, list):
-        return _text(content)
-    texts: list[str] | None = None
-    for part in content:
-        # Thoughts are parts of another type.
-        if isinstance(part, dict) and part.get("type") == "text":
-            texts = texts or []
-            texts.append(_text(part.get("text")) or "")
-    return None if texts is None else "".join(texts)
-
-
-def _first_choice(reply: Mapping[str, Any]) -> Mapping[str, Any]:
-    choices = reply.get("choices")
-    return _object(choices[0]) if isinstance(choices, list) and choices else {}
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _count(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
+    return answer.text

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from evenkeel.core.budget import NOTHING, Spend, booked
-from evenkeel.llm.chat import ChatRequest, Completion, ParameterSupport, completion_of, result_of
+from evenkeel.llm.chat import ChatRequest, Completion, ParameterSupport, read_reply
 from evenkeel.llm.encodings import UnreadableBody
 from evenkeel.llm.faults import BETWEEN_ATTEMPTS, UNHEALTHY, Fault, fault_of, sentence_of
 from evenkeel.llm.limits import Breaker, Pauses
@@ -362,8 +362,9 @@ class ModelClient:
                         fault = fault_of(response, self._api_key)
                     else:
                         self._answered += 1
-                        report.ended(result_of(reply))
-                        return completion_of(reply)
+                        completion, result = read_reply(reply)
+                        report.ended(result)
+                        return completion
             report.ended(CallResult(failure=fault.reason))
         return fault
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.core.pair import ToolCall
+    from evenkeel.core.pair import Answer, ToolCall
 
 Purpose = Literal["replay", "judge", "rewriter"]
 """Purpose of a call to a model."""
@@ -57,6 +57,20 @@ class CallResult:
     """Tokens of the prompt that came from the endpoint's cache."""
     failure: str = ""
     """Why there is no answer, in snake case: "timeout", "rate_limited" …; "" if there is one."""
+
+    @classmethod
+    def of(cls, answer: Answer) -> CallResult:
+        """Return the outcome of a call that brought an answer."""
+        return cls(
+            answer.model,
+            answer.prompt_tokens,
+            answer.completion_tokens,
+            answer.finish_reason,
+            answer.text,
+            answer.tool_calls,
+            answer.response_id,
+            answer.cached_tokens,
+        )
 
 
 class CallReport:

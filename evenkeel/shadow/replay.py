@@ -333,7 +333,10 @@ class Replayer:
             else:
                 outcome = _read(target, response, self._clock() - started, api)
                 outcome = _flexed(response, outcome) if is_flex else outcome
-            report.ended(_result(outcome))
+            if isinstance(outcome, Failure):
+                report.ended(CallResult(failure=outcome.reason))
+            else:
+                report.ended(CallResult.of(outcome.answer))
         return _Attempt(response, outcome)
 
     async def _place(self, pauses: Pauses, patience_s: float) -> float | None:
@@ -458,21 +461,6 @@ def _refused(response: RawResponse, detail: str) -> Failure:
             "knows stored ones of the same project, so set a shadow credential of that project",
         )
     return _failure("rejected", f"the upstream answered {status} to the variant{because}")
-
-
-def _result(outcome: Replay | Failure) -> CallResult:
-    if isinstance(outcome, Failure):
-        return CallResult(failure=outcome.reason)
-    answer = outcome.answer
-    return CallResult(
-        answer.model,
-        answer.prompt_tokens,
-        answer.completion_tokens,
-        answer.finish_reason,
-        answer.text,
-        answer.tool_calls,
-        answer.response_id,
-    )
 
 
 def _failure(reason: str, detail: str) -> Failure:

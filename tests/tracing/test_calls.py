@@ -21,7 +21,7 @@ from opentelemetry.semconv.attributes import (
 
 from evenkeel.core.pair import ToolCall
 from evenkeel.core.verdict import Failure, QualityScore
-from evenkeel.llm.chat import result_of
+from evenkeel.llm.chat import read_reply
 from evenkeel.llm.observer import CallResult, ModelCall, ObservedMessage
 from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.planner import Trial
@@ -275,4 +275,4 @@ def test_long_content_is_cut_and_says_so():
 )
 def test_an_odd_completion_says_nothing(odd):
     """A member that is missing or of another type counts as not said."""
-    assert result_of(odd) == CallResult()
+    assert read_reply(odd)[1] == CallResult()

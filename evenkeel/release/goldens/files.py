@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.core.exchange import API_HEADERS
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.text import escaped
+from evenkeel.llm.answer import UnreadableAnswer, text_of
 from evenkeel.release.kit.arguments import InputError, read_text
 from evenkeel.release.kit.datasets import DatasetRow, read_rows
-from evenkeel.shadow.answer import UnreadableAnswer, text_of
 from evenkeel.shadow.prompt import COMPLETIONS, api_of, api_of_answer
 from evenkeel.stores.goldens import CHAT_COMPLETIONS, LONGEST_ID, Golden, GoldenError, is_id
 

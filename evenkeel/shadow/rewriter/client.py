@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from evenkeel.core.thoughts import without_thoughts
 from evenkeel.llm.chat import ChatRequest
 from evenkeel.llm.faults import Fault
 from evenkeel.shadow.perturbations.gate import FLAWS, faults_of, may_stay, passages_to_keep
@@ -103,7 +102,7 @@ async def reply_to(endpoint: ModelClient, request: ChatRequest, budget: CallBudg
     text = got if isinstance(got, Fault) else got.text
     if isinstance(text, Fault):
         return text
-    text = without_thoughts(text).strip()
+    text = text.strip()
     return text or Fault("empty", "The reply is empty.")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.shadow.answer import ChoicesReader, elements, fields, text_of
+from evenkeel.llm.answer import ChoicesReader, elements, fields, text_of
 from evenkeel.shadow.prompt.apis.protocol import Api, Refusal
 from evenkeel.shadow.prompt.body import RawMessage, Slot, UnreadablePrompt, last, listed
 from evenkeel.shadow.prompt.members import ANY_API, FORM, SAMPLING

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from evenkeel.shadow.answer import AnswerReader, UnreadableAnswer, elements, error_body, fields
+from evenkeel.llm.answer import AnswerReader, UnreadableAnswer, elements, error_body, fields
 from evenkeel.shadow.prompt.apis.protocol import Api
 from evenkeel.shadow.prompt.body import RawMessage, Slot, UnreadablePrompt, last, listed
 

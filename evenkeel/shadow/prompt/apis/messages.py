@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.shadow.answer import (
+from evenkeel.llm.answer import (
     AnswerReader,
     UnreadableAnswer,
     count,

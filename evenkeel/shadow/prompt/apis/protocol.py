@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from evenkeel.core.tiers import Tier
-    from evenkeel.shadow.answer import AnswerReader
+    from evenkeel.llm.answer import AnswerReader
     from evenkeel.shadow.prompt.body import RawMessage
     from evenkeel.shadow.prompt.spans import Member
 
