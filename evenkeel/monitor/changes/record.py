@@ -217,6 +217,17 @@ class ChangeRecord:
         begin = evidence.after if self.kinds & _BY_PROVIDER else evidence.since if self.kinds & _NEAR else inf
         return begin - _SHORTLY_S <= self.at <= evidence.at
 
+    def spans(self, silent: Silent) -> bool:
+        """Return whether a silent change may have come about within this change.
+
+        That is while answers began to move, or at any time on this change's side of the comparison if nothing
+        says when they did.
+        """
+        begun = min(mark.begun_at for mark in self.marks)
+        falls = kinds.select(self.marks, {kinds.RATINGS})
+        ended = self.moved_at if falls else max(self.moved_at, self.after.ended_at or 0.0)
+        return silent.references.after <= ended and silent.references.at >= begun
+
     def follow(self, verdict: Verdict, offset: int) -> bool:
         """Take the next exchange; return True if it decides that the change is over, or in effect again."""
         return self.stay.observe(turns_of(self.marks), verdict, offset)
@@ -236,6 +247,5 @@ class ChangeRecord:
         before, after = ChangeTally(), ChangeTally()
         before.merge(self.before)
         after.merge(self.after)
-        asked: AskedAgain = "moved" if self.silent is not None else references
         stay = replace(self.stay)
-        return replace(self, before=before, after=after, stay=stay, references=asked, panel=panel)
+        return replace(self, before=before, after=after, stay=stay, references=references, panel=panel)

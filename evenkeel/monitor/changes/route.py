@@ -31,6 +31,7 @@ from evenkeel.monitor.changes.values import KEPT, LATEST, SETTLING, ParameterWat
 if TYPE_CHECKING:
     from evenkeel.core.panel import PanelRated
     from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.changes.kinds import AskedAgain
     from evenkeel.monitor.changes.silent import Closed, Silent
     from evenkeel.monitor.estimate import RatedOutcome
 
@@ -294,14 +295,25 @@ class RouteWatch(Struct, dict=True):
         """Return copies of the latest changes, oldest first, with what was asked since answers moved."""
         records = []
         for record in self.open_records:
-            asked = sum(at > record.moved_at for at in self.asked_at)
             records.append(
                 record.copied(
-                    references="same" if asked >= ASKED else "",
+                    references=self._references_since(record),
                     panel="same" if self.panel_at > record.moved_at else "",
                 )
             )
         return records
+
+    def _references_since(self, record: ChangeRecord) -> AskedAgain:
+        """Return what the reference prompts said since a change.
+
+        A silent change with a record of its own may be why answers moved in this one, too. Whatever is asked
+        after it was found is compared with the new answers, and rules nothing out.
+        """
+        for other in self.open_records:
+            if other.silent is not None and (other is record or record.spans(other.silent)):
+                return "moved"
+        asked = sum(at > record.moved_at for at in self.asked_at)
+        return "same" if asked >= ASKED else ""
 
     def note_reference(self, at: float, *, same: bool) -> None:
         """Note an answer to a reference prompt that was compared with earlier ones.

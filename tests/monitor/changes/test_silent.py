@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import RouteWatch, kinds
+from evenkeel.monitor.changes.route import ASKED
 from tests.kit.records import altered
 from tests.monitor.changes.silent_evidence import found
 from tests.monitor.changes.test_route import exchanges, fed
@@ -24,6 +26,12 @@ def watched(count=400, **changes):
     watch = RouteWatch("chat")
     fed(watch, minutes(0, count, **changes))
     return watch
+
+
+def moved_at(minute):
+    """A mark of ratings that began to move with the minute 400."""
+    at = minute * MINUTE_S
+    return ChangeMark(kinds.RATINGS, "before", "after", at, 2100, began=400 * MINUTE_S)
 
 
 def test_the_traffic_of_both_sides_is_told_apart_by_the_first_sign():
@@ -74,6 +82,20 @@ def test_what_began_before_a_change_is_not_of_it():
     first, second = watch.records()
     swapped = watch.mark_silent(found(500 * MINUTE_S, since=405 * MINUTE_S, after=395 * MINUTE_S), 9000)
     assert (swapped.id, second.kinds) == (first.id, {kinds.MODEL})
+
+
+@pytest.mark.parametrize(("after", "asked"), [(410, "moved"), (1500, "same")])
+def test_what_is_asked_after_a_silent_change_was_found_rules_it_out_for_no_earlier_change(after, asked):
+    """References are compared with the new answers then, and are as before from there on."""
+    watch = watched(prompt_version="v1")
+    fed(watch, minutes(400, 700, prompt_version="v2"), offset=2000)
+    watch.mark(moved_at(415))
+    fed(watch, minutes(700, 1600, prompt_version="v2"), offset=3000)
+    watch.mark_silent(found(1600 * MINUTE_S, since=1550 * MINUTE_S, after=after * MINUTE_S), 9000)
+    for number in range(ASKED):
+        watch.note_reference((1601 + number) * MINUTE_S, same=True)
+    edit, silent = watch.records()
+    assert (edit.silent, edit.references, silent.references) == (None, asked, "moved")
 
 
 def test_another_finding_is_another_change():
