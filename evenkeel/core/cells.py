@@ -366,14 +366,10 @@ class CellReport:
     @property
     def current(self) -> WindowEstimates:
         """Return the estimates since the last change, or of all trials where too few came since."""
-        # Just after a change there are too few trials to say anything: until then, all trials count.
         since, whole = self.since_change, self.estimates
-        return WindowEstimates(
-            trials=since.trials if since else self.counts.trials,
-            content_delta=(since and since.content_delta) or whole.content_delta,
-            robustness=(since and since.robustness) or whole.robustness,
-            excess=(since and since.excess) or whole.excess,
-        )
+        if since is not None and (since.content_delta or since.excess or since.robustness):
+            return since
+        return WindowEstimates(self.counts.trials, whole.content_delta, whole.robustness, whole.excess)
 
     def flat(self) -> dict[str, Any]:
         """Return every figure by its name in the API, whatever part of the report holds it."""
@@ -387,8 +383,11 @@ class CellReport:
 
     @property
     def standing(self) -> Standing:
-        """Return what the interval of the points above noise, or an alert, says of the cell's limit."""
-        excess, limit = self.current.excess, self._content_limit
+        """Return what the points above noise since the last change, or an alert, say of the cell's limit.
+
+        What came before a change is no evidence of what holds since.
+        """
+        excess, limit = (self.since_change or self.estimates).excess, self._content_limit
         # An alert stands until its detector ends it, though the interval may be below the limit again.
         if self.detection.alert or (excess is not None and excess.lower > limit):
             return "over"
@@ -425,8 +424,10 @@ class CellReport:
         if not distance or self._unrated_share > _MOST_UNRATED:
             return None
         needed = excess.n / self._effect_after(0) * (reach / distance) ** 2
+        since = self.since_change
+        made = excess.n if since is None or since.excess is not None else since.trials
         steps = range(_FEWEST_STEP, _MOST_TRIALS + 1, _FEWEST_STEP)
-        at = bisect_left(steps, needed, key=lambda more: (excess.n + more) / self._effect_after(more))
+        at = bisect_left(steps, needed, key=lambda more: (made + more) / self._effect_after(more))
         return steps[at] if at < len(steps) else None
 
     def _effect_after(self, more: int) -> float:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from evenkeel.core.cells import CellCounts, CellKey, Estimate, Limit
+from evenkeel.core.cells import CellCounts, CellKey, Estimate, Limit, WindowEstimates
 from tests.cases import cases
 from tests.kit.cells import cell_report
 
@@ -23,6 +23,17 @@ def _cell(excess, **figures):
 def test_a_cell_is_within_its_limit_over_it_or_not_known_yet(excess, more, standing):
     """The interval decides, never the value by itself; pairs without an interval are not known yet."""
     assert _cell(excess and Estimate(*excess), **more).standing == standing
+
+
+def test_what_came_before_a_change_is_no_evidence_of_what_holds_since():
+    """The figure of all trials is shown until there are enough, but the cell is not known yet."""
+    old = Estimate(0.0, -0.04, 0.04, 400)
+    few = _cell(old, since_change=WindowEstimates(12, None, None, None))
+    assert (few.standing, few.current.trials, few.current.excess) == ("unknown", 100, old)
+    since = WindowEstimates(60, Estimate(0.05, 0.0, 0.2, 60), None, Estimate(0.04, -0.2, 0.3, 60))
+    assert _cell(old, since_change=since).current == since
+    assert few.more_trials == 60
+    assert _cell(replace(old, lower=0.12, upper=0.3), since_change=few.since_change).standing == "unknown"
 
 
 def test_an_unknown_cell_says_about_how_many_trials_it_needs():

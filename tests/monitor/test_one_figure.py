@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from evenkeel.core.cells import JudgeEstimates
 from evenkeel.lab.backtest import backtest
 from evenkeel.lab.backtest.log import read_lines
 from evenkeel.lab.backtest.report import as_json
@@ -15,6 +16,7 @@ from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.monitor.fold.cell import cell_report
 from evenkeel.monitor.fold.events import trend_point
 from evenkeel.monitor.notify import Writer
 from evenkeel.stores.verdict_log import logged
@@ -134,6 +136,11 @@ def test_while_an_alert_is_up_the_interval_begins_at_the_limit() -> None:
     assert beside_the_alert is not None
     assert alone.lower < beside_the_alert.lower == state.settings.threshold
     assert (alone.value, alone.upper) == (beside_the_alert.value, beside_the_alert.upper)
+    # What the alert shows is about the traffic of today, not about all that there ever was.
+    whole = cell_report(
+        cell, state.settings, noise_floor=None, judged=JudgeEstimates(), since_change=None, retired=False
+    )
+    assert whole.estimates.excess.lower < state.settings.threshold
     (change,) = reports_of(state.change_records(), GoldenHistory({}, {}))
     after = change.comparison.rewordings[0].excess.after
     assert after.lower == beside_the_alert.lower

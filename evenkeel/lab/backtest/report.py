@@ -300,7 +300,9 @@ def _cells(backtest: Backtest) -> Iterator[Table | Paragraph]:
     if rows:
         yield Table(columns, tuple(rows))
         yield Paragraph(
-            "Figures since the last change of the route, as the console shows them.", tone="quiet"
+            "Figures since the last change of the route, or of all trials where too few came since, as the "
+            "console shows them.",
+            tone="quiet",
         )
     more = len(backtest.cells) - len(rows)
     if more:

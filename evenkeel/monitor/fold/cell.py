@@ -279,7 +279,7 @@ def cell_report(
         retired=retired,
         estimates=replace(
             estimates,
-            excess=cell.above_noise(cell.counts, settings),
+            excess=estimates.excess if alert else None,
             loss=estimates.loss if alert else None,
         ),
         since_change=since_change,
