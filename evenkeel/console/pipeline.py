@@ -30,48 +30,6 @@ STUCK_AFTER_S: Final = 120.0
 # Most rewordings that a line names; if there are more, it gives their number.
 _NAMED: Final = 3
 
-_REASONS: Final = {
-    "no_rewriter": "needs a rewriter: set replays.rewriter.model",
-    "no_judge": "needs a judge, to check rewordings and compare answers in two languages: use --judge MODEL",
-    "budget": "the rest of the day's budget is too small",
-    "budget_pace": "held back so that the budget lasts the day",
-    "budget_reserve": "only the part of the day's budget that is reserved for changes is left",
-    "budget_share": "the route has used its share; the rest of the budget is reserved for other routes",
-    "unpriced": "not replayed: their model has no known price",
-    "no_input": "the prompt has no user text",
-    "nothing_to_change": "nothing in the input can be reworded in this way",
-    "about_manner": "the input asks about tone or manner",
-    "no_tools": "the request offers no tools",
-    "no_results": "no tool has answered in this conversation",
-    "about_wording": "the input asks about letters, spelling or the order of words",
-    "too_few": "fewer than two of them apply to the prompt, so there is nothing to try together",
-    "undone": "together they leave the prompt as it was",
-    "no_context": "no part of the prompt is known to be context",
-    "no_output_instructions": "no part of the prompt is known to say how to answer",
-    "nothing_to_reorder": "the prompt has no documents or items to reorder",
-    "nowhere_to_move": "the prompt has nothing that it could be moved past",
-    "bound": "the prompt refers to its items or documents by their place",
-    "order_matters": "the order of the documents or items matters",
-    "too_few_changes": "fewer than two changes of its kind apply to the prompt",
-    "already_wanted": "the prompt asks for it already",
-    "already_in_language": "the prompt is in that language already",
-    "command": "the text begins like a command, of which every letter counts",
-    "format_forbidden": "the prompt forbids that format",
-    "language_prescribed": "the prompt says in which language to answer",
-    "language_unknown": "the language of the input is not clear",
-    "language_unsupported": "there are no phrases for the language of the input",
-    "markup_wanted": "the prompt asks for headings, lists or tables",
-    "no_user_slot": "no user says anything in the prompt",
-    "open_end": "the prompt ends in words that the model is to continue",
-    "own_form": "the answer has a form of its own, which has no like in that format",
-    "text_to_translate": "the input is to be translated, and a greeting would be as well",
-    "too_long": "the text is too long to be changed in this way",
-    "too_many_parts": "the prompt has more than 2,000 blocks",
-    "tools_forced": "the request makes the model call a tool",
-    "translation_wanted": "the prompt asks for a translation",
-    "unclear_format": "a user's text speaks of a format",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class UntriedLine:
@@ -100,19 +58,11 @@ def untried_lines(untried: Sequence[UntriedPerturbation]) -> tuple[UntriedLine, 
         always = any(member.count is None for member in members)
         count = sum(member.count or 0 for member in members)
         line = UntriedLine(
-            route, kinds, reason_in_words(reason), "always" if always else figures.count(count, "time")
+            route, kinds, rewordings.why_untried(reason), "always" if always else figures.count(count, "time")
         )
         # What can never run comes first: only a change of the settings helps it.
         lines.append((not always, -count, route, category, line))
     return tuple(line for *_, line in sorted(lines, key=lambda entry: entry[:4]))
-
-
-def reason_in_words(reason: str) -> str:
-    """Explain a reason to people, with the next step if there is one."""
-    if reason.startswith("rewriter_"):
-        fault = reason.removeprefix("rewriter_").replace("_", " ")
-        return f"the rewriter's text was missing or not accepted ({fault})"
-    return _REASONS.get(reason, reason.replace("_", " "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +217,7 @@ def pipeline_page(sources: ConsoleSources) -> Page:
 
 def skipped_because(reason: str) -> str:
     """Explain to people why a request was skipped."""
-    return _DROPPED.get(reason) or reason_in_words(reason)
+    return _DROPPED.get(reason) or rewordings.why_untried(reason)
 
 
 class NotReplayedLine(NamedTuple):

@@ -1,4 +1,4 @@
-"""Rewordings: the names of perturbations for people, and their order.
+"""Rewordings: the names of perturbations for people, their order, and why they are not tried.
 
 A verdict names its perturbation and nothing else, so whoever shows results finds the words here by that
 name. They are declared beside the code of each perturbation, which the console never loads; the catalogue
@@ -135,3 +135,59 @@ def position(perturbation: str) -> tuple[int, str, int, str]:
     group = category(perturbation)
     rewording = _PUBLISHED.rewordings.get(perturbation)
     return group.order, group.name, rewording.order if rewording else _LAST, perturbation
+
+
+_WHY_UNTRIED: Final = {
+    "no_rewriter": "needs a rewriter: set replays.rewriter.model",
+    "no_judge": "needs a judge, to check rewordings and compare answers in two languages: use --judge MODEL",
+    "budget": "the rest of the day's budget is too small",
+    "budget_pace": "held back so that the budget lasts the day",
+    "budget_reserve": "only the part of the day's budget that is reserved for changes is left",
+    "budget_share": "the route has used its share; the rest of the budget is reserved for other routes",
+    "unpriced": "not replayed: their model has no known price",
+    "no_input": "the prompt has no user text",
+    "nothing_to_change": "nothing in the input can be reworded in this way",
+    "about_manner": "the input asks about tone or manner",
+    "no_tools": "the request offers no tools",
+    "no_results": "no tool has answered in this conversation",
+    "about_wording": "the input asks about letters, spelling or the order of words",
+    "too_few": "fewer than two of them apply to the prompt, so there is nothing to try together",
+    "undone": "together they leave the prompt as it was",
+    "no_context": "no part of the prompt is known to be context",
+    "no_output_instructions": "no part of the prompt is known to say how to answer",
+    "nothing_to_reorder": "the prompt has no documents or items to reorder",
+    "nowhere_to_move": "the prompt has nothing that it could be moved past",
+    "bound": "the prompt refers to its items or documents by their place",
+    "order_matters": "the order of the documents or items matters",
+    "too_few_changes": "fewer than two changes of its kind apply to the prompt",
+    "already_wanted": "the prompt asks for it already",
+    "already_in_language": "the prompt is in that language already",
+    "command": "the text begins like a command, of which every letter counts",
+    "examples_show_format": "examples in the prompt show answers in another format",
+    "format_forbidden": "the prompt forbids that format",
+    "language_prescribed": "the prompt says in which language to answer",
+    "language_unknown": "the language of the input is not clear",
+    "language_unsupported": "there are no phrases for the language of the input",
+    "markup_wanted": "the prompt asks for headings, lists or tables",
+    "no_user_slot": "no user says anything in the prompt",
+    "open_end": "the prompt ends in words that the model is to continue",
+    "own_form": "the answer has a form of its own, which has no like in that format",
+    "text_to_translate": "the input is to be translated, and a greeting would be as well",
+    "text_to_work_on": "the input is to be worked on, and a greeting would be as well",
+    "too_long": "the text is too long to be changed in this way",
+    "too_many_parts": "the prompt has more than 2,000 blocks",
+    "tools_forced": "the request makes the model call a tool",
+    "translation_wanted": "the prompt asks for a translation",
+    "unreadable_structure": "the structure that the prompt shows cannot be read",
+    "unclear_format": "a user's text speaks of a format",
+}
+
+
+def why_untried(reason: str) -> str:
+    """Explain to people why a rewording was not tried, with the next step if there is one."""
+    if reason.startswith("rewriter_"):
+        fault = reason.removeprefix("rewriter_").replace("_", " ")
+        return f"the rewriter's text was missing or not accepted ({fault})"
+    # A compound is left out for the reason of its first part that cannot be tried.
+    reason = reason.removeprefix("part_")
+    return _WHY_UNTRIED.get(reason, reason.replace("_", " "))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from evenkeel.console.pipeline import not_replayed, reason_in_words, skipped_because
+from evenkeel.console.pipeline import not_replayed, skipped_because
 from evenkeel.core.cells import CellKey
+from evenkeel.core.rewordings import why_untried
 from evenkeel.core.verdict import BASELINE
 from evenkeel.stores.counters import RouteFlow
 from tests.house import ROOT
@@ -18,7 +19,7 @@ def test_every_reason_of_the_page_about_replays_is_said_in_words():
     listed = PAGE.read_text(encoding="utf-8").partition("**WebSockets.**")[2].partition("## What is tried")[0]
     reasons = set(re.findall(r"^\| `(\w+)` \|", listed, re.MULTILINE)) - {"too_many_parts"}
     assert len(reasons) > 15
-    assert {reason for reason in reasons if skipped_because(reason) == reason_in_words(reason)} == set()
+    assert {reason for reason in reasons if skipped_because(reason) == why_untried(reason)} == set()
 
 
 def test_what_is_not_replayed_is_listed_with_what_to_do():

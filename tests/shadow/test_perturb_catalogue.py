@@ -85,6 +85,17 @@ def test_a_broken_package_is_left_out_with_a_message(install, caplog, code, mess
     assert re.search(message, caplog.text)
 
 
+def test_every_reason_not_to_try_a_rewording_is_said_in_words():
+    """Also for the first part of a compound, after whose reason it is named."""
+    reasons = set()
+    for path in (ROOT / "evenkeel" / "shadow").rglob("*.py"):
+        reasons.update(re.findall(r"NotApplicable\(\s*\"(\w+)\"", path.read_text("utf-8")))
+    assert len(reasons) > 20
+    plain = {reason for reason in reasons if rewordings.why_untried(reason) == reason.replace("_", " ")}
+    assert plain == set()
+    assert rewordings.why_untried("part_no_input") == "the prompt has no user text"
+
+
 def test_a_new_perturbation_is_one_file_and_one_line():
     """Only its own module and the catalogue name a perturbation; nothing that shows results does."""
     own = Path(package.__file__).parent

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evenkeel.core.figures import number, usd
+from evenkeel.core.rewordings import why_untried
 from evenkeel.core.version import VERSION
 from evenkeel.lab.asking import unwritable
 from evenkeel.lab.bench.costs import Judging, planned
@@ -206,7 +207,7 @@ def _notes(not_measured: Mapping[str, int], course: BenchCourse) -> list[str]:
     idle: dict[str, int] = {}
     for (task, kind, reason), count in sorted(course.left_out.items()):
         if not reason.startswith("rewriter_"):
-            idle[f"{kind} on {task.replace('_', ' ')} ({reason.replace('_', ' ')})"] = count
+            idle[f"{kind} on {task.replace('_', ' ')} ({why_untried(reason)})"] = count
     if idle:
         shown = ", ".join(list(idle)[:_SHOWN])
         more = f" and {number(len(idle) - _SHOWN)} more" if len(idle) > _SHOWN else ""

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.figures import NO_JUDGE, count, duration, listing, number, percent, reasons, rounded, usd
+from evenkeel.core.rewordings import why_untried
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
 from evenkeel.release.check.figures import ERROR_RATE, FIRST, fragile_words
@@ -171,16 +172,13 @@ def _similarity_table(figures: tuple[CategoryFigures, ...]) -> Table:
     )
     rows: list[tuple[Value, ...]] = []
     for each in figures:
-        content = _not_applicable(each) or "not measured"
+        content = _untried(each) or "not measured"
         rows.append((_label(each.category), each.similarity_loss, each.invalid, content))
     return Table(columns, tuple(rows))
 
 
-def _not_applicable(figures: CategoryFigures) -> str:
-    reason = figures.not_applicable
-    if reason.startswith("rewriter_"):
-        return f"no usable text from the rewriter: {_label(reason.removeprefix('rewriter_'))}"
-    return f"not applicable: {_label(reason)}" if reason else ""
+def _untried(figures: CategoryFigures) -> str:
+    return f"not tried: {why_untried(figures.not_applicable)}" if figures.not_applicable else ""
 
 
 def _kinds(outcome: CheckOutcome, arm: str) -> Table:
@@ -205,7 +203,7 @@ def _kinds(outcome: CheckOutcome, arm: str) -> Table:
 def standing_text(figures: CategoryFigures) -> str:
     """Return where a category stands, in words."""
     if figures.not_applicable:
-        return _not_applicable(figures)
+        return _untried(figures)
     words = _WORDS_FOR[figures.standing]
     if figures.standing == "unknown" and figures.more_rounds:
         return f"{words} (about {count(rounded(figures.more_rounds), 'more round')})"
@@ -240,7 +238,7 @@ def _compared(outcome: CheckOutcome) -> ReportSection:
             absent.add(figures.category)
     rows = []
     for each in outcome.comparisons:
-        so = "not applicable" if each.category in absent else names[each.more_fragile]
+        so = "not tried" if each.category in absent else names[each.more_fragile]
         rows.append((_label(each.category), each.difference, so))
     columns = (
         Column("rewording"),

@@ -90,7 +90,7 @@ def test_a_category_that_one_prompt_rules_out_keeps_no_check_running(prompt, che
     found = json.loads(done.stdout)
     assert [model["categories"][1]["not_applicable"] for model in found["models"]] == [None, "own_form"]
     assert not found["stopped"]
-    assert "| format | – | not applicable |" in (prompt.parent / "check.md").read_text()
+    assert "| format | – | not tried |" in (prompt.parent / "check.md").read_text()
 
 
 def test_the_page_says_what_the_terminal_says(prompt, check):
@@ -103,7 +103,7 @@ def test_the_page_says_what_the_terminal_says(prompt, check):
     html = page.read_text()
     for text in ("simulated-fragile", "general.spelling", "Sensitivity", "rated by the judge"):
         assert text in html
-    assert "not applicable: nothing to reorder" in done.output
+    assert "not tried: the prompt has no documents or items to reorder" in done.output
     assert "The limit is 10 points above noise." in done.output
     assert comment.read_text().startswith("## How fragile is")
 

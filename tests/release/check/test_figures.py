@@ -187,12 +187,15 @@ def test_planted_fragility_is_found_and_its_category_named():
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("nothing_to_reorder", "not applicable: nothing to reorder"),
-        ("rewriter_wrong_language", "no usable text from the rewriter: wrong language"),
+        ("nothing_to_reorder", "not tried: the prompt has no documents or items to reorder"),
+        (
+            "rewriter_wrong_language",
+            "not tried: the rewriter's text was missing or not accepted (wrong language)",
+        ),
     ],
 )
-def test_a_rewriter_that_fails_is_no_category_that_does_not_apply(reason, words):
-    """The category applies to the prompt, so whoever reads it looks at the rewriter."""
+def test_a_category_that_was_not_tried_says_why_in_words(reason, words):
+    """Words that name the rewriter where it failed, so that nobody looks for the fault in the prompt."""
     assert (
         standing_text(category_figures("general", [], limit=0.1, categories=1, not_applicable=reason))
         == words
