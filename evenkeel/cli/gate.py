@@ -33,6 +33,7 @@ from evenkeel.cli.options import (
 )
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
+from evenkeel.core.figures import count
 from evenkeel.monitor.detect.gate import GateRules
 from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.gate.edits import EditError, NewSystemPrompt, NewTemplate
@@ -334,6 +335,9 @@ def _read(files: tuple[Path, ...]) -> list[Golden]:
     goldens: list[Golden] = []
     for path in files:
         goldens += load_goldens(path)
+    doubles = len(goldens) - len({(golden.id, golden.version) for golden in goldens})
+    if doubles:
+        click.echo(f"{count(doubles, 'golden')} left out: written before in the same words", err=True)
     return goldens
 
 

@@ -174,8 +174,8 @@ def read_goldens(lines: Iterable[str], where: str) -> tuple[Golden, ...]:
         lines: with or without their ends; the first may begin with a byte order mark.
         where: names the file in errors.
 
-    Raises: GoldenError naming `where`, line and field, and what to do; two lines of the same id and version
-        are one too.
+    Raises: GoldenError naming `where`, line and field, and what to do; also for two different goldens of the
+        same id and version.
     """
     return _goldens_of(_entries(lines, where))
 
@@ -190,15 +190,19 @@ def _entries(lines: Iterable[str], where: str) -> Iterator[_Line]:
 
 def _goldens_of(entries: Iterable[_Line]) -> tuple[Golden, ...]:
     goldens: list[Golden] = []
-    seen: dict[tuple[str, int], str] = {}
+    seen: dict[tuple[str, int], tuple[Golden, str]] = {}
     for raw in entries:
         entry = _Line(raw.place, _of_dataset(raw.place, _of_worfbench(raw.cells)))
         golden = entry.golden()
-        first = seen.setdefault((golden.id, golden.version), entry.place)
-        if first != entry.place:
+        first, place = seen.setdefault((golden.id, golden.version), (golden, entry.place))
+        # Datasets hold rows twice: that says nothing new, and whoever uses goldens takes each id once.
+        if golden != first:
             named = f'"{golden.id}" in version {golden.version}'
-            there = first.rpartition(", ")[2]
-            raise entry.fault("id", f'{named} stands on {there} already; give it another "id" or "version"')
+            raise entry.fault(
+                "id",
+                f"{named} says something else on {place.rpartition(', ')[2]}; give it another "
+                '"id" or "version"',
+            )
         goldens.append(golden)
     return tuple(goldens)
 

@@ -256,6 +256,17 @@ def test_files_come_in_whole_or_not_at_all(run, store, tmp_path):
     assert 'write "version": 2 to replace it' in run("import", str(good), code=2)
 
 
+def test_a_row_that_a_dataset_holds_twice_is_one_golden(run, tmp_path):
+    """It is counted; the same id with another answer is refused, since nobody knows which is meant."""
+    rows = tmp_path / "rows.csv"
+    rows.write_text("input,expected\nHi,Hello\nBye,Goodbye\nHi,Hello\nHi,Good day\n")
+    assert run("import", str(rows)) == "3 imported, 1 known already\n"
+    doubles = run_command("gate", "--plan", "--noise", "0.04", rows).output
+    assert "1 golden left out: written before in the same words" in doubles
+    rows.write_text("id,input,expected\na,Hi,Hello\na,Hi,Good day\n")
+    assert '"a" in version 1 says something else on row 1' in run("import", str(rows), code=2)
+
+
 def test_what_is_exported_can_be_imported_elsewhere(run, store, tmp_path, monkeypatch):
     """The same goldens, with versions and retired ones if wanted, on standard output or in a file."""
     run("approve", "0000000000000001", "--name", "kettle")
