@@ -16,7 +16,7 @@ from evenkeel.stores.cache import DocumentCache
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable
+    from collections.abc import Awaitable, Callable, Collection
     from pathlib import Path
 
     from rich.console import Console
@@ -69,42 +69,45 @@ class ModelAddress:
         return Judge(self.endpoint(), cache=cache, repairs=repairs)
 
 
-def ask_model(
-    model: str, todo: Collection[_Item], work: Callable[[_Item], Awaitable[object]], *,
-    nouns: tuple[str, str], concurrency: int, close: Iterable[Callable[[], Awaitable[None]]],
-    err: Console, details: Callable[[], str] = str, again: str = AGAIN,
-) -> None:  # fmt: skip
-    """Do all that one model is asked for, showing progress.
+def ask_questions(
+    judge: Judge,
+    questions: Collection[_Item],
+    ask: Callable[[_Item], Awaitable[object]],
+    *,
+    concurrency: int,
+    err: Console,
+    details: Callable[[], str],
+    again: str = AGAIN,
+) -> None:
+    """Ask a judge all questions, showing progress, and close it.
 
     Args:
-        model: Its name.
-        todo: What is asked.
-        work: Asks for one.
-        nouns: What is asked and what is answered, as in ("questions", "answers").
+        judge: The judge.
+        questions: What it is asked.
+        ask: Asks it one.
         concurrency: Calls at a time.
-        close: Closes the connections in the end.
         err: Gets progress.
-        details: What else there is to say of it.
+        details: Returns what else there is to say of the progress.
         again: How to go on after a stop, for messages.
 
     Raises: StoppedError if the model cannot be used, or the budget is used up.
     """
-    with progress(f"asking {model}", nouns[0], len(todo), err, details=details) as made:
+    model = judge.model
+    with progress(f"asking {model}", "questions", len(questions), err, details=details) as made:
 
-        async def one(item: _Item) -> None:
-            await work(item)
+        async def counted(question: _Item) -> None:
+            await ask(question)
             made.add()
 
         async def everything() -> None:
             try:
-                await work_through(todo, one, concurrency=concurrency)
+                await work_through(questions, counted, concurrency=concurrency)
             finally:
-                for closed in close:
-                    await closed()
+                await judge.close()
 
         try:
             asyncio.run(everything())
         except (UnusableError, BudgetUsedUpError) as error:
             raise StoppedError(
-                f"{model} cannot be used ({error}) after {made.done} of {len(todo)} {nouns[1]}; {again}"
+                f"{model} cannot be used ({error}) after {made.done} of {len(questions)} answers; {again}"
             ) from error

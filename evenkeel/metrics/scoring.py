@@ -296,10 +296,8 @@ def judge_scorer(
     recheck_share: float = 0.0,
     group: int = 1,
     heuristic: HeuristicRater | None = None,
-    language_of: LanguageOf | None = None,
     bundles: Mapping[Task, Bundle] = BUNDLES,
-    count: Callable[[str], None] = lambda _: None,
-    count_group: Callable[[str, str], None] = lambda _what, _outcome: None,
+    count: Callable[[str, str], None] = lambda _what, _outcome: None,
 ) -> TwoStageScorer:
     """Return a scorer whose similarity and quality ratings are the judge's, except for clear cases.
 
@@ -311,20 +309,19 @@ def judge_scorer(
         swap_share: Share of the similarity calls with the sides exchanged, in [0, 1].
         recheck_share: Share of the judged pairs that are judged again, in [0, 1].
         group: Pairs of an exchange that are judged in one call at most; 1 = each alone.
-        heuristic: Measures the similarity of what is judged; None = it is that of the wording alone.
-        language_of: Tells a text's language, so that a wrong one is found; None = the heuristics'.
+        heuristic: Measures the similarity of what is judged, and tells languages, so that a wrong one is
+            found. Default: one that tells none.
         bundles: The qualities of each task.
-        count: Told of every rating made again (see `JudgeNoise`).
-        count_group: Told of calls about several pairs (see `GroupRater`).
+        count: Called with "rechecks" and what came of a rating made again (see `JudgeNoise`), and with
+            "group_calls" or "group_pairs" and what came of one (see `GroupRater`).
 
     Raises: ValueError for a share outside [0, 1].
     """
-    asked = GroupRater(judge, most=group, count=count_group, swap_share=swap_share)
+    heuristic = heuristic or HeuristicRater()
+    asked = GroupRater(judge, most=group, count=count, swap_share=swap_share)
     fresh = JudgeRater(judge, swap_share=swap_share, fresh=True)
-    rater: Rater = JudgeNoise(asked, fresh=fresh, share=recheck_share, count=count, turned=asked.turned)
-    if heuristic is not None:
-        rater = _MeasuredJudge(heuristic, rater)
-        language_of = language_of or heuristic.language_of
+    count_again = partial(count, "rechecks")
+    noted = JudgeNoise(asked, fresh=fresh, share=recheck_share, count=count_again, turned=asked.turned)
     judged = partial(JudgedQuality, judge)
 
     def estimate(answers_chars: int, context_chars: int, task: Task) -> Spend:
@@ -337,4 +334,5 @@ def judge_scorer(
         return total(calls)
 
     measures = {task: bundle.measures(judged) for task, bundle in bundles.items()}
-    return TwoStageScorer("judge", rater, measures, estimate, language_of)
+    rater = _MeasuredJudge(heuristic, noted)
+    return TwoStageScorer("judge", rater, measures, estimate, heuristic.language_of)

@@ -229,10 +229,8 @@ def make_scorer(settings: Settings, judge: Judge | None, tally: Tally) -> TwoSta
         recheck_share=RECHECK_SHARE,
         group=_GROUP,
         heuristic=heuristic,
-        language_of=language_of,
         bundles=bundles,
-        count=lambda outcome: tally.add("judge_rechecks", outcome=outcome),
-        count_group=lambda what, outcome: tally.add(f"judge_group_{what}", outcome=outcome),
+        count=lambda what, outcome: tally.add(f"judge_{what}", outcome=outcome),
     )
 
 

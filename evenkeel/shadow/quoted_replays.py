@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import CallBudget
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.tiers import Tier
-    from evenkeel.llm.observer import CallObserver
     from evenkeel.llm.price import Prices
+    from evenkeel.shadow.observer import ShadowObserver
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.prompt import PromptView
     from evenkeel.shadow.replay import Replayer, Target
@@ -49,13 +49,14 @@ class QuotedReplays:
         target: Callable[[Exchange], Target],
         *,
         tally: Tally,
-        observer: CallObserver = NOBODY,
+        observer: ShadowObserver = NOBODY,
     ) -> None:
         self._replayer = replayer
         self._prices = prices
         self._target = target
         self._tally = tally
-        self._observer = observer
+        self.observer = observer
+        """Observer of replays, and of the trials they are made for."""
         # URLs and models without a flex tier.
         self._inflexible: set[tuple[str, str | None]] = set()
         self._unpriced: set[str] = set()
@@ -129,7 +130,7 @@ class QuotedReplays:
             target,
             variant.for_replay(quote.tier, quote.most_tokens),
             api=variant.api,
-            observed=lambda: self._observer.call(call),
+            observed=lambda: self.observer.call(call),
             budget=budget,
             quote=quote,
         )

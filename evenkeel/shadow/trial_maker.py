@@ -18,7 +18,6 @@ from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import INTERNAL_ERROR, REPLAY, Failure, Judgement
 from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.groups import SettledNeeds
-from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.planner import Needs
 from evenkeel.shadow.replay import VERSION
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.shadow.challenger import Challenger
     from evenkeel.shadow.exchange_trial import PlannedTrial
-    from evenkeel.shadow.observer import ShadowObserver
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Outcome as Perturbed
     from evenkeel.shadow.planner import Trial
@@ -70,12 +68,11 @@ class TrialMaker:
         tally: Tally,
         needs: Callable[[str, str], Needs] = lambda _route, _model: Needs(),
         rewriter: Rewriter | None = None,
-        observer: ShadowObserver = NOBODY,
         challenger: Challenger | None = None,
     ) -> None:
         """Wire it. `needs` returns how much is still to be learned about the cells of a route and model."""
         self.log = log
-        self.observer = observer
+        self.observer = replays.observer
         self._scorer = scorer
         self._replays = replays
         self._costs = costs

@@ -149,7 +149,7 @@ def test_the_trials_of_an_exchange_are_judged_in_one_call(tmp_path):
                 endpoint = endpoint_of(base_url=f"{url}/v1", model=JUDGE_MODEL, api_key="")
                 async with Judge(endpoint) as judge:
                     count = lambda *what: counts.update([what])  # noqa: E731
-                    plane.scorer = judge_scorer(judge, group=most, count_group=count)
+                    plane.scorer = judge_scorer(judge, group=most, count=count)
                     await plane.work()
 
             asyncio.run(judged())
@@ -162,8 +162,8 @@ def test_the_trials_of_an_exchange_are_judged_in_one_call(tmp_path):
             assert not counts
         else:
             grouped = [verdict for verdict in verdicts if JUDGED_TOGETHER in verdict.scoring.details]
-            assert set(counts) == {("calls", "rated"), ("pairs", "rated")}
-            assert len(grouped) >= counts["pairs", "rated"] >= 2 * counts["calls", "rated"]
+            assert set(counts) == {("group_calls", "rated"), ("group_pairs", "rated")}
+            assert len(grouped) >= counts["group_pairs", "rated"] >= 2 * counts["group_calls", "rated"]
             assert tokens < alone
     assert found[1] == found[6]
     assert len(found[6]) == 15

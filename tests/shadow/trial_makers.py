@@ -32,6 +32,5 @@ def trial_maker(
         replays,
         costs,
         tally=tally,
-        observer=observer,
         **others,
     )

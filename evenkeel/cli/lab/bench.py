@@ -320,8 +320,8 @@ def _connect(settings: Settings, options: BenchOptions, *, embeddings: bool | No
 
     def connect(database: Database, costs: Costs, stack: AsyncExitStack) -> Services:
         chosen, judge, watch = settings.judge, None, None
+        rater = HeuristicRater(language_of)
         if chosen is None:
-            rater = HeuristicRater(language_of)
             scorer = heuristic_scorer(rater, bundles=options.bundles)
         else:
             there = endpoint(chosen, options.prices)
@@ -331,7 +331,7 @@ def _connect(settings: Settings, options: BenchOptions, *, embeddings: bool | No
             scorer = judge_scorer(
                 judge,
                 swap_share=SWAP_SHARE,
-                language_of=language_of,
+                heuristic=rater,
                 bundles=options.bundles,
             )
             name = f"the judge {chosen.model} at {chosen.base_url}"

@@ -6,6 +6,7 @@ The primary metric watches a failure mode, the secondary one confirms it: Workfl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,7 +29,6 @@ from evenkeel.lab.calibrate.threshold import METRIC, VERSION, threshold
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import date
-    from random import Random
 
     from numpy.typing import NDArray
 
@@ -74,7 +74,6 @@ def calibrate(
     encoder: str | None,
     bert_score: BertModel | None = None,
     seed: int,
-    rng: Random,
     placement: Placement | None = None,
     resamples: int = 1000,
 ) -> Calibration:
@@ -86,15 +85,14 @@ def calibrate(
         calibrated_on: today, as the caller sees it.
         encoder: of the embeddings behind the scores, None if there are none.
         bert_score: model behind BERTScore, None if it is the encoder.
-        seed: of `rng`, written down so that the calibration can be repeated.
-        rng: draws the resamples.
+        seed: of the resamples, written down so that the calibration can be repeated.
         placement: of the thresholds; default: at most a tenth of the mild candidates are flagged.
         resamples: of the bootstrap.
     """
     placement = placement or Placement()
     clusters = table.cluster_numbers
     # One set of resamples for every metric, so that their differences are not blurred by chance.
-    drawn = multiplicities(len(table.goldens), resamples, rng, clusters)
+    drawn = multiplicities(len(table.goldens), resamples, Random(seed), clusters)
     resampled = means(table.scores, drawn)
     ways = {(way.metric, way.mode): way for way in trajectories(table, drawn)}
     figures: dict[str, dict[FailureMode, BootstrapFigure]] = {}

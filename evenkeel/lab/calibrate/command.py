@@ -174,7 +174,6 @@ def run_calibrate(
             encoder=encoders[0] if encoders else None,
             bert_score=options.scoring.bert if options.scoring.bert != BertModel() else None,
             seed=options.seed,
-            rng=random.Random(options.seed),
             placement=options.placement,
             resamples=options.resamples,
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.budget import Spend
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
-from evenkeel.lab.asking import ask_model
+from evenkeel.lab.asking import ask_questions
 from evenkeel.lab.calibrate.score_table import MetricFacts
 from evenkeel.lab.calibrate.scoring import MetricScores
 from evenkeel.lab.metrics.workflow_judge import CALLS, WORKFLOW, WorkflowJudge
@@ -81,10 +81,9 @@ def judge_candidates(
             raise UnusableError(f"{outcome.reason}: {outcome.detail}")
         scores[index] = outcome.reason if isinstance(outcome, Failure) else outcome
 
-    ask_model(
-        address.model, todo, ask, nouns=("questions", "answers"), concurrency=address.concurrency,
-        close=[judge.close], err=err, details=lambda: usd(account.usd),
-    )  # fmt: skip
+    ask_questions(
+        judge, todo, ask, concurrency=address.concurrency, err=err, details=lambda: usd(account.usd)
+    )
     facts = MetricFacts(
         metric.name,
         metric.version,

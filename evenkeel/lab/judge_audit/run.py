@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.budget import Spend
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
-from evenkeel.lab.asking import ask_model
+from evenkeel.lab.asking import ask_questions
 from evenkeel.lab.judge_audit.judgements import Strategy, read_recorded, recorded_lines
 from evenkeel.lab.judge_audit.measures import RESAMPLES, audit, polarity, vader
 from evenkeel.lab.judge_audit.questions import Design, RatingPlan, choose, rubrics
@@ -182,11 +182,15 @@ def _replies(
         def details() -> str:
             return f"{usd(account.usd)}, {number(account.failed)} failed"
 
-        ask_model(
-            address.model, plan, ask, nouns=("questions", "answers"), concurrency=address.concurrency,
-            close=[judge.close], err=err, details=details,
+        ask_questions(
+            judge,
+            plan,
+            ask,
+            concurrency=address.concurrency,
+            err=err,
+            details=details,
             again=AGAIN if journal else _NOT_KEPT,
-        )  # fmt: skip
+        )
     return replies
 
 

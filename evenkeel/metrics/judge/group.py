@@ -88,7 +88,7 @@ class GroupRater(JudgeRater):
         Args:
             judge: Whom to ask.
             most: Candidates in one call; with 1, each pair is judged alone.
-            count: Called with "calls" or "pairs", and what came of one.
+            count: Called with "group_calls" or "group_pairs", and what came of one.
             swap_share: As for `JudgeRater`, of calls about several pairs as well.
 
         Raises: ValueError for a share outside [0, 1].
@@ -150,7 +150,7 @@ class GroupRater(JudgeRater):
         texts = []
         for text in sorted(candidates):
             if _TO_THE_JUDGE.search(reference) or _TO_THE_JUDGE.search(text):
-                self._count("pairs", "kept_apart")
+                self._count("group_pairs", "kept_apart")
             elif not await self._judge.remembers(self._question((reference, text))):
                 texts.append(text)
         random.Random("\0".join((reference, *texts))).shuffle(texts)
@@ -190,14 +190,14 @@ class GroupRater(JudgeRater):
         rated = False
         if isinstance(reply.outcome, Failure):
             reason = reply.outcome.reason
-            self._count("calls", f"failed_{reason}")
+            self._count("group_calls", f"failed_{reason}")
             useless = reason in _USELESS
         else:
             rated = any(isinstance(outcome, Ruling) for outcome in reply.outcome)
             useless = not rated
-            self._count("calls", "rated")
+            self._count("group_calls", "rated")
             for outcome in reply.outcome:
-                self._count("pairs", outcome.reason if isinstance(outcome, Failure) else "rated")
+                self._count("group_pairs", outcome.reason if isinstance(outcome, Failure) else "rated")
         self._useless = 0 if rated else self._useless + useless
         if useless and self._useless >= _MOST_USELESS:
             if self._useless == _MOST_USELESS:
@@ -207,7 +207,7 @@ class GroupRater(JudgeRater):
                     _MOST_USELESS,
                 )
             self._exchanges_alone = _EXCHANGES_ALONE
-            self._count("calls", "given_up_useless")
+            self._count("group_calls", "given_up_useless")
 
     def turned(self, pair: Pair, rated: Rating) -> bool:
         """Return whether a pair has to change sides to be shown by itself as in the group that was rated."""

@@ -99,7 +99,6 @@ class WorkerRole:
             tally=tally,
             needs=await asyncio.to_thread(NeedsReader, stores.documents),
             rewriter=rewriter,
-            observer=spans.observer,
             challenger=challengers.challenger(settings, stores, instruments),
         )
         worker = Worker(

@@ -103,7 +103,7 @@ def test_pairs_are_rated_in_one_call():
     assert {rating.details[JUDGED_TOGETHER] for rating in found.values()} == {3}
     assert {rating.prompt_version for rating in found.values()} == {"similarity@4"}
     assert found["It leaves at 9."].explanation == "Candidate says It leaves at 9."
-    assert counted == {("calls", "rated"): 1, ("pairs", "rated"): 3}
+    assert counted == {("group_calls", "rated"): 1, ("group_pairs", "rated"): 3}
 
 
 def test_the_order_follows_from_the_texts():
@@ -151,7 +151,7 @@ def test_a_rating_that_is_missing_or_malformed_is_asked_for_alone(change, reason
     assert [len(texts_of(body)) for body in asked] == [4, 2]
     assert JUDGED_TOGETHER not in found["It leaves at ten."].details
     assert sum(rating.spent.tokens for rating in found.values()) == 1101 + 120
-    assert counted[("pairs", reason)] == 1
+    assert counted[("group_pairs", reason)] == 1
 
 
 def test_one_filtered_pair_does_not_fail_the_others():
@@ -165,7 +165,7 @@ def test_one_filtered_pair_does_not_fail_the_others():
     found, asked, counted = scene(script)
     assert outcomes(found) == CANDIDATES | {"It leaves at ten.": "refused"}
     assert len(asked) >= 4
-    assert counted[("calls", "failed_refused")] == 1
+    assert counted[("group_calls", "failed_refused")] == 1
 
 
 def test_a_judge_that_takes_no_key_is_not_asked_about_each_pair_as_well():
@@ -206,7 +206,7 @@ def test_a_judge_that_rates_no_groups_is_left_alone_with_them(canned, monkeypatc
 
     run(script, staged)
     assert [place for place, asked in enumerate(groups) if asked] == [0, 1, 2, 3, 4, 8]
-    assert counted[("calls", "given_up_useless")] == 2
+    assert counted[("group_calls", "given_up_useless")] == 2
 
 
 def test_a_throttled_group_is_asked_about_pair_by_pair():
@@ -217,7 +217,7 @@ def test_a_throttled_group_is_asked_about_pair_by_pair():
 
     found, _, counted = scene(script)
     assert outcomes(found) == CANDIDATES
-    assert ("calls", "given_up_useless") not in counted
+    assert ("group_calls", "given_up_useless") not in counted
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_a_text_that_may_be_meant_for_the_judge_is_judged_by_itself(text):
     found, asked, counted = scene(script, list(table))
     assert outcomes(found) == table
     assert sorted(len(texts_of(body)) for body in asked) == [2, 4]
-    assert counted[("pairs", "kept_apart")] == 1
+    assert counted[("group_pairs", "kept_apart")] == 1
 
 
 _JSON = st.recursive(
