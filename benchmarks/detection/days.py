@@ -135,7 +135,7 @@ class SimulatedRoute:
         stores = connect(settings)
         instruments = await Instruments.set_up(settings, stores)
         worker = await WorkerRole.set_up(settings, stores, instruments, Timesheet.blank())
-        monitor = await MonitorRole.set_up(settings, stores, instruments, list)
+        monitor = await asyncio.to_thread(MonitorRole, settings, stores, instruments, list)
         board = IncidentBoard(stores.monitor)
         began = _NOW[0]
         change_at = began + before_h * _HOUR_S

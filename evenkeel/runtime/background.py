@@ -80,7 +80,7 @@ async def serve(briefing: Briefing, stop: asyncio.Event) -> None:
             from evenkeel.runtime.roles.monitor import MonitorRole  # noqa: PLC0415
 
             own = partial(stores.counters.read, briefing.source)
-            monitor = await MonitorRole.set_up(settings, stores, instruments, own)
+            monitor = await asyncio.to_thread(MonitorRole, settings, stores, instruments, own)
             bodies += monitor.bodies(stopping)
         else:
             from evenkeel.runtime.roles.worker import WorkerRole  # noqa: PLC0415

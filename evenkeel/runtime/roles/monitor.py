@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +35,10 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp
 
-    from evenkeel.release.judge_panel import JudgePanel
     from evenkeel.runtime.changes import Stepper
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
-    from evenkeel.shadow.references.asker import ReferenceAsker
     from evenkeel.stores.counters import Snapshot
     from evenkeel.stores.lease import RoleLease
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
@@ -69,33 +66,17 @@ class NotifyingStore:
         return getattr(self._store, name)
 
 
-@dataclass(frozen=True, slots=True)
 class MonitorRole:
     """The monitor of a process, and its background tasks."""
 
-    monitor: Monitor
-    app: ASGIApp
-    """Application with console and metrics."""
-    _notifier: Notifier
-    _changes: ChangeResponse
-    _exposition: Exposition
-    _notifying: RoleLease
-    asker: ReferenceAsker
-    _panel: JudgePanel | None
-    _challenges: ChallengeWatch
-    _leading: RoleLease
-    """Held by the one of several monitors that calls models and changes what is stored."""
-    _needs: NeedsPublisher
-
-    @classmethod
-    async def set_up(
-        cls,
+    def __init__(
+        self,
         settings: Settings,
         stores: Stores,
         instruments: Instruments,
         counted: Callable[[], list[Snapshot]],
-    ) -> MonitorRole:
-        """Connect the parts.
+    ) -> None:
+        """Connect the parts. Blocks on storage.
 
         Args:
             settings: Limits of alerts, channels, and responses to changes.
@@ -103,62 +84,87 @@ class MonitorRole:
             instruments: Replay goldens and rate the answers.
             counted: Counters to export beside those of the monitor; may read the stores.
         """
-        folding = monitor_settings(settings)
-        asked = settings.replays.references
-        monitor = Monitor(
-            stores.verdicts,
-            stores.monitor,
-            folding,
-            clock=time.time,
-        )
-        notifying = stores.lease("notify")
-        watch = MeasuringWatch(
+        self._settings = settings
+        self._stores = stores
+        self._folding = monitor_settings(settings)
+        self.monitor = Monitor(stores.verdicts, stores.monitor, self._folding, clock=time.time)
+        self._watch = MeasuringWatch(
             stores.counters,
             stores.queue,
             instruments.health.trouble,
             instruments.ledger,
             time.time,
-            fold=monitor,
-            figures_known=lambda: any(known(report) for report in monitor.reports()),
+            fold=self.monitor,
+            figures_known=lambda: any(known(report) for report in self.monitor.reports()),
         )
-        notifying_store = NotifyingStore(stores.monitor, notifying)
-        words = writer(settings, monitor, stores.verdicts, lambda: watch().thinned)
-        # In threads, here and below: reading a store would hold up the event loop.
-        opened = await asyncio.to_thread(
-            channels, settings, notifying_store, words, lambda: watch().causes, announce, time.monotonic
+        self._writer = writer(settings, self.monitor, stores.verdicts, lambda: self._watch().thinned)
+        self._changes = ChangeResponse(settings, stores, instruments, self.monitor)
+        self._pipeline = Pipeline(settings, stores.counters, stores.queue, instruments.ledger)
+        self._board = ChallengeBoard(stores.challenges, time.time)
+        self._notifying = stores.lease("notify")
+        # Held by the one of several monitors that calls models and changes what is stored.
+        self._leading = stores.lease("respond", LEASE_S)
+        self._notifier = self._open_notifier()
+        self._exposition = self._open_exposition(counted)
+        publish_labels()
+        sources = with_operations(self._console_sources(), settings, stores.queue, instruments.ledger)
+        self.app: ASGIApp = create_app(sources)
+        """Application with console and metrics."""
+        self.asker = references.asker(settings, stores, instruments, self.monitor)
+        self._panel = references.judge_panel(settings, stores, instruments, self.monitor)
+        self._challenges = ChallengeWatch(
+            self._board, partial(sinks, settings, announce), partial(challenger_link, settings)
         )
-        notifier = Notifier(notifying_store, announce, opened)
-        changes = await asyncio.to_thread(ChangeResponse, settings, stores, instruments, monitor)
-        pipeline = Pipeline(settings, stores.counters, stores.queue, instruments.ledger)
-        board = ChallengeBoard(stores.challenges, time.time)
-        exposition = Exposition(
-            monitor,
+        self._needs = NeedsPublisher(
+            stores.documents,
+            self.monitor.reports,
+            settings.alerts.min_trials,
+            partial(urgent_routes, self.monitor, time.time),
+        )
+
+    def _open_notifier(self) -> Notifier:
+        store = NotifyingStore(self._stores.monitor, self._notifying)
+        opened = channels(
+            self._settings, store, self._writer, lambda: self._watch().causes, announce, time.monotonic
+        )
+        return Notifier(store, announce, opened)
+
+    def _open_exposition(self, counted: Callable[[], list[Snapshot]]) -> Exposition:
+        stores = self._stores
+        incidents = IncidentBoard(stores.monitor).all
+        return Exposition(
+            self.monitor,
             (
-                changes.collector,
-                SilentCollector(monitor.silent),
+                self._changes.collector,
+                SilentCollector(self.monitor.silent),
                 LabelCollector(stores.labels),
-                ChallengeCollector(board.states),
+                ChallengeCollector(self._board.states),
             ),
-            IncidentCollector(IncidentBoard(stores.monitor).all, monitor.reports, contacts(settings)),
-            lambda: [pipeline.snapshot(), stores.losses(), *counted()],
-            lambda: watch().snapshot(),
-            detail=settings.telemetry.metrics_detail,
+            IncidentCollector(incidents, self.monitor.reports, contacts(self._settings)),
+            lambda: [self._pipeline.snapshot(), stores.losses(), *counted()],
+            lambda: self._watch().snapshot(),
+            detail=self._settings.telemetry.metrics_detail,
         )
-        sources = ConsoleSources(
+
+    def _console_sources(self) -> ConsoleSources:
+        settings, stores, monitor = self._settings, self._stores, self.monitor
+        asked = settings.replays.references
+        book = self._changes.book
+        return ConsoleSources(
             reports=monitor.reports,
             rollups=monitor.rollups,
             changes=monitor.changes,
             log=stores.verdicts,
             monitor_store=stores.monitor,
-            exposition=exposition,
-            measuring=watch,
-            pipeline=pipeline.view,
+            exposition=self._exposition,
+            measuring=self._watch,
+            pipeline=self._pipeline.view,
             clock=time.time,
-            change_reports=changes.book.reports,
+            change_reports=book.reports,
             gates=stores.changes.gates,
             checks=stores.changes.checks,
-            writer=words,
-            goldens=GoldenSources(stores.goldens, stores.archive, changes.book.latest_runs),
+            writer=self._writer,
+            goldens=GoldenSources(stores.goldens, stores.archive, book.latest_runs),
             references=ReferenceSources(
                 stores.references,
                 ReferenceSetup(asked.calls_per_day, BURST_CALLS, asked.usd_per_day, FALSE_ALARMS_PER_YEAR),
@@ -166,34 +172,11 @@ class MonitorRole:
                 monitor.silent,
             ),
             labels=stores.labels,
-            challengers=board,
+            challengers=self._board,
             actions=stores.actions,
             trace_url=settings.telemetry.trace_url,
-            thresholds=folding,
+            thresholds=self._folding,
             signs_in=not settings.access.open_on_loopback,
-        )
-        publish_labels()
-        app = create_app(with_operations(sources, settings, stores.queue, instruments.ledger))
-        return cls(
-            monitor,
-            app,
-            notifier,
-            changes,
-            exposition,
-            notifying,
-            asker=references.asker(settings, stores, instruments, monitor),
-            _panel=references.judge_panel(settings, stores, instruments, monitor),
-            _challenges=ChallengeWatch(
-                board, partial(sinks, settings, announce), partial(challenger_link, settings)
-            ),
-            _leading=stores.lease("respond", LEASE_S),
-            _needs=await asyncio.to_thread(
-                NeedsPublisher,
-                stores.documents,
-                monitor.reports,
-                settings.alerts.min_trials,
-                partial(urgent_routes, monitor, time.time),
-            ),
         )
 
     def bodies(self, stopping: threading.Event) -> tuple[Callable[[], object], ...]:
