@@ -177,11 +177,14 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
 def _confirm(request: CheckRequest, budget_usd: float | None, *, confirmed: bool) -> None:
     """Say the cost, and ask if it may be above a dollar and nobody has agreed to it."""
     estimate = request.estimate()
-    question = str(estimate) if budget_usd is None else f"{estimate}; stops at {usd(budget_usd)}"
-    cost = estimate.spend.usd
-    # A budget is a promise: nothing above it can be spent, whatever the estimate says.
-    ahead = cost if budget_usd is None else min(cost, budget_usd)
-    unknown = not cost and budget_usd is None and not _is_simulated(request)
+    question, ahead = str(estimate), estimate.spend.usd
+    unknown = not ahead and not _is_simulated(request)
+    if budget_usd is not None and unknown:
+        question += "; --budget-usd cannot stop it without prices: add --price"
+    elif budget_usd is not None:
+        question += f"; stops at {usd(budget_usd)}"
+        # A budget is a promise: nothing above it can be spent, whatever the estimate says.
+        ahead = min(ahead, budget_usd)
     confirmed = confirmed or (ahead <= _ASK_ABOVE_USD and not unknown)
     confirmation(confirmed=confirmed, in_pipelines=True)(question)
 
@@ -255,12 +258,6 @@ def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitSta
         models[SECOND] = first
         names = {FIRST: source, SECOND: str(options["against_prompt"])}
     judge = _judge(options, first)
-    rng = random.Random(options["seed"])
-    order = list(range(len(prompts[FIRST])))
-    # One order for both sides, so that a round asks both about the same prompt.
-    rng.shuffle(order)
-    for arm, views in prompts.items():
-        prompts[arm] = [views[index] for index in order]
     return CheckRequest(
         prompts=prompts,
         models=models,

@@ -179,6 +179,10 @@ def task_option(help: str) -> Decorator:  # noqa: A002 - click's word
     return click.option("--task", metavar="NAME", callback=read, help=help)
 
 
+# Another model would be asked than the report names, and a prompt has its place already.
+_OF_THE_COMMAND: Final = ("model", "messages", "prompt", "input", "instructions", "system")
+
+
 def parameters_option(help: str) -> Decorator:  # noqa: A002 - click's word
     """Return --parameters, a JSON object; {} without the option."""
 
@@ -189,6 +193,9 @@ def parameters_option(help: str) -> Decorator:  # noqa: A002 - click's word
             raise UserError(f"--parameters: is not JSON: {error}") from error
         if not isinstance(given, dict):
             raise UserError('--parameters: is no JSON object such as {"temperature": 0}')
+        for name in _OF_THE_COMMAND:
+            if name in given:
+                raise UserError(f"--parameters: must not hold `{name}`, which the command itself writes")
         return given
 
     return click.option("--parameters", metavar="JSON", callback=read, help=help)

@@ -11,7 +11,6 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from evenkeel.core.verdict import CONTRAST
 from evenkeel.monitor.detect.decision import more_needed, paired_mean, with_unrated
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 
@@ -103,6 +102,8 @@ class CategoryFigures:
     """Reason why no kind of the category applies to the prompt; "" if one does."""
     more_rounds: int | None = None
     """Rounds until an unknown category may be settled, if its figure stays; None if nobody can say."""
+    is_blind: bool = False
+    """True if resends move so often that no rewording could move answers beyond the limit."""
 
     @property
     def quality_delta(self) -> float | None:
@@ -167,12 +168,15 @@ def category_figures(
     # Each end of a two-sided interval misses with half of alpha.
     alpha = 2 * ERROR_RATE
     standing, more = _standing(points, limit)
+    noise_floor = _share(rated, "control_moved", alpha, unrated)
+    # Answers that are another each time would be within any limit, whatever was asked.
+    is_blind = standing == "within" and noise_floor is not None and 1 - noise_floor.value <= limit
     return CategoryFigures(
         category=category,
-        standing=standing,
+        standing="unknown" if is_blind else standing,
         points=points,
         content_delta=_share(rated, "moved", alpha, unrated),
-        noise_floor=_share(rated, "control_moved", alpha, unrated),
+        noise_floor=noise_floor,
         quality_loss=_share(rated, "quality_changed", alpha, unrated),
         control_quality_loss=_share(rated, "control_quality_changed", alpha, unrated),
         similarity_loss=bounded_mean(similarity_losses, low=-1.0, alpha=alpha),
@@ -180,6 +184,7 @@ def category_figures(
         failures=failures,
         not_applicable=not_applicable,
         more_rounds=more,
+        is_blind=is_blind,
     )
 
 
@@ -308,13 +313,13 @@ def fragile_words(trials: Iterable[CheckTrial]) -> list[PromptWord]:
     Only words that moved answers more often than rewordings of the same prompt do on average are returned.
 
     Args:
-        trials: Of all categories; those that touch many words at once are left out.
+        trials: Of rewordings; those that touch many words at once, or whose resend moved too, are left out.
     """
     telling = []
     for trial in trials:
         # A change of many words at once says nothing about any single one of them.
         few_words = 0 < trial.touched <= _MOST_TOUCHED
-        if few_words and trial.moved is not None and trial.category != CONTRAST:
+        if few_words and trial.moved is not None and not trial.control_moved:
             telling.append(trial)
     if not telling:
         return []

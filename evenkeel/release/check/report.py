@@ -32,7 +32,7 @@ from evenkeel.stores.changes import CheckedCategory, CheckedModel, CheckRun
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evenkeel.release.check.figures import CategoryFigures, CheckTrial
+    from evenkeel.release.check.figures import CategoryFigures, CheckTrial, PromptWord
     from evenkeel.release.check.run import CheckOutcome
     from evenkeel.release.kit.document import Block, Tone, Value
 
@@ -67,9 +67,9 @@ def document(outcome: CheckOutcome) -> Document:
     worst = worst_trials(outcome.trials)
     if worst:
         sections.append(ReportSection("Answers that moved most", tuple(_worst(worst))))
-    words = fragile_words(outcome.trials)
+    words = _fragile_words(outcome)
     if words:
-        sections.append(_words(outcome))
+        sections.append(_words(words))
     sections.append(ReportSection("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),), key="notes"))
     return Document(
         title=f"How fragile is {options.source or 'this prompt'}?",
@@ -97,13 +97,25 @@ def headline(outcome: CheckOutcome) -> str:
             blind.append(name)
     if blind:
         text += f" {listing(blind)} hardly reacts to another question: robustness says little here."
+    for arm, name in outcome.options.models.items():
+        if _is_blind(outcome, arm):
+            text += (
+                f" {name} answers the same prompt differently nearly every time, which hides what a "
+                "rewording does: lower its temperature."
+            )
     return text
+
+
+def _is_blind(outcome: CheckOutcome, arm: str) -> bool:
+    return any(figures.is_blind for figures in outcome.arms[arm])
 
 
 def nothing_because(outcome: CheckOutcome) -> str:
     """Return why no rewording has an outcome."""
     if outcome.failures:
         return f"no trial has an outcome ({reasons(outcome.failures)})"
+    if not outcome.rounds:
+        return outcome.stopped
     return "no rewording of the chosen categories applies to the prompt"
 
 
@@ -204,6 +216,8 @@ def standing_text(figures: CategoryFigures) -> str:
     """Return where a category stands, in words."""
     if figures.not_applicable:
         return _untried(figures)
+    if figures.is_blind:
+        return "not known: the same prompt gets another answer nearly every time"
     words = _WORDS_FOR[figures.standing]
     if figures.standing == "unknown" and figures.more_rounds:
         return f"{words} (about {count(rounded(figures.more_rounds), 'more round')})"
@@ -309,7 +323,8 @@ def _sensitivity(outcome: CheckOutcome) -> Iterator[str]:
                 "looks robust in the same way."
             )
         else:
-            so = ", as they should" if estimate.lower >= _LOW_SENSITIVITY else ""
+            told_apart = estimate.lower >= _LOW_SENSITIVITY and not _is_blind(outcome, arm)
+            so = ", as they should" if told_apart else ""
             yield (f"{name}: {moved} moved when the question was another one{so}.")
 
 
@@ -340,8 +355,18 @@ def _worst(trials: list[CheckTrial]) -> Iterator[Block]:
         yield FoldedSection("answer", code=diff(trial.reference, trial.candidate), language="diff")
 
 
-def _words(outcome: CheckOutcome) -> ReportSection:
-    rows = tuple((word.word, word.share, word.moved, word.trials) for word in fragile_words(outcome.trials))
+def _fragile_words(outcome: CheckOutcome) -> list[PromptWord]:
+    """Return the words of the categories that were shown to move answers: elsewhere they moved by chance."""
+    moving = set()
+    for arm, figureses in outcome.arms.items():
+        for figures in figureses:
+            if figures.points is not None and figures.points.lower > 0:
+                moving.add((arm, figures.category))
+    return fragile_words(trial for trial in outcome.trials if (trial.arm, trial.category) in moving)
+
+
+def _words(words: list[PromptWord]) -> ReportSection:
+    rows = tuple((word.word, word.share, word.moved, word.trials) for word in words)
     columns = (
         Column("word"), Column("answers moved", FigureForm.PERCENT), Column("moved", FigureForm.NUMBER),
         Column("trials", FigureForm.NUMBER),
@@ -359,7 +384,7 @@ def _basis(outcome: CheckOutcome) -> Iterator[str]:
     judged = f"rated by the judge {options.judge}" if options.judge else NO_JUDGE
     yield f"{count(outcome.rounds, 'round')} in {duration(outcome.duration_s)}; {judged}."
     yield (
-        f"{count(costs.calls, 'call')} and {count(costs.remembered, 'remembered answer')}, "
+        f"{count(costs.calls, 'call')} besides the judge's, {count(costs.remembered, 'remembered answer')}, "
         f"{number(costs.tokens)} tokens, {usd(costs.usd)}."
     )
     # A terminal shows no text above its tables, so the limit is repeated here.
@@ -395,7 +420,7 @@ def as_json(outcome: CheckOutcome) -> str:
         "comparisons": list(outcome.comparisons),
         "differ": outcome.differ,
         "switch": outcome.switch,
-        "words": fragile_words(outcome.trials),
+        "words": _fragile_words(outcome),
         "worst": worst_trials(outcome.trials),
         "calls": outcome.costs.calls,
         "remembered": outcome.costs.remembered,
@@ -430,6 +455,7 @@ def _category_as_json(category: CategoryFigures) -> dict[str, Any]:
         "failures": dict(category.failures),
         "not_applicable": category.not_applicable or None,
         "more_rounds": category.more_rounds,
+        "is_blind": category.is_blind,
     }
 
 

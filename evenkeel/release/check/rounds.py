@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE, Pair
 from evenkeel.core.verdict import CONTRAST, Failure
+from evenkeel.metrics.identity import IDENTITY
 from evenkeel.release.check.figures import FIRST, CheckTrial
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt, seed_for
 from evenkeel.shadow.perturbations.contrast import question_of
@@ -268,7 +269,8 @@ def _trial(
     # Without a judge there is no rating, and a similarity is an outcome all the same.
     failure = ""
     if moved is None and judgement.similarity is None and judgement.failures:
-        failure = judgement.failures[0].reason
+        failed = judgement.failures[0]
+        failure = failed.reason if failed.metric == IDENTITY else f"judge_{failed.reason}"
     return CheckTrial(
         round=round_number,
         arm=arm,

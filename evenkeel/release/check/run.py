@@ -183,8 +183,14 @@ class _Book:
         for category in categories:
             first, second = self.of(FIRST, category), self.of(SECOND, category)
             fragility = excess_difference(first, second, alpha=alpha, beta=ERROR_RATE)
+            if any(self.figures(arm, category).is_blind for arm in (FIRST, SECOND)):
+                fragility = None
             measures.append(SwitchMeasure(category, fragility, self._options.limit))
         return decide(measures)
+
+    def _is_settled(self, arm: str, category: str) -> bool:
+        figures = self.figures(arm, category)
+        return figures.standing in _SETTLED or figures.is_blind
 
     def open_categories(self, rounds: int) -> list[str]:
         """Return the categories that need further rounds, the contrasts among them."""
@@ -192,7 +198,7 @@ class _Book:
         for category in self._options.categories:
             # After the first round, an arm without trials is one to which the category does not apply.
             applying = [arm for arm in self._options.models if not rounds or self.of(arm, category)]
-            settled = all(self.figures(arm, category).standing in _SETTLED for arm in applying)
+            settled = all(self._is_settled(arm, category) for arm in applying)
             undecided = len(applying) > 1 and self.comparison(category).more_fragile == "unknown"
             if undecided or not settled:
                 open_ones.append(category)

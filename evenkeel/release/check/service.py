@@ -24,11 +24,11 @@ from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.release.check.endpoints import rewriter_beside
-from evenkeel.release.check.figures import FIRST
+from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.rounds import RoundMaker, VariantMaker
 from evenkeel.release.check.run import CheckOptions, run_check
 from evenkeel.release.kit.arguments import InputError
-from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised, call_key
+from evenkeel.release.kit.asking import AGAIN, AskedCall, Asker, UnusableError, advised, call_key
 from evenkeel.release.kit.cost import CostEstimate, Costs, RewriterBudget
 from evenkeel.release.kit.journal import KEPT, Answers, opened_journal
 from evenkeel.release.kit.service_watch import ServiceWatch
@@ -245,6 +245,9 @@ class _Services:
             members[name] = json.dumps(value)
         body = view.with_members({"model": json.dumps(at.model), **members}).for_replay()
         target = at.target(view.api)
+        if arm == SECOND and at == self._request.models[FIRST]:
+            # Two prompts may be equal, and each arm needs answers of its own.
+            draw = f"{arm} {draw}"
         key = call_key([target.url, target.unix_path, draw], body)
         tokens = estimate_tokens(view.text)
         return await self._asker.ask(AskedCall(at.model, target, body, key, at.model, tokens, view.api))
@@ -280,10 +283,11 @@ class _Services:
     def _give_up(self, call: AskedCall, failure: Failure) -> None:
         # Both models are behind one endpoint, so they have one key.
         advice = self._advice(self._request.models[FIRST])
-        raise UnusableError(
-            f"{call.payee} does not answer: {advised(failure.reason, failure.detail, **advice)} "
-            f"({call.target.url})"
-        )
+        because = f"{advised(failure.reason, failure.detail, **advice)} ({call.target.url})"
+        account = self._costs.of(call.payee)
+        if account.tokens or account.remembered:
+            raise UnusableError(f"{call.payee} does not answer any more: {because}; {AGAIN}")
+        raise UnusableError(f"{call.payee} does not answer: {because}")
 
     def _advice(self, at: ModelAt) -> dict[str, str]:
         return {

@@ -34,6 +34,8 @@ _ADVICE: Final = {
     "rejected": "check the model's name, {url_option}, and whether it takes {members}",
     "bad_request": "check the model's name and {url_option}",
     "server_error": "check that it is up",
+    "not_json": "check {url_option}",
+    "no_choices": "check {url_option}",
 }
 _NO_CREDIT: Final = "the account has no credit left: add some, or use another key"
 # Words of the live product that mean nothing to whoever runs one command.
@@ -72,7 +74,9 @@ def advised(reason: str, detail: str, **options: str) -> str:
     sentence = detail.partition(";")[0].removesuffix(".")
     for words in _OF_REPLAYS:
         sentence = sentence.replace(words, "")
-    advice = _NO_CREDIT if "insufficient_quota" in sentence else _ADVICE.get(reason)
+    advice = _ADVICE.get(reason)
+    if "insufficient_quota" in sentence or "answered 402" in sentence:
+        advice = _NO_CREDIT
     return f"{sentence}; {advice.format_map(options)}" if advice else sentence
 
 

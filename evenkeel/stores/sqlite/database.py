@@ -88,7 +88,8 @@ class Database:
                 self.row(f'SELECT * FROM "{table}" LIMIT 1')  # noqa: S608 - a table of this file
             # Not before: a file that was named by mistake keeps its mode.
             if not self._only_reads:
-                keep_private(path)
+                # A journal lies in whatever folder somebody works in.
+                keep_private(path, folder_too=path.name == DATABASE_FILE)
             with self.write():
                 pass
         except (OSError, sqlite3.Error) as error:

@@ -41,7 +41,7 @@ def make_private(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _FILE_MODE))
 
 
-def keep_private(path: Path) -> None:
+def keep_private(path: Path, *, folder_too: bool = True) -> None:
     """Take the rights of others away from the files of a store, and from its folder.
 
     The folder is left alone if it is somebody else's, or holds more than a store: then the files' own modes
@@ -49,6 +49,7 @@ def keep_private(path: Path) -> None:
 
     Args:
         path: The database.
+        folder_too: Whether the folder is one for a store.
 
     Raises: StoreError if others may read or write a file and this process may not change that.
     """
@@ -66,7 +67,7 @@ def keep_private(path: Path) -> None:
     for file in store:
         _mend(file)
     own = keys + store
-    if len(own) == sum(entry.name != _OF_A_VOLUME for entry in entries):
+    if folder_too and len(own) == sum(entry.name != _OF_A_VOLUME for entry in entries):
         _mend_folder(folder)
 
 

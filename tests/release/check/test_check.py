@@ -203,6 +203,52 @@ def test_money_is_asked_for_above_a_dollar(check):
     assert "cannot ask for confirmation without a terminal; add --yes" in done.stderr
 
 
+def test_a_budget_that_stops_nothing_is_not_promised(prompt):
+    """Nobody knows the price of the model, so nobody knows when the budget is used up."""
+    done = run(prompt, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--budget-usd", "0.5")
+
+    assert done.exit_code == 2
+    assert "--budget-usd cannot stop it without prices" in done.stderr
+    assert "cannot ask for confirmation" in done.stderr
+
+
+def test_a_model_that_stops_answering_leaves_its_answers_in_the_journal(prompt):
+    """The message says so, and the next run asks for none of them again."""
+    simulation = Simulation([ModelState("m")], rng=random.Random(0))
+    with serving(simulation) as url:
+        asked = (prompt, "--model", "m", "--base-url", f"{url}/v1", "--perturbations", "general", "--yes")
+        assert run(*asked, "--no-judge", "--rounds", 2).exit_code == 0
+        simulation.change("m", {"error_rate": 1.0})
+
+        done = run(*asked, "--no-judge", "--rounds", 20)
+
+    assert done.exit_code == 2
+    assert "m does not answer any more" in done.stderr
+    assert "give the same command again" in done.stderr
+
+
+def test_a_model_against_itself_answers_for_both_sides(check):
+    """A continued check remembers the answers of each; shared ones would hide what chance does."""
+    options = ("--against", "simulated-steady", "--perturbations", "general", "--rounds", 3, "--json")
+    first = json.loads(check(*options).stdout)
+    second = json.loads(check(*options).stdout)
+
+    assert first["calls"] >= 2 * 3 * 3
+    assert second["remembered"] >= 2 * 3 * 3
+    assert len({first["comparisons"][0]["difference"]["n"], second["comparisons"][0]["difference"]["n"]}) == 1
+
+
+def test_the_folder_that_somebody_works_in_keeps_its_mode(prompt, check):
+    """It holds nothing but the journal, which only its owner can read."""
+    prompt.unlink()
+    prompt.parent.chmod(0o755)
+
+    CliRunner().invoke(main, ["check", "-", "--model", "simulated", "--rounds", "1"], input=PROMPT)
+
+    assert prompt.parent.stat().st_mode & 0o777 == 0o755
+    assert (prompt.parent / "evenkeel-check.journal").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_request_states_its_type_once():
     """Gateways join two headers of one name, and no server knows the type that this makes."""
 
@@ -221,6 +267,18 @@ def test_a_request_states_its_type_once():
     (request,) = server.requests
     names = [name.lower() for name, _ in request.fields]
     assert names.count(b"content-type") == 1
+
+
+def test_a_model_that_is_only_noisy_names_no_words(prompt):
+    """Its answers move by chance, and so do those to rewordings of any word."""
+    noisy = Simulation([ModelState("m", noise=0.3)], rng=random.Random(3))
+    with serving(noisy) as url:
+        options = ("--base-url", f"{url}/v1", "--judge", "simulated-judge", "--yes", "--json")
+        done = run(prompt, "--model", "m", "--perturbations", "general", "--rounds", 60, *options)
+
+    found = json.loads(done.stdout)
+    assert found["models"][0]["categories"][0]["content_delta"]["value"] > 0.2
+    assert found["words"] == []
 
 
 def test_python_gets_the_same_outcome(endpoint):

@@ -79,6 +79,16 @@ def test_a_noisy_model_is_not_called_fragile():
     assert found.standing != "over"
 
 
+def test_a_model_that_answers_differently_each_time_is_not_called_robust():
+    """Where every resend moves, no rewording could move the answer any more often."""
+    found = figures(trials("x" * 60, "x" * 60))
+
+    assert found.standing == "unknown"
+    assert found.is_blind
+    assert "another answer nearly every time" in standing_text(found)
+    assert not figures(trials("x" * 30 + "." * 170, "." * 30 + "x" * 170)).is_blind
+
+
 def test_standing_follows_the_interval_and_not_the_value():
     """Two moved answers of ten are 20 points and no evidence; sixty of sixty are."""
     few, many, none = trials("xx........", "." * 10), trials("x" * 60, "." * 60), trials("." * 200, "." * 200)

@@ -165,6 +165,8 @@ def test_advice_replaces_that_for_other_commands():
     )
     assert said == "the upstream answered 401; put its key into the variable V, or name another one with --k"
     assert advised("too_large", "the answer is too large.") == "the answer is too large"
+    said = advised("rejected", "the upstream answered 402 to the variant (Insufficient Balance)")
+    assert said.endswith("the account has no credit left: add some, or use another key")
 
 
 def test_a_full_disk_is_named(tmp_path):
