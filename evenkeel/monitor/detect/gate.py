@@ -481,7 +481,7 @@ def _listed(reasons: Counter[str], what: str) -> str:
 
 
 def least_clusters(rules: GateRules) -> int:
-    """Return the fewest clusters that can settle a pass, which is when no answer ever differs."""
+    """Return the fewest clusters that settle a pass if no answer differs; if the reference errs, fewer do."""
     return _fewest(0.0, -rules.limit, rules.beta, rules)
 
 

@@ -520,11 +520,11 @@ def _notes(options: GateOptions, sizes: Counter[str], gate: Gate) -> Iterator[st
     what = count(len(sizes), "golden" if len(sizes) == sizes.total() else "cluster")
     if len(sizes) < for_regression:
         yield (
-            f"{what} cannot settle anything: a regression takes {number(for_regression)} even if every "
-            f"answer got worse, a pass {number(least)} even if no answer differs."
+            f"{what} cannot settle a regression: it takes {number(for_regression)} even if every answer got "
+            "worse."
         )
-    elif len(sizes) < least:
-        yield f"{what} cannot settle a pass: it takes {number(least)} even if no answer differs."
+    if len(sizes) < least:
+        yield f"If no answer differs, a pass takes {number(least)}; there are {what}."
     if len(options.sides) == 1:
         yield (
             "No reference was asked, so the noise floor could not be taken off: what an unchanged model "
