@@ -10,6 +10,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core import figures
+from evenkeel.core.endpoint import API_PATHS
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.monitor.measuring import known
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 # Exchanges from which the yield is read; before, the settings say what to expect.
 _ENOUGH: Final = 5
-_APIS: Final = "chat/completions, completions, responses, messages and :generateContent"
 # The command tests what its own options say, so it needs those of `up`.
 _TRY: Final = "evenkeel check-config --test request, with the options of evenkeel up,"
 
@@ -109,7 +109,7 @@ def _unsampled(setup: RouteSetup, flow: RouteFlow | None) -> tuple[str, str]:
     if not flow.eligible:
         return (
             f"Of {figures.count(total, 'request')} none can be replayed.",
-            f"Only POST requests to {_APIS} are. Check which path the application calls.",
+            f"Only POST requests to {figures.listing(API_PATHS)} are. Which path does the application call?",
         )
     if not flow.sampled:
         share = figures.percent(setup.sampling_rate)

@@ -348,7 +348,7 @@ def notification_check(settings: Settings) -> Check:
         return Check(
             "note",
             "No channel is set: incidents show in the console only.",
-            "Set alerts.slack_channel, webhook or notify, EVENKEEL_TEAMS_URL or EVENKEEL_PAGERDUTY_KEY.",
+            "Set alerts.webhook or another channel (docs/alerting.md).",
         )
     message = NoticeMessage(
         _TITLE,

@@ -62,7 +62,7 @@ def test_an_incident_appears_without_disturbing_the_reader(make_scene, serve, op
     scene.reports += [report for report in after.reports if report.key.route == "case-summaries"]
     scene.store.history = after.store.history
     page.clock.run_for(3200)
-    expect(page.locator("#status h1")).to_contain_text("answers became fragile")
+    expect(page.locator("#status h1")).to_contain_text("fragile")
     expect(page).to_have_title("▲ 1 · Now · evenkeel")
     expect(page.locator("#open-incidents")).to_be_visible()
     expect(page.locator("#icon")).to_have_attribute("href", page.locator("#icon").get_attribute("data-alert"))

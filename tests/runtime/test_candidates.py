@@ -37,7 +37,9 @@ def test_the_cost_is_stated_for_what_can_be_asked(tmp_path):
 def test_a_price_that_nobody_knows_is_said(tmp_path):
     (said,) = cost_lines(settings(tmp_path, "{model: nobody-knows}"))
     assert f"nobody-knows is asked {percent(0.02, 1)} of the requests; its price is not known" in said
-    assert said.endswith("all challengers together at most $2.00 and 1,000,000 tokens a day")
+    budget = settings(tmp_path, "{model: m}").budget
+    usd, tokens = budget.usd_per_day / 5, budget.tokens_per_day // 5
+    assert said.endswith(f"all challengers together at most ${usd:.2f} and {tokens:,} tokens a day")
 
 
 def test_models_of_the_settings_that_retire_are_named(tmp_path):

@@ -147,6 +147,6 @@ def test_check_config_sends_tests_when_asked(tmp_path):
         bad = CliRunner().invoke(main, [*asked, "--test", "notification"], env=environment)
     assert good.exit_code == 0, good.output
     assert f"judge: {JUDGE_MODEL} rated two equal sentences 3" in good.output
-    assert "budget: At most 10.00 US dollars" in good.output
+    assert f"budget: At most {settings().budget.usd_per_day:.2f} US dollars" in good.output
     assert bad.exit_code == 1
     assert "notification: the webhook at 127.0.0.1 did not take it" in bad.output

@@ -210,7 +210,7 @@ def test_from_a_swap_to_its_rollback_everything_says_the_same(deployment):
     deployment.swap("helpdesk-2", 0.5)
     deployment.ask_until(lambda: deployment.incidents("support", state="open"))
     [opened] = wait_for(lambda: deployment.posted("support"))
-    assert opened["headline"].startswith("support: answers became fragile at ")
+    assert opened["incident"]["effect"] == "fragile"
     assert "Roll back: helm rollback support" in opened["text"]
     name = opened["incident"]["id"]
     wait_for(lambda: deployment.notified("firing", "support"))

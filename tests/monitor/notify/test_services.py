@@ -70,7 +70,7 @@ def test_the_webhook_gets_the_whole_incident():
     assert body["rollback"] == "helm rollback <support>"
     assert body["runbook_url"] == "https://wiki.example/support"
     assert body["url"] == "https://keel.example/incidents/cafe"
-    assert body["text"].startswith("support: answers became fragile")
+    assert body["text"].startswith(body["headline"])
     incident = body["incident"]
     assert (incident["id"], incident["state"], incident["severity"], incident["routes"]) == (
         "cafe", "open", "critical", ["support"],
@@ -150,7 +150,7 @@ def test_apprise_sends_the_notice_with_its_kind(monkeypatch):
     assert sink.send(notice(), "") == ""
     assert sink.send(notice(SPELLING, over(SPELLING), phase="resolved", number=2), "") == ""
     assert [message["notify_type"] for message in sent] == ["failure", "success"]
-    assert sent[0]["title"].startswith("[evenkeel] support: answers became fragile")
+    assert sent[0]["title"] == f"[evenkeel] {notice().headline}"
 
 
 @with_apprise
