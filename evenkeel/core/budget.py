@@ -6,13 +6,16 @@ import abc
 import asyncio
 import datetime as dt
 import threading
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeVar
 
+from evenkeel.core.tiers import SCORING_WAITS
+
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
 T = TypeVar("T")
 
@@ -396,6 +399,17 @@ SCORING_BUDGET: Final[ContextVar[CallBudget | None]] = ContextVar("scoring_budge
 
 Scorers are shared by all routes and know no budget, so that none is handed through them.
 """
+
+
+@contextmanager
+def scoring_paid_by(budget: CallBudget, *, can_wait: bool = False) -> Iterator[None]:
+    """Let a budget pay for what is scored in the block, in a cheaper tier if it can wait."""
+    paying, waiting = SCORING_BUDGET.set(budget), SCORING_WAITS.set(can_wait)
+    try:
+        yield
+    finally:
+        SCORING_BUDGET.reset(paying)
+        SCORING_WAITS.reset(waiting)
 
 
 class RouteBudget:

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.budget import SCORING_BUDGET
+from evenkeel.core.budget import scoring_paid_by
 from evenkeel.core.pair import Pair
 from evenkeel.core.panel import FEWEST, MOST, PANEL, YARDSTICK, PairRated, PanelRated
 from evenkeel.core.verdict import stage_of
@@ -220,8 +220,7 @@ class JudgePanel:
     async def _rate(self, pairs: Sequence[PanelPair]) -> list[tuple[PanelPair, int]]:
         """Return pairs with their ratings, without those that failed; stops where every call fails."""
         ratings: list[tuple[PanelPair, int]] = []
-        paying = SCORING_BUDGET.set(self._budget)
-        try:
+        with scoring_paid_by(self._budget):
             for first in range(0, len(pairs), _AT_ONCE):
                 some = pairs[first : first + _AT_ONCE]
                 rated = await self._rater.rate_all(
@@ -234,6 +233,4 @@ class JudgePanel:
                 # A judge that rates none of several pairs is down: the others would fail as well.
                 if len(ratings) == before:
                     break
-        finally:
-            SCORING_BUDGET.reset(paying)
         return ratings

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.budget import SCORING_BUDGET, Allowance
+from evenkeel.core.budget import Allowance, scoring_paid_by
 from evenkeel.core.pair import Pair
 from evenkeel.monitor.changes.examples import both_sides
 from evenkeel.release.goldens.prompts import prompt_text
@@ -104,11 +104,10 @@ class ReferenceScores:
         if refused is not None:
             return ScoredReference(reference.id, failure=refused)
         booked = Allowance(self.costs, reference.route, estimate, urgent=True)
-        paying = SCORING_BUDGET.set(booked)
         try:
-            judgement = await self.scorer.score(pair)
+            with scoring_paid_by(booked):
+                judgement = await self.scorer.score(pair)
         finally:
-            SCORING_BUDGET.reset(paying)
             held = booked.close()
             await asyncio.to_thread(self.costs.settle, held, reference.route, {"judge": booked.spent})
         return _scored(reference.id, judgement)

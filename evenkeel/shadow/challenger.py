@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.budget import SCORING_BUDGET, Allowance, Spend, set_aside, total
+from evenkeel.core.budget import Allowance, Spend, scoring_paid_by, set_aside, total
 from evenkeel.core.challenge import (
     CHALLENGERS,
     ChallengeAnswer,
@@ -26,7 +26,6 @@ from evenkeel.core.challenge import (
     ChallengeTexts,
 )
 from evenkeel.core.pair import AS_BEFORE, Pair
-from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import Failure
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt, seed_for
 from evenkeel.shadow.planner import SEVERITIES, trial_of
@@ -170,13 +169,11 @@ class Challenger:
         refused = await set_aside(partial(self._costs.reserve, held, CHALLENGERS), settle)
         if refused:
             return refused
-        paying, waiting = SCORING_BUDGET.set(budget), SCORING_WAITS.set(True)
         try:
             answers = await plan.asked(budget, resend)
-            rated = await _rated(plan, answers, self._judges)
+            with scoring_paid_by(budget, can_wait=True):
+                rated = await _rated(plan, answers, self._judges)
         finally:
-            SCORING_BUDGET.reset(paying)
-            SCORING_WAITS.reset(waiting)
             await asyncio.to_thread(settle)
         judged = self._judges.preference is not None
         pair = replace(_pair(plan, answers, rated, self._replays.prices), judged=judged)

@@ -12,9 +12,8 @@ from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
-from evenkeel.core.budget import SCORING_BUDGET, Allowance, RouteBudget, Spend, set_aside, total
+from evenkeel.core.budget import Allowance, RouteBudget, Spend, scoring_paid_by, set_aside, total
 from evenkeel.core.pair import AS_BEFORE, Pair
-from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import INTERNAL_ERROR, REPLAY, Failure, Judgement
 from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.groups import SettledNeeds
@@ -317,12 +316,8 @@ class TrialMaker:
                 wanted = run.trial.perturbation.wanted
                 pairs.append(Pair(original.answer, run.answer, original.view.text, original.task, wanted))
                 compared.append(run)
-        paying, waiting = SCORING_BUDGET.set(judge), SCORING_WAITS.set(state.can_wait)
-        try:
+        with scoring_paid_by(judge, can_wait=state.can_wait):
             judgements = await self._scorer.score_all(pairs)
-        finally:
-            SCORING_BUDGET.reset(paying)
-            SCORING_WAITS.reset(waiting)
         reasons: set[str] = set()
         for run, judgement in zip(compared, judgements, strict=True):
             run.judgement = judgement

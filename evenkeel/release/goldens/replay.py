@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.budget import SCORING_BUDGET, Allowance, Spend
+from evenkeel.core.budget import Allowance, Spend, scoring_paid_by
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import Quote, estimate_tokens
@@ -189,7 +189,6 @@ class GoldenReplayer:
                 return GoldenResult(key, failure=refused), None
             asking = Allowance(self.costs, route, estimate, urgent=True)
             judging = Allowance(self.costs, route, scoring, urgent=True)
-            before = SCORING_BUDGET.set(judging)
             try:
                 replay = await self.replayer.send(
                     request.target, request.body, api=request.api, budget=asking, quote=quote
@@ -198,11 +197,10 @@ class GoldenReplayer:
                     return GoldenResult(key, failure=replay.reason), None
                 answer = replay.answer
                 context = task.context
-                scored = await self.scoring.score(
-                    Pair(golden.answer, answer, context, task_of(golden, {}, self.routes[route].task))
-                )
+                pair = Pair(golden.answer, answer, context, task_of(golden, {}, self.routes[route].task))
+                with scoring_paid_by(judging):
+                    scored = await self.scoring.score(pair)
             finally:
-                SCORING_BUDGET.reset(before)
                 held = asking.close().plus(judging.close())
                 await asyncio.to_thread(
                     self.costs.settle, held, route, {"golden": asking.spent, "judge": judging.spent}
