@@ -372,7 +372,7 @@ def _settings(options: Mapping[str, Any]) -> Settings:
         if options["model"] is None:
             raise SettingsError("--price: is that of the candidate; name it with --model")
         prices[options["model"]] = price(options["price"])
-    return experiment_settings(options, prices=prices)
+    return experiment_settings(options, prices)
 
 
 def _sides(options: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:

@@ -460,7 +460,8 @@ def settings_of(
 
 def _overrides(options: Mapping[str, Any], more: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the values of the command line by section, but those of routes."""
-    paths = {
+    # The models of a role and of an experiment are named by options that differ.
+    paths: dict[str, tuple[str, ...]] = {
         "host": ("listen", "host"),
         "port": ("listen", "port"),
         "processes": ("listen", "processes"),
@@ -469,8 +470,12 @@ def _overrides(options: Mapping[str, Any], more: Mapping[str, Any] | None) -> di
         "budget_usd": ("budget", "usd_per_day"),
         "budget_tokens": ("budget", "tokens_per_day"),
         "judge": ("judge", "model"),
+        "judge_model": ("judge", "model"),
         "judge_url": ("judge", "base_url"),
         "judge_key_env": ("judge", "api_key_env"),
+        "rewriter_model": ("replays", "rewriter", "model"),
+        "rewriter_url": ("replays", "rewriter", "base_url"),
+        "rewriter_key_env": ("replays", "rewriter", "api_key_env"),
         "redis_url": ("storage", "redis", "url"),
         "log_level": ("telemetry", "log_level"),
         "log_format": ("telemetry", "log_format"),
@@ -518,36 +523,24 @@ def settings_source(
 
 def experiment_settings(
     options: Mapping[str, Any],
-    *,
-    services: Sequence[str] = ("judge",),
     prices: Mapping[str, ModelPrice] = MappingProxyType({}),
 ) -> Settings:
     """Load the settings of an experiment: those of --config, overlaid with the other options.
 
     Args:
-        options: Values of `config`, `embeddings`, optionally `data_dir`, and for each service `…_model`,
-            `…_url` and `…_key_env`.
-        services: Settings sections of the models that the experiment calls: "judge", "rewriter".
+        options: Values of the command's options, by name: `config` and those that `settings_of` knows.
         prices: Prices of models, by name.
 
     Raises: SettingsError with a one-line message.
     """
-    overrides: dict[str, Any] = {}
+    more: dict[str, Any] = {}
     if options.get("data_dir") is not None:
         # A folder that is named wins over a Redis in the file.
-        overrides |= {"data_dir": options["data_dir"], "storage": {"redis": None}}
-    for section in services:
-        named = {}
-        for name, option in (("model", "model"), ("base_url", "url"), ("api_key_env", "key_env")):
-            value = options[f"{section}_{option}"]
-            if value is not None:
-                named[name] = value
-        if named:
-            # Without a file there is no upstream whose endpoint and key the judge could share.
-            if section == "judge" and options["config"] is None:
-                named = {"base_url": _OPENAI, **named}
-            section_values = overrides.setdefault("replays", {}) if section == "rewriter" else overrides
-            section_values[section] = named
+        more["storage"] = {"redis": None}
     if prices:
-        overrides["budget"] = {"prices": {model: asdict(price) for model, price in prices.items()}}
+        more["budget"] = {"prices": {model: asdict(price) for model, price in prices.items()}}
+    overrides = _overrides(options, more)
+    if options["config"] is None and "judge" in overrides:
+        # Without a file there is no upstream whose endpoint and key the judge could share.
+        overrides["judge"].setdefault("base_url", _OPENAI)
     return load(options["config"], overrides, {}, forwards=False)

@@ -132,9 +132,7 @@ def perturb(
     tried = try_all(view, kinds, severity, seed)
     if writes:
         options = {"config": config, **rewriter}
-        tried = asyncio.run(
-            written(view, tried, experiment_settings(options, services=("rewriter",)), max_usd)
-        )
+        tried = asyncio.run(written(view, tried, experiment_settings(options), max_usd))
     if as_json:
         emit(record(view, tried))
     else:

@@ -67,7 +67,7 @@ def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated(command):
 def sent_by_bench(*arguments):
     """Return by model the key that it is asked with; "" for none."""
     given = bench_command.bench.make_context("bench", ["--no-embeddings", *map(str, arguments)]).params
-    settings = experiment_settings(given, services=("judge", "rewriter"))
+    settings = experiment_settings(given)
     return {model.name: key_of(model.target) for model in bench_command._models(given, settings)}
 
 
@@ -176,7 +176,7 @@ def test_an_option_does_not_carry_the_key_of_the_file_to_another_endpoint(sectio
     options |= {"config": file, f"{section}_url": "https://b.test/v1"}
 
     def chosen(**more):
-        settings = experiment_settings(options | more, services=("judge", "rewriter"))
+        settings = experiment_settings(options | more)
         return settings.judge if section == "judge" else settings.replays.rewriter
 
     assert chosen().base_url == "https://b.test/v1"  # There is no key that could leak.

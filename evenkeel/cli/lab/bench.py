@@ -148,8 +148,7 @@ def _run(parameters: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
     out, err = consoles(json=json)
     confirm = confirmation(confirmed=confirmed, in_pipelines=True)
     try:
-        services = ("judge", "rewriter")
-        settings = experiment_settings(parameters, services=services, prices=parameters["prices"])
+        settings = experiment_settings(parameters, parameters["prices"])
         options = _options(parameters, settings)
         check_writable((parameters["trials"], parameters["html"], parameters["journal"]))
         outcome = run_bench(
