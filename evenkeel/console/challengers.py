@@ -79,8 +79,10 @@ def challenger_handlers(
     def drawn(request: AnyRequest, challenge_id: PathText) -> Response[bytes]:
         pair = blind_pair(board, _known(board, challenge_id).challenge)
         if pair is None:
-            return renderer.not_found(
-                "Nothing to label", "Every pair whose texts are kept is labelled already, or none is kept."
+            return renderer.response(
+                "message.html",
+                title="Nothing to label",
+                text="Every pair whose texts are kept is labelled already, or none is kept.",
             )
         return renderer.response(
             "challenger_pair.html", pair=pair, token=form_token(request), visitor=visitor_of(request)

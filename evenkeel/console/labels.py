@@ -100,9 +100,10 @@ def feedback_handlers(
     def draw() -> Response[bytes]:
         verdict_id = drawn(sources.log, store)
         if verdict_id is None:
-            return renderer.not_found(
-                "Nothing to rate",
-                "Every trial that could be drawn is labelled, or its texts are no longer kept.",
+            return renderer.response(
+                "message.html",
+                title="Nothing to rate",
+                text="No trial has a rating yet, or all are labelled, or their texts are no longer kept.",
             )
         return see_other(f"{links.verdict_link(verdict_id)}?blind=1")
 

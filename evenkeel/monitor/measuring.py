@@ -322,6 +322,8 @@ class MeasuringWatch:
                     routes.append(name)
             if routes:
                 said, step = self._words(reason)
+                # Nothing tells that the cause is gone but that no loss follows.
+                said = f"{said}, or was in the last {figures.duration(_THINNED_FOR_S)}"
                 yield HoldUp(reason, said, step, now, tuple(routes))
 
     def _words(self, reason: str) -> tuple[str, str]:

@@ -132,6 +132,7 @@ def test_what_is_lost_beside_rated_trials_thins_measuring(plant, counter, reason
         plant.count("trials", 1, outcome="rated_3")
     found = plant.later(100)
     assert (found.state, [cause.reason for cause in found.thinned]) == ("measuring", [reason])
+    assert found.thinned[0].said.endswith(", or was in the last 10 min")
     assert plant.later(601).thinned == ()
 
 
