@@ -21,6 +21,7 @@ from evenkeel.cli.options import (
     call_options,
     file_option,
     json_option,
+    max_usd_option,
     parameters_option,
     prices_option,
     severity_option,
@@ -30,7 +31,7 @@ from evenkeel.cli.options import (
 from evenkeel.core.errors import UserError
 from evenkeel.core.figures import usd
 from evenkeel.llm.price import Prices
-from evenkeel.release.check.endpoints import OPENAI, ModelAt, is_simulated, judge_beside, model_at
+from evenkeel.release.check.endpoints import OPENAI, ModelAt, judge_beside, model_at
 from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.prompts import as_chat, read_dataset, read_prompts
 from evenkeel.release.check.report import as_json as to_json
@@ -104,7 +105,7 @@ _SIMULATED: Final = "simulated"
 @severity_option
 @parameters_option('Parameters of each request, such as {"temperature": 0}.')
 @prices_option
-@click.option("--budget-usd", type=click.FloatRange(0), metavar="USD", help="Stop after spending this much.")
+@max_usd_option
 @click.option("--seed", default=0, help="Random seed.")
 @call_options(16, 120.0)
 @click.option(
@@ -148,7 +149,7 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
         # Before anything is paid for.
         with _store(options):
             pass
-        _confirm(request, options["budget_usd"], confirmed=yes or options["ci"])
+        _confirm(request, options["max_usd"], confirmed=yes or options["ci"])
         outcome = _run(request, err)
     # Before anything is printed: standard output may be a full disk, and this was paid for.
     targets = write_reports(
@@ -174,23 +175,16 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
         sys.exit(_NOT_KNOWN)
 
 
-def _confirm(request: CheckRequest, budget_usd: float | None, *, confirmed: bool) -> None:
+def _confirm(request: CheckRequest, max_usd: float | None, *, confirmed: bool) -> None:
     """Say the cost, and ask if it may be above a dollar and nobody has agreed to it."""
     estimate = request.estimate()
     question, ahead = str(estimate), estimate.spend.usd
-    unknown = not ahead and not _is_simulated(request)
-    if budget_usd is not None and unknown:
-        question += "; --budget-usd cannot stop it without prices: add --price"
-    elif budget_usd is not None:
-        question += f"; stops at {usd(budget_usd)}"
+    if max_usd is not None and not estimate.unpriced:
+        question += f"; stops at {usd(max_usd)}"
         # A budget is a promise: nothing above it can be spent, whatever the estimate says.
-        ahead = min(ahead, budget_usd)
-    confirmed = confirmed or (ahead <= _ASK_ABOVE_USD and not unknown)
+        ahead = min(ahead, max_usd)
+    confirmed = confirmed or (ahead <= _ASK_ABOVE_USD and not estimate.unpriced)
     confirmation(confirmed=confirmed, in_pipelines=True)(question)
-
-
-def _is_simulated(request: CheckRequest) -> bool:
-    return all(map(is_simulated, request.models.values()))
 
 
 def _run(request: CheckRequest, err: Console) -> CheckOutcome:
@@ -273,7 +267,7 @@ def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitSta
         parameters=options["parameters"],
         prices=Prices(options["prices"]),
         journal=options["journal"],
-        most_usd=options["budget_usd"],
+        most_usd=options["max_usd"],
         concurrency=options["concurrency"],
         timeout_s=options["timeout"],
     )

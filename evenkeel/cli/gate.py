@@ -27,7 +27,7 @@ from evenkeel.cli.options import (
     json_option,
     max_usd_option,
     model_options,
-    price_option,
+    prices_option,
     task_option,
     yes_option,
 )
@@ -43,7 +43,7 @@ from evenkeel.release.gate.run import GateOptions, run_gate
 from evenkeel.release.gate.scoring import RATED
 from evenkeel.release.gate.sides import Side
 from evenkeel.release.goldens.files import load_goldens, newest_versions
-from evenkeel.release.kit.arguments import InputError, check_writable, price, read_text, words, write_reports
+from evenkeel.release.kit.arguments import InputError, check_writable, read_text, words, write_reports
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.renderings import markdown, show
 from evenkeel.release.kit.terminal import consoles
@@ -136,7 +136,7 @@ _MOST_NOISE: Final = 0.95
 @click.option("--seed", default=0, help="Random seed of the order of the goldens.")
 @call_options(8, 60.0)
 @max_usd_option
-@price_option
+@prices_option
 @click.option(
     "--journal", type=FILE, metavar="FILE", help="File for answers, so that a stopped run can continue."
 )
@@ -270,6 +270,7 @@ def options_of(files: tuple[Path, ...], options: Mapping[str, Any]) -> GateOptio
         route_tasks={route.name: route.task for route in settings.routes},
         rating=lambda database: _rating(settings, costs, database),
         judge=f"the judge {judge.local or f'{judge.model} at {judge.base_url}'}" if judge else "no judge",
+        judge_model=judge.model or "" if judge else "",
         prices=costs,
         deciding=words(options["gate_on"]),
         rules=_rules(options),
@@ -366,13 +367,7 @@ def _goldens(
 def _settings(options: Mapping[str, Any]) -> Settings:
     if options["config"] is None and options["base_url"] is None:
         raise SettingsError("no endpoint: set --base-url, or --config to use the routes' upstreams")
-    prices = {}
-    if options["price"] is not None:
-        # Goldens may be of several models, so a price needs the name of the one it is for.
-        if options["model"] is None:
-            raise SettingsError("--price: is that of the candidate; name it with --model")
-        prices[options["model"]] = price(options["price"])
-    return experiment_settings(options, prices)
+    return experiment_settings(options, options["prices"])
 
 
 def _sides(options: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:

@@ -72,9 +72,6 @@ note_option = click.option(
 embeddings_option = click.option(
     "--embeddings/--no-embeddings", default=None, help="Use sentence embeddings.  [default: if installed]"
 )
-price_option = click.option(
-    "--price", metavar="IN/OUT", help="Price in USD per million tokens, for a model the public list lacks."
-)
 max_usd_option = click.option(
     "--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop after spending this much."
 )
@@ -101,7 +98,7 @@ prices_option = click.option(
     multiple=True,
     metavar="MODEL=IN/OUT",
     callback=_prices,
-    help="Price in USD per million tokens; repeatable.",
+    help="Price in USD per million tokens, 0/0 = free; repeatable.",
 )
 route_option = click.option("--route", metavar="NAME", help="Only this route.")
 by_option = click.option(
@@ -213,7 +210,7 @@ def model_options(service: str, help: str, *, default: bool = False) -> Decorato
     settings file decides.
     """
     url, variable = _OPENAI, f"EVENKEEL_{service.upper()}_API_KEY"
-    named = [click.option(f"--{service}-model", metavar="NAME", help=help)] if help else []
+    named = [click.option(f"--{service}", metavar="NAME", help=help)] if help else []
     return together(
         *named,
         click.option(
@@ -460,7 +457,6 @@ def settings_of(
 
 def _overrides(options: Mapping[str, Any], more: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the values of the command line by section, but those of routes."""
-    # The models of a role and of an experiment are named by options that differ.
     paths: dict[str, tuple[str, ...]] = {
         "host": ("listen", "host"),
         "port": ("listen", "port"),
@@ -470,10 +466,9 @@ def _overrides(options: Mapping[str, Any], more: Mapping[str, Any] | None) -> di
         "budget_usd": ("budget", "usd_per_day"),
         "budget_tokens": ("budget", "tokens_per_day"),
         "judge": ("judge", "model"),
-        "judge_model": ("judge", "model"),
         "judge_url": ("judge", "base_url"),
         "judge_key_env": ("judge", "api_key_env"),
-        "rewriter_model": ("replays", "rewriter", "model"),
+        "rewriter": ("replays", "rewriter", "model"),
         "rewriter_url": ("replays", "rewriter", "base_url"),
         "rewriter_key_env": ("replays", "rewriter", "api_key_env"),
         "redis_url": ("storage", "redis", "url"),

@@ -102,21 +102,21 @@ def perturb(
 
     FILE holds a prompt as `evenkeel check` reads it: plain text, messages, or a request body. Shows how it
     splits into template and input, each variant as a diff, which perturbations need a rewriter, and why the
-    others do not apply. No calls are made, unless --rewriter-model names a model that writes the variants
+    others do not apply. No calls are made, unless --rewriter names a model that writes the variants
     that need one.
 
     \b
       evenkeel perturb request.json
       evenkeel perturb request.json --only general --severity 0.5
       evenkeel perturb request.json --template prompt.txt --only "positional.*" --only format.json
-      evenkeel perturb request.json --only general.paraphrase --rewriter-model gpt-6-luna
+      evenkeel perturb request.json --only general.paraphrase --rewriter gpt-6-luna
       echo "Why does my printer stop?" | evenkeel perturb - --json
 
     Exit code: 0 done, 2 invalid file or options.
     """
     settings = _settings(config)
     route = _route(settings, route_name)
-    writes = rewriter["rewriter_model"] is not None
+    writes = rewriter["rewriter"] is not None
     kinds: Sequence[Perturbation] = (
         choices.perturbations(settings) if settings else catalogue(rewriter=writes)
     )
@@ -215,9 +215,15 @@ async def written(
     """Have the rewriter of the settings write what the variants wait for."""
     chosen = settings.replays.rewriter
     assert chosen is not None  # its model is named
-    budget = RewriterBudget(Costs(max_usd))
+    costs, budget = prices(settings), RewriterBudget(Costs(max_usd))
+    if costs.unknown(chosen.model):
+        click.echo(
+            f"{chosen.model} has no known price, so --max-usd does not count its calls; set it under "
+            "budget.prices in the file of --config",
+            err=True,
+        )
     done: list[PerturbationPreview] = []
-    async with Rewriter(endpoint(chosen, prices(settings)), cache=_RunCache()) as rewriter:
+    async with Rewriter(endpoint(chosen, costs), cache=_RunCache()) as rewriter:
         for preview in tried:
             outcome = await finished(preview.outcome, lambda task: rewriter.rewrite(task, budget))
             done.append(replace(preview, status=_status(outcome, view), outcome=outcome))

@@ -208,6 +208,10 @@ class Prices:
                 return True
         return False
 
+    def unknown(self, *models: str) -> list[str]:
+        """Return the models that have no price, each once."""
+        return [model for model in dict.fromkeys(models) if not self.knows(model)]
+
     def refuses(self, *names: str | None) -> bool:
         """Return whether a model must not be replayed: a price is required, and no name of it has one."""
         return self.required and not self.knows(*names)

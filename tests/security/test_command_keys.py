@@ -171,7 +171,7 @@ def test_an_option_does_not_carry_the_key_of_the_file_to_another_endpoint(sectio
         **({"replays": {"rewriter": model}} if section == "rewriter" else {"judge": model}),
     })  # fmt: skip
     options = dict.fromkeys(
-        ("judge_model", "judge_url", "judge_key_env", "rewriter_model", "rewriter_url", "rewriter_key_env")
+        ("judge", "judge_url", "judge_key_env", "rewriter", "rewriter_url", "rewriter_key_env")
     )
     options |= {"config": file, f"{section}_url": "https://b.test/v1"}
 

@@ -15,7 +15,7 @@ from evenkeel.cli.options import (
     file_option,
     json_option,
     model_options,
-    price_option,
+    prices_option,
     yes_option,
 )
 from evenkeel.lab.judge_audit.judgements import Strategy
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 @file_option("--record", "Write the judge's ratings, for --recorded.")
 @json_option
 @file_option("--html", "Write an HTML page.")
-@price_option
+@prices_option
 @yes_option
 def judge_audit(file: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
     """Measure how far a judge agrees with people and resists a false hint.
@@ -79,7 +79,7 @@ def judge_audit(file: Path, *, as_json: bool, yes: bool, **options: Any) -> None
 
     \b
       evenkeel judge-audit model_annotations.aligned.jsonl --cluster article
-      evenkeel judge-audit ratings.csv --judge-model gpt-4o-mini --journal audit.journal --html audit.html
+      evenkeel judge-audit ratings.csv --judge gpt-4o-mini --journal audit.journal --html audit.html
       evenkeel judge-audit ratings.csv --recorded judge.jsonl
 
     Exit code: 0 done, 1 declined or the judge failed, 2 invalid files or options.
@@ -95,7 +95,7 @@ def _run(file: Path, options: Mapping[str, Any], *, json: bool, confirmed: bool)
     """
     out, err = consoles(json=json)
     check_writable(options[name] for name in ("html", "record", "journal"))
-    if options["judge_model"] or options["recorded"]:
+    if options["judge"] or options["recorded"]:
         _check_extra()
     outcome = run_judge_audit(_options(file, options), err=err, confirm=confirmation(confirmed=confirmed))
     report = document(outcome)

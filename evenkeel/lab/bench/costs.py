@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import NOTHING, Spend
-from evenkeel.core.figures import number, usd
+from evenkeel.core.figures import number
 from evenkeel.core.verdict import BASELINE
 from evenkeel.lab.bench.prompts import first_outcome, prompt_of
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.tasks import Task
-from evenkeel.release.kit.cost import JUDGE, REWRITER
+from evenkeel.release.kit.cost import JUDGE, REWRITER, price_ahead
 from evenkeel.shadow.perturbations import Draft, NotApplicable
 from evenkeel.shadow.perturbations.format import FREE
 
@@ -52,10 +52,12 @@ class ExpectedCosts:
     calls: int
     """Calls to the models under test."""
     expenses: Mapping[str, Spend]
+    unpriced: Sequence[str] = ()
+    """Models that have no known price, whose calls cost nothing here."""
 
     @property
     def usd(self) -> float:
-        """Price of all together; 0 if no price is known."""
+        """Price of all together."""
         return sum(spend.usd for spend in self.expenses.values())
 
     @property
@@ -65,7 +67,7 @@ class ExpectedCosts:
 
     def __str__(self) -> str:
         """Say it in a line."""
-        price = f"about {usd(self.usd)}" if self.usd else "free, or no public price known"
+        price = price_ahead("about", self.usd, self.unpriced)
         return f"{number(self.calls)} calls, about {number(self.tokens)} tokens, {price}"
 
 
@@ -134,7 +136,8 @@ def planned(
                     prices.usd(rewriter, half + _REQUEST_TOKENS * texts, half),
                 )
                 expenses[REWRITER] = expenses[REWRITER].plus(own)
-    return ExpectedCosts(calls, dict(expenses))
+    names = [*(model.model for model in protocol.models), judging.model if judging else "", rewriter or ""]
+    return ExpectedCosts(calls, dict(expenses), prices.unknown(*filter(None, names)))
 
 
 def _times(spend: Spend, times: float) -> Spend:

@@ -130,8 +130,6 @@ def _question(options: BenchOptions, ahead: ExpectedCosts, remembered: int) -> s
     most = options.most_usd
     if most is not None and ahead.usd > most:
         question += f" (above --max-usd {usd(most)}: it will stop there, and can go on later)"
-    if most is not None and not ahead.usd:
-        question += " (--max-usd cannot stop it without prices: add --price)"
     return question
 
 
@@ -198,7 +196,7 @@ def _notes(not_measured: Mapping[str, int], course: BenchCourse) -> list[str]:
     notes = []
     for name, count in not_measured.items():
         kinds = f"{number(count)} kind{' was' if count == 1 else 's were'}"
-        notes.append(f"{kinds} not measured for want of a {name} (--{name}-model).")
+        notes.append(f"{kinds} not measured for want of a {name} (--{name}).")
     if course.troubles:
         notes.append(
             f"{number(course.troubles)} variants are missing because the rewriter failed or wrote nothing "

@@ -62,7 +62,7 @@ def judge_candidates(
     for index, candidate in enumerate(candidates):
         if candidate.golden in goldens:
             todo.append(index)
-    _confirm([_expense(judge, candidates[index].pair) for index in todo], address.model, costs, confirm)
+    _confirm([_expense(judge, candidates[index].pair) for index in todo], address, costs, confirm)
     account = costs.of(JUDGE)
     scores: list[float | str | None] = [None] * len(candidates)
     taken_ms: list[float] = []
@@ -108,14 +108,15 @@ def _sample(goldens: Sequence[str], most: int | None, seed: int) -> frozenset[st
     return frozenset(random.Random(f"{seed}\0judged").sample(goldens, most))
 
 
-def _confirm(expenses: Sequence[Spend], name: str, costs: Costs, confirm: Confirm) -> None:
+def _confirm(expenses: Sequence[Spend], address: ModelAddress, costs: Costs, confirm: Confirm) -> None:
     spend = Spend(0, 0.0)
     for expense in expenses:
         spend = spend.plus(expense)
     most = costs.most_usd
     if most is not None and spend.usd > most - costs.usd:
         raise StoppedError(
-            f"asking {name} may cost {usd(spend.usd)}, more than --max-usd {most:g}; raise it, or ask "
-            "about fewer goldens with --judge-goldens"
+            f"asking {address.model} may cost {usd(spend.usd)}, more than --max-usd {most:g}; raise it, or "
+            "ask about fewer goldens with --judge-goldens"
         )
-    confirm(CostEstimate(f"{number(len(expenses))} questions to {name}", spend))
+    asked = f"{number(len(expenses))} questions to {address.model}"
+    confirm(CostEstimate(asked, spend, unpriced=address.prices.unknown(address.model)))

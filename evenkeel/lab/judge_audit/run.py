@@ -91,11 +91,9 @@ def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) ->
         StoppedError, with what was answered until then in the journal.
     """
     if options.record and not (options.judge or options.recorded):
-        raise InputError("--record writes a judge's ratings; name the judge with --judge-model")
+        raise InputError("--record writes a judge's ratings; name the judge with --judge")
     if options.judge and options.recorded:
-        raise InputError(
-            "either a judge is asked (--judge-model) or its ratings are read (--recorded), not both"
-        )
+        raise InputError("either a judge is asked (--judge) or its ratings are read (--recorded), not both")
     path = options.file
     spent: Account | None = None
     ratings = read_ratings(
@@ -206,4 +204,10 @@ async def _estimate(address: ModelAddress, judge: Judge, plan: RatingPlan) -> Co
     if not calls:
         return None
     spend = Spend(prompt + completion, address.prices.usd(address.model, prompt, completion))
-    return CostEstimate(f"{number(calls)} calls to {address.model}", spend, len(plan) - calls, ceiling=False)
+    return CostEstimate(
+        f"{number(calls)} calls to {address.model}",
+        spend,
+        len(plan) - calls,
+        ceiling=False,
+        unpriced=address.prices.unknown(address.model),
+    )

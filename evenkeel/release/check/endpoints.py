@@ -92,7 +92,7 @@ def judge_beside(model: ModelAt, name: str | None = None) -> ModelAt:
     """Return the judge at a model's endpoint: as named, else the provider's small model, else the model."""
     small = small_model(model.base_url)
     chosen = name or (small.model if small else model.model)
-    if is_simulated(model):
+    if model.model.startswith(_SIMULATED):
         chosen = SIMULATED_JUDGE
     return ModelAt(chosen, model.base_url, model.api_key, model.key_variable)
 
@@ -100,8 +100,3 @@ def judge_beside(model: ModelAt, name: str | None = None) -> ModelAt:
 def rewriter_beside(judge: ModelAt) -> ModelAt:
     """Return the model that rewords texts: the judge's; where it is simulated, the simulated rewriter."""
     return replace(judge, model=SIMULATED_REWRITER) if judge.model == SIMULATED_JUDGE else judge
-
-
-def is_simulated(model: ModelAt) -> bool:
-    """Return whether a model is one of `evenkeel simulate`, which cost nothing."""
-    return model.model.startswith(_SIMULATED)

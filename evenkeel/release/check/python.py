@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.errors import UserError
+from evenkeel.core.figures import listing
+from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.release.check.endpoints import ModelAt, judge_beside, model_at
 from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.prompts import read_prompts
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evenkeel.release.check.run import CheckOutcome
+
+log = logging.getLogger("evenkeel")
 
 
 def check(
@@ -31,7 +36,8 @@ def check(
     perturbations: Sequence[str] = (),
     limit: float = 10.0,
     rounds: int = 200,
-    budget_usd: float | None = 1.0,
+    max_usd: float | None = 1.0,
+    prices: Mapping[str, tuple[float, float]] | None = None,
     journal: Path | None = None,
     seed: int = 0,
 ) -> CheckOutcome:
@@ -48,7 +54,8 @@ def check(
         perturbations: Names, categories or patterns. Default: general, positional, format, multilingual.
         limit: Largest acceptable difference, in points above noise; above 0 and at most 100.
         rounds: Most rounds.
-        budget_usd: Most that is spent; None = no limit.
+        max_usd: Most that is spent; None = no limit. Calls to models without a known price are not counted.
+        prices: Model to US dollars per million tokens of prompts and of answers, for models without one.
         journal: File that keeps answers, so that a stopped check can continue. Default: none.
         seed: Seed of every choice.
 
@@ -79,6 +86,10 @@ def check(
         rounds=rounds,
         seed=seed,
         journal=journal,
-        most_usd=budget_usd,
+        most_usd=max_usd,
+        prices=Prices({name: ModelPrice(*price) for name, price in (prices or {}).items()}),
     )
+    unpriced = request.estimate().unpriced
+    if unpriced and max_usd is not None:
+        log.warning("max_usd: calls to %s are not counted; give the price in `prices`", listing(unpriced))
     return make_check(request)

@@ -118,7 +118,7 @@ class CheckRequest:
         )
 
     def estimate(self) -> CostEstimate:
-        """Return about what the check may cost; 0 dollars if any of its models has no known price."""
+        """Return about what the check may cost."""
         views, prices, options = self.prompts[FIRST], self.prices, self.options
         prompt = sum(estimate_tokens(view.text) for view in views) // max(1, len(views))
         # Twice as it is, one variant of each category, and another question whose answer has to move.
@@ -133,13 +133,13 @@ class CheckRequest:
                 ruled = answers * _RULING_TOKENS
                 tokens += rounds * (question + ruled)
                 dollars += rounds * prices.usd(options.judge, question, ruled)
-        asked = {*options.models.values(), *([options.judge] if options.judge else [])}
-        # A sum without one of its parts would look like the whole price.
-        if not all(map(prices.knows, asked)):
-            dollars = 0.0
+        models = [at.model for at in self.models.values()]
+        if self.judge:
+            models += [self.judge.model, rewriter_beside(self.judge).model]
         most = options.rounds * answers * len(options.models)
         spend = Spend(rounded(round(tokens)), dollars)
-        return CostEstimate(f"up to {number(most)} answers, and their ratings", spend, ceiling=False)
+        asked = f"up to {number(most)} answers{', and their ratings' if self.judge else ''}"
+        return CostEstimate(asked, spend, ceiling=False, unpriced=prices.unknown(*models))
 
 
 def kinds_by_category(patterns: Sequence[str], *, rewriter: bool) -> dict[str, list[Perturbation]]:

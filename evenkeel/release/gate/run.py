@@ -77,6 +77,8 @@ class GateOptions:
     """Opens what rates answers; the database remembers what a judge said."""
     judge: str = "the judge"
     """Judge and its endpoint, for messages."""
+    judge_model: str = ""
+    """Model of the judge that is paid for; "" without one."""
     prices: Prices = field(default_factory=Prices)
     deciding: tuple[str, ...] = ()
     """Measures that can fail the gate; none = all."""
@@ -407,6 +409,7 @@ def estimate(
     """
     calls = remembered = 0
     spend = Spend(0, 0.0)
+    models = [options.judge_model] if rating and options.judge_model else []
     for task in asked:
         answer = task.golden.answer
         tokens = answer.completion_tokens or estimate_tokens(answer.text)
@@ -417,6 +420,7 @@ def estimate(
                 remembered += 1
                 continue
             calls += 1
+            models.append(request.model)
             cost = options.prices.usd(request.model, request.prompt_tokens, tokens)
             spend = spend.plus(Spend(request.prompt_tokens + tokens, cost))
         name = task_of(task.golden, options.route_tasks, options.task)
@@ -427,7 +431,8 @@ def estimate(
     if not calls and rating is None:
         return None
     asked_of = f"up to {number(calls)} calls{f' and those of {options.judge}' if rating else ''}"
-    return CostEstimate(asked_of, spend, remembered, ceiling=False)
+    unpriced = options.prices.unknown(*models)
+    return CostEstimate(asked_of, spend, remembered, ceiling=False, unpriced=unpriced)
 
 
 def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> GateOutcome:
@@ -457,7 +462,7 @@ async def _decided(
         # This may take seconds in which nothing else can be shown.
         with err.status("loading metrics"):
             rating = await services.enter_async_context(options.rating(database))
-            scoring = GateScoring(rating, ServiceWatch(options.judge, "--judge-model", _OF_JUDGE, costs))
+            scoring = GateScoring(rating, ServiceWatch(options.judge, "--judge", _OF_JUDGE, costs))
         try:
             gate = Gate(
                 options.rules,

@@ -142,43 +142,23 @@ def words(text: str | None) -> tuple[str, ...]:
     return tuple(words)
 
 
-def price(text: str) -> ModelPrice:
-    """Read "0.15/0.60": US dollars per million prompt and completion tokens.
-
-    Raises: InputError if it is not written so.
-    """
-    price_read = _price(text)
-    if price_read is None:
-        raise _not_a_price(text, "0.15/0.60")
-    return price_read
-
-
 def named_price(text: str) -> tuple[str, ModelPrice]:
-    """Read "MODEL=0.15/0.60"; the name may hold equals signs.
+    """Read "MODEL=0.15/0.60", US dollars per million prompt and completion tokens.
+
+    The name may hold equals signs.
 
     Raises: InputError if it is not written so.
     """
-    model, _, price_text = text.rpartition("=")
-    price_read = _price(price_text)
-    if not model or price_read is None:
-        raise _not_a_price(text, "MODEL=0.15/0.60")
-    return model, price_read
-
-
-def _price(text: str) -> ModelPrice | None:
-    asked, _, answered = text.partition("/")
+    model, _, price = text.rpartition("=")
+    asked, _, answered = price.partition("/")
     try:
         input_usd, output_usd = float(asked), float(answered)
     except ValueError:
-        return None
+        input_usd = output_usd = math.nan
     # "nan" and "inf" are numbers to Python, and would make every sum of dollars one of them.
-    if 0 <= input_usd < math.inf and 0 <= output_usd < math.inf:
-        return ModelPrice(input_usd, output_usd)
-    return None
-
-
-def _not_a_price(text: str, like: str) -> InputError:
-    return InputError(
-        f'--price: "{text}" is not a price; write it like {like}, US dollars per million prompt and '
+    if model and 0 <= input_usd < math.inf and 0 <= output_usd < math.inf:
+        return model, ModelPrice(input_usd, output_usd)
+    raise InputError(
+        f'--price: "{text}" is not a price; write it like MODEL=0.15/0.60, US dollars per million prompt and '
         "completion tokens"
     )

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import Spend
-from evenkeel.core.figures import number, usd
+from evenkeel.core.figures import listing, number, usd
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from evenkeel.core.verdict import Judgement
 
 JUDGE: Final = "the judge"
@@ -22,17 +24,30 @@ class CostEstimate:
     asked: str
     """Description such as "120 calls to gpt-4.1"."""
     spend: Spend
-    """0 dollars if no price is known."""
+    """The cost, without calls to unpriced models."""
     remembered: int = 0
     """Answers that need not be asked for."""
     ceiling: bool = True
     """True if it cannot cost more; else it is a rule of thumb."""
+    unpriced: Sequence[str] = ()
+    """Models among those asked that have no known price."""
 
     def __str__(self) -> str:
         how = "at most" if self.ceiling else "about"
-        price = f"{how} {usd(self.spend.usd)}" if self.spend.usd else "free, or no public price known"
+        price = price_ahead(how, self.spend.usd, self.unpriced)
         remembered = f" ({number(self.remembered)} remembered)" if self.remembered else ""
         return f"{self.asked}{remembered}, {how} {number(self.spend.tokens)} tokens, {price}"
+
+
+def price_ahead(how: str, dollars: float, unpriced: Sequence[str]) -> str:
+    """Return what calls may cost, and the models whose calls no limit in dollars counts."""
+    price = f"{how} {usd(dollars)}, " if dollars else ""
+    if unpriced:
+        return (
+            f"{price}without a known price of {listing(unpriced)}, whose calls no limit in dollars counts "
+            f"(--price {unpriced[0]}=IN/OUT gives it)"
+        )
+    return price.removesuffix(", ") or "free"
 
 
 class BudgetUsedUpError(Exception):

@@ -21,7 +21,7 @@ def run(*arguments, exit_code=0, **options):
 
 
 def asking(chat, *more):
-    return ["--judge-model", "scripted", "--judge-url", chat.url, *QUICK, *more]
+    return ["--judge", "scripted", "--judge-url", chat.url, *QUICK, *more]
 
 
 def by_length(prompt):
@@ -35,10 +35,10 @@ def test_a_judge_scores_every_candidate_in_three_calls_and_its_price_is_measured
     """Two goldens of 18 candidates: 120 tokens a call at 1 and 10 USD a million, three calls a score."""
     goldens = write_goldens(tmp_path / "goldens.jsonl", 2)
     with ScriptedChat(by_length) as chat:
-        shown = run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--price", "1/10"))
+        shown = run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--price", "scripted=1/10"))
         calls = chat.prompts.total()
         found = calibration_in(tmp_path)
-        run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--price", "1/10"))
+        run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--price", "scripted=1/10"))
         assert chat.prompts.total() == calls
     assert "36 questions to scripted" in shown
     assert calls == 3 * 36
@@ -52,7 +52,7 @@ def test_nothing_is_asked_without_consent_or_beyond_the_limit(tmp_path):
     """The estimate is shown first; "no", silence and a limit below it ask nothing."""
     goldens = write_goldens(tmp_path / "goldens.jsonl", 2)
     with ScriptedChat(by_length) as chat:
-        arguments = [goldens, "--out", tmp_path, *asking(chat, "--price", "1/2")]
+        arguments = [goldens, "--out", tmp_path, *asking(chat, "--price", "scripted=1/2")]
         assert "no more calls are made" in run(*arguments, exit_code=1, input="n\n")
         assert "36 questions to scripted, at most" in run(*arguments, exit_code=1, input="")
         shown = run(*arguments, "--yes", "--max-usd", "0.001", exit_code=1)

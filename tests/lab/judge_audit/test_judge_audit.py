@@ -58,7 +58,7 @@ def run(*arguments, exit_code=0, to=None, **options):
 
 
 def asking(judge):
-    return ["--judge-model", "scripted", "--judge-url", judge.url, "--resamples", "50"]
+    return ["--judge", "scripted", "--judge-url", judge.url, "--resamples", "50"]
 
 
 def test_a_judge_that_yields_to_the_attack_on_a_known_share_is_measured_so(tmp_path):
@@ -115,7 +115,7 @@ def test_nothing_is_asked_without_consent(tmp_path):
     """The estimate is shown first; no answer means no."""
     path = write_ratings(tmp_path / "r.csv", [(1, 2), (4, 5), (2, 3)])
     with TicketJudge(lambda *_: 3) as judge:
-        shown = run(path, *asking(judge), "--price", "1/2", exit_code=1, input="n\n")
+        shown = run(path, *asking(judge), "--price", "scripted=1/2", exit_code=1, input="n\n")
         assert "8 calls to scripted, about " in shown
         assert "no more calls are made" in shown
         run(path, *asking(judge), exit_code=1, input="")

@@ -147,7 +147,7 @@ def test_a_check_with_a_store_is_listed_by_its_console(prompt, check):
 
 def test_the_budget_ends_a_check_with_what_there_is(check):
     """A dear model and a small budget: the figures so far, and the reason."""
-    done = check("--price", "simulated-steady=1000/1000", "--budget-usd", "0.5", "--json")
+    done = check("--price", "simulated-steady=1000/1000", "--max-usd", "0.5", "--json")
 
     found = json.loads(done.stdout)
     assert "budget" in found["stopped"]
@@ -203,13 +203,13 @@ def test_money_is_asked_for_above_a_dollar(check):
     assert "cannot ask for confirmation without a terminal; add --yes" in done.stderr
 
 
-def test_a_budget_that_stops_nothing_is_not_promised(prompt):
-    """Nobody knows the price of the model, so nobody knows when the budget is used up."""
-    done = run(prompt, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--budget-usd", "0.5")
+def test_a_limit_that_cannot_hold_is_said_before_anything_is_spent(check):
+    """Calls to a model without a price cost nothing as far as anybody knows."""
+    done = check("--max-usd", "0.5", model="llama-at-home")
 
     assert done.exit_code == 2
-    assert "--budget-usd cannot stop it without prices" in done.stderr
-    assert "cannot ask for confirmation" in done.stderr
+    assert "without a known price of llama-at-home, whose calls no limit in dollars counts" in done.stderr
+    assert "add --yes" in done.stderr
 
 
 def test_a_model_that_stops_answering_leaves_its_answers_in_the_journal(prompt):

@@ -133,12 +133,13 @@ def test_money_is_spent_only_with_a_yes(planted, gate, calls, monkeypatch):
     assert "--yes" in output
     assert found is None
     monkeypatch.setattr("evenkeel.release.kit.confirmation.on_a_terminal", lambda: True)
-    output, _ = gate("equal", "--price", "1/2", code=2, yes=False, typed="n\n")
+    priced = ("--price", "equal=1/2", "--price", "in-use=0/0")
+    output, _ = gate("equal", *priced, code=2, yes=False, typed="n\n")
     assert "up to 6 calls, about " in output
     assert "about $0.0015. Go ahead?" in output
     assert "no calls were made" in output
     assert calls("equal") == before
-    gate("equal", "--price", "1/2", code=3, yes=False, typed="y\n")
+    gate("equal", *priced, code=3, yes=False, typed="y\n")
     assert calls("equal") == before + 3
 
 
@@ -211,7 +212,7 @@ def test_an_endpoint_that_fails_is_no_pass(planted, gate, model, monkeypatch):
 def test_a_budget_that_runs_out_is_no_pass(planted, gate):
     """The part that was measured does not settle it, so the exit code is 2."""
     planted(40)
-    output, found = gate("equal", "--price", "100/100", "--max-usd", "0.2", code=2)
+    output, found = gate("equal", "--price", "equal=100/100", "--max-usd", "0.2", code=2)
     assert "the budget was used up" in output
     assert 0.2 <= found["ledger"]["cost_usd"] < 1.0
 
@@ -262,18 +263,18 @@ def test_the_newest_version_in_use_is_asked_as_often_as_wanted(planted, gate):
 def test_a_judge_that_rates_nothing_ends_the_gate(planted, gate, model):
     """The judge is named as what failed, or the candidate would seem to be down."""
     planted(60)
-    output, _ = gate("worse", "--judge-model", "nobody", "--judge-url", model[1], code=2)
+    output, _ = gate("worse", "--judge", "nobody", "--judge-url", model[1], code=2)
     assert (
         f"COULD NOT MEASURE: the judge nobody at {model[1]} rated nothing: The endpoint answered 404"
         in output
     )
-    assert "name another with --judge-model" in output
+    assert "name another with --judge" in output
 
 
 def test_the_judge_can_rate(planted, gate, model):
     """The report says so, and the judge's tokens are counted."""
     planted(30)
-    judge = ("--judge-model", "simulated-judge", "--judge-url", model[1])
+    judge = ("--judge", "simulated-judge", "--judge-url", model[1])
     output, _ = gate("worse", *judge, code=2, yes=False)
     assert f"60 calls and those of the judge simulated-judge at {model[1]}, about" in output
     output, found = gate("worse", *judge, code=1)

@@ -116,13 +116,15 @@ def test_the_rewriter_sets_aside_what_a_call_may_cost():
 
 
 def test_an_estimate_says_how_sure_it_is():
-    """Remembered answers are named; a ceiling is told from a rule of thumb."""
+    """Remembered answers and unknown prices are named; a ceiling is told from a rule of thumb."""
     assert (
         str(CostEstimate("3 calls", Spend(900, 0.5), 2))
         == "3 calls (2 remembered), at most 900 tokens, at most $0.50"
     )
-    assert str(CostEstimate("3 calls", Spend(900, 0), ceiling=False)) == (
-        "3 calls, about 900 tokens, free, or no public price known"
+    assert str(CostEstimate("3 calls", Spend(900, 0), ceiling=False)) == "3 calls, about 900 tokens, free"
+    assert str(CostEstimate("3 calls", Spend(900, 0.5), unpriced=["a", "b"])) == (
+        "3 calls, at most 900 tokens, at most $0.50, without a known price of a and b, whose calls no limit "
+        "in dollars counts (--price a=IN/OUT gives it)"
     )
 
 
@@ -149,7 +151,7 @@ def test_work_is_done_a_few_at_a_time_and_the_first_error_ends_it():
 
 def test_a_service_ends_the_run_only_if_it_never_worked():
     """At the third failure, with the first one and the name of the variable for the key."""
-    judge = ServiceWatch("the judge j", "--judge-model", service_advice("--judge", "THE_KEY"), Costs())
+    judge = ServiceWatch("the judge j", "--judge", service_advice("--judge", "THE_KEY"), Costs())
     for _ in range(2):
         judge.failed("unauthorized", "The endpoint rejected the key.")
     with pytest.raises(UnusableError, match=r"the judge j rated nothing: .*THE_KEY.*--judge-key-env"):

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from evenkeel.llm.price import ModelPrice
 from evenkeel.release.kit import confirmation as question
-from evenkeel.release.kit.arguments import InputError, named_price, price, write_file
+from evenkeel.release.kit.arguments import InputError, named_price, write_file
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.progress import progress
 from tests.cases import cases
@@ -24,15 +24,12 @@ CASES = cases(__file__)
 
 def test_a_price_is_dollars_for_prompt_and_completion():
     """The model's name may hold equals signs; the price follows the last one."""
-    assert price("0.15/0.60") == ModelPrice(0.15, 0.6)
     assert named_price("org/model=a=1/2.5") == ("org/model=a", ModelPrice(1.0, 2.5))
 
 
 @pytest.mark.parametrize("text", ["cheap", "1", "1/", "/1", "-1/1", "1/nan", "inf/1"])
 def test_what_is_no_price_is_refused_with_an_example(text):
     """A price is two numbers that are neither negative nor endless."""
-    with pytest.raises(InputError, match=f'"{text}" is not a price; write it like 0.15/0.60'):
-        price(text)
     with pytest.raises(InputError, match=f'"m={text}" is not a price; write it like MODEL=0.15/0.60'):
         named_price(f"m={text}")
     with pytest.raises(InputError, match="MODEL="):
