@@ -34,10 +34,9 @@ _HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(?::[0-9]{0,5})?")
 
 
 class TokenGuard:
-    """An ASGI application that asks for a token, for a login or for a certificate that was shown before.
+    """ASGI application that asks for a token or a login, or knows a client by its certificate.
 
-    Where nothing is asked for, all requests pass that are for an address, for `localhost` or for one of the
-    names given.
+    If it asks for nothing, requests to an address, to `localhost` or to one of the given names pass.
     """
 
     def __init__(

@@ -125,8 +125,7 @@ class Call:
     def add(self, piece: str) -> None:
         """Append a piece of the arguments.
 
-        Arguments that come in pieces and then as a whole are taken once, and an empty object gives way to
-        what comes behind it.
+        Arguments that come in pieces and then whole are taken once. What follows an empty object replaces it.
         """
         repeated = len(piece) == self.chars and piece == self.arguments
         # A blank behind an empty object begins nothing.
@@ -471,7 +470,7 @@ class ChatReader(ChoicesReader):
         return place
 
     def _begins_another(self, held: Call, call: dict[str, Any], call_id: str) -> bool:
-        """Return whether a piece with an id that is new, or with none, is not a part of this call."""
+        """Return whether a piece, whose id is new or missing, begins another call."""
         function = called_function(call)
         name = text_of(function.get("name"))
         if not name:

@@ -89,7 +89,7 @@ class Person(Section):
 
     @property
     def token(self) -> str | None:
-        """The token, None if there is none. Raises: ValueError if what is named holds none."""
+        """The token; None if no variable is named. Raises: ValueError if the variable is empty."""
         if self.token_env is None:
             return None
         if not os.environ.get(self.token_env):
@@ -158,7 +158,7 @@ class Listen(Section):
         return _address(self.host, self.port)
 
     def is_at(self, upstream: Upstream) -> bool:
-        """Return whether an upstream is this port; a port that is picked at the start is none yet."""
+        """Return whether an upstream is this port; False for a port that is picked at the start."""
         if upstream.unix_path is not None or upstream.port != self.port:
             return False
         if upstream.host == self.host:

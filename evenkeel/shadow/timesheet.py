@@ -1,10 +1,9 @@
 """Limit on the processor time of an exchange, watched from another process.
 
-A regular expression that does not come back holds the interpreter, so nothing in its own process can end
-it. A worker therefore notes in memory shared with its supervisor which of its threads computes for which
-exchange, and up to which processor time. The supervisor compares that with what the kernel counts for the
-threads (`/proc`), kills the worker if one is over, and marks the exchange; the next worker gives that one
-up, and takes up the others where they were.
+A regular expression that never ends holds the interpreter, so its own process cannot stop it. A worker
+therefore notes, in memory shared with its supervisor, which thread computes for which exchange, and up to
+which processor time. The supervisor compares that with the kernel's count (`/proc`), kills a worker that is
+over, and marks the exchange; the next worker gives it up and goes on with the others.
 """
 
 from __future__ import annotations

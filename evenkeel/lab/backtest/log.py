@@ -148,7 +148,7 @@ def _plain(file: IO[bytes]) -> IO[bytes]:
 
 
 def read_lines(lines: Iterable[bytes | str], name: str) -> Iterator[Verdict]:
-    """The verdicts of JSON lines; empty ones are passed over.
+    """Yield the verdicts of JSON lines, without the empty lines.
 
     Args:
         lines: In the order in which the trials were scored.
@@ -241,9 +241,9 @@ class _Reader:
         yield _variant(line, own, exchange, at, name)
 
     def _failed(self, line: LogLine) -> LogLine:
-        """Take a line that lacks the rating that most others have for one that nobody could rate.
+        """Return the line; as a failure if it lacks the rating that most others have.
 
-        Where most lines lack one, a sample was judged, and the others say nothing.
+        Where most lines lack one, only a sample was judged.
         """
         judge = line.route, line.model, line.perturbation in CONTROLS
         self._lines[judge] += 1

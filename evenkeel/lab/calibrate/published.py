@@ -1,4 +1,4 @@
-"""The tables of WorkflowPerturb beside what the same degradations of other goldens give.
+"""Tables of WorkflowPerturb beside those of the same degradations of other goldens.
 
 Source: Kanda and others, "WorkflowPerturb", Tables 2 to 5. Its 4,973 goldens are not public as a whole, its
 encoder is all-mpnet-base-v2, and models made its variants.

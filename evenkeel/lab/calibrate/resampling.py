@@ -24,8 +24,8 @@ def multiplicities(
 ) -> NDArray[np.float64]:
     """Draw how often each golden occurs in each resample: shape (times, goldens).
 
-    All variants of a golden are drawn together, because their scores hang together, and so are the goldens of
-    a cluster. The numbers follow from the generator's bytes, which are the same on every platform.
+    Variants of a golden, and goldens of a cluster, are drawn together, because their scores are correlated.
+    A seed gives the same numbers on every platform.
 
     Args:
         goldens: How many there are.

@@ -34,8 +34,7 @@ class TauScore:
     def weighted(self) -> float:
         """τ times coverage, in [-1, 1].
 
-        Where fewer than two steps are aligned there is nothing in disorder, and τ counts as 1: it is the
-        coverage alone, which is then one step of the reference's, or none.
+        With fewer than two aligned steps nothing is in disorder, so this is the coverage.
         """
         return self.coverage * (1.0 if self.tau is None else self.tau)
 
@@ -78,9 +77,9 @@ class WeightedTau(AlignedMetric):
 def kendall_tau(reference: Workflow, candidate: Workflow, alignment: Alignment) -> TauScore:
     """Return the rank correlation of the two canonical orders over the aligned steps.
 
-    τ = (C − D) / (n(n − 1)/2) over n aligned steps: it does not see what is missing, so every deletion
-    that keeps the order has 1. Weighted by coverage it does, and is what the paper's tables hold. Steps that
-    only the candidate has count in neither.
+    τ = (C − D) / (n(n − 1)/2) over n aligned steps. It ignores missing steps: every deletion that keeps the
+    order has 1. Weighted by coverage, as in the paper's tables, it counts them. Steps that only the candidate
+    has count in neither.
 
     Source: Kendall 1938; appendix B.5 of WorkflowPerturb; agrees with `scipy.stats.kendalltau`.
     """

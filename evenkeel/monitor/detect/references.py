@@ -75,8 +75,8 @@ def alarm_level(calls_per_day: float, burst_calls: float, false_alarms_per_year:
 class ReferenceEvidence(MovedAnswers):
     """Evidence of a change: reference prompts are answered differently.
 
-    Of a run, `after` is the time before which the change is e² times less likely to have come than with the
-    run; that of the run's first answer, if none was before.
+    `after` is the time before which the change is e² times less likely to have come than at the run's first
+    answer; the time of that answer, if none came before it.
     """
 
     requested_model: str
@@ -104,8 +104,8 @@ class _Sum(NamedTuple):
 class ReferenceRun(Struct):
     """Run of calls since the answers began to differ from the earlier ones, if they did.
 
-    It begins where the sum of the logarithms of one bet was at its lowest, as with CUSUM: chosen in
-    hindsight, so its means err towards the change.
+    It begins where the summed logarithms of one bet were lowest (CUSUM). That is chosen in hindsight, so its
+    means exaggerate the change.
     """
 
     since: float = 0.0

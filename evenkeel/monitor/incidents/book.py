@@ -1,11 +1,9 @@
-"""Assignment of alert events to incidents, and detection of changes that traffic has gone back on.
+"""Assignment of alert events to incidents, and detection of changes that were reversed.
 
-An alert belongs to the change of its route that came before it. What only shows that answers moved (shares of
-shifted answers, their lengths) is a sign and no change: it joins the incident that is open. So does a later
-change, with the alerts after it, while an incident is open whose own change stands in the traffic: mostly it
-is an attempt to repair it, and whoever is at work wants to read in one place whether it helped. An incident
-is over when its alerts are, when the traffic has what it had before the first change again, or when a person
-says so.
+An alert belongs to the change of its route that came before it. Moved ratings are a sign and no change: they
+join the open incident. So does a later change, with the alerts after it, while the first one is still in the
+traffic: it is mostly an attempt at a repair, and people want to read in one place whether it helped. An
+incident is over when its alerts are, when its first change is reversed, or when a person says so.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ _DAYS_A_MONTH: Final = 30
 CONDITION: Final = (
     f"“Must not switch” is wrong for at most {percent(ERROR_RATE)} of challengers, and so is “may switch”, "
     "however often you look. This assumes that requests are independent of each other, and that the judge "
-    "is right. One that reverses 30 % of its preferences at random shows a loss of 10 points as 4, and one "
-    "that reverses half of them shows none."
+    "is right. A judge that reverses 30 % of its preferences at random sees 4 of 10 lost points; one "
+    "that reverses half of them sees none."
 )
 """Promise of a decision, and its condition."""
 

@@ -1,4 +1,4 @@
-"""Asks models many questions: a few at a time, remembered answers first, within a budget, not forever."""
+"""Asks models many questions, a few at a time, within a budget, reusing remembered answers."""
 
 from __future__ import annotations
 

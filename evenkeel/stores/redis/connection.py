@@ -128,9 +128,9 @@ class RedisStore:
             )
 
     def await_replicas(self) -> None:
-        """Return once so many replicas as the place wants have all that was written before this call.
+        """Wait until the wanted number of replicas has everything that was written before this call.
 
-        What was read from a primary before that may be gone after a failover, and come again elsewhere.
+        What was read from a primary earlier may be gone after a failover, and be written again elsewhere.
 
         Raises: NotReplicatedError if that takes longer than one answer may.
         """
@@ -174,7 +174,7 @@ class Script:
             return client.eval(self._text, len(keys), *keys, *arguments)
 
     def replicated(self, keys: Sequence[str], *arguments: Value) -> Any:
-        """Run it, and return once so many replicas as the place wants have what it wrote.
+        """Run it, and wait until the wanted number of replicas has what it wrote.
 
         Raises: NotReplicatedError if that takes longer than one answer may; it has run nevertheless.
         """

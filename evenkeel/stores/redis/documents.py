@@ -1,8 +1,8 @@
 """Small documents on Redis.
 
-Of each collection there are a hash of all bodies, the order in which they were put, a hash of their fields,
-and one of the newest versions. A change reads first and then commits all its commands in one step, unless the
-revision of its group has moved since: then it is worked out again from what is there by now.
+A collection has hashes of its bodies, fields and newest versions, and the order in which bodies were put. A
+change reads, then commits all its commands in one step. If the revision of its group has moved meanwhile, it
+starts over.
 """
 
 from __future__ import annotations
@@ -106,12 +106,12 @@ class RedisDocuments(Documents):
         return int(self._store.client.get(self._revision(collection)) or 0)
 
     def names(self, collection: Collection[Any], key: Sequence[str] = (), until: int = -1) -> list[str]:
-        """Return the names of all versions of the documents whose names begin so, in their order.
+        """Return the names of all versions of some documents, oldest first.
 
         Args:
             collection: Collection.
             key: Beginning of the names.
-            until: Last place in the order that is looked at; -1 is that of the newest.
+            until: Last place that is looked at; -1 is that of the newest.
         """
         every = []
         for name in self._store.client.zrange(self.place(collection, "order"), 0, until):

@@ -77,8 +77,8 @@ _STORED_CONVERSATION: Final = ("previous_response_id", "conversation", "prompt")
 class ResponsesReader(AnswerReader):
     """Reads responses. The finish reason is the status, or why an answer is incomplete.
 
-    In a stream the last event holds the whole response, and only that counts; of servers whose last event has
-    no text and no calls the items that came before are taken, or else their pieces.
+    The last event of a stream holds the whole response, and only that counts. If it has no text and no calls,
+    the earlier items are taken, or else their pieces.
     """
 
     def __init__(self) -> None:
