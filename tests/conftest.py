@@ -180,7 +180,7 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Make a skip under the strict flag a failure, whatever its reason. is a failure, whatever its reason."""
+    """Make a skip under the strict flag a failure, whatever its reason."""
     report = yield
     if report.skipped and not hasattr(report, "wasxfail") and item.config.getoption("--strict-services"):
         report.outcome = "failed"

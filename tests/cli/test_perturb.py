@@ -15,11 +15,7 @@ from evenkeel.cli.main import main
 from evenkeel.cli.perturb import show, try_all, written
 from evenkeel.release.check.prompts import read_prompt
 from evenkeel.settings import Settings
-from evenkeel.shadow.perturbations import (
-    BUILTIN,
-    by_name,
-    seed_for,
-)
+from evenkeel.shadow.perturbations import BUILTIN, by_name, seed_for
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.prompt import PromptView
 from tests.cases import cases

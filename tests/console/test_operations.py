@@ -111,12 +111,6 @@ def test_links_into_the_documentation_lead_to_a_heading(client):
         assert f'id="{anchor}"' in client.get(f"/docs/{name}").text, (name, anchor)
 
 
-@pytest.mark.parametrize("name", ["runbooks/EvenkeelIncident", "runbooks/README", "reference/settings"])
-def test_documents_are_there_without_a_network(name):
-    """Runbooks from the checkout, the reference from the code."""
-    assert document(name).startswith("# ")
-
-
 @pytest.mark.parametrize("name", ["runbooks/../alerting", "runbooks/", "/etc/passwd", "runbooks/a.b", ""])
 def test_no_other_file_can_be_asked_for(name):
     assert document(name) is None
@@ -179,24 +173,16 @@ def test_a_console_without_a_judge_says_how_to_get_one(make_scene, console_clien
     assert client.get("/settings").status_code == 404
 
 
-def test_the_page_of_limits_says_where_they_are_from(client):
-    text = words(client.get("/calibration"))
-    for part in (
-        "shifted answers, points above noise 10 default",
-        "drift, points around the baseline 5 default",
-    ):
-        assert part in text
-
-
 def test_calibrated_limits_say_where_they_are_from(shown):
-    """A route with limits of its own has rows of its own; the page says how to set them."""
+    """A route with limits of its own has rows of its own, beside the default; the page says how."""
     route = shown.sources.reports()[0].key.route
     source = "calibrated on 2,410 quiet trials"
     thresholds = MonitorSettings(limits={route: {Measure.CONTENT: Limit(0.04, source)}})
     sources = altered(shown.sources, thresholds=thresholds)
     with TestClient(create_app(sources)) as client:
         text = words(client.get("/calibration"))
-    assert f"shifted answers, points above noise 4 {source}" in text
+    for limit in (f"shifted answers, points above noise 4 {source}", "around the baseline 5 default"):
+        assert limit in text
     assert "evenkeel calibrate --limits limits.json" in text
 
 

@@ -92,33 +92,6 @@ def test_the_ends_are_where_the_capital_reaches_the_limit_and_err_outwards(histo
         assert log(2 / ALPHA) - 1e-9 <= capital(estimate.lower, histogram) <= log(2 / ALPHA) + 1e-3
 
 
-@pytest.mark.parametrize(
-    ("low", "values", "chances"),
-    [
-        (0.0, (0.0, 1.0), (0.98, 0.02)),
-        (-1.0, (-1.0, -0.1, 0.1, 0.3), (0.02, 0.4, 0.4, 0.18)),
-    ],
-)
-def test_the_interval_covers_the_truth_at_all_times_together(low, values, chances):
-    """Over 500 looks the true mean is outside the interval at any time in at most 5 % of runs."""
-    choice = random.Random(f"coverage {values}")
-    mean = sum(value * chance for value, chance in zip(values, chances, strict=True))
-    place = (mean - low) / (1 - low)
-    grid = {value: (value - low) / (1 - low) for value in values}
-    missed = 0
-    for _ in range(100):
-        seen = dict.fromkeys(grid.values(), 0)
-        for n, value in enumerate(choice.choices(values, chances, k=500), 1):
-            seen[grid[value]] += 1
-            # Looking at every tenth is enough to see an interval that misses often.
-            if n % 10 == 0:
-                mirrored = {1 - each: count for each, count in seen.items()}
-                if max(capital(place, seen), capital(1 - place, mirrored)) >= log(2 / ALPHA):
-                    missed += 1
-                    break
-    assert missed <= ALPHA * 100
-
-
 def test_the_weighted_interval_covers_the_truth_at_all_times_together():
     """Over 600 trials, drawn by what moved before them, the true rate is ever outside in at most 5 %."""
     # A group moves in .3; a member moves in .6 of these and, hidden by the others, in .05 of the rest.

@@ -7,12 +7,7 @@ from collections import Counter
 import pytest
 
 from evenkeel.core.verdict import Failure, QualityScore, Verdict
-from evenkeel.monitor.estimate import (
-    ExchangeTally,
-    bounded_mean,
-    outcome_of,
-    rollup_estimates,
-)
+from evenkeel.monitor.estimate import ExchangeTally, bounded_mean, outcome_of, rollup_estimates
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 

@@ -6,12 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.core.cells import ChangeMark, WindowEstimates
-from evenkeel.core.verdict import (
-    BASELINE,
-    Failure,
-    Verdict,
-)
+from evenkeel.core.cells import WindowEstimates
+from evenkeel.core.verdict import BASELINE, Failure, Verdict
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import Logged, LoggedVerdict
 from tests.kit.records import altered
@@ -52,28 +48,6 @@ def exchanges(first: int, last: int, **changed: object) -> list[Verdict]:
         for number in range(first, last)
         for kind in (BASELINE, VERDICT.perturbation)
     ]
-
-
-def test_a_model_swap_is_a_change_and_the_stragglers_of_the_old_one_are_not():
-    """A, then B with an A in between, is one change; A again a hundred exchanges later is none."""
-    state = folded(
-        log_of(
-            *exchanges(0, 100),
-            *exchanges(100, 104, model="b"),
-            *exchanges(104, 106),
-            *exchanges(106, 110, model="b", scored_at=5.0),
-        )
-    )
-    (changes,) = state.changes()
-    assert changes.counts == {"model": 1}
-    assert [altered(mark, began=None) for mark in changes.latest] == [ChangeMark("model", "m", "b", 5.0, 219)]
-    log = log_of(*exchanges(0, 110, model="b"), *exchanges(110, 120))
-    folded(
-        [LoggedVerdict(1000 + entry.offset, altered(entry.verdict, id=f"b{entry.offset}")) for entry in log],
-        state,
-    )
-    (changes,) = state.changes()
-    assert changes.counts == {"model": 1}
 
 
 def test_since_the_change_begins_where_a_new_prompt_was_noticed():

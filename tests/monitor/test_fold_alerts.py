@@ -14,8 +14,6 @@ from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.incidents import verdicts_behind
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import summary
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedNote, LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
@@ -265,13 +263,12 @@ def test_what_is_no_approval_is_refused(making, said):
         making()
 
 
-def test_an_alert_leads_to_the_verdicts_of_its_run(tmp_path):
+def test_an_alert_leads_to_the_verdicts_of_its_run(on_sqlite):
     """30 trials as the resend, then all shift: the run is those, newest first.
 
     The deciding verdict, which comes first, is named in the event with its trace.
     """
-    database = Database(tmp_path / "evenkeel.db")
-    log = SqliteVerdictLog(database)
+    log = on_sqlite.verdicts()
     for number in range(60):
         own = {"exchange_id": f"e{number}", "trace_id": f"{number:032x}"}
         shifted = {"rating": 1 if number >= 30 else 3, "control_rating": 3}
@@ -287,4 +284,3 @@ def test_an_alert_leads_to_the_verdicts_of_its_run(tmp_path):
     models = {entry.verdict.model for entry in verdicts_behind(log, altered(event, model=OTHER_MODEL))}
     assert models == {VERDICT.model, "z"}
     assert verdicts_behind(log, altered(event, offset=0)) == []
-    database.close()

@@ -85,11 +85,8 @@ def test_detectors_and_roll_ups_look_at_drawn_trials_only():
     log = [trial for number in range(8) for trial in exchange(number, {**SPLIT, **MOVED, "client": "c"})]
     state, none = folded(log), folded(exchange(0, {}))
     found = report(state)
-    assert (found.detection.evidence_log10, found.clients, found.detection.alert) == (
-        report(none).detection.evidence_log10,
-        {},
-        False,
-    )
+    assert found.detection.evidence_log10 == report(none).detection.evidence_log10
+    assert (found.clients, found.detection.alert) == ({}, False)
     assert found.detection.drift is None
     (whole,) = state.rollups()
     assert (whole.trials, whole.windows["all"].content_delta) == (0, None)

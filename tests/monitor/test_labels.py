@@ -13,8 +13,6 @@ from evenkeel.lab.judge_audit.questions import rubrics
 from evenkeel.lab.judge_audit.ratings import read_ratings
 from evenkeel.monitor.labels import LabelCollector, drawn_labels, human_agreement, people_say
 from evenkeel.stores.labels import LabelError, LabelStatement, LabelStore, label_of
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT as JUDGED
 
@@ -116,9 +114,9 @@ def test_what_says_nothing_about_ratings_is_left_out():
     assert people_say([label(rating=2), label(by="bob", rating=2), label(by="eve", rating=1)]) == 2
 
 
-def test_the_gauge_follows_what_people_say(tmp_path):
+def test_the_gauge_follows_what_people_say(documents):
     """The figure has an interval and the number of verdicts, and is absent without labels."""
-    store = LabelStore(SqliteDocuments(Database(tmp_path / "evenkeel.db")))
+    store = LabelStore(documents)
     registry = CollectorRegistry()
     registry.register(LabelCollector(store))
     assert "judge_human_agreement{" not in generate_latest(registry).decode()

@@ -152,11 +152,8 @@ def test_a_cell_reports_its_rates_and_the_baseline_gives_the_noise_floor():
     reports = reports_of(verdicts)
     perturbed = reports[CellKey("chat", "m", "general.spelling")]
     baseline = reports[CellKey("chat", "m", BASELINE)]
-    assert (perturbed.counts.trials, perturbed.counts.failures, perturbed.counts.ratings) == (
-        10,
-        {"model_changed": 1},
-        {0: 0, 1: 4, 2: 0, 3: 6},
-    )
+    assert (perturbed.counts.trials, perturbed.counts.failures) == (10, {"model_changed": 1})
+    assert perturbed.counts.ratings == {0: 0, 1: 4, 2: 0, 3: 6}
     assert (perturbed.scorer, perturbed.last_scored_at) == ("judge", 12.0)
     assert perturbed.estimates.content_delta == interval({0.0: 6, 1.0: 4})
     assert perturbed.estimates.quality_delta is None, "four shifted trials are below the minimum of five"
@@ -166,11 +163,8 @@ def test_a_cell_reports_its_rates_and_the_baseline_gives_the_noise_floor():
     assert perturbed.detection.alarm_log10 == pytest.approx(1.69897, abs=1e-5)
     assert baseline.estimates.excess is None
     assert baseline.noise_floor == baseline.estimates.content_delta
-    assert (baseline.detection.alert, baseline.detection.threshold, baseline.detection.evidence_log10) == (
-        False,
-        0.0,
-        0.0,
-    )
+    found = baseline.detection
+    assert (found.alert, found.threshold, found.evidence_log10) == (False, 0.0, 0.0)
 
 
 def test_an_alert_event_tells_when_where_and_how_much():

@@ -12,14 +12,7 @@ from prometheus_client import CollectorRegistry
 from evenkeel.core.budget import Spend
 from evenkeel.core.cells import CellKey
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.core.verdict import (
-    BASELINE,
-    DECIDED_BY,
-    JUDGED_AGAIN,
-    JUDGED_SWAPPED,
-    Failure,
-    Verdict,
-)
+from evenkeel.core.verdict import BASELINE, DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED, Failure, Verdict
 from evenkeel.metrics.judge.raters import JudgeNoise
 from evenkeel.metrics.protocol import Rating
 from evenkeel.monitor.estimate import proportion

@@ -14,15 +14,7 @@ import httptools
 import pytest
 import uvloop
 
-from evenkeel.proxy import (
-    Counters,
-    DataPlane,
-    HandOff,
-    ProxyRoute,
-    RouteTable,
-    Timeouts,
-    Upstream,
-)
+from evenkeel.proxy import Counters, DataPlane, HandOff, ProxyRoute, RouteTable, Timeouts, Upstream
 
 PATIENCE_S = 240.0
 """Longest wait for something that should happen at once; only failing tests wait so long."""

@@ -4,13 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.proxy.framing import (
-    LAST_CHUNK,
-    MAX_TRAILER_BYTES,
-    ChunkError,
-    ChunkReader,
-    chunk,
-)
+from evenkeel.proxy.framing import LAST_CHUNK, MAX_TRAILER_BYTES, ChunkError, ChunkReader, chunk
 
 
 @given(

@@ -14,9 +14,8 @@ from evenkeel.metrics.structured.yaml import read_yaml
 from evenkeel.simulate import Condition, PromptMessage, TaskName, make_case
 from evenkeel.simulate.model import read, render, tell, wanted_format
 from evenkeel.simulate.phrases import LANGUAGES
-from evenkeel.simulate.recognition import find_topic, read_details
+from evenkeel.simulate.recognition import read_details
 from evenkeel.simulate.tasks import TASKS
-from evenkeel.simulate.topics import TOPICS
 from tests.cases import cases
 from tests.kit.simulated_prompts import make_prompt
 
@@ -77,20 +76,6 @@ def test_prompts_are_read_back(task):
         reading = read(messages_for(task.name, seed))
         assert (reading.task, reading.topic, reading.details) == (task, case.topic, case.details)
         assert (reading.format, reading.language.tag) == ("json", "en")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "Explain sequential testing to a newcomer, with one example from medicine and one from brewing.",
-        "My printer is broken.",
-        TOPICS[0].name + " " + TOPICS[1].name,
-    ],
-)
-def test_other_prompts_have_no_topic(text):
-    """A question on something else, or a mere mention of a subject, is not taken for a case."""
-    assert find_topic(text) is None
 
 
 @pytest.mark.parametrize("form", ASKED)

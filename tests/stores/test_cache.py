@@ -23,16 +23,6 @@ def body(rating, said=""):
     return json.dumps([rating, said]).encode()
 
 
-def test_what_was_put_is_found(build):
-    """The text comes back, in any script; nothing under another key; the last one counts."""
-    cache = build(kept=10)
-    cache.put(key(1), body(2, "caf\u00e9 \u2028 \U0001f600"))
-    assert cache.get(key(1)) == body(2, "caf\u00e9 \u2028 \U0001f600")
-    assert cache.get(key(2)) is None
-    cache.put(key(1), body(3))
-    assert cache.get(key(1)) == body(3)
-
-
 def test_the_cache_stays_bounded(build):
     """The newest three of ten bodies are kept, also if some are put again."""
     cache = build(kept=3)

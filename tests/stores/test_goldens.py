@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.stores.goldens import Entry, Golden, GoldenAction, GoldenError, GoldenImport, GoldenStore
+from evenkeel.stores.goldens import Golden, GoldenAction, GoldenError, GoldenImport, GoldenStore
 
 ANSWER = Answer("Four days.", (ToolCall("f", '{"a": "é"}'),), "m-1", "fp", "stop", 7, 2)
 GOLDEN = Golden(
@@ -34,21 +34,6 @@ def store(reopen):
 
 def other(text, **changes):
     return dataclasses.replace(GOLDEN, answer=Answer(text), **changes)
-
-
-def test_what_is_approved_is_there_with_who_and_when(store, reopen):
-    """Version 1 is in use, in another process too."""
-    approved = store.approve(GOLDEN, by="ann", at=1000.5)
-    assert approved == dataclasses.replace(GOLDEN, approved_by="ann", approved_at=1000.5)
-    again = reopen()
-    assert again.find("delivery/1") == approved
-    assert again.select() == (approved,)
-    assert again.history("delivery/1") == (approved,)
-    assert again.trail("delivery/1") == (
-        Entry("delivery/1", 1, GoldenAction.APPROVED, "ann", 1000.5, "m-1", "p1"),
-    )
-    assert again.find("other") is None
-    assert again.history("other") == again.trail("other") == ()
 
 
 def test_another_answer_or_request_is_the_next_version(store):

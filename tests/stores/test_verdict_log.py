@@ -118,16 +118,6 @@ def test_old_evidence_is_pruned_and_the_verdict_kept(log):
     assert log.find(verdict(0).id) is not None
 
 
-def test_reading_goes_on_after_an_offset(log):
-    """Offsets grow strictly and a reader sees each verdict once."""
-    for number in range(5):
-        log.append(verdict(number), None)
-    first = read_after(log, 0, 2)
-    rest = read_after(log, first[-1].offset, 10)
-    assert [row.verdict.exchange_id for row in first + rest] == ["e0", "e1", "e2", "e3", "e4"]
-    assert sorted({row.offset for row in first + rest}) == [row.offset for row in first + rest]
-
-
 def test_verdicts_are_found_by_exchange_and_by_cell(log):
     """The worker asks by exchange, the console by route and perturbation, newest first."""
     log.append(verdict(1), None)

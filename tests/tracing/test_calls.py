@@ -28,13 +28,7 @@ from evenkeel.shadow.planner import Trial
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.tracing import names
 from evenkeel.tracing.export import ExportedSpans
-from evenkeel.tracing.shadow import (
-    LONGEST_CHARS,
-    Server,
-    input_messages,
-    output_messages,
-    server_of,
-)
+from evenkeel.tracing.shadow import LONGEST_CHARS, Server, input_messages, output_messages, server_of
 from tests.cases import cases
 from tests.llm.scripted import Canned, Clock, error, said
 from tests.llm.scripted import serving as scripted

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from evenkeel.core.pair import Answer
 from evenkeel.monitor.changes.examples import both_sides, exhibits
 from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.changes.silent_report import silent_side
 from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
 from evenkeel.stores.sealing import SealError
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
 from tests.monitor.changes.test_silent_report import NOON, REFERENCES, record
 
 ASKED = json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "How long is a day?"}]})
-
-
-@pytest.fixture
-def database(tmp_path):
-    opened = Database(tmp_path / "evenkeel.db")
-    yield opened
-    opened.close()
 
 
 def kept(text, at):
@@ -58,9 +47,9 @@ def test_both_sides_are_the_last_before_and_the_first_since():
     assert both_sides(altered(one, answers=()), REFERENCES) is None
 
 
-def test_examples_show_the_same_request_before_and_since(database):
+def test_examples_show_the_same_request_before_and_since(documents):
     """The answers of a reference prompt; nothing where no references are kept."""
-    store = ReferenceStore(SqliteDocuments(database))
+    store = ReferenceStore(documents)
     store.add(reference("r2", kept("24 hours.", NOON + 700), former=(kept("A day.", NOON - 700),)))
     side = silent_side(record(Silent(REFERENCES)))
     shown = exhibits(side, store).examples
@@ -68,7 +57,7 @@ def test_examples_show_the_same_request_before_and_since(database):
     assert exhibits(side, None).examples == ()
 
 
-def test_without_the_key_nothing_is_shown(database):
+def test_without_the_key_nothing_is_shown(documents):
     """The report says so instead of failing."""
 
     class Sealed(ReferenceStore):
@@ -76,4 +65,4 @@ def test_without_the_key_nothing_is_shown(database):
             raise SealError("the key is missing")
 
     side = silent_side(record(Silent(REFERENCES)))
-    assert exhibits(side, Sealed(SqliteDocuments(database))).unreadable
+    assert exhibits(side, Sealed(documents)).unreadable

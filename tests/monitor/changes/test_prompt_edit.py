@@ -9,16 +9,14 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.prompt_edit import WordChange, edits_of, word_changes
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.stores.examples import verdict
 
 EDIT = ChangeMark(kinds.PROMPT, "v1", "v2", 9.0, 9)
 
 
 @pytest.fixture
-def log(tmp_path):
-    return SqliteVerdictLog(Database(tmp_path / "evenkeel.db"))
+def log(on_sqlite):
+    return on_sqlite.verdicts()
 
 
 def asked(log, numbers, version, instruction):

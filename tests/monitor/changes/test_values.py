@@ -6,15 +6,7 @@ import random
 
 import pytest
 
-from evenkeel.monitor.changes.values import (
-    MOST,
-    NEEDED,
-    REMEMBERED,
-    RUN,
-    UNKNOWN,
-    Switch,
-    ValueWatch,
-)
+from evenkeel.monitor.changes.values import MOST, NEEDED, REMEMBERED, RUN, UNKNOWN, Switch, ValueWatch
 
 
 def watched(values, **how):

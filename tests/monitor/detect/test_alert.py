@@ -116,19 +116,6 @@ def test_alerts_on_the_limits_are_as_rare_as_stated():
     assert raised <= 15
 
 
-def test_the_run_of_a_change_starts_about_where_the_change_did():
-    """The trials named by an alert are those since the change, not all."""
-    alert = Alert(RULES)
-    assert not any(content(alert, *[0] * 500))
-    trials = 0
-    change = None
-    while change is None:
-        change = alert.observe({CONTENT: trials % 2})
-        trials += 1
-    assert change.run_trials == pytest.approx(trials, abs=2)
-    assert change.run_mean == pytest.approx(0.5, abs=0.05)
-
-
 def test_another_limit_restarts_the_evidence_of_its_measure_only():
     alert = Alert(AlertRules(ALL, 1000))
     alert.observe({CONTENT: 1, SIMILARITY: 0.5})

@@ -1,8 +1,7 @@
-"""Evidence: hand-worked, a fair game by exact enumeration, and false alarms as seldom as stated."""
+"""Evidence: hand-worked, equal to the wealth of gamblers, and a fair game by exact enumeration."""
 
 from __future__ import annotations
 
-import random
 from math import isfinite, prod
 
 import pytest
@@ -14,16 +13,6 @@ from evenkeel.monitor.detect import Bets, EDetector, bets_against
 sides = st.sampled_from(["above", "below"])
 lines = st.floats(0.02, 0.98)
 some_scores = st.lists(st.floats(0, 1), max_size=40)
-
-
-def test_evidence_agrees_with_a_hand_worked_example():
-    """A bet of a half against a threshold of zero makes 1.5 of a win and 0.5 of a loss."""
-    detector = EDetector(Bets(0.0, -1.0, 1.0, (0.5,)))
-    assert detector.update(1) == 1.5  # (0 + 1) · 1.5
-    assert detector.update(1) == 3.75  # (1.5 + 1) · 1.5
-    assert detector.update(-1) == 2.375  # (3.75 + 1) · 0.5
-    assert detector.update(0) == 3.375  # (2.375 + 1) · 1
-    assert detector.evidence == 3.375
 
 
 def test_a_weight_makes_bets_smaller():
@@ -97,31 +86,6 @@ def test_an_observation_that_cannot_be_is_refused_and_changes_nothing(observatio
     with pytest.raises(ValueError, match="must lie in"):
         detector.update(observation)
     assert detector.wealth == before
-
-
-@pytest.mark.parametrize(
-    ("draw", "line", "side", "low"),
-    [
-        (lambda choice: (choice.random() < 0.3) - (choice.random() < 0.2), 0.1, "above", -1),
-        (lambda choice: choice.random() < 0.3, 0.3, "below", 0),
-        (lambda choice: choice.betavariate(8, 2), 0.8, "below", 0),
-    ],
-    ids=["differences", "rate", "scores"],
-)
-def test_false_alarms_are_as_seldom_as_stated(draw, line, side, low):
-    """The mean run to an alarm is at least the nominal one where the mean is exactly on the line."""
-    choice = random.Random(f"false alarms {side} {line}")
-    runs = []
-    for _ in range(100):
-        detector = EDetector(bets_against(line, side, low, 1))
-        trials = 1
-        while detector.update(draw(choice)) < 200:
-            trials += 1
-        runs.append(trials)
-    mean = sum(runs) / len(runs)
-    # The martingale makes the mean run the mean evidence at the alarm, a little above 200; the
-    # standard error is about 20.
-    assert 200 <= mean < 320, "so long a run would mean that evidence is thrown away"
 
 
 def test_long_stretches_stay_finite():

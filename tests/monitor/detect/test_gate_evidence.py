@@ -10,13 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.monitor.detect import Bets
-from evenkeel.monitor.detect.gate_evidence import (
-    SHARES,
-    bounds,
-    log_evidence,
-    mirrored,
-    needed,
-)
+from evenkeel.monitor.detect.gate_evidence import SHARES, bounds, log_evidence, mirrored, needed
 
 counts = st.builds(
     lambda plus, minus, zero: {1.0: plus, -1.0: minus, 0.0: zero},
@@ -25,11 +19,6 @@ counts = st.builds(
     st.integers(0, 200),
 )
 thresholds = st.floats(-0.9, 0.9)
-
-
-def test_differences_at_the_threshold_are_no_evidence():
-    """A gambler who never wins nor loses keeps their stake: the e-value stays 1."""
-    assert log_evidence({0.0: 500}, 0.0) == 0.0
 
 
 def test_no_difference_is_evidence_against_a_positive_mean():
@@ -58,14 +47,6 @@ def test_a_bound_is_beyond_a_threshold_exactly_if_the_evidence_is_enough(seen, t
         assert log_evidence(seen, threshold) < log(1 / alpha)
     if found.upper < threshold - margin:
         assert log_evidence(mirrored(seen), -threshold) >= log(1 / alpha)
-
-
-@given(counts)
-def test_the_mean_seen_is_always_inside_its_bounds(seen):
-    n = sum(seen.values())
-    found = bounds(seen, 0.05, 0.05)
-    mean = (seen[1.0] - seen[-1.0]) / n if n else 0.0
-    assert -1 <= found.lower <= mean <= found.upper <= 1
 
 
 def test_without_differences_nothing_is_ruled_out():

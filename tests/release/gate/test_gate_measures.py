@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.core.verdict import Failure, Judgement, QualityScore
-from evenkeel.release.gate.scoring import CONTENT_SHIFT, DIFFERS, QUALITY_CHANGE, rated_breaches
+from evenkeel.release.gate.scoring import CONTENT_SHIFT, QUALITY_CHANGE, rated_breaches
 
 FAILED = Failure("similarity", 1, "timeout", "no answer in time")
 LOST = Failure("faithfulness", 1, "refused", "")
@@ -48,17 +48,3 @@ def test_a_failure_leaves_open_what_it_is_about(judgement, expected):
 def test_a_shift_without_any_quality_metric_is_said():
     """Nothing measured is not "no change"."""
     assert rated_breaches(Judgement("judge", 1))[QUALITY_CHANGE].reason == "no_quality"
-
-
-@pytest.mark.parametrize(
-    ("judgement", "expected"),
-    [
-        (Judgement("metrics", 3, similarity=1.0), False),
-        (Judgement("metrics", None, unsure=True, similarity=0.99), True),
-        (Judgement("metrics", 1, similarity=0.0), True),
-        (Judgement("metrics", None, failures=(FAILED,)), FAILED),
-    ],
-)
-def test_without_a_judge_an_answer_only_differs_or_does_not(judgement, expected):
-    """Nothing is said about content or quality."""
-    assert rated_breaches(judgement) == {DIFFERS: expected}

@@ -112,22 +112,6 @@ def test_a_choice_may_be_of_one_model(run, store, folder):
         assert "Is the shop open" not in run(*command, "--model", "m-1")
 
 
-def test_exchanges_are_approved_by_name(run, store):
-    """Files have who approved them, model and prompt version; a known name gets the next version."""
-    assert run("approve", "0000000000000001", "--name", "kettle", "--note", "by the book") == (
-        "approved: kettle version 1\n"
-    )
-    assert (
-        run("approve", "0000000000000002", "--name", "kettle", "--by", "bob")
-        == "approved: kettle version 2\n"
-    )
-    first, second = store.history("kettle")
-    said = (first.approved_by, first.note, first.model, first.prompt_version)
-    assert said == ("ann", "by the book", "m-1", "p1")
-    assert (second.approved_by, second.answer.text) == ("bob", "Answer 2.")
-    assert json.loads(second.request)["messages"][0]["content"] == QUESTIONS[1]
-
-
 def test_a_spread_is_shown_and_approved_on_confirmation(run, store):
     """Near-duplicates are left out, which is said; the same seed chooses the same."""
     choose = ("approve", "--route", "shop", "--sample", "5", "--spread", "--seed", "3")
