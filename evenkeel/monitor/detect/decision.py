@@ -83,6 +83,22 @@ def with_unrated(counts: Mapping[float, int], unrated: int, difference: float) -
     return {**counts, difference: counts.get(difference, 0) + unrated} if unrated else counts
 
 
+def agreed(first: Estimate | None, second: Estimate | None) -> Estimate | None:
+    """Return the difference that two measures agree on: the one nearer to 0, and 0 where they contradict.
+
+    Each upper end may miss by itself, so they share the error probability of the result's. Only both lower
+    ends together can accuse falsely.
+    """
+    if first is None or second is None:
+        return None
+    return Estimate(
+        sorted((first.value, second.value, 0.0))[1],
+        sorted((first.lower, second.lower, 0.0))[1],
+        sorted((first.upper, second.upper, 0.0))[1],
+        first.n,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class SwitchMeasure:
     """A respect in which a candidate may be worse than the model that runs today."""
@@ -125,7 +141,7 @@ def decide(measures: Sequence[SwitchMeasure]) -> SwitchDecision:
     harmful: list[str] = []
     unknown: list[str] = []
     for measure in measures:
-        if measure.mean is not None and measure.mean.lower >= measure.tolerated:
+        if measure.mean is not None and measure.mean.lower > measure.tolerated:
             harmful.append(measure.name)
         if measure.mean is None or measure.mean.upper >= measure.margin:
             unknown.append(measure.name)

@@ -8,7 +8,7 @@ for both, and a difference between them is 0 on average if the two models are al
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from evenkeel.core.challenge import ChallengeAnswer, ChallengePair
@@ -86,16 +86,26 @@ def tool_difference(pair: ChallengePair) -> float | None:
     return float(other) - float(pair.again.tool_calls != pair.served.tool_calls)
 
 
-def fragility_difference(pair: ChallengePair) -> float | None:
-    """Return how much more the same rewording moved the candidate than the incumbent, in [−2, 2]."""
+class FragilityDifference(NamedTuple):
+    """Difference between how the same rewording moved the candidate and the incumbent.
+
+    A rewording can show less where answers move anyway, so the steadier of two equally fragile models has
+    more points above noise. It is more fragile only if its answers also move more often.
+    """
+
+    beyond_noise: float
+    """Difference of the points above noise, in [−2, 2]."""
+    moved: float
+    """Difference of the moved answers, in [−1, 1]."""
+
+
+def fragility_difference(pair: ChallengePair) -> FragilityDifference | None:
+    """Return how much more the same rewording moved the candidate; None if that is not known."""
     made = pair.rewording
-    if made is None:
+    if made is None or made.candidate_moved is None or made.incumbent_moved is None:
         return None
-    candidate = _excess(made.candidate_moved, made.candidate_resend_moved)
-    incumbent = _excess(made.incumbent_moved, made.incumbent_resend_moved)
-    return None if candidate is None or incumbent is None else candidate - incumbent
-
-
-def _excess(moved: bool | None, resend_moved: bool | None) -> float | None:  # noqa: FBT001 - a pair of outcomes
-    """Return 1 if a rewording moved an answer and a resend did not, −1 the other way round."""
-    return None if moved is None or resend_moved is None else float(moved) - float(resend_moved)
+    if made.candidate_resend_moved is None or made.incumbent_resend_moved is None:
+        return None
+    moved = float(made.candidate_moved) - float(made.incumbent_moved)
+    resend_moved = float(made.candidate_resend_moved) - float(made.incumbent_resend_moved)
+    return FragilityDifference(moved - resend_moved, moved)

@@ -13,7 +13,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.cells import Estimate
-from evenkeel.monitor.detect.decision import SwitchMeasure
+from evenkeel.monitor.detect.decision import SwitchMeasure, agreed
 from evenkeel.monitor.estimate.bounded_mean import proportion
 from evenkeel.release.challenge.differences import (
     again_place,
@@ -121,7 +121,7 @@ class ChallengeFigures:
     differs: Estimate | None
     """Answers of other content beyond noise, in [−1, 1]."""
     fragile: Estimate | None
-    """Points above noise that a rewording moves the candidate, minus those of the incumbent, in [−2, 2]."""
+    """Answers that rewordings move more than the incumbent's, by points and by moves, in [−1, 1]."""
     unusable: Estimate | None
     """Answers that failed, are empty or invalid, beyond those of the incumbent asked again, in [−1, 1]."""
     tool_choice: Estimate | None
@@ -177,16 +177,21 @@ def challenge_figures(
     judge = not pairs or any(pair.judged for pair in pairs)
     alpha, beta = whole_rates(3)
     losses: list[tuple[ChallengePair, float | None]] = []
-    differences: list[float | None] = []
+    beyond_noise: list[float | None] = []
+    moved: list[float | None] = []
     for pair in pairs:
         loss, fragility = net_loss(pair), fragility_difference(pair)
         # Where there was no judge, what is not known is no failure of it.
         if pair.judged or loss is not None:
             losses.append((pair, loss))
         if fragility is not None or (pair.judged and pair.rewording is not None):
-            differences.append(fragility)
+            beyond_noise.append(fragility.beyond_noise if fragility else None)
+            moved.append(fragility.moved if fragility else None)
     worse = interval((loss for _, loss in losses), scale=2.0, alpha=alpha, beta=beta)
-    fragile = interval(differences, scale=2.0, alpha=alpha, beta=beta)
+    fragile = agreed(
+        interval(beyond_noise, scale=2.0, alpha=alpha, beta=beta / 2),
+        interval(moved, scale=1.0, alpha=alpha, beta=beta / 2),
+    )
     unusable = interval(_known(unusable_difference, pairs), scale=1.0, alpha=alpha, beta=beta)
     segments = watched_segments(losses)
     again_side = _side([pair.again for pair in every])
@@ -327,7 +332,8 @@ def _side(answers: Iterable[ChallengeAnswer]) -> SideFigures:
     prices = _values(made, "dollars")
     return SideFigures(
         answers=len(made),
-        failures=failures,
+        # No counter: `asdict` would count its items.
+        failures=dict(failures),
         invalid=len(made) - sum(map(bool, _values(made, "valid"))),
         refusals=sum(map(bool, _values(made, "refusal"))),
         empty=sum(map(bool, _values(made, "empty"))),

@@ -229,7 +229,8 @@ def rows(challenge: Challenge, figures: ChallengeFigures) -> list[ChallengeRow]:
         ),
         _points(
             "more fragile", figures.fragile, fragile,
-            "answers moved by the same rewordings, beyond each one's own noise: candidate minus incumbent",
+            "answers moved by the same rewordings, with or without noise, whichever is less: candidate minus "
+            "incumbent",
         ),
         _points(
             "of no use", figures.unusable, worse,

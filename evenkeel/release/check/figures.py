@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from evenkeel.monitor.detect.decision import more_needed, paired_mean, with_unrated
+from evenkeel.monitor.detect.decision import agreed, more_needed, paired_mean, with_unrated
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class ArmComparison:
     more_fragile: Literal["first", "second", "no", "unknown"]
     """The one whose answers move more; "no" if neither does by more than the limit."""
     difference: Estimate | None
-    """Points above noise of the second minus those of the first, in [−2, 2]."""
+    """Difference in what rewordings move, second minus first; see `fragility_difference`."""
 
 
 def compare(
@@ -249,7 +249,7 @@ def compare(
 ) -> ArmComparison:
     """Return how much more fragile the second is than the first, paired by round."""
     alpha = ERROR_RATE / max(1, categories)
-    estimate = excess_difference(first, second, alpha=alpha, beta=alpha)
+    estimate = fragility_difference(first, second, alpha=alpha, beta=alpha)
     if estimate is None:
         return ArmComparison(category, "unknown", None)
     if estimate.lower > 0:
@@ -260,10 +260,13 @@ def compare(
     return ArmComparison(category, "no" if settled else "unknown", estimate)
 
 
-def excess_difference(
+def fragility_difference(
     first: Sequence[CheckTrial], second: Sequence[CheckTrial], *, alpha: float, beta: float
 ) -> Estimate | None:
-    """Return the excess of the second arm minus that of the first, paired by round, in [−2, 2].
+    """Return how much more rewordings move the second arm than the first, paired by round, in [−1, 1].
+
+    It is what both the points above noise and the moved answers show: the steadier of two equally fragile
+    arms has more points above noise, since a rewording can show less where answers move anyway.
 
     Args:
         first: Trials of the first arm.
@@ -272,7 +275,8 @@ def excess_difference(
         beta: Probability with which the upper end is ever below it.
     """
     before = {trial.round: trial for trial in first}
-    counts: Counter[float] = Counter()
+    beyond_noise: Counter[float] = Counter()
+    moved: Counter[float] = Counter()
     unrated = 0
     for trial in second:
         other = before.get(trial.round)
@@ -281,8 +285,12 @@ def excess_difference(
         if other.excess is None or trial.excess is None:
             unrated += 1
         else:
-            counts[trial.excess - other.excess] += 1
-    return paired_mean(counts, alpha=alpha, beta=beta, scale=2.0, unrated=unrated)
+            beyond_noise[trial.excess - other.excess] += 1
+            moved[float(bool(trial.moved)) - float(bool(other.moved))] += 1
+    return agreed(
+        paired_mean(beyond_noise, alpha=alpha, beta=beta / 2, scale=2.0, unrated=unrated),
+        paired_mean(moved, alpha=alpha, beta=beta / 2, unrated=unrated),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,7 +266,10 @@ def _compared(outcome: CheckOutcome) -> ReportSection:
             Table(columns, tuple(rows)),
         ),
         key="comparison",
-        about=f"Points above noise of {second} minus those of {first}, in the same rounds.",
+        about=(
+            f"Answers of 100 that rewordings move, with or without noise, whichever differs less: {second} "
+            f"minus {first}, in the same rounds."
+        ),
     )
 
 
@@ -383,8 +386,9 @@ def _basis(outcome: CheckOutcome) -> Iterator[str]:
     options, costs = outcome.options, outcome.costs
     judged = f"rated by the judge {options.judge}" if options.judge else NO_JUDGE
     yield f"{count(outcome.rounds, 'round')} in {duration(outcome.duration_s)}; {judged}."
+    besides = " besides the judge's" if options.judge else ""
     yield (
-        f"{count(costs.calls, 'call')} besides the judge's, {count(costs.remembered, 'remembered answer')}, "
+        f"{count(costs.calls, 'call')}{besides}, {count(costs.remembered, 'remembered answer')}, "
         f"{number(costs.tokens)} tokens, {usd(costs.usd)}."
     )
     # A terminal shows no text above its tables, so the limit is repeated here.

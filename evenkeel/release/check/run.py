@@ -17,7 +17,7 @@ from evenkeel.release.check.figures import (
     SECOND,
     category_figures,
     compare,
-    excess_difference,
+    fragility_difference,
     sensitivity,
 )
 from evenkeel.release.kit.cost import BudgetUsedUpError
@@ -182,7 +182,7 @@ class _Book:
         measures = [SwitchMeasure("answers", answers, self._options.limit)]
         for category in categories:
             first, second = self.of(FIRST, category), self.of(SECOND, category)
-            fragility = excess_difference(first, second, alpha=alpha, beta=ERROR_RATE)
+            fragility = fragility_difference(first, second, alpha=alpha, beta=ERROR_RATE)
             if any(self.figures(arm, category).is_blind for arm in (FIRST, SECOND)):
                 fragility = None
             measures.append(SwitchMeasure(category, fragility, self._options.limit))

@@ -11,6 +11,7 @@ from evenkeel.core.challenge import Challenge, ChallengeAnswer, ChallengePair, C
 from evenkeel.core.figures import date
 from evenkeel.release.challenge.differences import net_loss
 from evenkeel.release.challenge.figures import challenge_figures
+from evenkeel.release.challenge.record import challenge_json
 from evenkeel.release.challenge.words import details, headline
 
 CHALLENGE = Challenge(route="support", model="small")
@@ -107,6 +108,10 @@ OF_A, OF_B = (replace(PAIR, client=client) for client in "ab")
 MOVED = replace(PAIR, rewording=replace(PAIR.rewording, candidate_moved=True))
 # Its answer moves when it is asked again just as often as when the question is reworded.
 NOISY = replace(MOVED, rewording=replace(MOVED.rewording, candidate_resend_moved=True))
+# Rewordings move both, and the incumbent's answer moves when it is asked again as well.
+STEADIER = replace(
+    MOVED, rewording=replace(MOVED.rewording, incumbent_moved=True, incumbent_resend_moved=True)
+)
 
 
 @pytest.mark.parametrize(
@@ -116,11 +121,12 @@ NOISY = replace(MOVED, rewording=replace(MOVED.rewording, candidate_resend_moved
         (((900, PAIR), (200, BETTER)), True, "may_switch", ()),
         (((900, PAIR), (300, MOVED)), True, "must_not", ("fragile",)),
         (((900, PAIR), (300, NOISY)), True, "may_switch", ()),
+        (((900, PAIR), (300, STEADIER)), True, "may_switch", ()),
         (((1200, PAIR),), False, "not_yet", ("judge",)),
         (((1200, OF_A), (62, OF_B)), True, "not_yet", ("client b",)),
         ((), True, "not_yet", ("worse", "fragile", "unusable")),
     ],
-    ids=["loses", "wins", "fragile", "noisy", "no judge", "a small segment", "no pairs"],
+    ids=["loses", "wins", "fragile", "noisy", "steadier", "no judge", "a small segment", "no pairs"],
 )
 def test_what_decides(parts, judge, answer, because):
     """Losses, answers that rewordings move more than the incumbent's, and what is not known yet."""
@@ -132,7 +138,7 @@ def test_failed_answers_forbid_it_even_without_a_judge():
     found = figures((400, PAIR), (80, FAILED), judge=False)
     assert found.decision.answer == "must_not"
     assert "unusable" in found.decision.because
-    assert found.candidate_side.failures == {"timeout": 80}
+    assert challenge_json(CHALLENGE, found)["candidate"]["failures"] == {"timeout": 80}
     assert found.candidate_side.dollars == pytest.approx(0.0005)
 
 

@@ -89,6 +89,21 @@ def test_a_model_that_answers_differently_each_time_is_not_called_robust():
     assert not figures(trials("x" * 30 + "." * 170, "." * 30 + "x" * 170)).is_blind
 
 
+def test_the_steadier_of_two_equally_fragile_models_is_not_more_fragile():
+    """Rewordings move both each time; half of the first one's resends move too, which leaves them less."""
+    noisy, steady = trials("x" * 200, "x." * 100), trials("x" * 200, "." * 200, arm=SECOND)
+
+    found = compare("general", noisy, steady, limit=0.1, categories=1)
+
+    assert found.more_fragile == "no"
+    assert found.difference.value == 0
+    fragile = trials("x" * 100 + "." * 100, "." * 200, arm=SECOND)
+    assert (
+        compare("general", trials("." * 200, "." * 200), fragile, limit=0.1, categories=1).difference.value
+        == 0.5
+    )
+
+
 def test_standing_follows_the_interval_and_not_the_value():
     """Two moved answers of ten are 20 points and no evidence; sixty of sixty are."""
     few, many, none = trials("xx........", "." * 10), trials("x" * 60, "." * 60), trials("." * 200, "." * 200)
