@@ -68,6 +68,8 @@ _CHANGED: Final = {
     kinds.JUDGE: Cause.JUDGE,
     kinds.SETTINGS: Cause.SETTINGS,
 }
+RENAMED: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
+"""Kinds by which another model answers, as everybody can see."""
 # Causes on the team's own side: while one of them explains a change, the provider is not accused by
 # exclusion.
 _OURS: Final = frozenset((Cause.MODEL, Cause.PROMPT, Cause.PARAMETERS, Cause.TRAFFIC))
@@ -90,6 +92,8 @@ class Experiments:
     """Outcomes of what was asked or rated again since answers moved."""
 
     references: AskedAgain = ""
+    preceded: bool = False
+    """True if reference prompts were answered otherwise before the model was swapped by name."""
     goldens: AskedAgain = ""
     goldens_judged: bool = False
     """True if a judge scored the goldens, so that another judge moves them, too."""
@@ -163,10 +167,10 @@ def _shown(marks: Sequence[ChangeMark], experiments: Experiments) -> dict[Cause,
     """Return the causes that an experiment shows, unless what the team changed explains its outcome."""
     noticed = {mark.kind for mark in marks}
     causes: dict[Cause, str] = {}
-    renamed = noticed & {kinds.MODEL, kinds.REQUESTED_MODEL}
+    renamed = noticed & RENAMED
     asked_same = experiments.references == "moved" or kinds.REFERENCES in noticed
     # A model that was swapped by name answers otherwise without any silent change.
-    if asked_same and not renamed:
+    if asked_same and (not renamed or experiments.preceded):
         causes[Cause.PROVIDER] = "The same requests get different answers, whatever else changed."
     rated_otherwise = noticed & {kinds.JUDGE, kinds.JUDGE_PANEL, kinds.SETTINGS}
     # Goldens are sent with today's template and rated by today's judge: either may be why they differ.

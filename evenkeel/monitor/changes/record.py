@@ -208,12 +208,11 @@ class ChangeRecord:
     def shows(self, silent: Silent) -> bool:
         """Return whether evidence of a silent change is about this change."""
         # A record holds one silent change; a further finding is a change of its own.
-        evidence = silent.references
-        # Answers that moved before this change came about moved for another reason.
-        if self.silent is not None or evidence.since < min(mark.begun_at for mark in self.marks):
+        if self.silent is not None:
             return False
         if self.since <= TOGETHER:
             return True
+        evidence = silent.references
         begin = evidence.after if self.kinds & _BY_PROVIDER else evidence.since if self.kinds & _NEAR else inf
         return begin - _SHORTLY_S <= self.at <= evidence.at
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core import figures
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, Experiments, likely_cause
+from evenkeel.monitor.changes.causes import RENAMED, SAID, Candidate, Cause, Experiments, likely_cause
 from evenkeel.monitor.changes.comparison import Comparison, compare, shifted_traits
 from evenkeel.monitor.changes.effects import (
     EFFECTS,
@@ -213,10 +213,12 @@ def _of_record(
         findings += tuple(of_goldens(gate, judged=judged))
     # The drift that marked the change is told only where nothing better was measured.
     findings = findings or tuple(noticed(record.marks))
+    renamed = kinds.select(record.marks, RENAMED)
     causes = likely_cause(
         record.marks,
         Experiments(
             references=record.references,
+            preceded=record.silent is not None and record.silent.preceded(renamed),
             goldens=_moved(gate),
             goldens_judged=judged,
             panel=record.panel,

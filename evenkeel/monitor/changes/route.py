@@ -213,7 +213,9 @@ class RouteWatch(Struct, dict=True):
         self.changed = True
         change = silent.mark(offset)
         self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
-        record = next((record for record in reversed(self.open_records) if record.shows(silent)), None)
+        shown = [record for record in reversed(self.open_records) if record.shows(silent)]
+        began = silent.references.since
+        record = min(shown, key=lambda record: abs(record.at - began), default=None)
         if record is None:
             record = self._open_silent(change, silent)
         else:

@@ -58,7 +58,7 @@ class SilentSide:
     @property
     def when(self) -> str:
         """Time at which the change came about, for people."""
-        after, since = self.references.after, self.references.since
+        after, since = self.references.after, max(self.references.since, self.references.until)
         first, last = date_and_time(after), date_and_time(since)
         if after >= since or first == last:
             return f"about {last}"

@@ -83,6 +83,8 @@ class ReferenceEvidence(MovedAnswers):
     at: float
     """Unix time in seconds of the answer that decided it."""
     evidence_log10: float
+    until: float = 0.0
+    """Time after which the change is e² times less likely to have come than with the run; 0 if not known."""
 
 
 class _Sum(NamedTuple):
@@ -206,6 +208,15 @@ class ReferenceTest(Struct):
             possible = likely > _UNLIKELY
         return after
 
+    def _until(self) -> float:
+        """Return the time until which the change may have come; 0 if the run is too long to say."""
+        until, likely, asked = 0.0, 0.0, self.run.all.asked
+        for at, step in self.recent[-asked:] if asked <= len(self.recent) else ():
+            if likely < -_UNLIKELY:
+                until = at
+            likely += step
+        return until
+
     def _evidence(self, answered: ReferenceAnswered) -> ReferenceEvidence:
         run = self.run
         moved = sorted(run.references, key=lambda name: (-run.references[name].moved, name))
@@ -216,6 +227,7 @@ class ReferenceTest(Struct):
             at=answered.at,
             after=run.after,
             since=run.since,
+            until=self._until(),
             calls=run.all.asked,
             evidence_log10=self.evidence_log10,
             likeness=run.all.likeness / run.all.asked,

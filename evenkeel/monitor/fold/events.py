@@ -172,7 +172,7 @@ def change_raised(record: ChangeRecord, offset: int) -> AlertEvent:
         trials=evidence.calls,
         run_trials=evidence.calls,
         after=evidence.after,
-        since=evidence.since,
+        since=max(evidence.since, evidence.until),
         value=1 - evidence.likeness,
         limit=1 - evidence.own,
         facts=AlertFacts(beside=tuple(kinds.select(record.marks, kinds.STATED))),

@@ -86,6 +86,16 @@ def test_a_stated_model_is_named_and_references_measure_it():
     assert dict(report.silent.facts)["Returned model"] == ("“gpt-4o-2026-05” before, “gpt-4o-2026-08” since")
 
 
+def test_a_model_that_was_named_after_answers_had_moved_is_not_the_only_cause():
+    """A provider that fell, and a swap by name before that was found."""
+    named = ChangeMark(kinds.MODEL, "m-1", "m-2", NOON + 1200, 8, began=NOON + 900)
+    earlier = replace(FOUND, references=replace(REFERENCES, until=NOON + 600))
+    report = only(record(earlier, named))
+    assert (report.cause, report.among) == (Cause.UNCLEAR, (Cause.PROVIDER, Cause.MODEL))
+    later = replace(FOUND, references=replace(REFERENCES, until=NOON + 900))
+    assert only(record(later, named)).cause is Cause.MODEL
+
+
 def test_what_it_was_not_names_prompt_parameters_traffic_judge_and_noise():
     """Each has one sentence, and the stated values that stayed are listed."""
     report = only(record(FOUND))

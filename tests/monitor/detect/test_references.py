@@ -94,6 +94,8 @@ def test_a_change_is_found_and_described():
     found = next(evidence for call in calls if (evidence := test.add(call)) is not None)
     assert found.calls < 12
     assert (found.after, found.since, found.at) == (16.0, 20.0, 19.0 + found.calls)
+    # Each of the first new answers adds 0.8 to the logarithm.
+    assert found.until == 22.0
     assert found.requested_model == "m"
     assert found.models == ("m-2", "m-1")
     assert found.fingerprints == ("fp",)
