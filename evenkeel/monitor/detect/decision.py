@@ -83,19 +83,19 @@ def with_unrated(counts: Mapping[float, int], unrated: int, difference: float) -
     return {**counts, difference: counts.get(difference, 0) + unrated} if unrated else counts
 
 
-def agreed(first: Estimate | None, second: Estimate | None) -> Estimate | None:
-    """Return the difference that two measures agree on: the one nearer to 0, and 0 where they contradict.
+def smaller(first: Estimate | None, second: Estimate | None) -> Estimate | None:
+    """Return the smaller one of two means, with its interval; None if either is not known.
 
-    Each upper end may miss by itself, so they share the error probability of the result's. Only both lower
-    ends together can accuse falsely.
+    Each upper end may miss by itself, so the two share the error probability of the result's. Its lower end
+    is above the truth only if that of the smaller mean is.
     """
     if first is None or second is None:
         return None
     return Estimate(
-        sorted((first.value, second.value, 0.0))[1],
-        sorted((first.lower, second.lower, 0.0))[1],
-        sorted((first.upper, second.upper, 0.0))[1],
-        first.n,
+        min(first.value, second.value),
+        min(first.lower, second.lower),
+        min(first.upper, second.upper),
+        min(first.n, second.n),
     )
 
 

@@ -13,7 +13,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.cells import Estimate
-from evenkeel.monitor.detect.decision import SwitchMeasure, agreed
+from evenkeel.monitor.detect.decision import SwitchMeasure, smaller
 from evenkeel.monitor.estimate.bounded_mean import proportion
 from evenkeel.release.challenge.differences import (
     again_place,
@@ -121,7 +121,7 @@ class ChallengeFigures:
     differs: Estimate | None
     """Answers of other content beyond noise, in [−1, 1]."""
     fragile: Estimate | None
-    """Answers that rewordings move more than the incumbent's, by points and by moves, in [−1, 1]."""
+    """Points above noise minus the incumbent's, or moved answers minus its, whichever is less; in [−2, 1]."""
     unusable: Estimate | None
     """Answers that failed, are empty or invalid, beyond those of the incumbent asked again, in [−1, 1]."""
     tool_choice: Estimate | None
@@ -188,7 +188,7 @@ def challenge_figures(
             beyond_noise.append(fragility.beyond_noise if fragility else None)
             moved.append(fragility.moved if fragility else None)
     worse = interval((loss for _, loss in losses), scale=2.0, alpha=alpha, beta=beta)
-    fragile = agreed(
+    fragile = smaller(
         interval(beyond_noise, scale=2.0, alpha=alpha, beta=beta / 2),
         interval(moved, scale=1.0, alpha=alpha, beta=beta / 2),
     )

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from evenkeel.monitor.detect.decision import agreed, more_needed, paired_mean, with_unrated
+from evenkeel.monitor.detect.decision import more_needed, paired_mean, smaller, with_unrated
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class ArmComparison:
     more_fragile: Literal["first", "second", "no", "unknown"]
     """The one whose answers move more; "no" if neither does by more than the limit."""
     difference: Estimate | None
-    """Difference in what rewordings move, second minus first; see `fragility_difference`."""
+    """Points above noise of the second minus those of the first, in [−2, 2]."""
 
 
 def compare(
@@ -249,24 +249,27 @@ def compare(
 ) -> ArmComparison:
     """Return how much more fragile the second is than the first, paired by round."""
     alpha = ERROR_RATE / max(1, categories)
-    estimate = fragility_difference(first, second, alpha=alpha, beta=alpha)
-    if estimate is None:
+    pairs = _pairs(first, second)
+    difference = paired_mean(pairs.excess, alpha=alpha, beta=alpha, scale=2.0, unrated=pairs.unrated)
+    more = fragility_difference(first, second, alpha=alpha, beta=alpha)
+    fewer = fragility_difference(second, first, alpha=alpha, beta=alpha)
+    if more is None or fewer is None:
         return ArmComparison(category, "unknown", None)
-    if estimate.lower > 0:
-        return ArmComparison(category, "second", estimate)
-    if estimate.upper < 0:
-        return ArmComparison(category, "first", estimate)
-    settled = -limit <= estimate.lower and estimate.upper <= limit
-    return ArmComparison(category, "no" if settled else "unknown", estimate)
+    if more.lower > 0:
+        return ArmComparison(category, "second", difference)
+    if fewer.lower > 0:
+        return ArmComparison(category, "first", difference)
+    settled = more.upper <= limit and fewer.upper <= limit
+    return ArmComparison(category, "no" if settled else "unknown", difference)
 
 
 def fragility_difference(
     first: Sequence[CheckTrial], second: Sequence[CheckTrial], *, alpha: float, beta: float
 ) -> Estimate | None:
-    """Return how much more rewordings move the second arm than the first, paired by round, in [−1, 1].
+    """Return how much more rewordings move the second arm than the first, paired by round, in [−2, 1].
 
-    It is what both the points above noise and the moved answers show: the steadier of two equally fragile
-    arms has more points above noise, since a rewording can show less where answers move anyway.
+    It is the smaller difference of points above noise and of moved answers: the steadier of two equally
+    fragile arms has more points above noise, since a rewording can show less where answers move anyway.
 
     Args:
         first: Trials of the first arm.
@@ -274,8 +277,24 @@ def fragility_difference(
         alpha: Probability with which the lower end is ever above the truth.
         beta: Probability with which the upper end is ever below it.
     """
+    pairs = _pairs(first, second)
+    return smaller(
+        paired_mean(pairs.excess, alpha=alpha, beta=beta / 2, scale=2.0, unrated=pairs.unrated),
+        paired_mean(pairs.moved, alpha=alpha, beta=beta / 2, unrated=pairs.unrated),
+    )
+
+
+class _PairedTrials(NamedTuple):
+    """Differences of the trials of two arms in the same rounds, second minus first."""
+
+    excess: Counter[float]
+    moved: Counter[float]
+    unrated: int
+
+
+def _pairs(first: Sequence[CheckTrial], second: Sequence[CheckTrial]) -> _PairedTrials:
     before = {trial.round: trial for trial in first}
-    beyond_noise: Counter[float] = Counter()
+    excess: Counter[float] = Counter()
     moved: Counter[float] = Counter()
     unrated = 0
     for trial in second:
@@ -285,12 +304,9 @@ def fragility_difference(
         if other.excess is None or trial.excess is None:
             unrated += 1
         else:
-            beyond_noise[trial.excess - other.excess] += 1
+            excess[trial.excess - other.excess] += 1
             moved[float(bool(trial.moved)) - float(bool(other.moved))] += 1
-    return agreed(
-        paired_mean(beyond_noise, alpha=alpha, beta=beta / 2, scale=2.0, unrated=unrated),
-        paired_mean(moved, alpha=alpha, beta=beta / 2, unrated=unrated),
-    )
+    return _PairedTrials(excess, moved, unrated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,8 +267,8 @@ def _compared(outcome: CheckOutcome) -> ReportSection:
         ),
         key="comparison",
         about=(
-            f"Answers of 100 that rewordings move, with or without noise, whichever differs less: {second} "
-            f"minus {first}, in the same rounds."
+            f"Points above noise of {second} minus those of {first}, in the same rounds. One is more fragile "
+            "only if rewordings also move its answers more often."
         ),
     )
 
