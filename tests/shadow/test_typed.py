@@ -121,6 +121,11 @@ def test_a_prompt_without_a_users_words_says_so():
         ("rewrite in plain english\n\nNotwithstanding the foregoing, the Licensee may leave.", "Notwith"),
         ("Return these as XML:\n\nDune, Frank Herbert, 1965\nSolaris, Stanislaw Lem, 1961", "Dune"),
         ("Customer: My parcel is damaged.\nAgent: I am sorry.\n\nWrite the next reply of the agent.", "Cust"),
+        ("Who lost the key?\n(a) the professor\n(b) the student\n\nGive the letter.", "(a) the"),
+        ("Keep the tone, but shorten this:\n\nHello everyone,\n\nthe drill is at ten.", "Hello every"),
+        ("Keep the tone, but shorten this:\n\nHello everyone,\n\nwhen is the drill?", "when is"),
+        ("翻译成英文:\n\n真是缘分。", "真是"),
+        ("Rank these from mild to hot: mustard, jalapeno, red pepper", "mustard"),
         ("Was muss ich tun?\n\n§ 4 Die Kündigung bedarf der Schriftform, auch im Juni.", "§ 4"),
     ],
 )
@@ -131,6 +136,31 @@ def test_a_pasted_text_stays_and_the_request_beside_it_changes(text, pasted):
             variant = attempt(kind, unclassified(("user", text)), 0.9, random.Random(seed))
             if isinstance(variant, PromptView):
                 assert text[text.index(pasted) :].split("\n\n")[0] in variant.text
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        (
+            "It fails on port 80:\n\nserver {\n  listen 80;\n  root /srv;\n}\n\nWhat should I change?",
+            "What should",
+        ),
+        ("It fails on line 2:\n\n```\nx = 1\n```\n\nWhat should I change?", "What should"),
+        (
+            "Convert this file into another form.\n\na:\n  b: 1\n  c:\n    - 2\n  d:\n    - 3",
+            "Convert this file",
+        ),
+        (
+            "Hi Petra,\n\nthanks for the call today, it was helpful.\n\nBest wishes from all of us\nJonas",
+            "for the call",
+        ),
+    ],
+)
+def test_a_request_around_data_and_a_mail_without_a_request_can_change(text, own):
+    """A colon leads in to the next paragraph, also if that is code; a greeted text is the user's own."""
+    view = unclassified(("user", text))
+    variants = [by_name(["general.spelling"])[0].apply(view, 1.0, random.Random(seed)) for seed in range(5)]
+    assert any(own not in variant.text for variant in variants)
 
 
 def test_what_a_writer_tells_before_a_question_can_change():

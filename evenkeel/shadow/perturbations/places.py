@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.core.protected_spans import ProtectedSpan, protected_spans
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, NOTHING_TO_CHANGE, NotApplicable
 from evenkeel.shadow.prompt.blocks import BLANK_LINES
-from evenkeel.shadow.prompt.pasted import pasted_in
+from evenkeel.shadow.prompt.pasted import NOT_TYPED, listed_in, pasted_in
 from evenkeel.shadow.prompt.references import asks, orders, points
 from evenkeel.shadow.prompt.segments import text_of
 
@@ -99,12 +99,17 @@ def _pasted(view: PromptView) -> dict[int, list[tuple[int, int]]]:
         segment.slot for segment in view.segments if segment.kind == "history" and segment.role == "user"
     }
     for (kind, slot), run in groupby(view.segments, key=lambda segment: (segment.kind, segment.slot)):
-        segments = [segment for segment in run if segment.type in _OWN_TYPES]
+        segments = list(run)
         is_typed = any(segment.index in typed for segment in segments)
         if kind != "input" or slot in mails or not is_typed:
             continue
+        texts = []
+        for segment in segments:
+            is_own = segment.type in _OWN_TYPES
+            texts.append(segment.text if is_own else _NOT_BLANK.sub(NOT_TYPED, segment.text))
         at = 0
-        spans = pasted_in(text_of(segments))
+        text = "".join(texts)
+        spans = (*pasted_in(text), *listed_in(text))
         for segment in segments:
             for span in spans:
                 start, end = max(span.start - at, 0), min(span.end - at, len(segment.text))
@@ -114,6 +119,7 @@ def _pasted(view: PromptView) -> dict[int, list[tuple[int, int]]]:
     return stretches
 
 
+_NOT_BLANK: Final = re.compile(r"\S")
 # Types of a user's message beside documents, code and examples, which are told apart already.
 _OWN_TYPES: Final = frozenset({"text", "list", "output_instructions"})
 # Beginning of an order to a bot or a shell, each word of which counts: "!info", "/summarize".
@@ -198,18 +204,19 @@ def may_be_completed(text: str) -> bool:
         return True
     if text.endswith(_END_MARKS):
         return False
-    return _SENTENCE_BEFORE.search(text) is not None or breaks_off(text)
+    return _COLON.search(text) is not None or breaks_off(text)
 
 
 def breaks_off(text: str) -> bool:
     """Return whether a text ends in a word that ends no sentence: "The capital of France is"."""
     words = text.split()
-    return len(words) > 1 and words[-1].lower() in _UNFINISHED and not asks(text)
+    return len(words) > 1 and words[-1].lower() in _UNFINISHED and not asks(_SENTENCE_BEFORE.split(text)[-1])
 
 
 # A colon behind which whole sentences stand.
 _CITES: Final = re.compile(r"[:\uff1a][ ]*[\"“„«]?[^\W\d_a-z].*[.!?。]\Z", re.DOTALL)
 _END_MARKS: Final = tuple(".!?…。।\uff01\uff1f؟")
+_COLON: Final = re.compile(r"[:\uff1a]")
 _SENTENCE_BEFORE: Final = re.compile(r"[:\uff1a]|[.!?…。\uff01\uff1f]\s")
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("small_words.toml").read_text("utf-8"))
 

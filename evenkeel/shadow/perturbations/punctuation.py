@@ -9,6 +9,7 @@ from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.places import change_places, may_be_completed, small_words
 from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
+from evenkeel.shadow.prompt.blocks import LIST_MARK
 
 if TYPE_CHECKING:
     import random
@@ -98,8 +99,6 @@ _ASKS: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _AT_LINE_END: Final = re.compile(r"[ \t]*(?:\r?\n|\Z)")
-# Beginning of a line that may be one of the answers to choose from, or an item of a list.
-_CHOICE: Final = re.compile(r"[ \t]*(?:[-*+•–][ \t]|\(?[A-Za-z0-9]{1,2}[.)\uff09])")
 _SENTENCE_END: Final = re.compile(r"[.!?\n。\uff01\uff1f؟:;]")
 _LONGEST_SENTENCE: Final = 300
 
@@ -127,7 +126,9 @@ class Punctuation:
 def _places(text: str) -> Iterator[re.Match[str]]:
     yield from _PLACES.finditer(text)
     end = len(text.rstrip())
-    if not may_be_completed(text) and not _CHOICE.match(text, text.rfind("\n", 0, end) + 1):
+    last_line = text[text.rfind("\n", 0, end) + 1 :].lstrip()
+    # The last item of a list may be one of the answers to choose from.
+    if not may_be_completed(text) and not LIST_MARK.match(last_line):
         for match in _UNENDED.finditer(text, end, end):
             if match.lastgroup == "wide_unended" or _ends_in_a_point(text, end):
                 yield match

@@ -29,7 +29,7 @@ from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, NOTHING, N
 from evenkeel.shadow.perturbations.rewriting import draft
 from evenkeel.shadow.prompt.demonstrations import open_input
 from evenkeel.shadow.prompt.mail import opens_with_greeting
-from evenkeel.shadow.prompt.references import asks, labels_a_request
+from evenkeel.shadow.prompt.references import asks, end_of_label, labels_a_request
 from evenkeel.shadow.prompt.segments import text_of
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def _rewritten(match: re.Match[str], rng: random.Random, manner: Manner, *, spac
 
 
 def _places(text: str, language: str, tone: str) -> Iterator[re.Match[str]]:
-    opening = _OPENING.match(text)
+    opening = _OPENING.match(text, end_of_label(text))
     assert opening is not None  # the pattern matches anywhere
     yield opening
     inside = _inside(language, tone)
@@ -255,9 +255,13 @@ def _places(text: str, language: str, tone: str) -> Iterator[re.Match[str]]:
 
 
 def _ends_in_data(text: str) -> bool:
-    """Return whether the last of several lines may belong to a text to work on, which a close would end."""
-    *before, last = text.strip().splitlines()
-    return bool(before) and not asks(last)
+    """Return whether the last of several lines may belong to a text to work on, which a close would end.
+
+    So may the last of several sentences, if no mark ends it.
+    """
+    text = text.strip()
+    pieces = text.splitlines() if text.endswith(tuple(_CLOSED)) else _SENTENCES.split(text)
+    return len(pieces) > 1 and not asks(pieces[-1])
 
 
 def _begins_a_paragraph(view: PromptView, segment: Segment) -> bool:
@@ -278,6 +282,7 @@ def _is_demonstrated(view: PromptView, segment: Segment) -> bool:
     return not labels_a_request(line) and open_input(own) is not None
 
 
+_SENTENCES: Final = re.compile(r"\n|[.!?…。\uff01\uff1f]\s")
 _BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n[ \t\r]*\Z")
 # Behind a line that only parts the text from what stands above it
 _OPENING: Final = re.compile(r"(?:\s*[-*_=]{3,}[ \t\r]*\n)?(?P<opening>)")

@@ -131,7 +131,7 @@ PAIRS: Final = (("input", "output"), ("q", "a"), ("question", "answer"), ("einga
 PAIR_LABEL: Final = re.compile(r"^[ \t]*(\w{1,8}) ?\d* ?:", re.MULTILINE)
 BARE_LABEL: Final = re.compile(r"(?:output|ausgabe|出力)\s?[:\uff1a]", re.IGNORECASE)
 LINE_START: Final = re.compile(r"\s*")
-LIST_MARK: Final = re.compile(r"(?:[-*+•]|\d{1,3}[.)])[ \t]")
+LIST_MARK: Final = re.compile(r"(?:[-*+•–]|\(?(?:\d{1,3}|[A-Za-z])[.)])[ \t]")
 BLANK_LINES: Final = re.compile(r"\n[ \t\r]*\n\s*")
 CLOSED: Final = re.compile(r"(?:</[\w-]+>|\"{3}|'{3}|`{3})\s*\Z")
 """End of a document that has a closing mark."""

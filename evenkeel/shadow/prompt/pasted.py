@@ -27,6 +27,8 @@ from evenkeel.shadow.prompt.segments import Span
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+NOT_TYPED: Final = "\ufffc"
+"""Stands for a character of code or of a document between the paragraphs."""
 # Fewest characters of a text that nothing else protects: a paragraph with fewer, which asks nothing, is a
 # greeting, a word of thanks, or code.
 _SHORTEST: Final = 25
@@ -35,6 +37,8 @@ _LABEL: Final = re.compile(r"[^\W\d_][\w ]{0,30}:[ ]")
 # Label of one of several: "Answer A: …", "Headline 2: …"
 _COUNTED: Final = re.compile(r"[^\W\d_]{2,20}[ ](?:[A-Z]|\d{1,2}):[ ]")
 _ITEM: Final = re.compile(rf"\n[ \t]*(?={LIST_MARK.pattern})")
+# Line that begins an item of a list, or goes on with one
+_IN_LIST: Final = re.compile(rf"[ \t]*{LIST_MARK.pattern}|[ \t]|\s*\Z")
 _WRITER: Final = re.compile(
     r"(?<!\w)(?:i|i[’']\w+|we|my|our|ich|wir|meine?[rmns]?|unsere?[rmns]?|je|j[’']\w+|nous|mon|ma|mes|notre|nos"
     r"|yo|mis?|tengo|nuestr[oa]s?|ho|mi[oae]|miei|nostr[oaie]|ik|wij|mijn|onze|eu|meus?|minhas?|noss[oa]s?)(?!\w)",
@@ -42,34 +46,69 @@ _WRITER: Final = re.compile(
 )
 
 
+# Items on one line behind a colon, up to its end: "from cold to hot: ice, tea, lava". Without blanks between
+# words a clause would look like an item.
+_WORD: Final = r"[^\s,;:.!?\u3040-\u30ff\u3400-\u9fff]{1,40}"
+_LISTED: Final = re.compile(
+    rf"(?<=: ){_WORD}(?> {_WORD}){{0,3}}(?:[,;/|] {_WORD}(?> {_WORD}){{0,4}}){{1,40}}(?=[.!?]?[ \t]*$)",
+    re.MULTILINE,
+)
+
+
+def listed_in(text: str) -> tuple[Span, ...]:
+    """Return the lists on one line behind a colon, whose items the answer may have to repeat."""
+    return tuple(Span(*match.span()) for match in _LISTED.finditer(text))
+
+
 def pasted_in(text: str) -> tuple[Span, ...]:
     """Return the stretches of a user's message that its paragraphs ask about; () of one paragraph."""
-    paragraphs: list[Span] = []
-    own: list[bool] = []
-    for span in _paragraphs(text):
-        paragraph = text[span.start : span.end]
-        asks_something = _asks_about(paragraph)
-        kept = sum(span.end - span.start for span in protected_spans(paragraph))
-        if asks_something or len(paragraph.rstrip()) - kept >= _SHORTEST:
-            paragraphs.append(span)
-            own.append(asks_something)
-    if len(paragraphs) <= 1:
+    paragraphs = tuple(_paragraphs(text))
+    texts = [text[span.start : span.end] for span in paragraphs]
+    own = [_is_own(paragraph) for paragraph in texts]
+    said = [number for number, is_own in enumerate(own) if is_own is not None]
+    if not said:
         return ()
-    first = text[paragraphs[0].start : paragraphs[0].end]
-    last = text[paragraphs[-1].start : paragraphs[-1].end]
+    first, last = texts[said[0]], texts[said[-1]]
     is_headed = opens_with_greeting(first) or _LABEL.match(first) is not None
     speaks = _WRITER.search(first) is not None and not is_headed
     if not any(own):
+        if len(said) == 1 or opens_with_greeting(text):
+            return ()
         # "Grade my essay." and the essay; a text and "Make this shorter"
         is_last = orders(last) or (len(last) < len(first) and (refers(last) or not speaks))
-        own[-1 if is_last else 0] = True
-    # Behind "this email" and "these sentences" stands what they speak of, even if it asks something itself.
-    introduces = own[0] and (points_ahead(first) or refers(first) or first.rstrip().endswith((":", "\uff1a")))
-    if introduces:
-        following = paragraphs[1]
-        own[1] = labels_a_request(text[following.start : following.end])
-    own[0] = own[0] or speaks
-    return tuple(span for span, is_own in zip(paragraphs, own, strict=True) if not is_own)
+        own[said[-1] if is_last else said[0]] = True
+    # Behind "this email:" and "these sentences" stands what they speak of, even if it asks something itself.
+    is_introduced = False
+    for number, paragraph in enumerate(texts):
+        if is_introduced:
+            is_introduced = own[number] is None and opens_with_greeting(paragraph)
+            own[number] = labels_a_request(paragraph)
+        elif own[number]:
+            is_introduced = _ends_in_a_colon(paragraph) or (
+                number == said[0] and (points_ahead(paragraph) or refers(paragraph))
+            )
+    own[said[0]] = own[said[0]] or speaks
+    pasted: list[Span] = []
+    is_typed = own[said[0]]
+    for span, is_own in zip(paragraphs, own, strict=True):
+        # A greeting at the head belongs to what follows, a word of thanks to what stands before it.
+        is_typed = is_typed if is_own is None else is_own
+        if not is_typed:
+            pasted.append(span)
+    return tuple(pasted)
+
+
+def _ends_in_a_colon(paragraph: str) -> bool:
+    return paragraph.rstrip().endswith((":", "\uff1a"))
+
+
+def _is_own(paragraph: str) -> bool | None:
+    """Return whether a paragraph asks something; None if it is too short to be a text of its own."""
+    bare = paragraph.rstrip().replace(NOT_TYPED, "")
+    left = len(bare) - sum(span.end - span.start for span in protected_spans(bare))
+    if left > 0 and _asks_about(paragraph):
+        return True
+    return False if left >= _SHORTEST or LIST_MARK.match(paragraph) else None
 
 
 def _paragraphs(text: str) -> Iterator[Span]:
@@ -82,9 +121,16 @@ def _paragraphs(text: str) -> Iterator[Span]:
         item = _ITEM.search(text, start, end)
         if item is None or LIST_MARK.match(text, start):
             yield Span(start, end)
-        else:
-            yield Span(start, item.end())
-            yield Span(item.end(), end)
+            continue
+        yield Span(start, item.end())
+        at = item.end()
+        for line in text[at:end].splitlines(keepends=True):
+            if not _IN_LIST.match(line):
+                break
+            at += len(line)
+        yield Span(item.end(), at)
+        if at < end:
+            yield Span(at, end)
 
 
 def _asks_about(paragraph: str) -> bool:
@@ -94,5 +140,5 @@ def _asks_about(paragraph: str) -> bool:
         begins_a_request(paragraph)
         or holds_a_question(paragraph)
         or points_ahead(paragraph)
-        or paragraph.rstrip().endswith((":", "\uff1a"))
+        or _ends_in_a_colon(paragraph)
     )
