@@ -61,7 +61,7 @@ def fill(config):
     [
         (((1200, PAIR),), 0, "may_switch", "small may take over on support."),
         (((300, PAIR), (100, WORSE)), 1, "must_not", "small must not take over on support: its answers are"),
-        ((), 3, "not_yet", "No pair has been compared yet: "),
+        ((), 3, "not_yet", "No pair has been compared yet. "),
         (((40, PAIR),), 3, "not_yet", "Not yet known whether small may take over on support."),
     ],
 )

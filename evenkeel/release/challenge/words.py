@@ -40,6 +40,7 @@ _OPEN: Final = {
     UNUSABLE: "whether more of its answers are of no use",
 }
 _DAYS_A_MONTH: Final = 30
+_FIFTH: Final = "all challengers together use at most a fifth of the day's budget"
 CONDITION: Final = (
     f"“Must not switch” is wrong for at most {percent(ERROR_RATE)} of challengers, and so is “may switch”, "
     "however often you look. This assumes that requests are independent of each other, and that the judge "
@@ -134,10 +135,8 @@ def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
         month = _a_month(saved, figures, 1.0)
         # With "less" once more: behind two prices a bare sum would be read as a third one.
         whole = f"; that is {month} {word} for all of today's traffic" if month else ""
-        lines.append(
-            f"A thousand requests would cost {percent(abs(share))} {word}, {now} where {before} are paid "
-            f"today{whole}."
-        )
+        cost = f"{percent(abs(share))} {word}, {now} where {before} are paid today{whole}"
+        lines.append(f"A thousand requests would cost {'the same, ' + now if now == before else cost}.")
     return lines
 
 
@@ -191,10 +190,16 @@ def _open(challenge: Challenge, figures: ChallengeFigures) -> str:
     if segments:
         why.append(f"whether its answers are worse for {listing(segments)}")
     more = figures.decision.more_pairs
+    if challenge.stopped_at is not None:
+        return (
+            f"It was stopped on {date(challenge.stopped_at)} and is asked nothing more. Start it with the "
+            "same options to go on from there."
+        )
     if not figures.pairs and not figures.left_out:
         return (
-            "No pair has been compared yet: requests have to be sampled, and the budget must not hold "
-            "replays back. Pipeline in the console counts both."
+            f"No pair has been compared yet. Requests have to be sampled; {_FIFTH}; a model whose price "
+            "nobody knows is not asked where the budget is in dollars, nor a prompt that has none to replace "
+            "(`evenkeel_challenge_pairs_total` in the metrics counts the outcomes)."
         )
     if more is None:
         return f"It is open {listing(why)}."
@@ -206,7 +211,7 @@ def _open(challenge: Challenge, figures: ChallengeFigures) -> str:
     when = f", until about {date(figures.settled_at)} at the pace so far" if figures.settled_at else ""
     return (
         f"It is open {listing(why)}: about {pairs}, which come with {requests} requests of the route{when}"
-        f"{price}. Nothing is to be done meanwhile."
+        f"{price}. Nothing is to be done meanwhile, as long as pairs come: {_FIFTH} (Spend in the console)."
     )
 
 

@@ -231,3 +231,16 @@ def test_a_candidate_that_rejects_every_request_is_refused_with_the_reason():
     said = headline(CHALLENGE, figures((300, rejected)))
     assert said.startswith("small must not take over on support: ")
     assert "more of its answers are of no use (rejected 300), " in said
+
+
+def test_a_stopped_challenger_is_not_said_to_go_on():
+    """Nothing more comes, so no pairs, requests or date are forecast."""
+    few = figures((200, PAIR))
+    assert "more pairs" in details(CHALLENGE, few)[0]
+    assert details(replace(CHALLENGE, stopped_at=0.0), few)[0].startswith("It was stopped on ")
+
+
+def test_an_equal_price_is_the_same():
+    """Not 0 % less."""
+    equal = replace(PAIR, candidate=ANSWER, again=ANSWER)
+    assert "A thousand requests would cost the same, $2.00." in details(CHALLENGE, figures((1200, equal)))
