@@ -218,8 +218,10 @@ def _possible(experiments: Experiments, named: AbstractSet[Cause]) -> dict[Cause
         causes[Cause.PROVIDER] = (
             "Reference prompts, which would show a silent change, have not been asked often enough since."
         )
-    if experiments.judged and experiments.panel != "same" and not named & {Cause.JUDGE, *_OURS}:
-        causes[Cause.JUDGE] = "The judge's panel has not been rated again since."
+    # Without a panel there is no end to the doubt, so what the team changed is then explanation enough.
+    is_open = experiments.panel == "due" or (experiments.panel == "" and not named & _OURS)
+    if experiments.judged and is_open and Cause.JUDGE not in named:
+        causes[Cause.JUDGE] = "The judge's panel has not been rated as before since."
     if not named:
         causes[Cause.TRAFFIC] = "Users may ask harder questions of the same length, language and task."
     return causes

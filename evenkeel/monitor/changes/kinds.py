@@ -11,8 +11,11 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import ChangeMark
 
-AskedAgain = Literal["moved", "same", ""]
-"""Outcome of what was asked or rated again since answers moved; "" if too little was."""
+AskedAgain = Literal["moved", "same", "due", ""]
+"""Outcome of what was asked or rated again since answers moved.
+
+"due": nothing says so far that it is as before, as it was until then. "": too little was asked, if anything.
+"""
 
 MODEL: Final = "model"
 """The name that the endpoint returns."""

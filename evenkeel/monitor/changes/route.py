@@ -300,10 +300,16 @@ class RouteWatch(Struct, dict=True):
             records.append(
                 record.copied(
                     references=self._references_since(record),
-                    panel="same" if self.panel_at > record.moved_at else "",
+                    panel=self._panel_since(record),
                 )
             )
         return records
+
+    def _panel_since(self, record: ChangeRecord) -> AskedAgain:
+        """Return what the judge's panel said since a change; "" on a route without one."""
+        if self.panel_at > record.moved_at:
+            return "same"
+        return "due" if self.panel_at else ""
 
     def _references_since(self, record: ChangeRecord) -> AskedAgain:
         """Return what the reference prompts said since a change.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
 
 from evenkeel.core.cells import ChangeMark
-from evenkeel.monitor.changes import Cause, kinds
+from evenkeel.monitor.changes import Cause, RouteWatch, kinds
 from evenkeel.monitor.changes.causes import Experiments, likely_cause
+from evenkeel.monitor.changes.record import ChangeRecord, ChangeTally
 from tests.kit.records import altered
 
 QUIET = Experiments(references="same", panel="same", judged=True)
@@ -51,6 +53,7 @@ def test_one_cause_is_left(noticed, experiments, cause):
         ([kinds.RATINGS], Experiments(), [Cause.PROVIDER, Cause.TRAFFIC]),
         ([kinds.RATINGS], Experiments(panel="same", judged=True), [Cause.PROVIDER, Cause.TRAFFIC]),
         ([kinds.PROMPT, kinds.RATINGS], Experiments(), [Cause.PROMPT, Cause.PROVIDER]),
+        ([kinds.PROMPT, kinds.RATINGS], replace(QUIET, panel="due"), [Cause.PROMPT, Cause.JUDGE]),
         ([kinds.PROMPT, kinds.REFERENCES, kinds.RATINGS], QUIET, [Cause.PROVIDER, Cause.PROMPT]),
         ([kinds.JUDGE_PANEL, kinds.REFERENCES, kinds.RATINGS], QUIET, [Cause.PROVIDER, Cause.JUDGE]),
         ([kinds.PROMPT, kinds.MODEL], QUIET, [Cause.PROMPT, Cause.MODEL]),
@@ -61,6 +64,17 @@ def test_several_that_are_left_cannot_be_told_apart(noticed, experiments, among)
     found = likely_cause(marks(*noticed), experiments)
     assert found.cause is Cause.UNCLEAR
     assert [candidate.cause for candidate in found.candidates] == among
+
+
+def test_a_panel_that_is_due_leaves_the_judge_possible():
+    """Until a round is as before; a route without a panel could never tell."""
+    record = ChangeRecord("c1", "chat", tuple(marks(kinds.PROMPT)), ChangeTally())
+    watch = RouteWatch("chat", open_records=[record])
+    said = []
+    for panel_at in (0.0, 1.0, 1e9):
+        watch.panel_at = panel_at
+        said.append(watch.records()[0].panel)
+    assert said == ["", "due", "same"]
 
 
 def test_only_the_panel_and_another_judge_ever_say_judge():
