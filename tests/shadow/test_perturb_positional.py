@@ -285,6 +285,8 @@ def test_any_prompt_keeps_all_its_words(pieces, kind, seed, known):
     blocks = [
         Block("template" if place % 2 else "input", piece + gap) for place, (piece, gap) in enumerate(pieces)
     ]
+    # A view reads "\r\n" as "\n".
+    known = known and "\r" not in text
     view = PromptView.parse(body, (lambda _: [blocks]) if known else TemplateLearner().classifier(""))
     outcome = kind.apply(view, 1.0, random.Random(seed))
     if isinstance(outcome, NotApplicable):

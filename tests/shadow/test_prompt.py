@@ -24,6 +24,7 @@ from evenkeel.shadow.prompt import (
     refusals,
 )
 from evenkeel.shadow.prompt.members import counted
+from evenkeel.shadow.prompt.template import TemplateLearner
 from tests.cases import cases
 from tests.kit.apis import API
 from tests.shadow.wild_exchanges import WildExchanges
@@ -75,7 +76,8 @@ def test_an_edit_replaces_one_literal_and_no_other_byte(rng, api, data):
     if view is None or not view.segments:
         return
     segment = data.draw(st.sampled_from(view.segments))
-    new = data.draw(st.text(max_size=20))
+    # Line ends are written as the client's: see below.
+    new = data.draw(st.text(st.characters(exclude_characters="\n"), max_size=20))
     edited = view.with_texts({segment.index: new})
     again = PromptView.parse(edited.body(), api=api)
     texts = [kept.text for kept in view.segments]
@@ -143,6 +145,21 @@ def test_edits_are_escaped_as_the_client_escapes():
         raw.with_texts({0: "ü\ud800"}).body()
         == '{"messages":[{"role":"user","content":"ü\\ud800"}]}'.encode()
     )
+
+
+def test_windows_line_ends_are_read_as_others_and_written_as_they_were():
+    """What a web form sends is cut as any other text; a text with both kinds of line ends stays as it is."""
+    text = "Fix this text:\n\n    Teh cat.\n\nThanks"
+    windows, mixed = text.replace("\n", "\r\n"), text.replace("\n", "\r\n", 1)
+    views = {}
+    for sent in (text, windows, mixed):
+        body = json.dumps({"messages": [{"role": "user", "content": sent}]}).encode()
+        views[sent] = PromptView.parse(body, TemplateLearner().classifier(""))
+        assert views[sent].body() == body
+    assert views[windows].segments == views[text].segments
+    assert "".join(segment.text for segment in views[mixed].segments) == mixed
+    changed = views[windows].with_texts({0: "Mend:\n\r\n"}).body()
+    assert json.loads(changed)["messages"][0]["content"] == "Mend:\r\n\r\n"
 
 
 def test_the_last_of_repeated_keys_counts():

@@ -161,9 +161,11 @@ def _pieces(slot: SlotText, values: Mapping[str, str]) -> list[Block]:
     for match in _VARIABLE.finditer(slot.text):
         if match.start() > end:
             blocks.append(Block("template", slot.text[end : match.start()], "instructions"))
+        # As a view reads it, and spreadsheets do not write it.
+        value = values[match[1]].replace("\r\n", "\n")
         # An empty value leaves no block: there would be nothing in it to reword.
-        if values[match[1]]:
-            blocks.append(Block("input", values[match[1]]))
+        if value:
+            blocks.append(Block("input", value))
         end = match.end()
     if end < len(slot.text):
         blocks.append(Block("template", slot.text[end:], "instructions"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.perturbations.places import prose_of
 from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
+from evenkeel.shadow.prompt.blocks import BLANK_LINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 # A longer text goes to the rewriter in several pieces, cut at blank lines.
 _PIECE_CHARS: Final = 4_000
-_BREAK: Final = re.compile(r"\n[ \t]*\n\s*")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _KANA_OR_IDEOGRAPH: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -80,7 +80,7 @@ def pieces(text: str, longest: int = _PIECE_CHARS) -> list[str]:
     last = 0
     """End of the current stretch if it is cut at the last possible gap; `resume` is the start of the next."""
     resume = 0
-    for gap in _BREAK.finditer(text):
+    for gap in BLANK_LINES.finditer(text):
         while passed < len(protected) and protected[passed].end <= gap.start():
             passed += 1
         if passed < len(protected) and protected[passed].start < gap.end():

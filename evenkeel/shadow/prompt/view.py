@@ -53,7 +53,8 @@ class PromptView:
     segments: tuple[Segment, ...]
     """All text, in the order of the conversation."""
     slots: tuple[SlotText, ...]
-    """Strings of the body that carry prompt text, as the client wrote them."""
+    """Strings of the body that carry prompt text. Where all lines end in "\r\n", as those from web forms do,
+    "\n" stands for it: so no rule about lines has to know both. `body` writes them as the client did."""
     api: Api
     _source: bytes
     _text: str
@@ -84,7 +85,7 @@ class PromptView:
         slots: list[SlotText] = []
         for number, message in enumerate(read.messages):
             for slot in message.slots:
-                slots.append(SlotText(message.role, slot.text, number, slot.part))
+                slots.append(SlotText(message.role, _as_read(slot.text), number, slot.part))
         return cls(_cut(slots, classify(slots)), tuple(slots), api, body, text, read)
 
     def classified(self, classify: Classifier) -> Self:
@@ -293,10 +294,22 @@ class PromptView:
         edits: list[Edit] = []
         for number, message in enumerate(self._body.messages):
             for slot in message.slots:
-                text = now.get((number, slot.part), slot.text)
-                if text != slot.text:
+                before = _as_read(slot.text)
+                text = now.get((number, slot.part), before)
+                if text != before:
+                    text = text if before is slot.text else _with_crlf(text)
                     edits.append(Edit(slot.start, slot.end, string_literal(text, ascii_only=ascii_only)))
         return edits
+
+
+def _as_read(text: str) -> str:
+    r"""Return a text with "\n" for each "\r\n"; the text itself if some of its lines end in "\n" alone."""
+    count = text.count("\n")
+    return text.replace("\r\n", "\n") if count and count == text.count("\r\n") else text
+
+
+def _with_crlf(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")
 
 
 def _cut(slots: Sequence[SlotText], cut: Sequence[Sequence[Block]]) -> tuple[Segment, ...]:

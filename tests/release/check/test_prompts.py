@@ -61,6 +61,13 @@ def test_values_of_variables_are_input_and_the_rest_is_template():
     assert views[1].text == "user: Answer Bo shortly.\n\nQ: How?"
 
 
+def test_a_value_may_come_from_windows():
+    """Its lines are the input's, whatever ends them."""
+    (view,) = read_prompts("Sort {{mail}}", [{"mail": "Hello,\r\nwhere is it?"}], "t.txt")
+
+    assert texts(view) == [("template", "Sort "), ("input", "Hello,\nwhere is it?")]
+
+
 def test_variables_in_a_system_message_are_filled_too():
     """A template of messages keeps its roles."""
     template = json.dumps(

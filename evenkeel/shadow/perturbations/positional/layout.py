@@ -176,7 +176,6 @@ class Layout:
         Those that were neighbours before stay as far apart, and the items of a row; between other neighbours
         stands a blank line. The end of the slot stays as it was.
         """
-        blank = "\r\n\r\n" if "\r\n" in self.text else "\n\n"
         groups = self.groups
         for position, group in enumerate(order):
             following = order[position + 1] if position + 1 < len(order) else None
@@ -187,17 +186,16 @@ class Layout:
                     if following is None:
                         gap = self.text[len(self.text.rstrip()) :]
                     elif following != group + 1:
-                        gap = self._gap_before(groups[following][0], unit, gap, blank)
+                        gap = self._gap_before(groups[following][0], unit, gap)
                 yield unit.start, unit.start + len(core), gap
 
-    def _gap_before(self, number: int, above: Unit, gap: str, blank: str) -> str:
+    def _gap_before(self, number: int, above: Unit, gap: str) -> str:
         """Return the blanks between a unit and the one that now stands above it.
 
         Args:
             number: Of the unit.
             above: The one above it, which was not its neighbour.
             gap: What stands behind that.
-            blank: A blank line.
         """
         before = self.text[: self.units[number].start]
         part = self.units[number].part
@@ -207,7 +205,7 @@ class Layout:
             row = before[len(before.rstrip()) :] if in_row else gap
             if "\n" in row:
                 return row
-        return blank + before[len(before.rstrip(" \t")) :]
+        return "\n\n" + before[len(before.rstrip(" \t")) :]
 
 
 def laid_out(view: PromptView, layout: Layout, order: Sequence[int]) -> PromptView:
