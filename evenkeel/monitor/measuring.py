@@ -346,7 +346,7 @@ class MeasuringWatch:
                 limits.append(f"{spent.tokens:,} of {budget.tokens_per_day:,} tokens")
                 left = left and spent.tokens < _SPENT * budget.tokens_per_day
             if reason == "budget" and left:
-                sentence = "What is left of the day's budget is too small for an exchange"
+                sentence = "What is left of the day's budget is for changes, or too small for an exchange"
             # A limit that was lifted meanwhile has no figures.
             if limits:
                 sentence += f" ({' and '.join(limits)})"

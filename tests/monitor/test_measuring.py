@@ -164,7 +164,8 @@ def test_a_budget_that_is_too_small_for_an_exchange_is_not_called_spent(plant):
     plant.watch()
     plant.count("trials_skipped", 9, reason="budget")
     (cause,) = plant.later().causes
-    assert cause.said == "What is left of the day's budget is too small for an exchange (0 of 1,500 tokens)"
+    said = "What is left of the day's budget is for changes, or too small for an exchange (0 of 1,500 tokens)"
+    assert cause.said == said
 
 
 def test_a_budget_whose_limits_were_lifted_has_no_figures(plant):
