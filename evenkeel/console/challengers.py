@@ -82,7 +82,7 @@ def challenger_handlers(
             return renderer.response(
                 "message.html",
                 title="Nothing to label",
-                text="Every pair whose texts are kept is labelled already, or none is kept.",
+                text="Every pair that was drawn for labels is labelled already, or none was drawn yet.",
             )
         return renderer.response(
             "challenger_pair.html", pair=pair, token=form_token(request), visitor=visitor_of(request)
@@ -144,7 +144,8 @@ def _forms(sources: ConsoleSources, board: ChallengeBoard) -> list[HTTPRouteHand
         preference, exchange = PLACES.get(asked.get("better", "")), asked.get("exchange", "")
         kept = set()
         for texts in board.store.texts(challenge.id):
-            kept.add(texts.exchange)
+            if texts.drawn:
+                kept.add(texts.exchange)
         if preference is None or exchange not in kept:
             raise HTTPException("Nothing was stored: say which answer is better.", status_code=400)
         if not _swapped(challenge, exchange):
@@ -183,12 +184,13 @@ def _panel(board: ChallengeBoard, state: ChallengeState) -> ChallengePanel:
 def blind_pair(board: ChallengeBoard, challenge: Challenge) -> BlindPair | None:
     """Return a pair for a person to label; None if there is none.
 
-    The same pair comes until it is labelled, so that nobody can draw again until they like it.
+    The same pair comes until it is labelled, so that nobody can draw again until they like it. Pairs that are
+    kept for what the judge said of them would show its errors in one direction only.
     """
     labels = board.store.labels(challenge.id)
     left = {}
     for texts in board.store.texts(challenge.id):
-        if texts.exchange not in labels:
+        if texts.drawn and texts.exchange not in labels:
             left[texts.exchange] = texts
     if not left:
         return None

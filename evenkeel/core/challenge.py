@@ -139,6 +139,8 @@ class ChallengeTexts:
     candidate: str
     reason: str = ""
     """The judge's reason for its place of the candidate's answer."""
+    drawn: bool = True
+    """True if it is kept by chance; False if only because the judge found the candidate's answer worse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

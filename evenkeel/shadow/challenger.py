@@ -367,8 +367,8 @@ def _texts(plan: _Plan, answers: _Answers, rated: _Ratings) -> ChallengeTexts | 
     """Return the texts of a pair; None if they are not wanted."""
     candidate, again = _answer_of(answers.candidate), _answer_of(answers.again)
     worse = rated.preference is not None and rated.preference.place == -1
-    wanted = worse or _draw(plan.challenge, plan.original, "texts") < _TEXTS_SHARE
-    if candidate is None or not wanted:
+    drawn = _draw(plan.challenge, plan.original, "texts") < _TEXTS_SHARE
+    if candidate is None or not (worse or drawn):
         return None
     return ChallengeTexts(
         challenge=plan.challenge.id,
@@ -379,6 +379,7 @@ def _texts(plan: _Plan, answers: _Answers, rated: _Ratings) -> ChallengeTexts | 
         again=again.text[:_MOST_TEXT] if again else "",
         candidate=candidate.text[:_MOST_TEXT],
         reason=rated.preference.reason if rated.preference else "",
+        drawn=drawn,
     )
 
 
