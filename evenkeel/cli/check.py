@@ -21,7 +21,6 @@ from evenkeel.cli.options import (
     call_options,
     file_option,
     json_option,
-    max_usd_option,
     parameters_option,
     prices_option,
     severity_option,
@@ -105,7 +104,9 @@ _SIMULATED: Final = "simulated"
 @severity_option
 @parameters_option('Parameters of each request, such as {"temperature": 0}.')
 @prices_option
-@max_usd_option
+@click.option(
+    "--budget-usd", "max_usd", type=click.FloatRange(0), metavar="USD", help="Stop after spending this much."
+)
 @click.option("--seed", default=0, help="Random seed.")
 @call_options(16, 120.0)
 @click.option(

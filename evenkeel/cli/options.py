@@ -210,7 +210,7 @@ def model_options(service: str, help: str, *, default: bool = False) -> Decorato
     settings file decides.
     """
     url, variable = _OPENAI, f"EVENKEEL_{service.upper()}_API_KEY"
-    named = [click.option(f"--{service}", metavar="NAME", help=help)] if help else []
+    named = [click.option(f"--{service}-model", service, metavar="NAME", help=help)] if help else []
     return together(
         *named,
         click.option(

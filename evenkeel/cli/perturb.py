@@ -102,14 +102,14 @@ def perturb(
 
     FILE holds a prompt as `evenkeel check` reads it: plain text, messages, or a request body. Shows how it
     splits into template and input, each variant as a diff, which perturbations need a rewriter, and why the
-    others do not apply. No calls are made, unless --rewriter names a model that writes the variants
+    others do not apply. No calls are made, unless --rewriter-model names a model that writes the variants
     that need one.
 
     \b
       evenkeel perturb request.json
       evenkeel perturb request.json --only general --severity 0.5
       evenkeel perturb request.json --template prompt.txt --only "positional.*" --only format.json
-      evenkeel perturb request.json --only general.paraphrase --rewriter gpt-6-luna
+      evenkeel perturb request.json --only general.paraphrase --rewriter-model gpt-6-luna
       echo "Why does my printer stop?" | evenkeel perturb - --json
 
     Exit code: 0 done, 2 invalid file or options.

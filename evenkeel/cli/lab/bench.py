@@ -134,7 +134,7 @@ def bench(*, as_json: bool, yes: bool, **options: Any) -> None:
 
     \b
       evenkeel bench --model gpt-6-luna --model gpt-6.1-terra --base-url https://api.openai.com/v1 \\
-        --judge gpt-4.1 --rewriter gpt-4.1 --max-items 10 --runs 2 --html bench.html
+        --judge-model gpt-4.1 --rewriter-model gpt-4.1 --max-items 10 --runs 2 --html bench.html
       evenkeel bench --models models.yaml --perturbations general,positional,format --yes --json > bench.json
     """
     _run(options, json=as_json, confirmed=yes)
@@ -335,7 +335,7 @@ def _connect(settings: Settings, options: BenchOptions, *, embeddings: bool | No
             )
             name = f"the judge {chosen.model} at {chosen.base_url}"
             advice = service_advice("--judge", chosen.api_key_env)
-            watch = ServiceWatch(name, "--judge", advice, costs)
+            watch = ServiceWatch(name, "--judge-model", advice, costs)
         rewrite = _rewriter(settings, judge, options.prices, database, costs, stack)
         return Services(scorer, rewrite, watch, reference_metrics(_encoder(embeddings)))
 
@@ -362,5 +362,5 @@ def _rewriter(
     stack.push_async_callback(rewriter.close)
     name = f"the rewriter {chosen.model} at {chosen.base_url}"
     advice = service_advice("--rewriter", chosen.api_key_env)
-    watch = ServiceWatch(name, "--rewriter", advice, costs, deed="rewrote")
+    watch = ServiceWatch(name, "--rewriter-model", advice, costs, deed="rewrote")
     return WatchedRewriter(rewriter, costs, watch)

@@ -152,7 +152,7 @@ def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **options: Any)
       evenkeel calibrate goldens.jsonl --out calibrations/runbooks
       evenkeel calibrate --from-store --route support
       evenkeel calibrate workflows.jsonl --published --bert-model roberta-large --bert-rescale
-      evenkeel calibrate goldens.jsonl --judge gpt-4o-mini --judge-goldens 50 --max-usd 5
+      evenkeel calibrate goldens.jsonl --judge-model gpt-4o-mini --judge-goldens 50 --max-usd 5
 
     \b
     Writes into DIR:
@@ -300,7 +300,7 @@ def _options(file: Path | None, options: Mapping[str, Any]) -> CalibrateOptions:
     if options["route"] and not options["from_store"]:
         raise InputError("--route chooses among the goldens of the store: give --from-store with it")
     if WorkflowJudge.name in words(options["metrics"]) and not options["judge"]:
-        raise InputError(f"--metrics: {WorkflowJudge.name} needs a judge: name one with --judge")
+        raise InputError(f"--metrics: {WorkflowJudge.name} needs a judge: name one with --judge-model")
     if options["encoder"] and options["embeddings"] is False:
         raise InputError("--encoder and --no-embeddings contradict each other; leave one out")
     judge = judge_address(options)

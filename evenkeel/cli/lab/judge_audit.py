@@ -79,7 +79,7 @@ def judge_audit(file: Path, *, as_json: bool, yes: bool, **options: Any) -> None
 
     \b
       evenkeel judge-audit model_annotations.aligned.jsonl --cluster article
-      evenkeel judge-audit ratings.csv --judge gpt-4o-mini --journal audit.journal --html audit.html
+      evenkeel judge-audit ratings.csv --judge-model gpt-4o-mini --journal audit.journal --html audit.html
       evenkeel judge-audit ratings.csv --recorded judge.jsonl
 
     Exit code: 0 done, 1 declined or the judge failed, 2 invalid files or options.

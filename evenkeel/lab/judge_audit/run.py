@@ -91,9 +91,11 @@ def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) ->
         StoppedError, with what was answered until then in the journal.
     """
     if options.record and not (options.judge or options.recorded):
-        raise InputError("--record writes a judge's ratings; name the judge with --judge")
+        raise InputError("--record writes a judge's ratings; name the judge with --judge-model")
     if options.judge and options.recorded:
-        raise InputError("either a judge is asked (--judge) or its ratings are read (--recorded), not both")
+        raise InputError(
+            "either a judge is asked (--judge-model) or its ratings are read (--recorded), not both"
+        )
     path = options.file
     spent: Account | None = None
     ratings = read_ratings(

@@ -462,7 +462,7 @@ async def _decided(
         # This may take seconds in which nothing else can be shown.
         with err.status("loading metrics"):
             rating = await services.enter_async_context(options.rating(database))
-            scoring = GateScoring(rating, ServiceWatch(options.judge, "--judge", _OF_JUDGE, costs))
+            scoring = GateScoring(rating, ServiceWatch(options.judge, "--judge-model", _OF_JUDGE, costs))
         try:
             gate = Gate(
                 options.rules,

@@ -45,8 +45,8 @@ def arguments(url, folder, *more, models=tuple(FRAGILITY), journal="journal"):
         found += ["--price", f"{name}={PRICE}"]
     for name in models:
         found += ["--model", name]
-    found += ["--judge-url", url, "--judge", "simulated-judge"]
-    return [*found, "--rewriter-url", url, "--rewriter", "simulated-rewriter"]
+    found += ["--judge-url", url, "--judge-model", "simulated-judge"]
+    return [*found, "--rewriter-url", url, "--rewriter-model", "simulated-rewriter"]
 
 
 def quick(folder, issues):

@@ -21,7 +21,7 @@ def run(*arguments, exit_code=0, **options):
 
 
 def asking(chat, *more):
-    return ["--judge", "scripted", "--judge-url", chat.url, *QUICK, *more]
+    return ["--judge-model", "scripted", "--judge-url", chat.url, *QUICK, *more]
 
 
 def by_length(prompt):

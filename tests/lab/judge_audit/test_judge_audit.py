@@ -58,7 +58,7 @@ def run(*arguments, exit_code=0, to=None, **options):
 
 
 def asking(judge):
-    return ["--judge", "scripted", "--judge-url", judge.url, "--resamples", "50"]
+    return ["--judge-model", "scripted", "--judge-url", judge.url, "--resamples", "50"]
 
 
 def test_a_judge_that_yields_to_the_attack_on_a_known_share_is_measured_so(tmp_path):

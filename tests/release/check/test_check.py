@@ -147,7 +147,7 @@ def test_a_check_with_a_store_is_listed_by_its_console(prompt, check):
 
 def test_the_budget_ends_a_check_with_what_there_is(check):
     """A dear model and a small budget: the figures so far, and the reason."""
-    done = check("--price", "simulated-steady=1000/1000", "--max-usd", "0.5", "--json")
+    done = check("--price", "simulated-steady=1000/1000", "--budget-usd", "0.5", "--json")
 
     found = json.loads(done.stdout)
     assert "budget" in found["stopped"]
@@ -205,7 +205,7 @@ def test_money_is_asked_for_above_a_dollar(check):
 
 def test_a_limit_that_cannot_hold_is_said_before_anything_is_spent(check):
     """Calls to a model without a price cost nothing as far as anybody knows."""
-    done = check("--max-usd", "0.5", model="llama-at-home")
+    done = check("--budget-usd", "0.5", model="llama-at-home")
 
     assert done.exit_code == 2
     assert "without a known price of llama-at-home, whose calls no limit in dollars counts" in done.stderr

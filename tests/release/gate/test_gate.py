@@ -263,18 +263,18 @@ def test_the_newest_version_in_use_is_asked_as_often_as_wanted(planted, gate):
 def test_a_judge_that_rates_nothing_ends_the_gate(planted, gate, model):
     """The judge is named as what failed, or the candidate would seem to be down."""
     planted(60)
-    output, _ = gate("worse", "--judge", "nobody", "--judge-url", model[1], code=2)
+    output, _ = gate("worse", "--judge-model", "nobody", "--judge-url", model[1], code=2)
     assert (
         f"COULD NOT MEASURE: the judge nobody at {model[1]} rated nothing: The endpoint answered 404"
         in output
     )
-    assert "name another with --judge" in output
+    assert "name another with --judge-model" in output
 
 
 def test_the_judge_can_rate(planted, gate, model):
     """The report says so, and the judge's tokens are counted."""
     planted(30)
-    judge = ("--judge", "simulated-judge", "--judge-url", model[1])
+    judge = ("--judge-model", "simulated-judge", "--judge-url", model[1])
     output, _ = gate("worse", *judge, code=2, yes=False)
     assert f"60 calls and those of the judge simulated-judge at {model[1]}, about" in output
     output, found = gate("worse", *judge, code=1)

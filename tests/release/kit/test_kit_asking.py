@@ -151,7 +151,7 @@ def test_work_is_done_a_few_at_a_time_and_the_first_error_ends_it():
 
 def test_a_service_ends_the_run_only_if_it_never_worked():
     """At the third failure, with the first one and the name of the variable for the key."""
-    judge = ServiceWatch("the judge j", "--judge", service_advice("--judge", "THE_KEY"), Costs())
+    judge = ServiceWatch("the judge j", "--judge-model", service_advice("--judge", "THE_KEY"), Costs())
     for _ in range(2):
         judge.failed("unauthorized", "The endpoint rejected the key.")
     with pytest.raises(UnusableError, match=r"the judge j rated nothing: .*THE_KEY.*--judge-key-env"):
