@@ -26,6 +26,16 @@ BENCHMARKS = (
 )
 
 
+def said(role: str, content: str | None = None, **more: object) -> dict[str, object]:
+    """A message of a conversation."""
+    return {"role": role, "content": content, **more}
+
+
+def called(call: str, name: str, requestor: str, **arguments: str) -> list[dict[str, object]]:
+    """A call of a tool as tau2-bench has it."""
+    return [{"id": call, "name": name, "arguments": arguments, "requestor": requestor}]
+
+
 # Runs of agents as tau-bench and tau2-bench publish them.
 CALL = {"function": {"arguments": '{"id": "u1"}', "name": "get_user"}, "id": "c1", "type": "function"}
 TAU = [
@@ -35,44 +45,29 @@ TAU = [
         "reward": 1.0,
         "info": {},
         "traj": [
-            {"role": "system", "content": "Policy."},
-            {"role": "user", "content": "Cancel it."},
-            {"content": None, "role": "assistant", "tool_calls": [CALL], "function_call": None},
-            {"role": "tool", "tool_call_id": "c1", "name": "get_user", "content": "{}"},
-            {"content": "Done.", "role": "assistant"},
-            {"role": "user", "content": "###STOP###"},
+            said("system", "Policy."),
+            said("user", "Cancel it."),
+            said("assistant", tool_calls=[CALL], function_call=None),
+            said("tool", "{}", tool_call_id="c1", name="get_user"),
+            said("assistant", "Done."),
+            said("user", "###STOP###"),
         ],
         "trial": 2,
     },
 ]
+MESSAGES = [
+    said("assistant", "How can I help?", tool_calls=None, turn_idx=0),
+    said("user", "Cancel it.", tool_calls=None, raw_data={}),
+    said("user", tool_calls=called("d", "restart", "user")),
+    said("tool", "ok", id="d", requestor="user", error=False),
+    said("assistant", tool_calls=called("c1", "get_user", "assistant", id="u1")),
+    said("tool", "{}", id="c1", requestor="assistant", error=False),
+    said("assistant", "Done.", tool_calls=None, cost=0.1),
+]
 TAU2 = {
     "info": {"environment_info": {"policy": "Policy.", "tool_defs": None}},
     "tasks": [],
-    "simulations": [
-        {
-            "task_id": "7",
-            "trial": 2,
-            "messages": [
-                {"role": "assistant", "content": "How can I help?", "tool_calls": None, "turn_idx": 0},
-                {"role": "user", "content": "Cancel it.", "tool_calls": None, "raw_data": {}},
-                {
-                    "role": "user",
-                    "content": None,
-                    "tool_calls": [{"id": "d", "name": "restart", "arguments": {}, "requestor": "user"}],
-                },
-                {"role": "tool", "id": "d", "content": "ok", "requestor": "user", "error": False},
-                {
-                    "role": "assistant",
-                    "content": None,
-                    "tool_calls": [
-                        {"id": "c1", "name": "get_user", "arguments": {"id": "u1"}, "requestor": "assistant"}
-                    ],
-                },
-                {"role": "tool", "id": "c1", "content": "{}", "requestor": "assistant", "error": False},
-                {"role": "assistant", "content": "Done.", "tool_calls": None, "cost": 0.1},
-            ],
-        }
-    ],
+    "simulations": [{"task_id": "7", "trial": 2, "messages": MESSAGES}],
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.core.verdict import Failure, Judgement, QualityScore
-from evenkeel.release.gate.scoring import CONTENT_SHIFT, QUALITY_CHANGE, rated_breaches
+from evenkeel.release.gate.scoring import CONTENT_SHIFT, DIFFERS, QUALITY_CHANGE, rated_breaches
 
 FAILED = Failure("similarity", 1, "timeout", "no answer in time")
 LOST = Failure("faithfulness", 1, "refused", "")
@@ -48,3 +48,7 @@ def test_a_failure_leaves_open_what_it_is_about(judgement, expected):
 def test_a_shift_without_any_quality_metric_is_said():
     """Nothing measured is not "no change"."""
     assert rated_breaches(Judgement("judge", 1))[QUALITY_CHANGE].reason == "no_quality"
+
+
+def test_without_a_judge_an_answer_that_was_not_compared_says_nothing():
+    assert rated_breaches(Judgement("metrics", None, failures=(FAILED,))) == {DIFFERS: FAILED}
