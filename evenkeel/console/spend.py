@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.core import figures
 from evenkeel.core.budget import NOTHING, Budget, Spend, total
+from evenkeel.core.challenge import CHALLENGERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +24,7 @@ PURPOSES: Final[dict[str, str]] = {
     "reference": "reference prompts asked again",
     "judge": "the judge",
     "rewriter": "the rewriter",
+    "challenge": "challengers",
     "lost": "set aside by processes that were killed",
 }
 
@@ -64,13 +66,14 @@ def spend_lines(sources: ConsoleSources) -> tuple[list[SpendLine], list[SpendLin
     for flow in sources.pipeline().routes:
         routes[flow.route] = NOTHING
     purposes = dict.fromkeys(PURPOSES, NOTHING)
-    # What a killed process had set aside is shown only if there is any.
-    del purposes["lost"]
+    # What few have is shown only if there is any.
+    del purposes["challenge"], purposes["lost"]
     for (route, purpose), spend in spent_today(sources).items():
         routes[route] = routes.get(route, NOTHING).plus(spend)
         purposes[purpose] = purposes.get(purpose, NOTHING).plus(spend)
     # What belongs to no route is shown by its purpose.
     routes.pop("", None)
+    routes.pop(CHALLENGERS, None)
     return _lines(routes, sources.budgets), _lines(purposes, {})
 
 

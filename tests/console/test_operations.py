@@ -156,6 +156,8 @@ def test_shares_of_spend_add_up():
     assert [(line.name, line.spent.tokens) for line in purposes][:2] == [("replay", 40), ("judge", 20)]
     free, _ = spend_lines(spending(a=[("replay", 30, 0.0)], b=[("replay", 10, 0.0)]))
     assert [line.share for line in free] == [0.75, 0.25]
+    routes, purposes = spend_lines(spending(challengers=[("challenge", 5, 0.1)]))
+    assert ([line.name for line in routes], purposes[0].name) == ([], "challenge")
 
 
 def test_calls_saved_are_ratings_without_the_judge(shown, client):
