@@ -94,7 +94,10 @@ _BEFORE_WORDS: Final[dict[str, str]] = {
           | at [ ] [{_W}.$<>]++ \( [^\n]*  |  File [ ] "[^\n]*  |  Traceback [ ] \( [^\n]*
           | [{_W}.]*? (?:Error|Exception|Warning) : [^\n]*
         )""",
-    "table": r"^[ \t]*+ \| [^\n]* \| [ \t]* $  |  ^ [^,;\n]*+ (?>(?: [,;](?=[^\s,;]) [^,;\n]*+ ){2,}) $",
+    # Between two ideographs a comma parts clauses, since no blank follows it.
+    "table": rf"""
+        ^[ \t]*+ \| [^\n]* \| [ \t]* $
+      | ^ [^,;\n]*+ (?>(?: (?: (?<![{_CJK}])[,;](?=[^\s,;]) | [,;](?=[^\s,;{_CJK}]) ) [^,;\n]*+ ){{2,}}) $""",
     # Lines that quote a mail or a document.
     "quoted": r"^[ \t]*+ > [^\n]*",
     # One of the answers to choose from, which has to be repeated. Like list items, one alone is none.
@@ -341,9 +344,9 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
     # Spelled otherwise, these would ask for an answer with another key or label.
     "choices": re.compile(
         rf"\({_LIST}\) | (?<=:[ ]){_LIST}(?=\?) | {_INLINE_OPTIONS}"
-        rf" | \b(?:{_NAMES})(?:[ ](?:called|named|are|is|namens))?[ ]?:?[ ]{_LIST}"
-        rf"| \b{_CLASSIFY}{_LIST}"
-        rf"| \b{_ANSWER}{_WORD}(?:(?:[ ]?[,/|][ ]?(?:or[ ])?|[ ]or[ ]){_WORD}){{1,20}}",
+        rf" | \b(?:{_NAMES})(?:[ ](?:called|named|are|is|namens))?[ ]?:?[ ]({_LIST})"
+        rf"| \b{_CLASSIFY}({_LIST})"
+        rf"| \b{_ANSWER}({_WORD}(?:(?:[ ]?[,/|][ ]?(?:or[ ])?|[ ]or[ ]){_WORD}){{1,20}})",
         re.VERBOSE | re.IGNORECASE,
     ),
     "ideograph": re.compile(
@@ -405,8 +408,10 @@ def _data(text: str, spans: Iterable[ProtectedSpan]) -> Iterator[ProtectedSpan]:
 def _spaced(text: str) -> Iterator[ProtectedSpan]:
     for rule, pattern in _SPACED.items():
         for match in pattern.finditer(text):
+            # A group is what has to stay, without the words that announce it.
+            kept = match.lastindex or 0
             end = match.start() + len(match[0].rstrip(".,;:!?"))
-            yield ProtectedSpan(match.start(), end, rule)
+            yield ProtectedSpan(match.start(kept), end, rule)
 
 
 def _apart(spans: Iterable[ProtectedSpan]) -> Iterator[ProtectedSpan]:

@@ -210,7 +210,13 @@ def may_be_completed(text: str) -> bool:
 def breaks_off(text: str) -> bool:
     """Return whether a text ends in a word that ends no sentence: "The capital of France is"."""
     words = text.split()
-    return len(words) > 1 and words[-1].lower() in _UNFINISHED and not asks(_SENTENCE_BEFORE.split(text)[-1])
+    last = _SENTENCE_BEFORE.split(text)[-1]
+    return len(words) > 1 and words[-1].lower() in _UNFINISHED and not (asks(last) or is_question(last))
+
+
+def is_question(sentence: str) -> bool:
+    """Return whether a sentence asks by its words, whatever mark ends it."""
+    return _ASKS.match(sentence) is not None
 
 
 # A colon behind which whole sentences stand.
@@ -226,6 +232,10 @@ def small_words(group: str) -> frozenset[str]:
     return frozenset(" ".join(_TABLES[group].values()).split())
 
 
+_ASKS: Final = re.compile(
+    rf"[\W_]*(?:{'|'.join(sorted(small_words('asks')))})\b|.*(?:吗|呢|か|나요|까요|습니까)\Z",
+    re.IGNORECASE | re.DOTALL,
+)
 _OPENERS: Final = small_words("openers")
 _UNFINISHED: Final = small_words("unfinished")
 _BEFORE_NAMES: Final = small_words("before")

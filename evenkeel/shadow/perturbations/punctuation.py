@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.places import change_places, may_be_completed, small_words
+from evenkeel.shadow.perturbations.places import change_places, is_question, may_be_completed, small_words
 from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
 from evenkeel.shadow.prompt.blocks import LIST_MARK
 
@@ -93,11 +93,6 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "wide_unended": ("。", "\uff01", "。。"),
     "unended": (".", "!", "..", "..."),
 }
-# Sentences that ask without a question mark.
-_ASKS: Final = re.compile(
-    rf"[\W_]*(?:{'|'.join(sorted(small_words('asks')))})\b|.*(?:吗|呢|か|나요|까요|습니까)\Z",
-    re.IGNORECASE | re.DOTALL,
-)
 _AT_LINE_END: Final = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 _SENTENCE_END: Final = re.compile(r"[.!?\n。\uff01\uff1f؟:;]")
 _LONGEST_SENTENCE: Final = 300
@@ -158,4 +153,4 @@ def _asks(text: str, end: int) -> bool:
     """Return whether the sentence that ends at `end` is a question without its mark."""
     start = max(0, end - _LONGEST_SENTENCE)
     sentence = _SENTENCE_END.split(text[start:end].rstrip())[-1]
-    return _ASKS.match(sentence) is not None
+    return is_question(sentence)

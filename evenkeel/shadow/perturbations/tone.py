@@ -22,6 +22,7 @@ from evenkeel.shadow.perturbations.places import (
     asks_about_wording,
     breaks_off,
     change_places,
+    is_question,
     may_be_completed,
     prose_of,
 )
@@ -261,7 +262,7 @@ def _ends_in_data(text: str) -> bool:
     """
     text = text.strip()
     pieces = text.splitlines() if text.endswith(tuple(_CLOSED)) else _SENTENCES.split(text)
-    return len(pieces) > 1 and not asks(pieces[-1])
+    return len(pieces) > 1 and not (asks(pieces[-1]) or is_question(pieces[-1]))
 
 
 def _begins_a_paragraph(view: PromptView, segment: Segment) -> bool:

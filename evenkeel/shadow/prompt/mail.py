@@ -95,9 +95,9 @@ def _own_stretches(text: str, begin: int) -> tuple[tuple[Span, ...], bool]:
             has_thread = has_thread or _SIGNATURE.match(line) is None or _quotes(text[at:])
             break
         if _QUOTED.match(line):
-            has_thread, is_below_own = True, False
-        elif _WROTE.match(line) and _quotes(text[at:]):
             is_below_own = False
+        elif _WROTE.match(line) and _quotes(text[at:]):
+            has_thread, is_below_own = True, False
         elif line.strip() or is_below_own:
             # Blank lines belong to what stands before them.
             if is_below_own:
