@@ -20,7 +20,7 @@ from evenkeel.core.protected_spans import ProtectedSpan, protected_spans
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, NOTHING_TO_CHANGE, NotApplicable
 from evenkeel.shadow.prompt.blocks import BLANK_LINES
 from evenkeel.shadow.prompt.pasted import NOT_TYPED, listed_in, pasted_in
-from evenkeel.shadow.prompt.references import asks, orders, points
+from evenkeel.shadow.prompt.references import asks, leads_on, orders, points
 from evenkeel.shadow.prompt.segments import text_of
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
     if slot is None or not own:
         return NotApplicable("no_user_slot", "the prompt holds no text of a user to add the request to")
     text = text_of(own)
-    if text.rstrip().endswith((":", "\uff1a", '"""')):
+    if leads_on(text) or text.rstrip().endswith('"""'):
         return NotApplicable("open_end", "the prompt ends in words that the answer is to complete")
     *before, last = BLANK_LINES.split(text.strip())
     is_template_known = any(segment.kind == "template" for segment in own)

@@ -192,7 +192,6 @@ def _by_rule(
     tone: str,
 ) -> Outcome:
     manner = MANNERS[language][tone]
-    texts = {segment.text for segment in spoken}
     # A text with a salutation needs no other greeting before it.
     is_opened = opens_with_greeting(spoken[0].text) or not _begins_a_paragraph(view, spoken[0])
     first = None if is_opened else spoken[0].text
@@ -203,8 +202,6 @@ def _by_rule(
     only_opens = asks_about_wording(spoken)
 
     def find(text: str) -> Iterator[re.Match[str]]:
-        if text not in texts:
-            return
         for match in _places(text, language, tone):
             if only_opens and match.lastgroup != "opening":
                 continue

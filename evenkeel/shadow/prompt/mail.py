@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from evenkeel.shadow.prompt.blocks import BLANK_LINES, cut
-from evenkeel.shadow.prompt.references import asks, orders
+from evenkeel.shadow.prompt.references import asks, leads_on, orders
 from evenkeel.shadow.prompt.segments import Span
 
 # Names of headers in English, German, Spanish, French, Italian, Dutch, Portuguese, Japanese and Chinese.
@@ -121,4 +121,4 @@ def _is_composed(body: str, *, has_head: bool) -> bool:
     first = BLANK_LINES.split(body)[0]
     # No application's prompt opens with headers or a salutation.
     is_opened = has_head or is_greeted(body)
-    return not is_opened and (orders(first) or first.endswith((":", "\uff1a")) or "document" in types)
+    return not is_opened and (orders(first) or leads_on(first) or "document" in types)

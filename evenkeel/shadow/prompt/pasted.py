@@ -18,6 +18,7 @@ from evenkeel.shadow.prompt.references import (
     begins_a_request,
     holds_a_question,
     labels_a_request,
+    leads_on,
     orders,
     points_ahead,
     refers,
@@ -84,7 +85,7 @@ def pasted_in(text: str) -> tuple[Span, ...]:
             is_introduced = own[number] is None and opens_with_greeting(paragraph)
             own[number] = labels_a_request(paragraph)
         elif own[number]:
-            is_introduced = _ends_in_a_colon(paragraph) or (
+            is_introduced = leads_on(paragraph) or (
                 number == said[0] and (points_ahead(paragraph) or refers(paragraph))
             )
     own[said[0]] = own[said[0]] or speaks
@@ -96,10 +97,6 @@ def pasted_in(text: str) -> tuple[Span, ...]:
         if not is_typed:
             pasted.append(span)
     return tuple(pasted)
-
-
-def _ends_in_a_colon(paragraph: str) -> bool:
-    return paragraph.rstrip().endswith((":", "\uff1a"))
 
 
 def _is_own(paragraph: str) -> bool | None:
@@ -140,5 +137,5 @@ def _asks_about(paragraph: str) -> bool:
         begins_a_request(paragraph)
         or holds_a_question(paragraph)
         or points_ahead(paragraph)
-        or _ends_in_a_colon(paragraph)
+        or leads_on(paragraph)
     )

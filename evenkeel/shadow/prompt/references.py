@@ -80,9 +80,19 @@ def asks(paragraph: str) -> bool:
     return holds_a_question(paragraph) or orders(paragraph)
 
 
+def ends_in_a_question(text: str) -> bool:
+    """Return whether a text ends with a question mark."""
+    return text.rstrip().endswith(("?", "\uff1f", "؟"))
+
+
+def leads_on(text: str) -> bool:
+    """Return whether a text ends with a colon, so that something belongs behind it."""
+    return text.rstrip().endswith((":", "\uff1a"))
+
+
 def holds_a_question(paragraph: str) -> bool:
     """Return whether a paragraph begins or ends with a question."""
-    return paragraph.rstrip().endswith(("?", "\uff1f")) or _QUESTION.match(paragraph) is not None
+    return ends_in_a_question(paragraph) or _QUESTION.match(paragraph) is not None
 
 
 _QUESTION: Final = re.compile(r"[^.!?:\n]{1,300}\?(?=\s)|[^\u3002\uff01\uff1f\uff1a\n]{1,300}\uff1f")
@@ -94,7 +104,7 @@ _LONGEST_LEAD: Final = 200
 
 def introduces_context(line: str) -> bool:
     """Return whether a line introduces a text to work on: "Here is the chat transcript:", "Fix this:"."""
-    if not line.rstrip(" *_\n").endswith((":", "\uff1a")) or len(line) > _LONGEST_LEAD:
+    if not leads_on(line.rstrip(" *_\n")) or len(line) > _LONGEST_LEAD:
         return False
     shows = points_ahead(line) or refers(line) or _begins("shows").match(line) is not None
     return shows and not speaks_of_output(line)

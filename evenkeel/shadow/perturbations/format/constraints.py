@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from evenkeel.llm.answer import fields
 from evenkeel.shadow.perturbations.format.outline import outline_of_schema
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def forces_tools(view: PromptView) -> bool:
         choice = view.get("function_call")
     if isinstance(choice, dict):
         kind = choice.get("type")
-        mode = choice.get("mode") or (choice.get("allowed_tools") or {}).get("mode")
+        mode = choice.get("mode") or fields(choice.get("allowed_tools")).get("mode")
         return kind not in ("auto", "none") and not (kind == "allowed_tools" and mode != "required")
     return choice in ("required", "any")
 

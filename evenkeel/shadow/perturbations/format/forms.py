@@ -25,7 +25,7 @@ from evenkeel.shadow.perturbations.format.instructions import (
 )
 from evenkeel.shadow.perturbations.places import with_request
 from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
-from evenkeel.shadow.prompt.references import speaks_of_output
+from evenkeel.shadow.prompt.references import leads_on, speaks_of_output
 from evenkeel.shadow.prompt.segments import text_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 
 _ENGLISH: Final = "en"
-COLONS: Final = (":", "\uff1a")
 # Words that prose has no place for: its parts, and what belonged to the noun that it replaced.
 _PARTS: Final = re.compile(
     r"\b(?:elements?|tags?|attributes?|braces|elemento?s?|éléments?|elementi)\b"
@@ -121,7 +120,7 @@ class Form:
         if missing is not None:
             sentence = f"{sentence}\n\n{missing}"
         last = changed.segments[asking[-1].index] if asking else None
-        if last is not None and not last.text.rstrip().endswith(COLONS):
+        if last is not None and not leads_on(last.text):
             # Behind what the prompt says of its answers already
             return changed.with_texts({last.index: _appended(last.text, sentence)})
         return with_request(changed, sentence)

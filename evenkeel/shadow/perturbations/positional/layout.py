@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from evenkeel.shadow.prompt.blocks import CLOSED, cut
 from evenkeel.shadow.prompt.demonstrations import open_input
 from evenkeel.shadow.prompt.references import (
+    ends_in_a_question,
     labels_a_request,
     orders,
     points_ahead,
@@ -111,8 +112,6 @@ class Layout:
 
     def are_alike(self, number: int, other_number: int) -> bool:
         """Return whether two groups are of one part and may change places."""
-        if number < 0:
-            return False
         first, second = (self.units[self.groups[group][0]] for group in (number, other_number))
         return first.free and second.free and first.part == second.part
 
@@ -325,7 +324,7 @@ def _bound(text: str, units: Sequence[Unit]) -> list[Unit]:
             bound_units[number] = replace(unit, joined=unit.joined or is_open or in_document)
         if is_labelled:
             continue
-        if number and unit.part not in ("context", "examples") and written.endswith(("?", "\uff1f", "؟")):
+        if number and unit.part not in ("context", "examples") and ends_in_a_question(written):
             bound_units[number] = replace(bound_units[number], needs=frozenset(range(number)))
     return bound_units
 

@@ -44,7 +44,7 @@ def numbered(slot: Slot, segments: Sequence[Segment]) -> NumberedSlot | None:
     lines, starts = [""], [0]
     at = values = 0
     for segment in segments:
-        if segment.kind == "template":
+        if segment.kind == "template" or not segment.text.strip():
             for number, line in enumerate(segment.text.split("\n")):
                 if number:
                     lines.append("")
@@ -52,7 +52,7 @@ def numbered(slot: Slot, segments: Sequence[Segment]) -> NumberedSlot | None:
                 lines[-1] += line
                 at += len(line) + 1
             at -= 1
-        elif segment.text.strip():
+        else:
             values += 1
             lines[-1] += f"{{{segment.type} {values}}}"
             core = segment.text.rstrip()
@@ -60,9 +60,6 @@ def numbered(slot: Slot, segments: Sequence[Segment]) -> NumberedSlot | None:
                 if mark == "\n":
                     lines.append("")
                     starts.append(at + offset + 1)
-            at += len(segment.text)
-        else:
-            lines[-1] += segment.text.replace("\n", " ")
             at += len(segment.text)
     if not _FEWEST_LINES <= len(lines) <= _MOST_LINES:
         return None

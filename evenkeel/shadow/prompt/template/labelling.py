@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.shadow.prompt.blocks import cut
 from evenkeel.shadow.prompt.demonstrations import open_input
 from evenkeel.shadow.prompt.mail import typed_in_mail
-from evenkeel.shadow.prompt.references import asks, labels_a_request
+from evenkeel.shadow.prompt.references import asks, ends_in_a_question, labels_a_request, leads_on
 from evenkeel.shadow.prompt.segments import Block, SlotText, Span, by_role
 from evenkeel.shadow.prompt.template.skeleton import fixed_characters, padded, place
 
@@ -79,7 +79,7 @@ def _told_apart(blocks: Sequence[Block], *, is_long: bool) -> tuple[Block, ...]:
             lead = False
             continue
         for paragraph in _PARAGRAPH.findall(block.text) if block.type == "text" else (block.text,):
-            is_lead = paragraph.rstrip().endswith((":", "\uff1a"))
+            is_lead = leads_on(paragraph)
             is_asked = not is_lead and (lead or _is_question(paragraph))
             asked = asked or is_asked
             last = labelled[-1] if labelled else None
@@ -142,7 +142,7 @@ def _is_question(paragraph: str) -> bool:
     """Return whether a paragraph is a user's question, or words after a label such as "Message:"."""
     if labels_a_request(paragraph.strip()):
         return _is_labelled(paragraph)
-    return paragraph.rstrip().endswith(("?", "\uff1f", "؟"))
+    return ends_in_a_question(paragraph)
 
 
 def typed(text: str, template: Iterable[Span | tuple[int, int]]) -> tuple[Block, ...]:
