@@ -27,8 +27,7 @@ from evenkeel.core.pair import Answer, Pair
 from evenkeel.lab.metrics.embeddings import available, load_embeddings
 from evenkeel.metrics.similarity.likeness import likeness
 from evenkeel.metrics.similarity.sequence import rouge_l
-from tests.kit.public import DATA
-from tests.kit.recorded import FREE_TEXT, runs
+from tests.kit.public import DATA, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
     from evenkeel.lab.metrics.embeddings import Embeddings
 
 _RESAMPLES: Final = 500  # for the intervals
+_FREE_TEXT: Final = ("0", "chomsky", "str_chomsky")
+"""Prompts of GPT-4o that leave the form of the answer alone; the others ask for a letter or for JSON."""
 
 Texts = tuple[str, str]
 
@@ -57,23 +58,26 @@ def _table(path: str) -> list[dict[str, str]]:
 
 
 def _prompts_of_gpt4o() -> PairSet:
-    # Answers by condition and question: of the first run, and of its rerun.
+    # Answers by condition and question: of the first run, and of its rerun. Later runs were kept only where
+    # earlier ones agreed.
     texts: dict[tuple[str, str], str] = {}
     again: dict[tuple[str, str], str] = {}
-    for run in runs():
-        if run.condition not in FREE_TEXT:
+    for row in rows_of("llm_stability/gpt4o_math_10_prompt_conditions.jsonl.gz"):
+        if row["condition"] not in _FREE_TEXT:
             continue
-        if run.run == 0:
-            texts[run.condition, run.question] = run.text
-        else:
-            again[run.condition, run.question] = run.text
+        key = row["condition"], row["qid"]
+        match int(row["run"]):
+            case 0:
+                texts[key] = row["response"]
+            case 1:
+                again[key] = row["response"]
     reruns = []
     for key, text in texts.items():
         if key in again:
             reruns.append((text, again[key]))
     changes = []
     for question in sorted({question for _, question in texts}):
-        for first, second in permutations(FREE_TEXT, 2):
+        for first, second in permutations(_FREE_TEXT, 2):
             if first < second and (first, question) in texts and (second, question) in texts:
                 changes.append((texts[first, question], texts[second, question]))
     return PairSet("llm_stability: other prompt", reruns, changes)

@@ -7,18 +7,6 @@ import hashlib
 from evenkeel.core.pair import Answer, Pair, ToolCall, draw
 
 
-def test_lots_keep_texts_apart_that_join_to_the_same():
-    """The place where one text ends and the next begins counts, and so do calls."""
-    pairs = [
-        Pair(Answer("ab"), Answer("c"), ""),
-        Pair(Answer("a"), Answer("bc"), ""),
-        Pair(Answer("a"), Answer("b"), "c"),
-        Pair(Answer("a", (ToolCall("b", ""),)), Answer("c"), ""),
-        Pair(Answer("a"), Answer("c", (ToolCall("b", ""),)), ""),
-    ]
-    assert len({draw(pair, "x") for pair in pairs}) == len(pairs)
-
-
 def test_a_lot_is_the_head_of_a_hash():
     """Worked out beside the code: length-prefixed parts, the first 53 bits of SHA-256."""
     parts = ["audit", "question", "ab", "1", "f", "{}", "c", "0"]

@@ -34,15 +34,6 @@ def worfbench():
     return flows
 
 
-def data_files():
-    """Every data file, in the order of their paths; none if the data is not there."""
-    return tuple(
-        path
-        for path in sorted(DATA.rglob("*"))
-        if path.is_file() and path.suffix in {".gz", ".json"}
-    )  # fmt: skip
-
-
 def texts_of(path):
     """Every text of a data file: strings in JSON, cells of tables, or the whole of a log."""
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()

@@ -64,19 +64,6 @@ def test_a_pause_longer_than_the_patience_fails_without_asking():
     assert outcome == (["rate_limited"] * 3, 1, True, YES)
 
 
-@pytest.mark.parametrize(("status", "everybody"), [(429, True), (500, False)])
-def test_pauses_between_attempts_grow(status, everybody):
-    """Half a second, then one; after a 429 for all callers, after a 500 for this call alone."""
-    time, own = Time(), Clock()
-
-    async def scene(endpoint, server):
-        return await endpoint.chat(REQUEST), len(server.asked)
-
-    script = [error(status), error(status), GOOD]
-    assert run(script, scene, pauses=time.pauses(), sleep=own.sleep, max_retries=2) == (YES, 3)
-    assert (time.waited, own.waited) == (([0.5, 1.0], []) if everybody else ([], [0.5, 1.0]))
-
-
 @pytest.mark.parametrize(("headers", "seconds"), CASES["pauses"])
 def test_how_long_an_endpoint_asks_to_be_left_alone(headers, seconds):
     """Milliseconds before seconds before a date, which is read by the server's own clock."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from openai.types.responses import Response
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.shadow import answer as answers
@@ -137,20 +136,6 @@ def test_an_error_in_place_of_a_stream_is_read_whatever_it_is_declared_to_be():
     with pytest.raises(UnreadableAnswer) as caught:
         read_answer(SSE, b'{"error": "busy"}')
     assert caught.value.reason == "error_body"
-
-
-@given(st.lists(st.lists(st.text(max_size=9), max_size=3), max_size=4))
-def test_the_text_of_a_response_is_what_the_client_library_says(messages):
-    """However the text is divided into messages and parts, it is joined as OpenAI's own client does."""
-    output = [
-        {"type": "message", "content": [{"type": "output_text", "text": part} for part in parts]}
-        for parts in messages
-    ]
-    body = RESPONSE | {"output": output}
-    assert (
-        read_answer(JSON, json.dumps(body).encode(), api="responses").text
-        == Response.construct(**body).output_text
-    )
 
 
 @pytest.mark.parametrize("end", ["", "data: [DONE]\n\n", 'event: more\ndata: {"type": "resp'])

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import evenkeel.shadow.perturbations as package
 from evenkeel.core import rewordings
 from evenkeel.shadow.perturbations import BUILTIN, by_name, catalogue, seed_for
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
@@ -94,19 +93,3 @@ def test_every_reason_not_to_try_a_rewording_is_said_in_words():
     plain = {reason for reason in reasons if rewordings.why_untried(reason) == reason.replace("_", " ")}
     assert plain == set()
     assert rewordings.why_untried("part_no_input") == "the prompt has no user text"
-
-
-def test_a_new_perturbation_is_one_file_and_one_line():
-    """Only its own module and the catalogue name a perturbation; nothing that shows results does."""
-    own = Path(package.__file__).parent
-    files = {path.name for path in own.glob("*.py") if "punctuation import" in path.read_text("utf-8")}
-    assert files == {"catalogue.py", "compound.py"}  # a part of two compounds
-    names = {kind.name for kind in BUILTIN[1:]} - {"general.spelling"}  # an example
-    shown = {
-        f"{path.relative_to(ROOT)}: {name}"
-        for room in ("core", "monitor", "console", "release", "lab", "reference", "runtime")
-        for path in (ROOT / "evenkeel" / room).rglob("*.py")
-        for name in re.findall(r"\"([a-z]+\.[a-z_]+)\"", path.read_text("utf-8"))
-        if name in names
-    }
-    assert shown == set()

@@ -7,12 +7,11 @@ import random
 import pytest
 
 from evenkeel.shadow.perturbations import NotApplicable, by_name
-from tests.kit.public import LANGUAGES, data_files, questions, texts_of, tickets
+from tests.kit.public import LANGUAGES, questions, tickets
 from tests.shadow.pretended_rewriter import survives, view_of
 
 KINDS = by_name([f"general.{kind}" for kind in ("whitespace", "punctuation", "casing", "spelling", "tone")])
 SAMPLED = 50
-SAMPLED_A_FILE = 2
 MOST_CHARACTERS = 4_000
 SHORTEST_CHARACTERS = 60
 """Shorter texts do not always show their language."""
@@ -51,14 +50,3 @@ def test_protected_spans_survive_in_real_texts(source):
     # (Japanese has no case, few spaces, and other conversions of some words only).
     least = {"casing": 0.0, "spelling": 0.4} if source == "ja" else {}
     assert all(share >= least.get(name, 0.8) for name, share in shares.items()), shares
-
-
-@pytest.mark.shared_data
-def test_protected_spans_survive_in_a_sample_of_every_file():
-    """Logs, code, JSON answers, mathematics, plans, verdicts of judges: no file's texts lose a span."""
-    files = data_files()
-    assert len(files) > 80
-    for path in files:
-        for number, text in enumerate(sample(texts_of(path), SAMPLED_A_FILE)):
-            for kind in KINDS:
-                applied(kind, text, (0.2, 0.6, 1.0)[(len(text) + number) % 3], number)

@@ -13,7 +13,7 @@ from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.format import FORMATS, FREE, HTML, JSON, MARKDOWN, XML, YAML
 from evenkeel.shadow.perturbations.format.constraints import forces_tools
 from evenkeel.shadow.perturbations.format.forms import SPEECHES
-from evenkeel.shadow.perturbations.format.instructions import NAME_OF, skeletons
+from evenkeel.shadow.perturbations.format.instructions import NAME_OF
 from evenkeel.shadow.perturbations.format.outline import Unreadable, outline_at
 from evenkeel.shadow.prompt import Block, PromptView
 from tests.cases import cases
@@ -275,16 +275,6 @@ def test_remarks_in_json_are_hints():
 def test_json_that_cannot_be_read(text):
     with pytest.raises(Unreadable):
         outline_at(text, 0)
-
-
-def test_skeletons_are_found_where_they_stand():
-    """Fenced ones first; bare ones only at a line's beginning or behind a colon."""
-    (bare,) = skeletons('Say {x}: {"a": <b>} and stop.', "json")
-    assert (bare.start, bare.end) == (9, 19)
-    assert skeletons("Cite as [1] or {id}.", "json") == ()
-    assert skeletons("Return YAML with:\n- name: who\n- due: when\n", "yaml") == ()
-    (lines,) = skeletons("In YAML:\n\nname: <who>\ndue: <when>\n\nBe brief.", "yaml")
-    assert (lines.start, lines.outline) == (10, None)
 
 
 def test_code_behind_an_output_instruction_is_its_skeleton():

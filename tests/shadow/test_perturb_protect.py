@@ -30,20 +30,6 @@ def test_prose_is_free(text):
     assert found(text) == []
 
 
-def test_spans_are_ordered_and_disjoint_in_a_mixed_text():
-    """Several rules in one text give the spans in reading order."""
-    text = 'On May 3 user_a paid $5 for "tea" at https://t.example/x (order #77).\n- ok'
-    assert found(text) == [
-        ("date", "May 3"),
-        ("identifier", "user_a"),
-        ("number", "$5"),
-        ("quotation", '"tea"'),
-        ("url", "https://t.example/x"),
-        ("handle", "#77"),
-        ("marker", "- "),
-    ]
-
-
 def test_long_text_between_delimiters_stays_free():
     """Tags and triple quotes around a document protect themselves, not the document."""
     document = "the printer stopped working after the office moved to another floor"

@@ -152,15 +152,6 @@ def test_spelling_slips_are_of_the_four_kinds():
     assert made == (swaps | omissions | doublings | neighbours) - real_words("en")
 
 
-def test_spelling_never_makes_another_word():
-    """A slip that says something else ("form", "trail", "fiend") would change the question."""
-    made = " ".join(
-        variant("general.spelling", "from trial quiet their friend", 1.0, seed) for seed in range(500)
-    ).split()
-    assert not {"form", "trail", "quite", "there", "fiend"} & set(made)
-    assert "thier" in made
-
-
 def words_of(language):
     """All words that 400 seeds make of the sentence in that language."""
     made = " ".join(variant("general.spelling", CASES["orders"][language], 1.0, seed) for seed in range(400))

@@ -60,14 +60,6 @@ def test_unedited_body_is_identical_for_any_json(rng, sent, api):
         assert view.with_texts(texts).body() == text.encode()
 
 
-@given(st.binary(max_size=60), st.sampled_from(APIS))
-def test_any_bytes_are_read_or_refused_with_a_reason(body, api):
-    """Bytes that are no JSON never raise anything but UnreadablePrompt."""
-    with pytest.raises(UnreadablePrompt) as caught:
-        PromptView.parse(body, api=api)
-    assert caught.value.reason in {"not_json", "no_messages", "unsupported_shape"}
-
-
 @given(st.randoms(use_true_random=False), st.sampled_from(APIS), st.data())
 def test_an_edit_replaces_one_literal_and_no_other_byte(rng, api, data):
     """An edited text is read back, by any JSON reader too; the bytes around its literal are the old ones."""
@@ -211,54 +203,6 @@ def test_a_replay_streams_as_the_original_did_and_stores_nothing(before, after):
     edited = (after % messages).replace('"a"', '"b"', 1) if '"a":1' not in after else None
     if edited is not None:
         assert view.with_texts({0: "b"}).for_replay() == edited.encode()
-
-
-@given(st.randoms(use_true_random=False))
-def test_a_replay_differs_in_the_forced_keys_alone(rng):
-    """The replay of any body holds its known members, and none that a replay must not ask for."""
-    text = WildExchanges(rng).request(CHAT).replace(
-        "{", '{"stream": true, "stream_options": {"include_usage": true}, "store": true, ', 1
-    )  # fmt: skip
-    view = parsed_or_none(text, CHAT)
-    if view is None:
-        return
-    expected = loaded(text)
-    streams = expected["stream"] is True
-    expected = {
-        key: member for key, member in expected.items() if key not in view.left_out or key == "stream_options"
-    }
-    expected |= {key: False for key in ("store", "background") if key in expected}
-    if streams:
-        # The usage is asked for, whatever the client wrote there.
-        expected["stream_options"] = {"include_usage": True}
-    else:
-        del expected["stream_options"]
-    for key in {"n", "best_of"} & expected.keys():
-        if not (expected[key] is None or (isinstance(expected[key], float | bool) and expected[key] <= 1)):
-            expected[key] = 1.0
-    assert repr(loaded(view.for_replay())) == repr(expected)
-
-
-def test_a_classifier_can_cut_a_text_into_segments():
-    """A learned template splits a user's message; editing one segment keeps the others' text."""
-
-    def classify(slots):
-        (slot,) = slots
-        head, mark, tail = slot.text.partition("Case: ")
-        return [[Block("template", head + mark, "instructions"), Block("input", tail)]]
-
-    view = PromptView.parse(
-        b'{"messages":[{"role":"user","content":"Summarise.\\nCase: it broke"}]}', classify
-    )
-    assert [(segment.kind, segment.text) for segment in view.segments] == [
-        ("template", "Summarise.\nCase: "),
-        ("input", "it broke"),
-    ]
-    assert view.input_text == "it broke"
-    assert view.text == "user: Summarise.\nCase: it broke"
-    assert view.with_texts({1: "it brok"}).body() == (
-        b'{"messages":[{"role":"user","content":"Summarise.\\nCase: it brok"}]}'
-    )
 
 
 def test_a_classifier_that_loses_text_is_refused():

@@ -120,18 +120,6 @@ def test_pasted_template_is_input():
     assert "".join(text for kind, text in pieces if kind == "input") == f"ZoeWhat is this?\n{quoted}\nWell?"
 
 
-def test_fields_within_a_line():
-    """Words around a field in the middle of a line are template, the field is not."""
-    learner, rng = TemplateLearner(), random.Random(2)
-
-    def slots(name, plant, text):
-        return [SlotText("system", f"You help {name} with {plant} questions.", 0), SlotText("user", text, 1)]
-
-    observe(learner, (slots(rng.choice(PEOPLE), rng.choice(PLANTS), message_of(rng)) for _ in range(30)))
-    system, user = learner.classifier("mail")(slots("Zoe", "hedge", "Help!"))
-    assert (marked(system), marked(user)) == ("You help «Zoe» with «hedge» questions.", "«Help!»")
-
-
 def test_earlier_turns_are_never_template():
     """Only system messages and the last user message of a conversation can carry template."""
     learner, rng = TemplateLearner(), random.Random(3)

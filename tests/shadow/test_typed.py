@@ -61,19 +61,6 @@ def test_tool_results_and_instructions_are_not_typed():
 BY_RULE = by_name(f"general.{kind}" for kind in ("whitespace", "punctuation", "casing", "spelling", "tone"))
 
 
-@pytest.mark.parametrize("kind", BY_RULE, ids=lambda kind: kind.name)
-def test_general_kinds_touch_only_what_a_user_typed(kind):
-    """Documents stand in every variant as they were, unless `inputs` names them."""
-    text = f"Answer from these documents.\n\n{DOCUMENTS}\n\n{QUESTION}\n\nAnswer in one sentence."
-    view = unclassified(("user", text))
-    for seed in range(20):
-        variant = kind.apply(view, 0.5, random.Random(seed))
-        assert DOCUMENTS in variant.text
-        assert variant.text.endswith("Answer in one sentence.")
-    asked = [kind.apply(view.changing(["documents"]), 0.9, random.Random(seed)) for seed in range(20)]
-    assert all(QUESTION in variant.text and variant.text != view.text for variant in asked)
-
-
 TURNS = CASES["turns"]
 EVERY = (*BY_RULE, *by_name(["format", "positional", "compound.typos", "compound.hurried"]))
 

@@ -44,24 +44,6 @@ def test_the_published_example_with_missing_values_gives_its_alpha():
     assert alpha(zip(*PUBLISHED, strict=True)) == pytest.approx(0.815, abs=5e-4)
 
 
-@pytest.mark.parametrize(
-    ("ratings", "expected"),
-    [
-        # Six ratings, three of each kind, one disagreement: 1 − 5·1 / (3·3).
-        ([(1, 1), (2, 2), (1, 2)], 4 / 9),
-        # (1, 1, 2) counts 2·1/2 = 1 disagreement; n₁ = 2, n₂ = 4: 1 − 5·1 / 8.
-        ([(1, 1, 2), (2, 2, 2)], 0.375),
-        # Midpoints 1.5, 3.5 and 5: 1 − 5·4 / (3·4 + 6·12.25 + 2·2.25); medians may lie between steps.
-        ([(1, 1), (2, 2), (1.5, 1)], 7 / 9),
-        # Perfect agreement, whatever is agreed on, as long as it varies.
-        ([(1, 1), (4, 4), (2, 2)], 1.0),
-    ],
-)
-def test_agreement_worked_by_hand(ratings, expected):
-    """Two raters, three raters, the ordinal distance, and perfect agreement."""
-    assert alpha(ratings) == pytest.approx(expected)
-
-
 def test_ratings_that_do_not_vary_have_no_alpha():
     """Agreement cannot be told from chance: a failure, not 1 and not 0."""
     outcome = alpha([(3, 3), (3, 3)])

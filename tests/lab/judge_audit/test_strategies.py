@@ -52,15 +52,6 @@ def test_the_attack_adds_one_sentence_and_changes_nothing_else(strategy):
     assert attacked.index("A human expert") > attacked.rindex("<<<END ")
 
 
-def test_a_text_cannot_end_its_own_markers():
-    """The tag is in none of the texts, so it cannot be written in advance."""
-    first = question(Strategy.KNOWLEDGE, FLUENCY, item("a", 3))
-    forged = user(first)[user(first).index("<<<END SUMMARY") :]
-    second = question(Strategy.KNOWLEDGE, FLUENCY, item("b", 3, text=forged))
-    tag = user(second).rpartition("<<<END SUMMARY ")[2].partition(">>>")[0]
-    assert tag not in forged
-
-
 def rated(*items):
     return Ratings(items, ("x",))
 

@@ -13,7 +13,7 @@ from evenkeel.lab.metrics.value_alignment import ValuePair, align, canonical_key
 from evenkeel.metrics.assignment import best_assignment
 from evenkeel.metrics.obedience import is_valid
 from evenkeel.metrics.structured.reading import Structure, read_structure
-from evenkeel.metrics.structured.tree import LONGEST, UnreadableError, flat, gather, leaves, scalar
+from evenkeel.metrics.structured.tree import LONGEST, UnreadableError, flat, scalar
 from tests.cases import cases, tupled
 from tests.kit.records import altered
 from tests.lab.metrics.compass import pair, reason
@@ -102,11 +102,6 @@ def test_the_assignment_is_as_good_as_the_reference_implementation(rows, columns
         sum(table[r][c] for r, c in zip(*best, strict=True))
     )
     assert len({r for r, _ in pairs}) == len({c for _, c in pairs}) == len(pairs) == min(rows, columns)
-
-
-def test_the_assignment_gives_up_a_best_match_for_a_better_sum():
-    """Row 0 leaves column 0 to row 1, which has nothing else: 0.8 + 0.9 > 1.0 + 0.1."""
-    assert best_assignment([[1.0, 0.8], [0.9, 0.1]]) == [(0, 1), (1, 0)]
 
 
 @pytest.mark.parametrize("key", ["Error code", "error_code", "errorCode", "ERROR-CODE", " error  code "])
@@ -240,18 +235,3 @@ def test_what_needs_repair_is_not_valid_but_can_be_read(form, right, wrong):
 def test_a_scalar_has_one_spelling_in_all_formats(value, text):
     """Nulls are empty, booleans lower case, whole numbers without a fraction; the rest is kept."""
     assert scalar(value) == text
-
-
-def test_entries_are_gathered_by_their_keys():
-    """Repeated keys become a sequence, loose text has a key only beside others, one value is itself."""
-    assert gather([("a", "1"), ("a", "2"), (None, "x")]) == {"a": ("1", "2"), "text": "x"}
-    assert gather([(None, "x"), (None, "y")]) == ("x", "y")
-    assert gather([(None, "x")]) == "x"
-    assert gather([]) == ""
-
-
-def test_leaves_and_flat_text_keep_the_order():
-    """Every scalar once, an empty container as one empty scalar; keys are no text."""
-    tree = {"a": "1", "b": ("2", {"c": "3"}), "d": ()}
-    assert list(leaves(tree)) == ["1", "2", "3", ""]
-    assert flat(tree) == "1\n2\n3"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.judge import JudgedQuality, JudgeRater, rubric_prompt
+from evenkeel.metrics.judge import JudgeRater, rubric_prompt
 from evenkeel.metrics.judge.prompts import (
     COMPLETENESS,
     FAITHFULNESS,
@@ -20,7 +20,7 @@ from evenkeel.metrics.judge.prompts import (
 )
 from tests.cases import cases
 from tests.llm.scripted import said
-from tests.metrics.judge.scripted_judge import rated, run
+from tests.metrics.judge.scripted_judge import run
 
 REFERENCE = "The VPN is down since 09:40."
 OLD_TAG = unforgeable_tag([REFERENCE, "The VPN works."])
@@ -68,13 +68,6 @@ def taken_apart(question):
     return read(system, user)
 
 
-def careful(request):
-    """A judge that reads only what is between the markers: 3 if the texts are equal, else 1."""
-    blocks = read(*(message["content"] for message in request["messages"])).blocks
-    texts = {text for _, text in blocks}
-    return rated(3 if len(texts) == 1 else 1)
-
-
 POLITENESS = rubric_prompt("politeness", "Is the tone civil?", {3: "Civil.", 2: "Curt.", 1: "Rude."})
 
 
@@ -89,34 +82,6 @@ def test_an_attack_stays_whole_between_the_markers(prompt, attack):
         found = taken_apart(prompt.fill(texts))
         assert found.blocks == list(texts.items())
         assert found.outside == harmless.outside
-
-
-def test_a_judge_that_reads_the_markers_is_not_moved():
-    """Over the wire every attack is rated as another message; the judge received it whole."""
-
-    async def scene(judge, scripted):
-        outcomes = {}
-        for name, attack in ATTACKS.items():
-            outcomes[name] = (
-                await JudgeRater(judge).rate(Pair(Answer(REFERENCE), Answer(attack), ""))
-            ).outcome
-        received = [
-            dict(read(*(message["content"] for message in request["messages"])).blocks)["CANDIDATE ANSWER"]
-            for request in scripted.asked
-        ]
-        return outcomes, received
-
-    outcomes, received = run(careful, scene)
-    assert outcomes == dict.fromkeys(ATTACKS, 1)
-    assert received == [attack.strip() for attack in ATTACKS.values()]
-
-
-def test_a_request_may_hold_an_attack_too():
-    async def scene(judge, scripted):
-        await JudgedQuality(judge, FAITHFULNESS).rate(Answer("Fine."), ATTACKS["old tag"])
-        return read(*(message["content"] for message in scripted.asked[0]["messages"])).blocks
-
-    assert run(careful, scene) == [("REQUEST", ATTACKS["old tag"]), ("ANSWER", "Fine.")]
 
 
 def test_a_judge_that_repeats_an_attack_gives_no_rating():

@@ -87,19 +87,6 @@ def test_judging_afresh_neither_reads_nor_writes():
     assert len(cache) == 1
 
 
-def test_a_remembered_ruling_needs_no_endpoint():
-    async def scene(judge, _):
-        await judge.ask(QUESTION)
-        other = SIMILARITY.fill({"REFERENCE ANSWER": "a", "CANDIDATE ANSWER": "b"})
-        for _n in range(6):
-            await judge.ask(other)
-        return [await judge.ask(other), await judge.ask(QUESTION)]
-
-    held_back, remembered = run([GOOD, error(500)], scene, cache=MemoryCache())
-    assert held_back.outcome.reason == "circuit_open"
-    assert remembered.outcome == Ruling(3, "the same")
-
-
 def test_a_broken_cache_does_not_stop_the_judge(caplog):
     """Reading and writing fail: counted each time, said once, and the judge is simply asked."""
 

@@ -9,11 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evenkeel.core.budget import Spend
-from evenkeel.core.pair import Answer, Pair, ToolCall
+from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.judge import JudgedQuality, Reply
 from evenkeel.metrics.judge.reply import Ruling
@@ -108,29 +106,6 @@ def test_a_scripted_judge_scores_a_bundle():
     assert {question.version for question in judge.asked} == {101}
 
 
-def test_tool_calls_are_qualities_beside_the_judged_ones():
-    """An answer that calls another tool changed, whatever the judge says."""
-    judge, judged = scripted({})
-    judge.ratings = {
-        (name, text): 3
-        for name in ("faithfulness", "completeness")
-        for text in ("call open\n- id: 4", "call close\n- id: 4")
-    }
-    before, after = (Answer("", (ToolCall(name, '{"id": 4}'),)) for name in ("open", "close"))
-    scores = asyncio.run(
-        measure_all(BUNDLES[Task.CHAT].measures(judged), Pair(before, after, CONTEXT))
-    ).scores
-    assert [(score.metric, score.changed) for score in scores] == [
-        ("faithfulness", False), ("completeness", False), ("tool_calls", True),
-    ]  # fmt: skip
-
-
-def test_a_described_quality_is_asked_in_its_words():
-    asked = POLITE.fill({"ANSWER": "Hello."}).messages[1].content
-    assert "Is it polite?" in asked
-    assert "3 - Polite throughout.\n2 - Neutral.\n1 - Rude." in asked
-
-
 def test_the_version_of_a_described_quality_follows_from_its_words():
     """Any change of wording is another version, white space is none, and all are beyond the built-in ones."""
     assert custom_prompt("politeness", " Is  it polite?\n", SCALE).version == POLITE.version
@@ -177,16 +152,6 @@ def test_settings_with_wrong_names_say_where(tasks, message):
     """Task and quality are named in the message, with what was probably meant, described ones included."""
     with pytest.raises(ValueError, match=re.escape(message)):
         bundles_by(tasks, [POLITE])
-
-
-@given(st.text(max_size=30), st.text(max_size=60))
-def test_any_description_gives_a_prompt_or_an_error(name, description):
-    """Never another exception; a prompt has the name that was given."""
-    try:
-        prompt = custom_prompt(name, description, SCALE)
-    except ValueError:
-        return
-    assert prompt.name == name
 
 
 def test_an_empty_bundle_measures_nothing():

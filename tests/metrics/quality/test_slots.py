@@ -6,8 +6,6 @@ import asyncio
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evenkeel.core.pair import AS_BEFORE, Answer, AnswerForm, Pair
 from evenkeel.core.verdict import QualityScore
@@ -84,11 +82,3 @@ def test_slots_count_in_the_similarity_whenever_the_task_is_known():
     pair = Pair(answer(FULL), answer(FULL | {"state": "closed"}), PROMPT, "slot_filling")
     details = asyncio.run(heuristic_scorer().score(pair)).details
     assert details["slot_match"] == pytest.approx(0.8)
-
-
-@given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
-def test_any_texts_give_scores_or_reasons(reference, candidate, context):
-    """Never an exception; values in [0, 1]."""
-    pair = Pair(Answer(reference), Answer(candidate), context, "slot_filling")
-    qualities = measured(pair)
-    assert all(0 <= value <= 1 for score in qualities.scores for value in (score.reference, score.candidate))

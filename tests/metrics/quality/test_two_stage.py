@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evenkeel.core.verdict import QualityScore
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
@@ -72,38 +70,3 @@ def test_the_worked_example_of_the_paper():
     assert content == pytest.approx(0.5)
     assert quality == pytest.approx(0.3)
     assert robustness == pytest.approx(0.85)
-
-
-_RATING = st.builds(
-    QualityScore, st.just("faithfulness"), st.just(1), st.sampled_from([1, 2, 3]), st.sampled_from([1, 2, 3])
-)
-_AGREEMENT = st.builds(
-    lambda candidate, slack: QualityScore("slot_match", 1, 1.0, candidate, "agreement", slack),
-    st.floats(0, 1),
-    st.sampled_from([0.0, 0.3]),
-)
-_RATIO = st.builds(
-    QualityScore, st.just("slot_coverage"), st.just(1), st.floats(0, 1), st.floats(0, 1), st.just("ratio")
-)
-_VERDICTS = st.lists(
-    st.builds(
-        lambda rating, quality: altered(VERDICT, rating=rating, quality=quality if rating < 3 else ()),
-        st.sampled_from([1, 2, 3]),
-        st.lists(st.one_of(_RATING, _AGREEMENT, _RATIO), min_size=1, max_size=4).map(tuple),
-    ),
-    min_size=1,
-    max_size=60,
-)
-
-
-@given(_VERDICTS)
-def test_the_product_is_the_rate_of_shifts_that_change_quality(verdicts):
-    """Robustness is 1 - share of pairs whose shift changed a metric; each such change has a direction."""
-    content, quality, robustness = report(verdicts)
-    changing = sum(
-        verdict.rating in (1, 2) and any(score.changed for score in verdict.quality) for verdict in verdicts
-    )
-    assert robustness == pytest.approx(1 - changing / len(verdicts))
-    assert robustness == pytest.approx(1 - content * (quality or 0.0))
-    for verdict in verdicts:
-        assert (verdict.direction is not None) is (verdict.quality_changed is True)

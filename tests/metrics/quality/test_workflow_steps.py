@@ -9,9 +9,8 @@ import pytest
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.quality.bundles import BUNDLES, WORKFLOW_QUALITIES
-from evenkeel.metrics.quality.workflow_steps import SharedWords, WorkflowSteps
+from evenkeel.metrics.quality.workflow_steps import WorkflowSteps
 from evenkeel.metrics.tasks import Task
-from evenkeel.metrics.workflow.workflow import sequence
 
 STEPS = (
     "Open the valve of the boiler",
@@ -100,16 +99,3 @@ def test_a_broken_workflow_is_a_failure():
     broken = Answer("Node:\n1: Open\n2: Close\nEdge: (1,7)")
     found = agreement(listed(STEPS), broken)
     assert found.reason == "unknown_step"
-
-
-def test_alignment_by_words_pairs_equal_texts_first():
-    """A text that is there twice goes to its equal, and its near copy to the other."""
-    one, other = (
-        sequence(["Check the red lamp", "Check the red lamp twice"]),
-        sequence(["Check the red lamp"]),
-    )
-    matched = SharedWords().align(one, other).matched
-    assert [tuple(match) for match in matched] == [(0, 0)]
-    many = sequence([f"Turn wheel {number}" for number in range(60)])
-    none = sequence([f"Paint wall {number}" for number in range(60)])
-    assert len(SharedWords().align(many, none)) == 0
