@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.console import links
 from evenkeel.console.chart import spark
-from evenkeel.console.wording import doubts, standing_words, trials_left, unmeasured_because
+from evenkeel.console.wording import doubts, trials_left
 from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import STANDINGS
 from evenkeel.core.labels import scorer_words
@@ -72,7 +72,7 @@ class OverviewCell:
         if self.control:
             return "" if self.measure else "collecting"
         if self.report.standing == "unmeasured":
-            return unmeasured_because(self.report)
+            return self.report.unmeasured_because
         more = self.report.more_trials
         return f"~{figures.rounded(more):,} more" if more else ""
 
@@ -217,7 +217,7 @@ def _cell(
 def _detail(report: CellReport, *, alert: bool) -> list[str]:
     key, current, control = report.key, report.current, report.key.perturbation == BASELINE
     lines = [f"{rewordings.label(key.perturbation)}, {key.route}, {key.model}"]
-    lines.append("noise floor: the same prompt sent again" if control else standing_words(report))
+    lines.append("noise floor: the same prompt sent again" if control else report.standing_words)
     if trials_left(report) and not control:
         lines.append(f"decided after {trials_left(report)}")
     if alert:

@@ -269,7 +269,6 @@ _FILTERS: Final = (
     figures.reasons,
     figures.usd,
     cell_id,
-    wording.standing_words,
     wording.trials_left,
     wording.tool_shares,
     step_words,

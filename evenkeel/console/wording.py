@@ -70,27 +70,6 @@ def score_words(metric: str) -> str:
     return _SCORES.get(metric) or metric_label(metric)
 
 
-def unmeasured_because(report: CellReport) -> str:
-    """Return the reason why a cell says nothing of its limit, in a word or two."""
-    if report.is_blind:
-        return "blind"
-    # A few failures are usual; only where most trials fail are they the reason.
-    failed = sum(report.counts.failures.values())
-    if failed > report.counts.trials:
-        reason = max(report.counts.failures, key=report.counts.failures.__getitem__)
-        return f"failing: {reason.replace('_', ' ')}"
-    if report.scorer == "metrics" and report.counts.trials:
-        return "no judge"
-    return "no rated control" if report.counts.trials else "no trial yet"
-
-
-def standing_words(report: CellReport) -> str:
-    """Say whether a cell is within its limit; never read off its value, always off its interval."""
-    if report.standing != "unmeasured":
-        return report.standing_words
-    return f"unmeasured ({unmeasured_because(report)})"
-
-
 def trials_left(report: CellReport) -> str:
     """Say about how many more trials decide on the limit; "" if it is decided or nobody can say."""
     more = report.more_trials if report.standing == "unknown" else None

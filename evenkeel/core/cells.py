@@ -293,6 +293,11 @@ class SegmentReport:
     over: bool
     """True if it is what the cell's alert is about."""
 
+    @property
+    def name(self) -> str:
+        """Name for people, such as "prompt version v2"."""
+        return f"{self.dimension.replace('_', ' ')} {self.value}"
+
 
 @dataclass(frozen=True, slots=True)
 class JudgeEstimates:
@@ -400,10 +405,28 @@ class CellReport:
     @property
     def standing_words(self) -> str:
         """Words for its standing. The value may be below the limit again while an alert is up."""
-        excess = self.current.excess
-        if self.standing == "over" and (excess is None or excess.lower < self._content_limit):
-            return "over its limit when its alert was raised"
-        return STANDINGS[self.standing]
+        if self.standing == "unmeasured":
+            return f"unmeasured ({self.unmeasured_because})"
+        excess, segment = self.current.excess, self.segment
+        if self.standing != "over" or (excess is not None and excess.lower >= self._content_limit):
+            return STANDINGS[self.standing]
+        if segment is not None and segment.over:
+            return f"over its limit for {segment.name}"
+        return "over its limit when its alert was raised"
+
+    @property
+    def unmeasured_because(self) -> str:
+        """Return the reason why a cell says nothing of its limit, in a word or two."""
+        if self.is_blind:
+            return "blind"
+        # A few failures are usual; only where most trials fail are they the reason.
+        failed = sum(self.counts.failures.values())
+        if failed > self.counts.trials:
+            reason = max(self.counts.failures, key=self.counts.failures.__getitem__)
+            return f"failing: {reason.replace('_', ' ')}"
+        if self.scorer == "metrics" and self.counts.trials:
+            return "no judge"
+        return "no rated control" if self.counts.trials else "no trial yet"
 
     @property
     def more_trials(self) -> int | None:

@@ -13,7 +13,7 @@ from evenkeel.console.chart import spark
 from evenkeel.console.incidents import incident_lines, next_step
 from evenkeel.console.now import blind_notices, state_of
 from evenkeel.console.overview import counted, overview
-from evenkeel.console.wording import standing_words, trials_left
+from evenkeel.console.wording import trials_left
 from evenkeel.core import figures
 from evenkeel.core.cells import CellKey, ChangeMark, Estimate, Limit
 from evenkeel.core.challenge import Challenge
@@ -68,7 +68,7 @@ BLIND = cell(
 )
 def test_a_cell_says_what_its_interval_says(report, said):
     """Never what its value says; what is not measured says why."""
-    assert standing_words(report) == said
+    assert report.standing_words == said
     assert trials_left(report) == ("about 300 more trials" if report is UNKNOWN else "")
 
 

@@ -71,7 +71,7 @@ def test_a_cell_over_its_limit_names_the_part_of_the_traffic_that_moves_most(sho
     )
     with TestClient(create_app(shown.sources)) as client:
         html = client.get(f"/routes/{reports[place].key.route}").text
-    assert f"worst prompt version: &lt;b&gt;v3, {round(100 * excess.value)} [" in html
+    assert f"worst prompt version &lt;b&gt;v3: {round(100 * excess.value)} [" in html
     assert "points in 40 trials" in html
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core import rewordings
 from evenkeel.core.cells import CellReport, Estimate
-from evenkeel.core.figures import count, date_and_time, number, percent
+from evenkeel.core.figures import count, date_and_time, number, percent, points_text
 from evenkeel.core.verdict import BASELINE
 from evenkeel.lab.charts import Area, Axis, Curve, Mark, Rule, plot
 from evenkeel.monitor.changes import kinds
@@ -143,6 +143,11 @@ def _standing(report: CellReport) -> str:
     """Say what is known of a cell's limit, and whether it has left its baseline."""
     drift = report.detection.drift
     words = [] if report.key.perturbation == BASELINE else [report.standing_words]
+    worst = report.segment
+    if worst is not None and (worst.over or worst.excess.lower > report.detection.threshold):
+        words.append(
+            f"worst {worst.name}: {points_text(worst.excess, 0)} points in {count(worst.trials, 'trial')}"
+        )
     if drift is not None and drift.state in {"risen", "fallen"}:
         words.append(f"{drift.state} since the baseline")
     return ", ".join(words) or "–"
@@ -284,10 +289,20 @@ def _changes(backtest: Backtest) -> Table | Paragraph:
 
 def _cells(backtest: Backtest) -> Iterator[Table | Paragraph]:
     shown = _notable(backtest)[:_SHOWN_CELLS]
+    controls = {}
+    for cell in backtest.cells:
+        if cell.key.perturbation == BASELINE:
+            controls[cell.key.route, cell.key.model] = cell
     rows: list[tuple[Value, ...]] = []
     for cell in shown:
         now = cell.current
-        figures = now.content_delta, now.excess, now.robustness
+        control = controls.get((cell.key.route, cell.key.model))
+        figures = (
+            now.content_delta,
+            now.excess,
+            now.robustness,
+            control.current.robustness if control else None,
+        )
         rows.append((_name(cell.key, backtest), now.trials, *figures, _standing(cell)))
     columns = (
         Column("cell"),
@@ -295,6 +310,7 @@ def _cells(backtest: Backtest) -> Iterator[Table | Paragraph]:
         Column("content delta", FigureForm.PERCENT),
         Column("points above noise", FigureForm.SIGNED_POINTS),
         Column("robustness", FigureForm.POINTS),
+        Column("control's", FigureForm.POINTS),
         Column("limit"),
     )
     if rows:

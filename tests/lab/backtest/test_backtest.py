@@ -9,6 +9,7 @@ import pytest
 from evenkeel.core.cells import Limit
 from evenkeel.core.verdict import BASELINE
 from evenkeel.lab.backtest import SettingsVariant, backtest, grid, read_lines, sweep
+from evenkeel.lab.backtest.report import document
 from evenkeel.monitor.detect import Measure
 from evenkeel.monitor.fold import MonitorSettings
 from tests.kit.commands import run_command
@@ -124,6 +125,24 @@ def test_the_json_has_what_the_page_describes(tmp_path):
     assert cell["estimates"]["excess"].keys() == {"value", "lower", "upper", "n"}
     assert [variant["settings"]["threshold"] for variant in said["variants"]] == [0.1, 0.2]
     assert said["variants"][0]["first_alert"] == alert
+
+
+def test_a_cell_within_its_limit_names_the_language_that_is_not():
+    """Every tenth request is German, and every second answer to those moves; French ones have no control."""
+    log = []
+    for number, row in enumerate(rows(1_500)):
+        german = number % 10 == 0
+        moved = german and number % 20 == 0
+        log.append(row | {"prompt_language": "de" if german else "en", "rating": 2 if moved else 3})
+        french = row | {"route": "fr", "exchange": f"fr{number}", "control_rating": None}
+        log.append(french)
+    report = document([backtest(verdicts(log))], "log")
+    table = next(section for section in report.sections if section.title == "Cells").blocks[0]
+    said = {cells[0]: cells for cells in table.rows}
+    assert said["typos on default"][-1].startswith("within its limit, worst language de: 50 [")
+    assert said["typos on default"][-1].endswith("points in 150 trials")
+    assert said["typos on default"][-2].value == 1
+    assert said["typos on fr"][-2:] == (None, "unmeasured (no rated control)")
 
 
 def test_the_page_draws_every_cell_and_marks_its_alerts(tmp_path):
