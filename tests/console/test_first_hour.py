@@ -9,7 +9,7 @@ from evenkeel.console.first_hour import first_hour
 from evenkeel.core.cells import CellKey
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.measuring import Measuring
-from evenkeel.stores.counters import RouteFlow
+from evenkeel.stores.counters import RouteFlow, UntriedPerturbation
 from tests.cases import cases
 from tests.console.planted_trials import cell
 from tests.console.scenes import Scene
@@ -71,6 +71,18 @@ def test_no_estimate_where_nothing_comes_in():
     (failing,) = read([control(0, failures={"unauthorized": 10})], **SEEN)
     (silent,) = read(setup=SHOP._replace(sampling_rate=0.0))
     assert failing.outlook == silent.outlook == "no estimate: no rewording could be rated yet"
+
+
+def test_a_route_whose_prompts_no_rewording_fits_says_why():
+    """The reason that most rewordings have, which a learned template may end."""
+    untried = (
+        UntriedPerturbation("shop", WORD, "no_input", 3),
+        UntriedPerturbation("shop", "general.tone", "bound", 2),
+        UntriedPerturbation("shop", "general.paraphrase", "no_rewriter", None),
+    )
+    (found,) = read([control(10)], PipelineView(URL, untried=untried), **SEEN)
+    assert "no rewording could be tried yet. Most often: the prompt has no user text." in found.outlook
+    assert found.outlook.endswith("A template is learned from its first 30 requests")
 
 
 def test_the_page_shows_it_until_there_is_a_number(make_scene, console_client):
