@@ -8,6 +8,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from evenkeel.__main__ import main as start
 from evenkeel.cli.main import COMMANDS, main
 from evenkeel.core.version import VERSION
 
@@ -86,3 +87,17 @@ def test_ctrl_c_is_no_result(monkeypatch):
     done = CliRunner().invoke(main, ["score", "-", "--json"])
     assert (done.exit_code, done.stdout) == (130, "")
     assert done.stderr == '{"error": {"message": "stopped", "exit_code": 130}}\n'
+
+
+def test_ctrl_c_while_the_program_loads_is_no_result(monkeypatch):
+    """Whoever starts the wrong command stops it in its first second, and gets no traceback."""
+
+    class Interrupted:
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.umask", lambda mask: mask)
+    monkeypatch.setitem(sys.modules, "evenkeel.cli.main", Interrupted())
+    with pytest.raises(SystemExit) as ended:
+        start()
+    assert ended.value.code == 130
