@@ -227,7 +227,7 @@ async def run_check(
             book.complete.update(wanted)
             if not book.open_categories(rounds):
                 break
-            stopped = f"{count(rounds, 'round')} were made, as many as --rounds allows"
+            stopped = f"after {count(rounds, 'round')}, as many as --rounds allows"
             break
         # The first round alone shows what applies, and whether the model answers at all.
         wave = range(rounds, min(options.rounds, rounds + (_WAVE if rounds else 1)))

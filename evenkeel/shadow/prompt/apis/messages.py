@@ -47,6 +47,8 @@ _OWN_MEMBERS: Final = frozenset({
 })  # fmt: skip
 
 
+# Members that requests of chat completions have not.
+_NOT_OF_CHAT: Final = frozenset({"system", "anthropic_version", "stop_sequences"})
 # Keys of the prompt's token counts. The first excludes cached tokens, unlike the count of the other APIs.
 _PROMPT_TOKENS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -206,7 +208,10 @@ class MessagesApi(Api):
 
     def is_request(self, body: Mapping[str, Any]) -> bool:
         """Implement `Api`."""
-        return "messages" in body and ("system" in body or "anthropic_version" in body)
+        if "messages" not in body:
+            return False
+        tools = map(fields, elements(body.get("tools")))
+        return bool(_NOT_OF_CHAT & body.keys()) or any("input_schema" in tool for tool in tools)
 
     def is_answer(self, body: Mapping[str, Any]) -> bool:
         """Implement `Api`."""
