@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.monitor.changes.prompt_edit import edits_of
 from evenkeel.monitor.incidents import worst_trials
-from evenkeel.monitor.notify import (
+from evenkeel.monitor.notify import Channel, Contact, Writer
+from evenkeel.monitor.notify.services import (
     AppriseSink,
-    Channel,
-    Contact,
     PagerDuty,
     Slack,
     Teams,
     UnknownServiceError,
     Webhook,
-    Writer,
 )
 from evenkeel.runtime.choices import addresses, slack_token
 

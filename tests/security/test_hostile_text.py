@@ -22,7 +22,8 @@ from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence
 from evenkeel.metrics.judge.reply import read_ruling
 from evenkeel.monitor.export import CellCollector
-from evenkeel.monitor.notify import NoticeMessage, Webhook
+from evenkeel.monitor.notify import NoticeMessage
+from evenkeel.monitor.notify.services import Webhook
 from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import Golden, GoldenStore

@@ -2,37 +2,22 @@
 
 The `Notifier` hands the events that the store holds to its channels. A `Channel` gathers what belongs
 together and says once that an incident was opened, once that it became graver and once that it is over
-(`notices`). While the judge is down it holds incidents on robustness back. Each channel has a sink: a
-`Webhook`, Slack, Teams, PagerDuty, or whatever apprise knows. A failed delivery is tried again after 1 s,
-2 s, 4 s … 5 min.
+(`notices`). While the judge is down it holds incidents on robustness back. Each channel has a sink,
+one of `services`. A failed delivery is tried again after 1 s, 2 s, 4 s … 5 min.
 """
 
 from evenkeel.monitor.notify.alerts import event_json, incident_json, summary
 from evenkeel.monitor.notify.channel import Channel, Sink
 from evenkeel.monitor.notify.notices import Contact, Notice, NoticeMessage, Writer
 from evenkeel.monitor.notify.notifier import Notifier
-from evenkeel.monitor.notify.services import (
-    AppriseSink,
-    PagerDuty,
-    Slack,
-    Teams,
-    UnknownServiceError,
-    Webhook,
-)
 
 __all__ = [
-    "AppriseSink",
     "Channel",
     "Contact",
     "Notice",
     "NoticeMessage",
     "Notifier",
-    "PagerDuty",
     "Sink",
-    "Slack",
-    "Teams",
-    "UnknownServiceError",
-    "Webhook",
     "Writer",
     "event_json",
     "incident_json",

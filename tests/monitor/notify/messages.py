@@ -15,7 +15,8 @@ from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.incidents import worst_trials
 from evenkeel.monitor.measuring import HoldUp
-from evenkeel.monitor.notify import Channel, Contact, Notifier, PagerDuty, Slack, Teams, Webhook, Writer
+from evenkeel.monitor.notify import Channel, Contact, Notifier, Writer
+from evenkeel.monitor.notify.services import PagerDuty, Slack, Teams, Webhook
 from evenkeel.shadow.perturbations import catalogue  # noqa: F401 - publishes what rewordings are called
 from evenkeel.stores.verdict_log import LoggedVerdict, Stretch, logged
 from tests.kit.records import altered

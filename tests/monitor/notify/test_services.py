@@ -13,7 +13,8 @@ from importlib.util import find_spec
 import httpx2
 import pytest
 
-from evenkeel.monitor.notify import AppriseSink, Contact, NoticeMessage, Slack, Teams, Webhook, Writer
+from evenkeel.monitor.notify import Contact, NoticeMessage, Writer
+from evenkeel.monitor.notify.services import AppriseSink, Slack, Teams, Webhook
 from tests.monitor.notify.scene import SPELLING, TONE, incidents_of, over
 
 with_apprise = pytest.mark.skipif(not find_spec("apprise"), reason='pip install "evenkeel-proxy[notify]"')
