@@ -47,7 +47,9 @@ class UnreadableAnswer(UnreadableBody):
 def error_body(error: Any) -> UnreadableAnswer:
     """Return an exception that describes the error an endpoint reported. Its message is not quoted."""
     named = fields(error)
-    kind = string(named.get("code")) or string(named.get("type")) or "no type"
+    code = named.get("code")
+    code = str(code) if isinstance(code, int) else string(code)
+    kind = code or string(named.get("type")) or "no type"
     return UnreadableAnswer("error_body", f"the endpoint reports an error ({kind[:_LONGEST_KIND]})")
 
 

@@ -56,6 +56,7 @@ FAULTS = {
     "sends no choice": (Canned(body={"object": "chat.completion", "choices": []}), "bad_schema"),
     "hides an error": (Canned(body={"error": {"message": "busy", "code": 429}}), "rate_limited"),
     "hides another error": (Canned(body={"object": "error", "message": "busy"}), "server_error"),
+    "fails in a choice": (Canned(body={"choices": [{"error": {"code": 502}}]}), "bad_schema"),
     "is out of tokens": (said("Ye", finish_reason="length"), "truncated"),
     "refuses": (said(None, refusal="I can't help with that."), "refused"),
     "filters": (said("", finish_reason="content_filter"), "refused"),

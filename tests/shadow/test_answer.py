@@ -134,8 +134,8 @@ def test_bodies_and_streams_without_an_answer_say_why(api, said, reason):
 def test_an_error_in_place_of_a_stream_is_read_whatever_it_is_declared_to_be():
     """A body of JSON under the headers of a stream is the error it is."""
     with pytest.raises(UnreadableAnswer) as caught:
-        read_answer(SSE, b'{"error": "busy"}')
-    assert caught.value.reason == "error_body"
+        read_answer(SSE, b'{"error": {"message": "busy", "code": 502}}')
+    assert (caught.value.reason, "(502)" in caught.value.detail) == ("error_body", True)
 
 
 @pytest.mark.parametrize("end", ["", "data: [DONE]\n\n", 'event: more\ndata: {"type": "resp'])
