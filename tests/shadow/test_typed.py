@@ -113,6 +113,7 @@ def test_a_prompt_without_a_users_words_says_so():
         ("Keep the tone, but shorten this:\n\nHello everyone,\n\nwhen is the drill?", "when is"),
         ("翻译成英文:\n\n真是缘分。", "真是"),
         ("Rank these from mild to hot: mustard, jalapeno, red pepper", "mustard"),
+        ("Put these by sweetness - baklava, panna cotta, cheesecake", "baklava"),
         ("The build broke. What is wrong?\n\n> Task :compile FAILED\nthe inferred type is Long", "> Task"),
         ("Was muss ich tun?\n\n§ 4 Die Kündigung bedarf der Schriftform, auch im Juni.", "§ 4"),
     ],

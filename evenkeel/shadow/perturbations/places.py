@@ -222,7 +222,7 @@ def is_question(sentence: str) -> bool:
 # A colon behind which whole sentences stand.
 _CITES: Final = re.compile(r"[:\uff1a][ ]*[\"“„«]?[^\W\d_a-z].*[.!?。]\Z", re.DOTALL)
 _END_MARKS: Final = tuple(".!?…。।\uff01\uff1f؟")
-_COLON: Final = re.compile(r"[:\uff1a]")
+_COLON: Final = re.compile(r":(?!\S)|\uff1a")
 _SENTENCE_BEFORE: Final = re.compile(r"[:\uff1a]|[.!?…。\uff01\uff1f]\s")
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("small_words.toml").read_text("utf-8"))
 
@@ -266,7 +266,8 @@ def is_label(word: re.Match[str]) -> bool:
     return _NAMED_BEHIND.match(word.string, word.end()) is not None
 
 
-_NAMED_BEHIND: Final = re.compile(r"[:\uff1a]|[ ]\d")
+# A colon at the end of a line only leads in to the next one.
+_NAMED_BEHIND: Final = re.compile(r"[:\uff1a](?![ \t]*(?:\n|\Z))|[ ]\d")
 
 
 def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:

@@ -59,7 +59,8 @@ _PLACES: Final = re.compile(
       | (?P<arabic_comma>     (?<={_L}،) (?= [ ]{_L} ) )
       | (?P<joining_comma> (?<={_L}{_L},) {_NOT_BEHIND_NO} (?= [ ]{_CONJUNCTION} ) )
       | (?P<comma>         (?<={_L}{_L},) (?= [ ]{_L} ) )
-      | (?P<enumeration>   (?<={_L}[、\uff0c]) (?={_L}) )
+      | (?P<enumeration>   (?<={_L}、) (?={_L}) )
+      | (?P<wide_comma>    (?<={_L}\uff0c) (?={_L}) )
       | (?P<semicolon>     (?<={_L};) (?<!{_GREEK};) (?= [ ]{_L} ) )
       | (?P<tight_dash>    (?<={_L}{_L}—) (?={_L}) )
       | (?P<inverted>      (?<=[¿¡]) (?={_L}) )
@@ -87,6 +88,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "joining_comma": ("", ",,", " ,"),
     "comma": (",,", " ,"),
     "enumeration": ("、、", "\uff0c", ","),
+    "wide_comma": ("\uff0c\uff0c", ","),
     "semicolon": (",", ";;"),
     "tight_dash": (" - ", " – "),
     "inverted": ("",),

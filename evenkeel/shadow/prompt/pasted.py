@@ -47,17 +47,18 @@ _WRITER: Final = re.compile(
 )
 
 
-# Items on one line behind a colon, up to its end: "from cold to hot: ice, tea, lava". Without blanks between
-# words a clause would look like an item.
+# Three and more items on one line behind a colon or a dash, up to its end: "cold to hot: ice, tea, lava".
+# Without blanks between words a clause would look like an item.
 _WORD: Final = r"[^\s,;:.!?\u3040-\u30ff\u3400-\u9fff]{1,40}"
 _LISTED: Final = re.compile(
-    rf"(?<=: ){_WORD}(?> {_WORD}){{0,3}}(?:[,;/|] {_WORD}(?> {_WORD}){{0,4}}){{1,40}}(?=[.!?]?[ \t]*$)",
+    rf"(?<=[:–-] ){_WORD}(?> {_WORD}){{0,3}}(?:[,;/|] {_WORD}(?> {_WORD}){{0,4}}){{2,40}}"
+    r"(?=[.!?]?[ \t]*$| [–-] )",
     re.MULTILINE,
 )
 
 
 def listed_in(text: str) -> tuple[Span, ...]:
-    """Return the lists on one line behind a colon, whose items the answer may have to repeat."""
+    """Return the lists on one line behind a colon or a dash, whose items the answer may have to repeat."""
     return tuple(Span(*match.span()) for match in _LISTED.finditer(text))
 
 
