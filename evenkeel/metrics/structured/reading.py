@@ -130,7 +130,7 @@ def read_structure(text: str, wanted: Format | None = None) -> Structure | Unrea
 
 @lru_cache(maxsize=512)
 def _cached(text: str, wanted: Structured | None) -> Structure | UnreadableError | None:
-    body = text.strip()
+    body = text.replace("\r\n", "\n").strip()
     if len(body) > LONGEST:
         return UnreadableError("too_large", f"{len(body)} characters")
     try:

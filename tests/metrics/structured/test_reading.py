@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from evenkeel.metrics.structured.html import read_html, read_markdown, repair_html, repair_markdown
 from evenkeel.metrics.structured.json import find_json, read_json
+from evenkeel.metrics.structured.reading import read_structure
 from evenkeel.metrics.structured.tree import DEEPEST, UnreadableError, flat, leaves, scalar
 from evenkeel.metrics.structured.xml import parse_soup, parse_xml, read_xml, repair_xml
 from evenkeel.metrics.structured.yaml import read_yaml, repair_yaml
@@ -100,6 +101,12 @@ def test_json_cut_at_any_place_keeps_what_came_before():
 def test_numbers_have_no_limit_of_digits():
     digits = "9" * 6000
     assert read_json(f'{{"a": {digits}}}') == {"a": digits}
+
+
+def test_windows_line_ends_make_no_difference():
+    """Blank lines and fences are told by lines, whatever ends them."""
+    for text in ("- Land: Japan\n  Stadt: Tokio\n\n- Land: Chile\n  Stadt: Lima", "```json\n[1,\n2]\n```"):
+        assert read_structure(text.replace("\n", "\r\n")) == read_structure(text)
 
 
 def test_prose_holds_no_json():
