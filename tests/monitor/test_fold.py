@@ -65,6 +65,8 @@ def test_since_the_change_begins_where_a_new_prompt_was_noticed():
         if report.key.perturbation != BASELINE
     }
     assert trials == {"chat": 13, "billing": 30}
+    _, chat = state.changes()
+    assert [mark.offset for mark in chat.latest] == [2 * (100 + 30 + 7) + 1]
     rolled = {report.route: report.windows["since_change"].exchanges for report in state.rollups()}
     assert rolled == {"chat": 13, "billing": 30}
 

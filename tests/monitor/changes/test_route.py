@@ -72,9 +72,9 @@ def test_a_value_that_changes_is_one_mark_after_eight_exchanges(change, kind, be
     """Each kind of value by itself, and nothing else with it."""
     watch = RouteWatch("chat")
     found = fed(watch, exchanges(0, 100) + exchanges(100, 400, **change))
-    assert [(name, mark.kind, mark.before, mark.after) for name, mark in found] == [
-        ("x107", kind, before, after)
-    ]
+    ((name, mark),) = found
+    assert (name, mark.kind, mark.before, mark.after) == ("x107", kind, before, after)
+    assert (mark.at, mark.offset) == (107.0, 2 * 107 + 1)
     assert watch.counts == {kind: 1}
 
 
