@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.monitor.detect.decision import more_needed, paired_mean, smaller, with_unrated
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
@@ -241,7 +241,7 @@ class ArmComparison:
     more_fragile: Literal["first", "second", "no", "unknown"]
     """The one whose answers move more; "no" if neither does by more than the limit."""
     difference: Estimate | None
-    """Points above noise of the second minus those of the first, in [−2, 2]."""
+    """Difference between what rewordings move, second minus first; see `fragility_difference`."""
 
 
 def compare(
@@ -249,18 +249,16 @@ def compare(
 ) -> ArmComparison:
     """Return how much more fragile the second is than the first, paired by round."""
     alpha = ERROR_RATE / max(1, categories)
-    pairs = _pairs(first, second)
-    difference = paired_mean(pairs.excess, alpha=alpha, beta=alpha, scale=2.0, unrated=pairs.unrated)
     more = fragility_difference(first, second, alpha=alpha, beta=alpha)
     fewer = fragility_difference(second, first, alpha=alpha, beta=alpha)
     if more is None or fewer is None:
         return ArmComparison(category, "unknown", None)
     if more.lower > 0:
-        return ArmComparison(category, "second", difference)
+        return ArmComparison(category, "second", more)
     if fewer.lower > 0:
-        return ArmComparison(category, "first", difference)
+        return ArmComparison(category, "first", more)
     settled = more.upper <= limit and fewer.upper <= limit
-    return ArmComparison(category, "no" if settled else "unknown", difference)
+    return ArmComparison(category, "no" if settled else "unknown", more)
 
 
 def fragility_difference(
@@ -277,22 +275,6 @@ def fragility_difference(
         alpha: Probability with which the lower end is ever above the truth.
         beta: Probability with which the upper end is ever below it.
     """
-    pairs = _pairs(first, second)
-    return smaller(
-        paired_mean(pairs.excess, alpha=alpha, beta=beta / 2, scale=2.0, unrated=pairs.unrated),
-        paired_mean(pairs.moved, alpha=alpha, beta=beta / 2, unrated=pairs.unrated),
-    )
-
-
-class _PairedTrials(NamedTuple):
-    """Differences of the trials of two arms in the same rounds, second minus first."""
-
-    excess: Counter[float]
-    moved: Counter[float]
-    unrated: int
-
-
-def _pairs(first: Sequence[CheckTrial], second: Sequence[CheckTrial]) -> _PairedTrials:
     before = {trial.round: trial for trial in first}
     excess: Counter[float] = Counter()
     moved: Counter[float] = Counter()
@@ -306,7 +288,10 @@ def _pairs(first: Sequence[CheckTrial], second: Sequence[CheckTrial]) -> _Paired
         else:
             excess[trial.excess - other.excess] += 1
             moved[float(bool(trial.moved)) - float(bool(other.moved))] += 1
-    return _PairedTrials(excess, moved, unrated)
+    return smaller(
+        paired_mean(excess, alpha=alpha, beta=beta / 2, scale=2.0, unrated=unrated),
+        paired_mean(moved, alpha=alpha, beta=beta / 2, unrated=unrated),
+    )
 
 
 @dataclass(frozen=True, slots=True)

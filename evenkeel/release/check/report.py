@@ -267,8 +267,8 @@ def _compared(outcome: CheckOutcome) -> ReportSection:
         ),
         key="comparison",
         about=(
-            f"Points above noise of {second} minus those of {first}, in the same rounds. One is more fragile "
-            "only if rewordings also move its answers more often."
+            f"Answers of 100 that rewordings move, above noise or in all, whichever differs less: {second} "
+            f"minus {first}, in the same rounds."
         ),
     )
 
@@ -387,9 +387,11 @@ def _basis(outcome: CheckOutcome) -> Iterator[str]:
     judged = f"rated by the judge {options.judge}" if options.judge else NO_JUDGE
     yield f"{count(outcome.rounds, 'round')} in {duration(outcome.duration_s)}; {judged}."
     besides = " besides the judge's" if options.judge else ""
+    # Where no price is known, nobody knows the cost.
+    cost = f", {usd(costs.usd)}" if costs.usd else ""
     yield (
         f"{count(costs.calls, 'call')}{besides}, {count(costs.remembered, 'remembered answer')}, "
-        f"{number(costs.tokens)} tokens, {usd(costs.usd)}."
+        f"{number(costs.tokens)} tokens{cost}."
     )
     # A terminal shows no text above its tables, so the limit is repeated here.
     yield f"The limit is {_limit(outcome)} points above noise."
