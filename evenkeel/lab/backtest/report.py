@@ -292,17 +292,12 @@ def _cells(backtest: Backtest) -> Iterator[Table | Paragraph]:
     controls = {}
     for cell in backtest.cells:
         if cell.key.perturbation == BASELINE:
-            controls[cell.key.route, cell.key.model] = cell
+            controls[cell.key.route, cell.key.model] = cell.current.robustness
     rows: list[tuple[Value, ...]] = []
     for cell in shown:
         now = cell.current
-        control = controls.get((cell.key.route, cell.key.model))
-        figures = (
-            now.content_delta,
-            now.excess,
-            now.robustness,
-            control.current.robustness if control else None,
-        )
+        of_control = controls.get((cell.key.route, cell.key.model))
+        figures = now.content_delta, now.excess, now.robustness, of_control
         rows.append((_name(cell.key, backtest), now.trials, *figures, _standing(cell)))
     columns = (
         Column("cell"),

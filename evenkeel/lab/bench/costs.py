@@ -130,11 +130,9 @@ def planned(
                 compared = pairs * protocol.runs * len(protocol.models)
                 expenses[JUDGE] = expenses[JUDGE].plus(_times(judged, compared))
             if rewriter is not None and texts:
-                half = prompt * texts
-                own = Spend(
-                    2 * half + _REQUEST_TOKENS * texts,
-                    prices.usd(rewriter, half + _REQUEST_TOKENS * texts, half),
-                )
+                written = prompt * texts
+                read = written + _REQUEST_TOKENS * texts
+                own = Spend(read + written, prices.usd(rewriter, read, written))
                 expenses[REWRITER] = expenses[REWRITER].plus(own)
     names = [*(model.model for model in protocol.models), judging.model if judging else "", rewriter or ""]
     return ExpectedCosts(calls, dict(expenses), prices.unknown(*filter(None, names)))

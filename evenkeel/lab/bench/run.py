@@ -196,7 +196,7 @@ def _notes(not_measured: Mapping[str, int], course: BenchCourse) -> list[str]:
     notes = []
     for name, count in not_measured.items():
         kinds = f"{number(count)} kind{' was' if count == 1 else 's were'}"
-        notes.append(f"{kinds} not measured for want of a {name} (--{name}).")
+        notes.append(f"{kinds} not measured for want of a {name} (--{name}-model).")
     if course.troubles:
         notes.append(
             f"{number(course.troubles)} variants are missing because the rewriter failed or wrote nothing "

@@ -7,7 +7,7 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.budget import Spend
+from evenkeel.core.budget import Spend, total
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.asking import ask_questions
@@ -109,10 +109,7 @@ def _sample(goldens: Sequence[str], most: int | None, seed: int) -> frozenset[st
 
 
 def _confirm(expenses: Sequence[Spend], address: ModelAddress, costs: Costs, confirm: Confirm) -> None:
-    spend = Spend(0, 0.0)
-    for expense in expenses:
-        spend = spend.plus(expense)
-    most = costs.most_usd
+    spend, most = total(expenses), costs.most_usd
     if most is not None and spend.usd > most - costs.usd:
         raise StoppedError(
             f"asking {address.model} may cost {usd(spend.usd)}, more than --max-usd {most:g}; raise it, or "

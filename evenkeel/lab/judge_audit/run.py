@@ -182,14 +182,9 @@ def _replies(
         def details() -> str:
             return f"{usd(account.usd)}, {number(account.failed)} failed"
 
+        again = AGAIN if journal else _NOT_KEPT
         ask_questions(
-            judge,
-            plan,
-            ask,
-            concurrency=address.concurrency,
-            err=err,
-            details=details,
-            again=AGAIN if journal else _NOT_KEPT,
+            judge, plan, ask, concurrency=address.concurrency, err=err, details=details, again=again
         )
     return replies
 
@@ -206,10 +201,5 @@ async def _estimate(address: ModelAddress, judge: Judge, plan: RatingPlan) -> Co
     if not calls:
         return None
     spend = Spend(prompt + completion, address.prices.usd(address.model, prompt, completion))
-    return CostEstimate(
-        f"{number(calls)} calls to {address.model}",
-        spend,
-        len(plan) - calls,
-        ceiling=False,
-        unpriced=address.prices.unknown(address.model),
-    )
+    asked, unpriced = f"{number(calls)} calls to {address.model}", address.prices.unknown(address.model)
+    return CostEstimate(asked, spend, len(plan) - calls, ceiling=False, unpriced=unpriced)
