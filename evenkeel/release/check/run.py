@@ -236,7 +236,7 @@ async def run_check(
         )
         for outcome in made:
             if isinstance(outcome, BudgetUsedUpError):
-                stopped = f"stopped at the budget, after {usd(costs.usd)}"
+                stopped = f"the budget is used up, after {usd(costs.usd)}"
             # Any other error is no outcome of a check; the rounds of the wave have all ended.
             elif isinstance(outcome, BaseException):
                 raise outcome
