@@ -202,6 +202,8 @@ class _Reader:
         # Lines of each route and model, controls apart, and those of them with a rating.
         self._lines: Counter[tuple[str, str, bool]] = Counter()
         self._rated: Counter[tuple[str, str, bool]] = Counter()
+        # Hashes of the lines that name a trial or an exchange.
+        self._seen: set[int] = set()
         # Those whose answers somebody judges: who compares texts alone knows equal ones only.
         self._judged: set[tuple[str, str, bool]] = set()
 
@@ -213,9 +215,12 @@ class _Reader:
             stored = _stored(text)
             if stored is None:
                 raise
-            yield stored
+            if not self._is_repeated(text):
+                yield stored
             return
         _check(line)
+        if (line.id or line.exchange) and self._is_repeated(text):
+            return
         line = self._failed(line)
         exchange = line.exchange or f"line-{number}"
         at = _time(line.time)
@@ -239,6 +244,12 @@ class _Reader:
             )  # fmt: skip
             yield _control(resend, exchange, at, f"line-{number}.control")
         yield _variant(line, own, exchange, at, name)
+
+    def _is_repeated(self, text: bytes | str) -> bool:
+        """Return whether the same line was there before: exports overlap, and queues deliver twice."""
+        before = len(self._seen)
+        self._seen.add(hash(text))
+        return len(self._seen) == before
 
     def _failed(self, line: LogLine) -> LogLine:
         """Return the line; as a failure if it lacks the rating that most others have.

@@ -120,6 +120,15 @@ def test_a_wrong_line_is_named(line, said):
     assert said in str(caught.value)
 
 
+def test_a_line_that_is_repeated_counts_once():
+    """Exports overlap; a line that names no exchange may be another trial with the same outcome."""
+    named = TRIAL | {"exchange": "a"}
+    assert len(read(named, named | {"id": "2"}, named)) == 2
+    assert len(read(TRIAL, TRIAL)) == 2
+    stored = to_json(read(named)[0])
+    assert len(list(read_lines([stored, stored], "log"))) == 1
+
+
 def test_a_file_may_be_compressed(tmp_path):
     """Known by its first bytes, whatever it is called."""
     path = tmp_path / "log"
