@@ -59,8 +59,8 @@ def test_a_verdict_comes_back_as_it_was(verdict):
         ),
         # UTF-8 cannot hold half a surrogate pair.
         (
-            {"explanation": "a\ud83db\x00", "details": {"\ude00": 1.0}},
-            {"explanation": "a\ufffdb\x00", "details": {"\ufffd": 1.0}},
+            {"details": {"\ude00": 1.0}, "quality_failures": (Failure("m", 1, "a\ud83db\x00"),)},
+            {"details": {"\ufffd": 1.0}, "quality_failures": (Failure("m", 1, "a\ufffdb\x00"),)},
         ),
     ],
 )

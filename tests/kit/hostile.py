@@ -74,19 +74,12 @@ def _lettered(size):
     return "".join("".join(draw.choices("abcdefghij", k=7)).capitalize() + " " for _ in range(size // 8))
 
 
-def _noise(size):
-    """Base64, which repeats nothing."""
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    return "".join(random.Random(7).choices(letters, k=size))
-
-
 SHAPES = {
     "code fences": _repeated("```\nx = 1\n```\n\nAnd why?\n\n"),
     "bare code fences": _repeated("```\n"),
     "nested fences": lambda size: "".join(f"{'`' * (3 + n % 9)}\n> " for n in range(size // 9)),
     "one long word": _repeated("a"),
     "distinct words": _lettered,
-    "base64": _noise,
     "digit and a long word": lambda size: "1" + "a" * (size - 1),
     "digits and separators": _repeated("1,2.3-4:5/6 "),
     "blank lines": lambda size: "a" + "\n" * (size - 2) + "b",
@@ -102,7 +95,6 @@ SHAPES = {
         f"Then {first} {second} came. " for first, second in pairwise(_lettered(size).split())
     ),
     "short lines": _repeated("a:\n"),
-    "distinct lines": _counted("w{m} is so\n"),
     "pointing words": _repeated("as above and below, the following rules: "),
     "YAML": _counted("k{n}:\n  - {m}\n"),
     "tables": _counted("| a{n} | {m} |\n"),

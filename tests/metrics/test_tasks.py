@@ -8,8 +8,6 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evenkeel.metrics.tasks import Task, Turn, find_task, recognise, task_named
 from evenkeel.simulate.tasks import TASKS
@@ -78,15 +76,6 @@ def test_instructions_behind_a_long_input_are_read():
     """Both ends of a prompt count, however long the middle is."""
     long = "\n".join(f"Ana: line {number}\nBob: yes" for number in range(20_000))
     assert recognise(asked(f"{long}\n\nSummarise the chat above.")) is Task.CHAT_SUMMARY
-
-
-@given(st.lists(st.tuples(st.sampled_from(["system", "user", "assistant", "tool"]), st.text(max_size=200))))
-def test_any_turns_give_a_task_or_none(turns):
-    """Never an exception, never `chat`, and the same every time."""
-    listed = [Turn(*turn) for turn in turns]
-    found = recognise(listed)
-    assert found is None or (isinstance(found, Task) and found is not Task.CHAT)
-    assert recognise(listed) is found
 
 
 def test_names_are_read_leniently_from_applications_and_strictly_from_settings():

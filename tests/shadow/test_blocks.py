@@ -25,20 +25,14 @@ _lines = st.sampled_from([*_LINES.replace("\n", "").split("|"), '"""'])
 
 @given(st.one_of(st.lists(_lines, max_size=14).map("\n".join), st.text(max_size=200)))
 def test_blocks_join_to_the_text(text):
-    """The blocks of any text join to the text, and none is empty."""
+    """The blocks of any text join to the text, and none is empty, or blank beside others.
+
+    Blank lines stay with a block, so a block that changes places takes its distance along.
+    """
     blocks = cut(text)
     assert "".join(block.text for block in blocks) == text
     assert all(block.text for block in blocks)
-
-
-@given(st.lists(_lines, max_size=10).map("\n".join))
-def test_no_block_is_only_blank_beside_others(text):
-    """Blank lines stay with a block, so a block that changes places takes its distance along."""
-    blocks = cut(text)
     assert len(blocks) < 2 or not any(block.text.isspace() for block in blocks)
-
-
-FORM, OTHER = "output_instructions", "text"
 
 
 @pytest.mark.parametrize("blocks", CASES["blocks"])

@@ -13,14 +13,6 @@ from tests.kit.redaction_corpus import corpus, is_replaced
 SAMPLES = corpus()
 
 
-def test_the_corpus_is_large_and_always_the_same():
-    """A fixed seed makes at least 400 values and 400 near misses."""
-    assert corpus() == SAMPLES
-    values = sum(sample.value is not None for sample in SAMPLES)
-    assert values >= 400
-    assert len(SAMPLES) - values >= 400
-
-
 @pytest.mark.parametrize("kind", sorted({sample.kind for sample in SAMPLES}))
 def test_values_are_found_and_near_misses_left_alone(kind):
     """Every kind at 98 % recall and 95 % precision at least; docs/protection.md has the figures."""

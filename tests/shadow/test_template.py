@@ -145,18 +145,6 @@ def test_frequent_user_messages_are_input(share):
         assert learner.version("mail", user_slot(text)) is None
 
 
-def test_a_recurring_article_is_input():
-    """A document in 30 % of the requests stays input, whole lines and all."""
-    prompt = CASES["article"]
-    article = "Ferns like shade.\nWater them every other day.\nNever put them beside a heater in winter."
-    learner, rng = TemplateLearner(), random.Random(7)
-    texts = (article if rng.random() < 0.3 else message_of(rng) + "\n" + message_of(rng) for _ in range(100))
-    names = observe(learner, (filled(rng, prompt, sender=text) for text in texts))
-    (blocks,) = learner.classifier("mail")(filled(rng, prompt, sender=article, message="Why?"))
-    assert marked(blocks) == prompt.format(sender=f"«{article}»", message="«Why?»")
-    assert len(set(names) - {None}) == 1
-
-
 def test_a_field_with_few_values_is_input_and_no_version():
     """A field that is nearly always the same becomes input when it differs, without a new version."""
     learner, rng = TemplateLearner(), random.Random(8)
@@ -275,19 +263,6 @@ def test_several_templates_on_one_route():
     assert len(names) == 2
     assert fingerprint_of(learner, first) == fingerprint_of(taught(), first)
     assert {kind for kind, _ in kinds_of(learner, user_slot("The hedge is on fire."))[0]} == {"input"}
-
-
-def test_two_versions_side_by_side():
-    """A second wording, mixed with the first once that is known, is template with a version of its own."""
-    learner, rng = taught(), random.Random(12)
-    tried = PROMPT.replace("and say why", "without giving any reasons for it")
-    observe(learner, (filled(rng, rng.choice([PROMPT, tried])) for _ in range(100)))
-    one, two = filled(rng), filled(rng, tried)
-    assert fingerprint_of(learner, one) == fingerprint_of(taught(), one)
-    assert fingerprint_of(learner, two) not in {None, fingerprint_of(learner, one)}
-    assert "without giving any reasons for it" in "".join(
-        text for kind, text in kinds_of(learner, two)[0] if kind == "template"
-    )
 
 
 @pytest.mark.parametrize(("old", "new"), CASES["added words are a new version"])

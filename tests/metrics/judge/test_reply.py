@@ -80,13 +80,3 @@ def test_hostile_replies_do_not_hang_or_raise():
 def test_any_text_is_read_without_an_exception(text):
     read = read_ruling(text)
     assert isinstance(read, Fault) or read.rating in {1, 2, 3}
-
-
-@given(st.sampled_from([1, 2, 3]), st.text(max_size=50), st.text("abc {}\n.!", max_size=20))
-def test_what_was_written_as_json_is_read_back(rating, explanation, prose):
-    """Any explanation leaves the rating as it was; any prose beside the object leaves none."""
-    written = json.dumps({"explanation": explanation, "rating": rating})
-    assert read_ruling(written) == Ruling(rating, " ".join(explanation.split()))
-    if prose.strip():
-        assert isinstance(read_ruling(prose + written), Fault)
-        assert isinstance(read_ruling(written + prose), Fault)
