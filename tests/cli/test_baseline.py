@@ -75,3 +75,13 @@ def test_what_cannot_be_approved_is_explained(database, arguments, said):
     done = run(database, "approve", *arguments, "--by", "ann", "--yes")
     assert done.exit_code == 2
     assert re.search(said, done.output.replace("\n", " "))
+
+
+LISTS = ("baseline list", "goldens list", "goldens candidates", "goldens export", "changes list")
+
+
+@pytest.mark.parametrize("command", [*LISTS, "changes forget-references --by ann"])
+def test_an_empty_list_of_a_misspelt_route_says_which_there_are(database, command):
+    folder = str(database.path.parent)
+    done = CliRunner().invoke(main, [*command.split(), "--route", "chta", "--data-dir", folder])
+    assert done.stderr.startswith(f"note: no route 'chta' is known to {database.path}; it has chat\n")

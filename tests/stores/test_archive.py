@@ -18,17 +18,6 @@ def archived(number, route="shop", request="{}"):
     return altered(ARCHIVED, id=f"{number:016x}", route=route, request=request)
 
 
-def test_an_exchange_comes_back_as_it_was(build):
-    """Calls included, in another process too; once, however often it is put."""
-    archive = build()
-    assert archive.put(ARCHIVED)
-    assert not archive.put(altered(ARCHIVED, model="other"))
-    again = build()
-    assert again.find(ARCHIVED.id) == ARCHIVED
-    assert again.latest() == [ARCHIVED]
-    assert again.find("none") is again.find("é") is None
-
-
 def test_the_newest_come_first(build):
     """One route's or all are listed, as many as asked for."""
     archive = build()

@@ -22,18 +22,6 @@ def open_tracker(backend):
     return partial(backend.Costs, backend.place)
 
 
-def test_a_route_has_a_budget_of_its_own(open_tracker):
-    """One route at its limit does not stop the other; both together stop at the common one."""
-    costs = open_tracker(Budget(usd_per_day=1.0), lambda: NOON, {"small": Budget(usd_per_day=0.1)})
-    assert costs.reserve(Spend(0, 0.08), "small") is None
-    assert costs.reserve(Spend(0, 0.03), "small") == "budget"
-    assert costs.reserve(Spend(0, 0.9), "large") is None
-    assert costs.reserve(Spend(0, 0.03), "large") == "budget"
-    costs.settle(Spend(0, 0.9), "large", {"judge": Spend(5, 0.5)})
-    assert costs.today("large") == Spend(5, 0.5)
-    assert costs.today("small") == Spend(0, 0.0)
-
-
 KINDS = {"begun": {"paced": False}, "urgent": {"urgent": True}, "watch": {"watch": True}}
 
 
