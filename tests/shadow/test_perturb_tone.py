@@ -57,10 +57,11 @@ def test_every_place_of_a_tone_by_hand():
     }
 
 
-def test_a_greeting_goes_behind_the_label_of_a_question():
+@pytest.mark.parametrize("above", ["Question: ", "## Question\n", "-----\n"])
+def test_a_greeting_goes_behind_a_label_or_a_rule(above):
     """An application writes the label, and the user what stands behind it."""
-    changed = made(Tone(tones=["urgent"]), chat("Question: is the store in Graz open on Sundays?"), seed=0)
-    assert re.match(r"Question: \w.*\bis the store in Graz open", changed.input_text, re.DOTALL)
+    changed = made(Tone(tones=["urgent"]), chat(f"{above}is the store in Graz open on Sundays?"), seed=0)
+    assert re.match(rf"{above}\w.*\bis the store in Graz open", changed.input_text, re.DOTALL)
 
 
 def test_no_close_is_put_behind_what_may_be_a_text_to_work_on():

@@ -114,6 +114,10 @@ def test_a_prompt_without_a_users_words_says_so():
         ("翻译成英文:\n\n真是缘分。", "真是"),
         ("Rank these from mild to hot: mustard, jalapeno, red pepper", "mustard"),
         ("Put these by sweetness - baklava, panna cotta, cheesecake", "baklava"),
+        (
+            "Subject: Offer\n\nHi Mr. Tanaka,\n\nis June all right?\n\n---\nAnswer this mail, please.",
+            "is June",
+        ),
         ("The build broke. What is wrong?\n\n> Task :compile FAILED\nthe inferred type is Long", "> Task"),
         ("Was muss ich tun?\n\n§ 4 Die Kündigung bedarf der Schriftform, auch im Juni.", "§ 4"),
     ],

@@ -240,8 +240,9 @@ def _rewritten(match: re.Match[str], rng: random.Random, manner: Manner, *, spac
 
 
 def _places(text: str, language: str, tone: str) -> Iterator[re.Match[str]]:
-    opening = _OPENING.match(text, end_of_label(text))
-    assert opening is not None  # the pattern matches anywhere
+    beginning = _BEGINNING.match(text, end_of_label(text))
+    opening = None if beginning is None else _OPENING.match(text, beginning.end())
+    assert opening is not None  # both patterns match anywhere
     yield opening
     inside = _inside(language, tone)
     if inside is not None:
@@ -282,8 +283,9 @@ def _is_demonstrated(view: PromptView, segment: Segment) -> bool:
 
 _SENTENCES: Final = re.compile(r"\n|[.!?…。\uff01\uff1f]\s")
 _BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n[ \t\r]*\Z")
-# Behind a line that only parts the text from what stands above it
-_OPENING: Final = re.compile(r"(?:\s*[-*_=]{3,}[ \t\r]*\n)?(?P<opening>)")
+# A line that only parts the text from what stands above it, or blanks behind a label
+_BEGINNING: Final = re.compile(r"(?:\s*[-*_=]{3,}[ \t\r]*\n|(?<=[:\uff1a\n])\s+)?")
+_OPENING: Final = re.compile(r"(?P<opening>)")
 # End of the text, except after "Answer:", where the answer itself is to follow.
 _CLOSING: Final = re.compile(r"(?P<closing>(?<=[^\s:;,\uff1a\uff1b\uff0c、]))")
 

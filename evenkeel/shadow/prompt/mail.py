@@ -20,9 +20,9 @@ _NAMES: Final = (
     r"|à|objet|envoyé|da|a|oggetto|data|inviato|van|aan|onderwerp|verzonden|assunto|enviad[ao]"
     r"|差出人|送信者|宛先|件名|日時|发件人|寄件者|收件人|主题|主旨|日期"
 )
-# At least two lines, of which the last stands before a blank line or at the end.
+# Lines of which the last stands before a blank line or at the end.
 _HEAD: Final = re.compile(
-    rf"\s*(?:[*_]{{0,2}}(?:{_NAMES})[ ]?[:\uff1a][^\n]{{0,998}}(?:\n[ \t]+\S[^\n]{{0,998}})*(?:\n|\Z)){{2,}}"
+    rf"\s*(?:[*_]{{0,2}}(?:{_NAMES})[ ]?[:\uff1a][^\n]{{0,998}}(?:\n[ \t]+\S[^\n]{{0,998}})*(?:\n|\Z))+"
     r"(?=\s*?\n|\Z)",
     re.IGNORECASE,
 )
@@ -46,10 +46,14 @@ _GREETING: Final = (
     r"|hola|buen[oa]s|estimad[oa]s?|querid[oa]s?|ciao|salve|buongiorno|buonasera|gentil[ei]|egregi[oa]?"
     r"|goede\w*|beste|geachte|olá|bom dia|boa tarde|boa noite|prezad[oa]s?|car[oa]s?|你好|您好)\b"
 )
-_SALUTATION: Final = re.compile(rf"{_GREETING}[^\n.:;?>]{{0,60}}[,!\uff0c][ \t]*\r?(?:\n|\Z)", re.IGNORECASE)
+# "Mr.", "Mrs.", "Ms.", "Dr.", "Prof.", "Fr.", "Sra.", "Sig."
+_TITLE_END: Final = r"(?<=[MDSFH]r|Ms|rs|of|ra|ig)\."
+_SALUTATION: Final = re.compile(
+    rf"{_GREETING}(?:[^\n.:;?>]|{_TITLE_END}){{0,60}}[,!\uff0c][ \t]*\r?(?:\n|\Z)", re.IGNORECASE
+)
 # Also one that the text goes on behind: "Hi, can you help?", "Bonjour, j'ai une question."
 _GREETED: Final = re.compile(
-    rf"{_GREETING}(?:[^\n.:;?,]{{0,30}}[,.!\uff0c]|[ \t]*\r?(?:\n|\Z))", re.IGNORECASE
+    rf"{_GREETING}(?:(?:[^\n.:;?,]|{_TITLE_END}){{0,30}}[,.!\uff0c]|[ \t]*\r?(?:\n|\Z))", re.IGNORECASE
 )
 
 
@@ -71,6 +75,8 @@ def typed_in_mail(text: str) -> tuple[Span, ...] | None:
     signature or of a forwarded mail.
     """
     head = _HEAD.match(text)
+    if head is not None and "\n" not in head[0].strip() and not is_greeted(text[head.end() :]):
+        head = None  # one line alone may be any label
     begin = head.end() if head is not None else 0
     stretches, has_thread = _own_stretches(text, begin)
     body = "\n\n".join(text[stretch.start : stretch.end].strip() for stretch in stretches).strip()

@@ -37,9 +37,10 @@ _SHORTEST: Final = 25
 _LABEL: Final = re.compile(r"[^\W\d_][\w ]{0,30}:[ ]")
 # Label of one of several: "Answer A: …", "Headline 2: …"
 _COUNTED: Final = re.compile(r"[^\W\d_]{2,20}[ ](?:[A-Z]|\d{1,2}):[ ]")
-_ITEM: Final = re.compile(rf"\n[ \t]*(?={LIST_MARK.pattern})")
-# Line that begins an item of a list, or goes on with one
-_IN_LIST: Final = re.compile(rf"[ \t]*{LIST_MARK.pattern}|[ \t]|\s*\Z")
+# Items of a list below a line, with the lines that go on with one
+_LIST: Final = re.compile(
+    rf"(?<=\n)[ \t]*{LIST_MARK.pattern}[^\n]*(?:\n(?:[ \t]*{LIST_MARK.pattern}|[ \t]+\S)[^\n]*)*\n?"
+)
 _WRITER: Final = re.compile(
     r"(?<!\w)(?:i|i[’']\w+|we|my|our|ich|wir|meine?[rmns]?|unsere?[rmns]?|je|j[’']\w+|nous|mon|ma|mes|notre|nos"
     r"|yo|mis?|tengo|nuestr[oa]s?|ho|mi[oae]|miei|nostr[oaie]|ik|wij|mijn|onze|eu|meus?|minhas?|noss[oa]s?)(?!\w)",
@@ -116,19 +117,11 @@ def _paragraphs(text: str) -> Iterator[Span]:
         bounds.append(match.end())
     bounds.append(len(text))
     for start, end in pairwise(bounds):
-        item = _ITEM.search(text, start, end)
-        if item is None or LIST_MARK.match(text, start):
-            yield Span(start, end)
-            continue
-        yield Span(start, item.end())
-        at = item.end()
-        for line in text[at:end].splitlines(keepends=True):
-            if not _IN_LIST.match(line):
-                break
-            at += len(line)
-        yield Span(item.end(), at)
-        if at < end:
-            yield Span(at, end)
+        items = None if LIST_MARK.match(text, start) else _LIST.search(text, start, end)
+        cuts = (start, end) if items is None else (start, *items.span(), end)
+        for first, last in pairwise(cuts):
+            if first < last:
+                yield Span(first, last)
 
 
 def _asks_about(paragraph: str) -> bool:

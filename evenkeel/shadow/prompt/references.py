@@ -116,15 +116,11 @@ def labels_a_request(text: str) -> bool:
 
 
 def end_of_label(text: str) -> int:
-    """Return where the words behind a label such as "Question: " begin on its line; 0 without one."""
-    label = _labelled().match(text)
-    if label is None or not labels_a_request(text):
-        return 0
-    behind = _BEHIND_LABEL.match(text, label.end())
-    return 0 if behind is None else behind.end()
+    """Return where a label such as "Question:" ends that a text begins with; 0 without one."""
+    label = _labelled().match(text) if labels_a_request(text) else None
+    return label.end() if label is not None and label.end() < len(text.rstrip()) else 0
 
 
-_BEHIND_LABEL: Final = re.compile(r"(?<=[:\uff1a])[ \t]*(?=\S)")
 # Line of the one who answered the customer, or the user.
 _ANSWERED: Final = re.compile(
     r"\n[ \t]*(?:agent|assistant|bot|chatbot|support|advisor|ai)\b[^\n:]{0,20}:[ ]*\S", re.IGNORECASE
