@@ -22,7 +22,7 @@ KEY_VARIABLE: Final = "OPENAI_API_KEY"
 """Variable with the key of an endpoint whose provider nobody knows."""
 SIMULATED_JUDGE: Final = "simulated-judge"
 SIMULATED_REWRITER: Final = "simulated-rewriter"
-_SIMULATED: Final = "simulated-"
+SIMULATED: Final = "simulated-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def judge_beside(model: ModelAt, name: str | None = None) -> ModelAt:
     """Return the judge at a model's endpoint: as named, else the provider's small model, else the model."""
     small = small_model(model.base_url)
     chosen = name or (small.model if small else model.model)
-    if model.model.startswith(_SIMULATED):
+    if model.model.startswith(SIMULATED):
         chosen = SIMULATED_JUDGE
     return ModelAt(chosen, model.base_url, model.api_key, model.key_variable)
 

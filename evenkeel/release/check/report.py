@@ -10,6 +10,7 @@ from evenkeel.core.figures import NO_JUDGE, count, duration, listing, number, pe
 from evenkeel.core.rewordings import why_untried
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
+from evenkeel.release.check.endpoints import SIMULATED
 from evenkeel.release.check.figures import ERROR_RATE, FIRST, fragile_words
 from evenkeel.release.kit.charts import Point, dot_plot
 from evenkeel.release.kit.document import (
@@ -404,6 +405,8 @@ def _basis(outcome: CheckOutcome) -> Iterator[str]:
             f"{count(cut, 'trial')} with an answer that was cut off: raise its length limit, for example "
             """--parameters '{"max_tokens": 2000}'."""
         )
+    if any(name.startswith(SIMULATED) for name in options.models.values()):
+        yield "A simulated model says nothing about a real one: it calls no tool, and keeps to no schema."
     if outcome.stopped:
         yield f"Stopped before all was settled: {outcome.stopped}."
     yield f"evenkeel {VERSION}."

@@ -105,6 +105,7 @@ def test_the_page_says_what_the_terminal_says(prompt, check):
         assert text in html
     assert "not tried: the prompt has no documents or items to reorder" in done.output
     assert "The limit is 10 points above noise." in done.output
+    assert "A simulated model says nothing about a real one" in done.output
     assert comment.read_text().startswith("## How fragile is")
 
 
