@@ -92,8 +92,7 @@ def ask_questions(
 
     Raises: StoppedError if the model cannot be used, or the budget is used up.
     """
-    model = judge.model
-    with progress(f"asking {model}", "questions", len(questions), err, details=details) as made:
+    with progress(f"asking {judge.model}", "questions", len(questions), err, details=details) as made:
 
         async def counted(question: _Item) -> None:
             await ask(question)
@@ -109,5 +108,5 @@ def ask_questions(
             asyncio.run(everything())
         except (UnusableError, BudgetUsedUpError) as error:
             raise StoppedError(
-                f"{model} cannot be used ({error}) after {made.done} of {len(questions)} answers; {again}"
+                f"{judge.model} cannot be used ({error}) after {made.done} of {len(questions)} answers; {again}"
             ) from error

@@ -78,20 +78,9 @@ class WorkflowJudge:
     version: ClassVar[int] = WORKFLOW.version
     about: ClassVar[About] = About("judge", needs="judge")
 
-    def __init__(self, judge: Judge, *, calls: int = CALLS) -> None:
-        """Build the metric; nothing is sent.
-
-        Args:
-            judge: Whom to ask.
-            calls: Calls that are averaged. The same question with another seed, so they differ only by
-                what is random in the judge.
-
-        Raises: ValueError for fewer than one call.
-        """
-        if calls < 1:
-            raise ValueError(f"a rating takes at least one call, not {calls}")
+    def __init__(self, judge: Judge) -> None:
+        """Build the metric; nothing is sent."""
         self._judge = judge
-        self._calls = calls
 
     async def score(self, pair: Pair) -> float | Failure:
         """Mean rating of the candidate's workflow over 5. Sees the workflows only, and `pair.context`.
@@ -125,9 +114,7 @@ class WorkflowJudge:
             "CANDIDATE WORKFLOW": write_node_edge(candidate),
         }
         question = WORKFLOW.fill(shown)
-        replies = await asyncio.gather(
-            *(self._judge.ask(question, vote=number) for number in range(self._calls))
-        )
+        replies = await asyncio.gather(*(self._judge.ask(question, vote=number) for number in range(CALLS)))
         rulings: list[Ruling] = []
         failures: list[Failure] = []
         for reply in replies:
@@ -147,6 +134,6 @@ class WorkflowJudge:
     def _too_few(self, failures: list[Failure]) -> Failure:
         reasons = Counter(failure.reason for failure in failures)
         named = ", ".join(f"{reason} x {count}" for reason, count in sorted(reasons.items()))
-        detail = f"{len(failures)} of {self._calls} calls have no rating ({named}). {failures[0].detail}"
+        detail = f"{len(failures)} of {CALLS} calls have no rating ({named}). {failures[0].detail}"
         reason = failures[0].reason if len(reasons) == 1 else "too_few_votes"
         return Failure(self.name, self.version, reason, detail)
