@@ -108,5 +108,5 @@ def ask_questions(
             asyncio.run(everything())
         except (UnusableError, BudgetUsedUpError) as error:
             raise StoppedError(
-                f"{judge.model} cannot be used ({error}) after {made.done} of {len(questions)} answers; {again}"
+                f"{judge.model} cannot be used ({error}) after {made.done} of {made.total} answers; {again}"
             ) from error
