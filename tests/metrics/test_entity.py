@@ -36,6 +36,13 @@ def test_prose_has_neither_schema_nor_slots():
     assert read_slots("no structure at all") is None
 
 
+def test_what_is_nested_too_deep_has_neither():
+    """A hundred thousand brackets are no schema, and the reason why an answer has no slots."""
+    deep = "[" * 100_000
+    assert read_schema(f"```\n{deep}\n```\n{deep}") == {}
+    assert SlotMatch().score(pair(deep, entities(region="north"))).reason == "too_deep"
+
+
 @pytest.mark.parametrize(("text", "slots"), CASES["slots"])
 def test_slots_are_read_from_any_form(text, slots):
     """Records of name and value, or fields, in every format."""

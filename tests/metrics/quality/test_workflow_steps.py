@@ -77,12 +77,14 @@ def test_silent_where_nothing_is_a_workflow_and_zero_where_one_is():
 
 
 def test_two_workflows_are_compared_whatever_the_task():
-    """A chat answered by numbered steps loses three of five; prose and bullets say nothing."""
+    """A chat answered by numbered steps loses three of five; prose, bullets and calls say nothing."""
     quality = next(rule for rule in BUNDLES[Task.CHAT].by_rule if rule.name == "workflow_steps")
     assert quality.measure_now(Pair(listed(STEPS), listed(STEPS[:2]), "")).changed
     assert quality.measure_now(Pair(listed(STEPS), Answer("It is done."), "")) is None
     bullets = Answer("\n".join(f"- {step}" for step in STEPS))
     assert quality.measure_now(Pair(bullets, bullets, "")) is None
+    calls = Answer("", (ToolCall("find", "{}"), ToolCall("book", "{}")))
+    assert quality.measure_now(Pair(calls, calls, "")) is None
 
 
 def test_the_order_of_steps_and_a_lost_one_count_in_the_similarity():
