@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.core.protected_spans import ProtectedSpan, protected_spans
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, NOTHING_TO_CHANGE, NotApplicable
 from evenkeel.shadow.prompt.blocks import BLANK_LINES
-from evenkeel.shadow.prompt.pasted import NOT_TYPED, listed_in, pasted_in
+from evenkeel.shadow.prompt.pasted import LISTED, NOT_TYPED, pasted_in
 from evenkeel.shadow.prompt.references import asks, leads_on, orders, points
-from evenkeel.shadow.prompt.segments import text_of
+from evenkeel.shadow.prompt.segments import Span, text_of
 
 if TYPE_CHECKING:
     import random
@@ -109,7 +109,8 @@ def _pasted(view: PromptView) -> dict[int, list[tuple[int, int]]]:
             texts.append(segment.text if is_own else _NOT_BLANK.sub(NOT_TYPED, segment.text))
         at = 0
         text = "".join(texts)
-        spans = (*pasted_in(text), *listed_in(text))
+        lists = (Span(*match.span()) for match in LISTED.finditer(text))
+        spans = (*pasted_in(text), *lists)
         for segment in segments:
             for span in spans:
                 start, end = max(span.start - at, 0), min(span.end - at, len(segment.text))

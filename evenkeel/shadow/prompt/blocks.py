@@ -58,6 +58,7 @@ _OUTPUT_SENTENCE: Final = rf"""
           [^\n.!?]{{0,60}}? \b(?:{_FORM})\b
       | (?:return|output|reply[ ]with|respond[ ]with|answer[ ]with|print|give|write)[ ]
           (?:only|just|nothing[ ]but|exactly|valid|a[ ]single|one[ ]of|a[ ]json|json|yaml|xml)\b
+      | (?:extract|list)\b [^\n.!?]{{0,80}}? [ ]as[ ](?:an?[ ]|valid[ ]|one[ ]){{0,2}}(?:json|ya?ml|xml)\b
       | (?:use|follow|adhere[ ]to|stick[ ]to)[ ] [^\n.!?]{{0,40}}?
           \b(?:format|schema|structure|json|ya?ml|xml|html)\b
       | (?:your|the)[ ](?:answer|output|response|reply|result)[ ](?:must|should|has[ ]to)\b

@@ -51,16 +51,12 @@ _WRITER: Final = re.compile(
 # Three and more items on one line behind a colon or a dash, up to its end: "cold to hot: ice, tea, lava".
 # Without blanks between words a clause would look like an item.
 _WORD: Final = r"[^\s,;:.!?\u3040-\u30ff\u3400-\u9fff]{1,40}"
-_LISTED: Final = re.compile(
+LISTED: Final = re.compile(
     rf"(?<=[:–-] ){_WORD}(?> {_WORD}){{0,3}}(?:[,;/|] {_WORD}(?> {_WORD}){{0,4}}){{2,40}}"
     r"(?=[.!?]?[ \t]*$| [–-] )",
     re.MULTILINE,
 )
-
-
-def listed_in(text: str) -> tuple[Span, ...]:
-    """Return the lists on one line behind a colon or a dash, whose items the answer may have to repeat."""
-    return tuple(Span(*match.span()) for match in _LISTED.finditer(text))
+"""Pattern for a list on one line, whose items the answer may have to repeat."""
 
 
 def pasted_in(text: str) -> tuple[Span, ...]:
