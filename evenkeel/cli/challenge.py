@@ -16,6 +16,7 @@ from evenkeel.cli.options import (
     EXISTING,
     UPSTREAM,
     VARIABLE,
+    NumberRange,
     audit,
     by_option,
     emit,
@@ -62,21 +63,21 @@ _route = click.option("--route", metavar="NAME", help="The route.  [default: the
 @click.option("--prompt", type=EXISTING, metavar="FILE", help="System prompt in place of the request's.")
 @click.option(
     "--share",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=NumberRange(0, 1, min_open=True),
     default=_SHARE,
     metavar="SHARE",
     help="Share of the requests to ask.",
 )
 @click.option(
     "--worse",
-    type=click.FloatRange(0, 100, min_open=True, max_open=True),
+    type=NumberRange(0, 100, min_open=True, max_open=True),
     default=WORSE_POINTS,
     metavar="POINTS",
     help="Net losses up to which it may switch.",
 )
 @click.option(
     "--fragile",
-    type=click.FloatRange(0, 100, min_open=True, max_open=True),
+    type=NumberRange(0, 100, min_open=True, max_open=True),
     default=FRAGILE_POINTS,
     metavar="POINTS",
     help="Points by which it may be more fragile.",

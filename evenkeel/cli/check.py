@@ -18,6 +18,7 @@ from evenkeel.cli.options import (
     EXISTING,
     VARIABLE,
     CommandFailedError,
+    NumberRange,
     call_options,
     file_option,
     json_option,
@@ -95,7 +96,7 @@ _SIMULATED: Final = "simulated"
 )
 @click.option(
     "--limit",
-    type=click.FloatRange(0, 100, min_open=True),
+    type=NumberRange(0, 100, min_open=True),
     default=10.0,
     metavar="POINTS",
     help="Points above noise that are tolerated, of 100.",
@@ -105,7 +106,7 @@ _SIMULATED: Final = "simulated"
 @parameters_option('Parameters of each request, such as {"temperature": 0}.')
 @prices_option
 @click.option(
-    "--budget-usd", "max_usd", type=click.FloatRange(0), metavar="USD", help="Stop after spending this much."
+    "--budget-usd", "max_usd", type=NumberRange(0), metavar="USD", help="Stop after spending this much."
 )
 @click.option("--seed", default=0, help="Random seed.")
 @call_options(16, 120.0)

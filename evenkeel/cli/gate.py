@@ -22,6 +22,7 @@ from evenkeel.cli.options import (
     EXISTING,
     FILE,
     VARIABLE,
+    NumberRange,
     call_options,
     experiment_settings,
     json_option,
@@ -146,7 +147,7 @@ _MOST_NOISE: Final = 0.95
 @click.option("--plan", is_flag=True, help="Make no calls; show how many goldens find which regression.")
 @click.option(
     "--noise",
-    type=click.FloatRange(0, _MOST_NOISE),
+    type=NumberRange(0, _MOST_NOISE),
     default=0.05,
     show_default=True,
     metavar="SHARE",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from dataclasses import asdict
 from functools import wraps
@@ -40,6 +41,17 @@ FILE: Final = click.Path(path_type=Path)
 EXISTING: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+class NumberRange(click.FloatRange):
+    """Numbers in a range; "nan" is none, though click finds it in every range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not a number.", param, ctx)
+        return number
+
+
 class _CheckedText(click.ParamType[str]):
     """Text that a check of the settings has to accept; an error does not repeat it."""
 
@@ -73,11 +85,11 @@ embeddings_option = click.option(
     "--embeddings/--no-embeddings", default=None, help="Use sentence embeddings.  [default: if installed]"
 )
 max_usd_option = click.option(
-    "--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop after spending this much."
+    "--max-usd", type=NumberRange(0), metavar="USD", help="Stop after spending this much."
 )
 severity_option = click.option(
     "--severity",
-    type=click.FloatRange(0, 1),
+    type=NumberRange(0, 1),
     default=0.13,
     metavar="SHARE",
     help="Share of places to change: 0.07 = typing on a desktop, 0.13 = on a phone; 0.3 = stress.",
@@ -234,7 +246,7 @@ def call_options(
         ),
         click.option(
             "--timeout",
-            type=float if least_s is None else click.FloatRange(least_s),
+            type=float if least_s is None else NumberRange(least_s),
             default=timeout_s,
             metavar="SECONDS",
             help="Timeout of one call.",

@@ -15,7 +15,14 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from evenkeel.cli.options import emit, experiment_settings, file_option, json_option, model_options
+from evenkeel.cli.options import (
+    NumberRange,
+    emit,
+    experiment_settings,
+    file_option,
+    json_option,
+    model_options,
+)
 from evenkeel.core.figures import listing
 from evenkeel.core.text import visible
 from evenkeel.release.check.prompts import read_prompt
@@ -56,7 +63,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--severity",
-    type=click.FloatRange(0, 1),
+    type=NumberRange(0, 1),
     default=0.07,
     help="Share of places to change: 0.07 = typing on a desktop, 0.13 = on a phone; 0.3 and above = stress.",
 )
@@ -78,7 +85,7 @@ if TYPE_CHECKING:
 @model_options("rewriter", "Model to call for paraphrases, translations and the parts of the prompt.")
 @click.option(
     "--max-usd",
-    type=click.FloatRange(0),
+    type=NumberRange(0),
     default=0.5,
     metavar="USD",
     help="Most that the rewriter's calls may cost.",

@@ -40,6 +40,13 @@ def test_a_slip_gets_a_suggestion(arguments, meant):
     assert f"'{meant}'" in done.stderr.splitlines()[-1].split("Did you mean")[1]
 
 
+@pytest.mark.parametrize("option", ["--limit", "--severity", "--budget-usd", "--timeout"])
+def test_what_is_no_number_is_in_no_range(option):
+    """A limit in dollars that is none would stop nothing."""
+    done = CliRunner().invoke(main, ["check", "-", "--model", "simulated", option, "nan"], input="Hi?")
+    assert (done.exit_code, "nan is not a number" in done.stderr) == (2, True)
+
+
 def test_the_help_of_the_program_loads_no_command():
     """The help lists what there is at once, but the parts that only the supervisor starts."""
     script = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import evenkeel.shadow.perturbations  # noqa: F401 - registers the labels of rewordings
-from evenkeel.cli.options import file_option, json_option
+from evenkeel.cli.options import NumberRange, file_option, json_option
 from evenkeel.core.errors import UserError
 from evenkeel.core.figures import number
 from evenkeel.lab.backtest import SettingsVariant, grid, read_log, read_store, sweep
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evenkeel.lab.backtest import Backtest
     from evenkeel.stores.verdict_log import Entry
 
-_RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
+_RATE = NumberRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command()
@@ -46,7 +46,7 @@ _RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option(
     "--mean-trials",
     "mean_trials",
-    type=click.FloatRange(1, min_open=True),
+    type=NumberRange(1, min_open=True),
     multiple=True,
     metavar="N",
     help="Mean trials, over all cells, between false alarms; repeatable.  [default: 10000]",
@@ -54,7 +54,7 @@ _RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option(
     "--tolerance",
     "tolerances",
-    type=click.FloatRange(0, 1),
+    type=NumberRange(0, 1),
     multiple=True,
     metavar="SHARE",
     help="Drift treated as zero; repeatable.  [default: 0.05]",
@@ -62,7 +62,7 @@ _RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option(
     "--sample",
     "shares",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=NumberRange(0, 1, min_open=True),
     multiple=True,
     metavar="SHARE",
     help="Use only this share of the exchanges; repeatable.  [default: 1]",

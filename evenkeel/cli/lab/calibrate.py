@@ -15,6 +15,7 @@ from evenkeel.cli.lab.options import judge_address
 from evenkeel.cli.options import (
     FILE,
     CommandFailedError,
+    NumberRange,
     call_options,
     embeddings_option,
     emit,
@@ -119,14 +120,14 @@ if TYPE_CHECKING:
 @max_usd_option
 @click.option(
     "--false-alerts",
-    type=click.FloatRange(0, 0.5, min_open=True),
+    type=NumberRange(0, 0.5, min_open=True),
     default=0.1,
     metavar="SHARE",
     help="Maximum share of mildly (10%) degraded workflows that may be flagged.",
 )
 @click.option(
     "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=NumberRange(0, 1, min_open=True, max_open=True),
     metavar="SHARE",
     help="Flag only degradations of at least this share, such as 0.3.",
 )

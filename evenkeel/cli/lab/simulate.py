@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from evenkeel.cli.options import announce, log_options
+from evenkeel.cli.options import NumberRange, announce, log_options
 from evenkeel.runtime.supervisor import ListenError
 from evenkeel.settings import SettingsError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _RECORDED_ONLY = ("form", "version_from")
 _SIMULATED_ONLY = ("fragility", "noise", "worse_share")
-_SHARE = click.FloatRange(0, 1)
+_SHARE = NumberRange(0, 1)
 _FORMATS = ("evenkeel", "llm_stability", "llm_drift", "pbss")
 
 
@@ -61,7 +61,7 @@ _FORMATS = ("evenkeel", "llm_stability", "llm_drift", "pbss")
 )
 @click.option(
     "--latency",
-    type=click.FloatRange(0),
+    type=NumberRange(0),
     default=0.0,
     metavar="SECONDS",
     help="Delay before an answer.",

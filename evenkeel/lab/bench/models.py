@@ -153,7 +153,10 @@ def read_models(
     Raises: InputError with file and field.
     """
     try:
-        read = _ModelsFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        listed = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if not isinstance(listed, dict):
+            raise InputError(f"{path}: must be a mapping such as `models: [{{name: gpt-6-luna}}]`")
+        read = _ModelsFile.model_validate(listed)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f"{path}: cannot be read as YAML: {error}") from error
     except ValidationError as error:
