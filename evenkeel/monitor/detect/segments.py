@@ -6,7 +6,7 @@ average: an average of e-detectors is an e-detector whatever they share. The num
 that a segment that appears later needs no other level than the first.
 
 **The promise.** A segment with a twentieth of the cell's trials, of which nine in ten come to move, is found
-within about 2,100 of the cell's trials (372 to 2,082 in four simulated logs: `docs/research/detection.md`).
+within about 2,600 of the cell's trials (368 to 2,575 in 24 simulated logs: `docs/research/detection.md`).
 
 A value that has more than half of the trials is no segment: the cell itself watches it. Each dimension has
 sixteen places; one that has not been seen for a thousand trials gives its place to a new value.
