@@ -131,9 +131,12 @@ def perturb(
     patterns = only or (route.trials.perturbations if route else ())
     try:
         kinds = by_name(patterns, kinds) if patterns else kinds
-        classify = fixed_template(stated) if stated else TemplateLearner().classifier("")
     except ValueError as error:
         raise SettingsError(str(error)) from error
+    try:
+        classify = fixed_template(stated) if stated else TemplateLearner().classifier("")
+    except ValueError as error:
+        raise SettingsError(f"{template or 'template'}: {error}") from error
     view = read_prompt(read_text(file), "standard input" if str(file) == "-" else str(file))
     view = view.classified(classify).changing(inputs or (route.trials.inputs if route else TYPED))
     tried = try_all(view, kinds, severity, seed)

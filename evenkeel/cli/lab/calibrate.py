@@ -225,6 +225,8 @@ def _place(options: Mapping[str, Any], *, json: bool) -> None:
         trials_between_false_alerts=monitor.mean_trials_between_false_alarms,
         today=datetime.now(UTC).date(),
     )
+    if not placed:
+        raise CommandFailedError("there is no trial to place limits by, nothing was written")
     for route_limits in placed:
         for line in lines_of(route_limits):
             click.echo(line, err=json)

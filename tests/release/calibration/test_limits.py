@@ -152,6 +152,9 @@ def test_the_command_says_why_nothing_was_placed(tmp_path):
     done = CliRunner().invoke(calibrate, ["--limits", str(out), "--verdicts", str(log)])
     assert done.exit_code == 1
     assert str(done.exception) == "no limit was placed, nothing was written"
+    log.write_text("")
+    done = CliRunner().invoke(calibrate, ["--limits", str(out), "--verdicts", str(log)])
+    assert str(done.exception) == "there is no trial to place limits by, nothing was written"
     assert not out.exists()
     refused = CliRunner().invoke(calibrate, ["--limits", str(out), "--verdicts", str(log), "--published"])
     assert "--published has nothing to do with --limits" in str(refused.exception)
