@@ -27,6 +27,7 @@ from tests.shadow.pretended_rewriter import (
     reason,
     survives,
     typed,
+    unclassified,
     view_of,
 )
 
@@ -62,6 +63,14 @@ def test_a_greeting_goes_behind_a_label_or_a_rule(above):
     """An application writes the label, and the user what stands behind it."""
     changed = made(Tone(tones=["urgent"]), chat(f"{above}is the store in Graz open on Sundays?"), seed=0)
     assert re.match(rf"{above}\w.*\bis the store in Graz open", changed.input_text, re.DOTALL)
+
+
+def test_no_close_is_put_before_another_sentence_of_its_line():
+    """The sentence about the form of the answer is a part of its own, and the close would part the two."""
+    text = "We compare two databases. Do we need a server at all? Keep it under 150 words."
+    for seed in range(6):
+        changed = made(Tone(tones=["polite"]), unclassified(("user", text)), seed=seed)
+        assert changed.text.endswith(text)
 
 
 def test_no_close_is_put_behind_what_may_be_a_text_to_work_on():

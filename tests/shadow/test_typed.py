@@ -118,6 +118,7 @@ def test_a_prompt_without_a_users_words_says_so():
             "Subject: Offer\n\nHi Mr. Tanaka,\n\nis June all right?\n\n---\nAnswer this mail, please.",
             "is June",
         ),
+        ("Can you shorten this text?\n\nDear Ms Moser, could we meet at ten?", "Dear Ms"),
         ("The build broke. What is wrong?\n\n> Task :compile FAILED\nthe inferred type is Long", "> Task"),
         ("Was muss ich tun?\n\n§ 4 Die Kündigung bedarf der Schriftform, auch im Juni.", "§ 4"),
     ],

@@ -115,6 +115,8 @@ def _pasted(view: PromptView) -> dict[int, list[tuple[int, int]]]:
             for span in spans:
                 start, end = max(span.start - at, 0), min(span.end - at, len(segment.text))
                 if start < end:
+                    # Nothing is added at the end of the text either.
+                    end += end == len(segment.text)
                     stretches.setdefault(segment.index, []).append((start, end))
             at += len(segment.text)
     return stretches

@@ -198,6 +198,8 @@ def _by_rule(
     last = spoken[-1].text
     # Of several parts the last may be the beginning of a sentence that the answer is to complete.
     closes = len(spoken) == 1 or last.rstrip().endswith(tuple(_CLOSED))
+    # Nor may another sentence of its line follow.
+    closes = closes and (last[-1:] == "\n" or not _behind(view, spoken[-1])[:1].isalpha())
     # Of a text to be proofread no word may change, and nothing may be added to its end.
     only_opens = asks_about_wording(spoken)
 
@@ -272,6 +274,11 @@ def _begins_a_paragraph(view: PromptView, segment: Segment) -> bool:
 def _before(view: PromptView, segment: Segment) -> str:
     """Return what stands before a segment in its slot."""
     return text_of(other for other in view.segments[: segment.index] if other.slot == segment.slot)
+
+
+def _behind(view: PromptView, segment: Segment) -> str:
+    """Return what stands behind a segment in its slot."""
+    return text_of(other for other in view.segments[segment.index + 1 :] if other.slot == segment.slot)
 
 
 def _is_demonstrated(view: PromptView, segment: Segment) -> bool:
