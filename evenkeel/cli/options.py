@@ -236,17 +236,15 @@ def model_options(service: str, help: str, *, default: bool = False) -> Decorato
     )  # fmt: skip
 
 
-def call_options(
-    concurrency: int, timeout_s: float, *, most: int | None = 256, least_s: float | None = 0.1
-) -> Decorator:
+def call_options(concurrency: int, timeout_s: float) -> Decorator:
     """Return --concurrency and --timeout, for a command that calls models."""
     return together(
         click.option(
-            "--concurrency", type=click.IntRange(1, most), default=concurrency, help="Concurrent calls."
+            "--concurrency", type=click.IntRange(1, 256), default=concurrency, help="Concurrent calls."
         ),
         click.option(
             "--timeout",
-            type=float if least_s is None else NumberRange(least_s),
+            type=NumberRange(0.1),
             default=timeout_s,
             metavar="SECONDS",
             help="Timeout of one call.",

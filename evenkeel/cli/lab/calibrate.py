@@ -115,7 +115,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Ask the judge only about a sample of N goldens.",
 )
-@call_options(4, 60.0, most=None, least_s=None)
+@call_options(4, 60.0)
 @prices_option
 @max_usd_option
 @click.option(

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 @click.option("--max-items", type=click.IntRange(1), metavar="N", help="Use a random sample of N items.")
 @click.option("--seed", default=0, help="Random seed.")
 @click.option("--resamples", type=click.IntRange(0), default=1000, help="Resamples behind each interval.")
-@call_options(4, 60.0, most=None, least_s=None)
+@call_options(4, 60.0)
 @file_option("--journal", "File for the judge's ratings, so that a stopped run can continue.")
 @file_option("--record", "Write the judge's ratings, for --recorded.")
 @json_option

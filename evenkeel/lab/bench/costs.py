@@ -124,11 +124,11 @@ def planned(
             for model in protocol.models:
                 calls += many
                 spend = Spend(prompt + completion, prices.usd(model.model, prompt, completion))
-                expenses[model.name] = expenses[model.name].plus(_times(spend, many))
+                expenses[model.name] = expenses[model.name].plus(spend.times(many))
             if judging is not None:
                 judged = judging.pair(task, prompt, completion, prices)
                 compared = pairs * protocol.runs * len(protocol.models)
-                expenses[JUDGE] = expenses[JUDGE].plus(_times(judged, compared))
+                expenses[JUDGE] = expenses[JUDGE].plus(judged.times(compared))
             if rewriter is not None and texts:
                 written = prompt * texts
                 read = written + _REQUEST_TOKENS * texts
@@ -136,10 +136,6 @@ def planned(
                 expenses[REWRITER] = expenses[REWRITER].plus(own)
     names = [*(model.model for model in protocol.models), judging.model if judging else "", rewriter or ""]
     return ExpectedCosts(calls, dict(expenses), prices.unknown(*filter(None, names)))
-
-
-def _times(spend: Spend, times: float) -> Spend:
-    return Spend(round(spend.tokens * times), spend.usd * times)
 
 
 def _applicable(protocol: Protocol, item: Issue, task: Task, *, rewriter: bool) -> tuple[int, int, int]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evenkeel.lab.judge_audit.judgements import Judgements, RatingSlot
     from evenkeel.lab.judge_audit.measures import AuditReport
     from evenkeel.lab.judge_audit.questions import PlannedQuestion
-    from evenkeel.lab.judge_audit.ratings import Ratings, RatingScale
+    from evenkeel.lab.judge_audit.ratings import RatingScale
     from evenkeel.metrics.judge import Judge, Reply
     from evenkeel.release.kit.confirmation import Confirm
 
@@ -101,7 +101,9 @@ def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) ->
     ratings = read_ratings(
         path, scales=options.scales, rater_columns=options.rater_columns, cluster=options.cluster
     )
-    notes = list(_unused(path, ratings))
+    notes = []
+    if ratings.unused:
+        notes.append(f"{path.name}: columns not used: {', '.join(ratings.unused)}.")
     if options.cluster:
         notes.append(f'Intervals are drawn over the groups of "{options.cluster}", not over items.')
     sources = [path.name]
@@ -132,10 +134,6 @@ def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) ->
             judge, items, judgements, seed=options.seed, times=options.resamples, analysers=analysers
         )
     return AuditOutcome(judge, tuple(sources), ratings=report, notes=tuple(notes), spent=spent)
-
-
-def _unused(path: Path, ratings: Ratings) -> list[str]:
-    return [f"{path.name}: columns not used: {', '.join(ratings.unused)}."] if ratings.unused else []
 
 
 # Usual lengths of a reply, with and without the reasons that `step_by_step` asks for first.
