@@ -127,7 +127,7 @@ class AskedCall:
     model: str
     """Model that it is priced as."""
     prompt_tokens: int
-    """Estimated, for endpoints that report no usage."""
+    """Estimated, for endpoints that report no usage, or none above 0."""
     api: Api = CHAT
 
 
@@ -209,9 +209,7 @@ class Asker:
 
 
 def _tokens(call: AskedCall, answer: Answer) -> tuple[int, int]:
-    """Prompt and completion tokens: as reported, else estimated."""
-    prompt, completion = answer.prompt_tokens, answer.completion_tokens
-    return (
-        call.prompt_tokens if prompt is None else prompt,
-        estimate_tokens(answer.text) if completion is None else completion,
+    """Prompt and completion tokens: as reported, else estimated. Some servers report 0 of everything."""
+    return answer.prompt_tokens or call.prompt_tokens, answer.completion_tokens or estimate_tokens(
+        answer.text
     )

@@ -72,6 +72,17 @@ def test_an_answer_is_paid_once_and_then_remembered(answers):
     assert account.usd == account.remembered_usd == pytest.approx(0.002)
 
 
+@pytest.mark.parametrize("reported", [None, 0])
+def test_without_a_report_of_usage_a_call_costs_what_is_estimated(answers, reported):
+    costs = Costs()
+    answer = Answer("Yes.", prompt_tokens=reported, completion_tokens=reported)
+    asyncio.run(asker(ScriptedReplayer(Replay(answer, 0.1)), answers, costs).ask(call()))
+    account = costs.of("one")
+    assert account.prompt_tokens == 7
+    assert account.completion_tokens > 0
+    assert account.usd > 0
+
+
 def test_a_fault_of_a_model_that_has_answered_is_tried_once_more(answers):
     """A passing fault costs a call, not an answer; one that says what is wrong with the request is final."""
     replayer, costs = ScriptedReplayer(GOOD, DOWN, GOOD, ODD), Costs()
