@@ -36,7 +36,7 @@ def check(
     perturbations: Sequence[str] = (),
     limit: float = 10.0,
     rounds: int = 200,
-    max_usd: float | None = 1.0,
+    budget_usd: float | None = 1.0,
     prices: Mapping[str, tuple[float, float]] | None = None,
     journal: Path | None = None,
     seed: int = 0,
@@ -54,7 +54,7 @@ def check(
         perturbations: Names, categories or patterns. Default: general, positional, format, multilingual.
         limit: Largest acceptable difference, in points above noise; above 0 and at most 100.
         rounds: Most rounds.
-        max_usd: Most that is spent; None = no limit. Calls to models without a known price are not counted.
+        budget_usd: Most that is spent; None = no limit. Calls to models without a price are not counted.
         prices: Model to US dollars per million tokens of prompts and of answers, for models without one.
         journal: File that keeps answers, so that a stopped check can continue. Default: none.
         seed: Seed of every choice.
@@ -86,10 +86,10 @@ def check(
         rounds=rounds,
         seed=seed,
         journal=journal,
-        most_usd=max_usd,
+        most_usd=budget_usd,
         prices=Prices({name: ModelPrice(*price) for name, price in (prices or {}).items()}),
     )
     unpriced = request.estimate().unpriced
-    if unpriced and max_usd is not None:
-        log.warning("max_usd: calls to %s are not counted; give the price in `prices`", listing(unpriced))
+    if unpriced and budget_usd is not None:
+        log.warning("budget_usd: calls to %s are not counted; give the price in `prices`", listing(unpriced))
     return make_check(request)
