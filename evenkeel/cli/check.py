@@ -141,8 +141,9 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
 
     The cost is estimated first and confirmed above one dollar. A stopped check continues from its journal.
 
-    Exit code: 0 done, 1 stopped early, 2 could not measure or invalid options. With --ci: 0 within the limit,
-    1 over it, 2 could not measure or invalid options, 3 not known with this budget.
+    Exit code: 0 done, 1 stopped early, 2 could not measure or invalid options, 3 the model or the judge
+    stopped answering. With --ci: 0 within the limit, 1 over it, 2 could not measure or invalid options, 3 not
+    known yet.
     """
     out, err = consoles(json=as_json)
     check_writable((options["html"], options["markdown"], _junit(options), options["journal"]))
@@ -170,10 +171,12 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
     # Last, so that a pipeline has its files also where nothing could be measured.
     if outcome.nothing_measured:
         raise UnusableError(f"nothing was measured: {nothing_because(outcome)}")
+    if outcome.broke_off:
+        click.echo(f"evenkeel: {outcome.stopped}; then {AGAIN}", err=True)
     # Outside a pipeline a finding is an answer, not a failure.
     if options["ci"] and outcome.is_over:
         sys.exit(_OVER)
-    if options["ci"] and not outcome.settled:
+    if not outcome.settled and (options["ci"] or outcome.broke_off):
         sys.exit(_NOT_KNOWN)
 
 

@@ -59,7 +59,7 @@ def reference_metrics(embeddings: Embeddings | None) -> tuple[Metric, ...]:
 
 
 class WatchedRewriter:
-    """A rewriter that ends the run if it never answers; its texts are in a cache of its own."""
+    """A rewriter that ends the run if it does not answer; its texts are in a cache of its own."""
 
     def __init__(self, rewriter: Rewriter, costs: Costs, watch: ServiceWatch) -> None:
         """Wire it.
@@ -67,7 +67,7 @@ class WatchedRewriter:
         Args:
             rewriter: Who rewrites.
             costs: Refuses further calls once too much is spent.
-            watch: Ends the run if the rewriter never answers.
+            watch: Ends the run if the rewriter does not answer.
         """
         self._rewriter = rewriter
         self._costs = costs
@@ -77,7 +77,7 @@ class WatchedRewriter:
     async def __call__(self, task: RewriteTask) -> str | Rejection:
         """The text, or why there is none that would do.
 
-        Raises: BudgetUsedUpError; UnusableError if the rewriter never answers.
+        Raises: BudgetUsedUpError; UnusableError if the rewriter does not answer.
         """
         outcome = await self._rewriter.rewrite(task, self._budget)
         if not isinstance(outcome, Rejection) or outcome.reason in FLAWS:

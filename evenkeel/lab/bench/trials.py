@@ -192,7 +192,7 @@ class Rounds:
 
         The original is asked first; if it is not answered, no variant is asked.
 
-        Raises: BudgetUsedUpError; UnusableError if no model answers any more, or the judge never does.
+        Raises: BudgetUsedUpError; UnusableError if no model answers any more, or the judge does not.
         """
         original = await self._models.ask(model, case.original, f"{run} original")
         if isinstance(original, Failure):

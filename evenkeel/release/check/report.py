@@ -45,7 +45,7 @@ _TICKS: Final = (-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
 _WORDS_FOR: Final = {
     "within": "within the limit",
     "over": "over the limit",
-    "unknown": "not known with this budget",
+    "unknown": "not known yet",
     "unmeasured": "not measured",
 }
 _TONES: Final[dict[str, Tone]] = {"within": "better", "over": "worse", "unknown": "", "unmeasured": "quiet"}
@@ -92,19 +92,25 @@ def headline(outcome: CheckOutcome) -> str:
     text = f"{'. '.join(parts)}."
     if outcome.switch is not None:
         text = f"{_switch(outcome, *outcome.options.models.values())} {text}"
+    return " ".join((text, *_reservations(outcome)))
+
+
+def _reservations(outcome: CheckOutcome) -> Iterator[str]:
+    """Yield what keeps the finding from being taken as it is, a sentence each."""
+    if outcome.broke_off:
+        yield f"The check broke off: {outcome.stopped}."
     blind = []
     for arm, name in outcome.options.models.items():
         if ignores_the_question(outcome, arm):
             blind.append(name)
     if blind:
-        text += f" {listing(blind)} hardly reacts to another question: robustness says little here."
+        yield f"{listing(blind)} hardly reacts to another question: robustness says little here."
     for arm, name in outcome.options.models.items():
         if _is_blind(outcome, arm):
-            text += (
-                f" {name} answers the same prompt differently nearly every time, which hides what a "
+            yield (
+                f"{name} answers the same prompt differently nearly every time, which hides what a "
                 "rewording does: lower its temperature."
             )
-    return text
 
 
 def _is_blind(outcome: CheckOutcome, arm: str) -> bool:
@@ -245,7 +251,7 @@ def _compared(outcome: CheckOutcome) -> ReportSection:
         "first": f"{first} is more fragile",
         "second": f"{second} is more fragile",
         "no": "no difference beyond the limit",
-        "unknown": "not known with this budget",
+        "unknown": "not known yet",
     }
     absent = set()
     for figures in chain(*outcome.arms.values()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.figures import count, usd
@@ -20,6 +20,7 @@ from evenkeel.release.check.figures import (
     fragility_difference,
     sensitivity,
 )
+from evenkeel.release.kit.asking import UnusableError
 from evenkeel.release.kit.cost import BudgetUsedUpError
 
 if TYPE_CHECKING:
@@ -73,9 +74,11 @@ class CheckOutcome:
     trials: tuple[CheckTrial, ...] = field(repr=False)
     rounds: int
     costs: Costs
-    stopped: str
+    stopped: str = ""
     """Reason why the run ended before everything was settled; "" if all is."""
-    duration_s: float
+    broke_off: bool = False
+    """True if it ended because a model or the judge does not answer any more."""
+    duration_s: float = 0.0
 
     @property
     def settled(self) -> bool:
@@ -213,11 +216,12 @@ async def run_check(
     """Make rounds until all is settled, calling `progress` after each.
 
     Returns: the outcome, also of a run that ended early, with the reason in `stopped`.
-    Raises: UnusableError if the model cannot be asked at all.
+    Raises: UnusableError if the model or the judge cannot be asked and nothing was measured so far.
     """
     started = time.monotonic()
     book = _Book(options)
     rounds, stopped = 0, ""
+    unusable: UnusableError | None = None
     while not stopped:
         wanted = book.open_categories(rounds)
         if not wanted:
@@ -237,6 +241,8 @@ async def run_check(
         for outcome in made:
             if isinstance(outcome, BudgetUsedUpError):
                 stopped = f"the budget is used up, after {usd(costs.usd)}"
+            elif isinstance(outcome, UnusableError):
+                unusable, stopped = outcome, str(outcome)
             # Any other error is no outcome of a check; the rounds of the wave have all ended.
             elif isinstance(outcome, BaseException):
                 raise outcome
@@ -244,12 +250,14 @@ async def run_check(
                 book.add(outcome)
                 rounds += 1
                 progress()
-    return _outcome(options, book, costs, rounds, stopped, time.monotonic() - started)
+    found = _outcome(options, book, costs, rounds)
+    if unusable is not None and found.nothing_measured:
+        raise unusable
+    broke_off, duration_s = unusable is not None, time.monotonic() - started
+    return replace(found, stopped=stopped, broke_off=broke_off, duration_s=duration_s)
 
 
-def _outcome(
-    options: CheckOptions, book: _Book, costs: Costs, rounds: int, stopped: str, duration_s: float
-) -> CheckOutcome:
+def _outcome(options: CheckOptions, book: _Book, costs: Costs, rounds: int) -> CheckOutcome:
     arms = {}
     for arm in options.models:
         arms[arm] = tuple(book.figures(arm, category) for category in options.categories)
@@ -264,6 +272,4 @@ def _outcome(
         trials=tuple(book.trials),
         rounds=rounds,
         costs=costs,
-        stopped=stopped,
-        duration_s=duration_s,
     )

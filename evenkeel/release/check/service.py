@@ -28,7 +28,7 @@ from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.rounds import RoundMaker, VariantMaker
 from evenkeel.release.check.run import CheckOptions, run_check
 from evenkeel.release.kit.arguments import InputError
-from evenkeel.release.kit.asking import AGAIN, AskedCall, Asker, UnusableError, advised, call_key
+from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised, call_key
 from evenkeel.release.kit.cost import CostEstimate, Costs, RewriterBudget
 from evenkeel.release.kit.journal import KEPT, Answers, opened_journal
 from evenkeel.release.kit.service_watch import ServiceWatch
@@ -286,7 +286,7 @@ class _Services:
         because = f"{advised(failure.reason, failure.detail, **advice)} ({call.target.url})"
         account = self._costs.of(call.payee)
         if account.tokens or account.remembered:
-            raise UnusableError(f"{call.payee} does not answer any more: {because}; {AGAIN}")
+            raise UnusableError(f"{call.payee} does not answer any more: {because}")
         raise UnusableError(f"{call.payee} does not answer: {because}")
 
     def _advice(self, at: ModelAt) -> dict[str, str]:

@@ -91,7 +91,7 @@ class GateScoring:
     async def score(self, pair: Pair) -> ScoredAnswer:
         """Score a pair; what cannot be measured is among the breaches as a failure.
 
-        Raises: UnusableError if the judge has rated nothing and failed several times.
+        Raises: UnusableError if the judge failed several times in a row.
         """
         judgement = await self.rating.score(pair)
         if self._watch is not None:

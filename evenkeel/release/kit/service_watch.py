@@ -1,4 +1,4 @@
-"""A watch on the judge or the rewriter of a run: one that never does its work ends the run."""
+"""A watch on the judge or the rewriter of a run: one that does none of its work ends the run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Failure, Judgement
     from evenkeel.release.kit.cost import Costs
 
-# Calls that failed, after which a service that never worked is not asked again.
-_PATIENCE: Final = 3
+# Failures in a row after which the run ends: of a service that has never worked, and of one that has.
+_PATIENCE_AT_FIRST: Final = 3
+_PATIENCE: Final = 10
 
 
 def service_advice(option: str, variable: str) -> dict[str, str]:
@@ -29,7 +30,7 @@ def service_advice(option: str, variable: str) -> dict[str, str]:
 
 
 class ServiceWatch:
-    """Watches a service until it has worked once; what goes wrong later may pass."""
+    """Counts the failures of a service in a row."""
 
     def __init__(
         self, name: str, model_option: str, advice: Mapping[str, str], costs: Costs, *, deed: str = "rated"
@@ -57,34 +58,40 @@ class ServiceWatch:
 
         Identical answers need no judge: counted alone, they would look steady.
 
-        Raises: UnusableError at the third call that failed, if the judge has rated nothing so far.
+        Raises: UnusableError like `failed`.
         """
         failure: Failure | None = None
+        rated = False
         for judgement in judgements:
             self._costs.book_judge(judgement)
-            self._has_worked = self._has_worked or bool(judgement.rated_by)
+            # A ruling that is remembered says nothing about the judge of now.
+            rated = rated or bool(judgement.rated_by and "cached" not in judgement.details)
             for failed in judgement.failures:
                 # Where neither side answered the judge was not asked, and a fault of ours is none of its.
                 if failed.metric != IDENTITY and failed.reason != INTERNAL_ERROR:
                     failure = failure or failed
-        if failure is not None:
+        if rated:
+            self.worked()
+        elif failure is not None:
             self.failed(failure.reason, failure.detail)
 
     def worked(self) -> None:
         """Note that it does its work."""
         self._has_worked = True
+        self._failures = 0
 
     def failed(self, reason: str, detail: str) -> None:
         """Take a call that failed.
 
-        Raises: UnusableError at the third one, if it has never worked.
+        Raises: UnusableError at the third one in a row, or the tenth if it has worked before.
         """
-        if self._has_worked:
-            return
         self._failures += 1
-        # Later failures only say that it is not asked any more.
-        self._said = self._said or advised(reason, detail, **self._advice)
-        if self._failures >= _PATIENCE:
+        # An open breaker only says that it is not asked any more.
+        if reason != "circuit_open" or not self._said:
+            self._said = advised(reason, detail, **self._advice)
+        if self._failures >= (_PATIENCE if self._has_worked else _PATIENCE_AT_FIRST):
+            late = f" in the last {_PATIENCE} calls" if self._has_worked else ""
             raise UnusableError(
-                f"{self._name} {self._deed} nothing: {self._said}; name another with {self._model_option}"
+                f"{self._name} {self._deed} nothing{late}: {self._said}; name another with "
+                f"{self._model_option}"
             )

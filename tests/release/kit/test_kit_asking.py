@@ -160,15 +160,19 @@ def test_work_is_done_a_few_at_a_time_and_the_first_error_ends_it():
     assert len(begun) < 40
 
 
-def test_a_service_ends_the_run_only_if_it_never_worked():
-    """At the third failure, with the first one and the name of the variable for the key."""
+def test_a_service_that_fails_ends_the_run():
+    """At the third failure, or the tenth in a row of one that has worked, with the first of them."""
     judge = ServiceWatch("the judge j", "--judge-model", service_advice("--judge", "THE_KEY"), Costs())
     for _ in range(2):
         judge.failed("unauthorized", "The endpoint rejected the key.")
     with pytest.raises(UnusableError, match=r"the judge j rated nothing: .*THE_KEY.*--judge-key-env"):
         judge.failed("circuit_open", "left alone")
-    judge.worked()
-    judge.failed("connection", "refused")
+    for _ in range(2):
+        judge.worked()
+        for _ in range(9):
+            judge.failed("connection", "refused")
+    with pytest.raises(UnusableError, match="rated nothing in the last 10 calls: refused"):
+        judge.failed("circuit_open", "left alone")
 
 
 def test_advice_replaces_that_for_other_commands():
