@@ -43,6 +43,8 @@ class Answer:
     cached_tokens: int | None = field(default=None, compare=False)
     """Prompt tokens that the endpoint served from its cache. Left out of comparisons because it depends on
     chance."""
+    cache_write_tokens: int | None = field(default=None, compare=False)
+    """Prompt tokens that the endpoint kept in its cache, which cost more than others."""
     reasoning_tokens: int | None = field(default=None, compare=False)
     """Answer tokens spent on reasoning that is not part of the text; None if the endpoint does not say."""
     streamed: bool = field(default=False, compare=False)

@@ -151,6 +151,7 @@ _PROMPT_DETAILS: Final = ("prompt_tokens_details", "input_tokens_details")
 _ANSWER_DETAILS: Final = ("completion_tokens_details", "output_tokens_details")
 # Names that Anthropic and DeepSeek use for the number of prompt tokens read from the cache.
 _CACHED: Final = ("cache_read_input_tokens", "prompt_cache_hit_tokens")
+_CACHE_WRITES: Final = ("cache_creation_input_tokens",)
 
 
 @dataclass(slots=True)
@@ -171,6 +172,7 @@ class AnswerDraft:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
     logprobs: float = 0.0
     """Sum of the log-probabilities of the answer's tokens."""
@@ -208,7 +210,8 @@ class AnswerDraft:
         )
         thoughts = []
         for key in _ANSWER_DETAILS:
-            thoughts.append(count(fields(usage_fields.get(key)).get("reasoning_tokens"), None))
+            details = fields(usage_fields.get(key))
+            thoughts.append(count(details.get("reasoning_tokens", details.get("thinking_tokens")), None))
         if completion is not None and whole is not None and first is not None and whole - first > completion:
             # Some servers count the tokens of reasoning only in the total.
             thoughts.append(whole - first - completion)
@@ -217,11 +220,10 @@ class AnswerDraft:
         self.reasoning_tokens = max(
             (thought for thought in thoughts if thought is not None), default=self.reasoning_tokens
         )
-        stated = [usage_fields.get(key) for key in _CACHED]
-        stated += [fields(usage_fields.get(key)).get("cached_tokens") for key in _PROMPT_DETAILS]
-        # Gateways state one number in several places, and in some of them 0.
-        cached = max(count(tokens, -1) or 0 for tokens in stated)
-        self.cached_tokens = cached if cached >= 0 else self.cached_tokens
+        self.cached_tokens = _stated(usage_fields, _CACHED, "cached_tokens", self.cached_tokens)
+        self.cache_write_tokens = _stated(
+            usage_fields, _CACHE_WRITES, "cache_write_tokens", self.cache_write_tokens
+        )
 
     def add_call(self, place: Place, name: str, arguments: str) -> None:
         """Append a piece to a tool call, creating the call with its first piece.
@@ -257,9 +259,19 @@ class AnswerDraft:
             completion_tokens=self.completion_tokens,
             mean_logprob=self.logprobs / self.tokens_with_logprob if self.tokens_with_logprob else None,
             cached_tokens=self.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens,
             reasoning_tokens=self.reasoning_tokens,
             response_id=named_if(_well_formed(self.response_id)),
         )
+
+
+def _stated(usage: dict[str, Any], names: Iterable[str], detail: str, before: int | None) -> int | None:
+    """Return a count of prompt tokens under any of its names, or the one before where there is none."""
+    stated = [usage.get(name) for name in names]
+    stated += [fields(usage.get(key)).get(detail) for key in _PROMPT_DETAILS]
+    # Gateways state one number in several places, and in some of them 0.
+    most = max(count(tokens, -1) or 0 for tokens in stated)
+    return most if most >= 0 else before
 
 
 def _joined(pieces: Iterable[str]) -> str:

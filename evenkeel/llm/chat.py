@@ -57,6 +57,8 @@ class Completion:
     completion_tokens: int | None
     cached_tokens: int = 0
     """Tokens of the prompt that came from the server's cache."""
+    cache_write_tokens: int = 0
+    """Tokens of the prompt that the server kept in its cache."""
     tier: Tier = "standard"
     """The tier that answered, as the server says."""
 
@@ -148,8 +150,14 @@ def read_reply(reply: dict[str, Any]) -> tuple[Completion, CallResult]:
         answer = reader.draft.answer()
         text = Fault("bad_schema", f"The reply is no completion: {error.detail}.")
     tier: Tier = "flex" if reply.get("service_tier") == "flex" else "standard"
-    cached = answer.cached_tokens or 0
-    completion = Completion(text, answer.prompt_tokens, answer.completion_tokens, cached, tier)
+    completion = Completion(
+        text,
+        answer.prompt_tokens,
+        answer.completion_tokens,
+        answer.cached_tokens or 0,
+        answer.cache_write_tokens or 0,
+        tier,
+    )
     return completion, CallResult.of(answer)
 
 

@@ -21,7 +21,7 @@ from evenkeel.llm.encodings import UnreadableBody
 from evenkeel.llm.faults import BETWEEN_ATTEMPTS, UNHEALTHY, Fault, fault_of, sentence_of
 from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall
-from evenkeel.llm.price import free
+from evenkeel.llm.price import free, with_cache_writes
 from evenkeel.llm.wire import FLEX_TIMES, MissingResponse, Wire
 
 if TYPE_CHECKING:
@@ -164,7 +164,8 @@ class ModelClient:
     def cost(self, got: Completion) -> Spend:
         """Return what a reply cost, as far as the server reports it."""
         prompt, completion = got.prompt_tokens or 0, got.completion_tokens or 0
-        usd = self._price(self.model, prompt, completion, got.tier, min(got.cached_tokens, prompt))
+        priced = with_cache_writes(prompt, got.cache_write_tokens)
+        usd = self._price(self.model, priced, completion, got.tier, min(got.cached_tokens, prompt))
         return Spend(prompt + completion, usd)
 
     def usual_spend(self, prompt_tokens: int) -> Spend:

@@ -250,7 +250,8 @@ _OTHER_LIMITS: Final = ("max_new_tokens", "num_predict", "n_predict", "min_token
 _THOUGHTS: Final = ("thinking_budget", "thinking_token_budget")
 
 
-# Price of a prompt that the server keeps for minutes, as a multiple. Source: Anthropic.
+# Price of a prompt that the server keeps for minutes, as a multiple. Source: Anthropic, and OpenAI from
+# gpt-5.6 on.
 _CACHE_WRITE: Final = 1.25
 # Price of a prompt that the server keeps for an hour (for minutes), as a multiple. Source: Anthropic.
 _LONG_CACHE_WRITE: Final = 2.0
@@ -373,6 +374,11 @@ def _payload_bytes(part: dict[str, Any]) -> int:
 _BASE64: Final = re.compile(r"(?:data:[\w.+-]{1,60}/[\w.+-]{1,60};base64,)?[A-Za-z0-9+/_-]+={0,2}")
 
 
+def with_cache_writes(prompt_tokens: int, written: int | None, factor: float = _CACHE_WRITE) -> int:
+    """Return as how many tokens a prompt is priced of which the server keeps some in its cache."""
+    return prompt_tokens + round((factor - 1) * min(written or 0, prompt_tokens))
+
+
 class Quote:
     """The most that a request much like an earlier one costs, and what it is proven to have cost.
 
@@ -438,13 +444,26 @@ class Quote:
             return self.estimate
         cached = min(answer.cached_tokens or 0, answer.prompt_tokens)
         return self._spend(
-            answer.prompt_tokens, answer.completion_tokens, answer.model, tier=tier, cached=cached
+            answer.prompt_tokens,
+            answer.completion_tokens,
+            answer.model,
+            tier=tier,
+            cached=cached,
+            written=answer.cache_write_tokens,
         )
 
     def _spend(
-        self, prompt: int, completion: int, *names: str | None, tier: Tier | None = None, cached: int = 0
+        self,
+        prompt: int,
+        completion: int,
+        *names: str | None,
+        tier: Tier | None = None,
+        cached: int = 0,
+        written: int | None = None,
     ) -> Spend:
-        priced = round((prompt - cached) * self._factor) + cached
+        if written is None:
+            written = prompt - cached if self._factor > 1 else 0
+        priced = with_cache_writes(prompt, written, max(self._factor, _CACHE_WRITE))
         usd = self._prices.dearest(
             (*self._names, *names), priced, completion, tier or self.tier, cached_tokens=cached
         )

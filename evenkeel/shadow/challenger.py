@@ -27,6 +27,7 @@ from evenkeel.core.challenge import (
 )
 from evenkeel.core.pair import AS_BEFORE, Pair
 from evenkeel.core.verdict import Failure
+from evenkeel.llm.price import with_cache_writes
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt, seed_for
 from evenkeel.shadow.planner import SEVERITIES, trial_of
 from evenkeel.shadow.replay import Replay
@@ -398,9 +399,8 @@ def _facts(answer: Answer, model: str, prices: Prices, tier: Tier = "standard") 
     dollars = None
     if answer.prompt_tokens and answer.completion_tokens is not None and prices.knows(model):
         cached = answer.cached_tokens or 0
-        dollars = prices.usd(
-            model, answer.prompt_tokens, answer.completion_tokens, tier, cached_tokens=cached
-        )
+        priced = with_cache_writes(answer.prompt_tokens, answer.cache_write_tokens)
+        dollars = prices.usd(model, priced, answer.completion_tokens, tier, cached_tokens=cached)
     return ChallengeAnswer(
         empty=not answer.text.strip() and not answer.tool_calls,
         refusal=answer.finish_reason in _REFUSALS,

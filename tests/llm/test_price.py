@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -63,6 +64,16 @@ def test_a_quote_counts_on_no_cache_and_takes_off_what_came_from_it():
     # For an hour twice as much as nothing: 1,000 tokens at a dollar a million.
     hour = Quote(DOLLARS, ["m"], b'{"cache_control": {"ttl": "1h"}}', None, 6)
     assert hour.proven(Answer("", prompt_tokens=1000, completion_tokens=0)).usd == pytest.approx(0.002)
+
+
+def test_what_the_endpoint_kept_in_its_cache_costs_a_quarter_more():
+    """OpenAI keeps prompts unasked and says how much of each."""
+    answer = Answer("hi", prompt_tokens=1000, completion_tokens=0, cached_tokens=200, cache_write_tokens=600)
+    assert Quote(DOLLARS, ["m"], b"{}", 1000, 5).proven(answer).usd == pytest.approx(1150e-6)
+    asked = Quote(DOLLARS, ["m"], b'{"cache_control": {}}', 1000, 5)
+    assert asked.proven(answer).usd == pytest.approx(1150e-6)
+    odd = replace(answer, cache_write_tokens=10**7)
+    assert asked.proven(odd).usd == pytest.approx(1250e-6)
 
 
 @pytest.mark.parametrize(("body", "prompt", "estimate", "limit"), CASES["bounds"])

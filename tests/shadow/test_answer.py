@@ -82,6 +82,28 @@ def test_tokens_from_a_cache_are_read(api, usage, cached):
     assert answer == replace(answer, cached_tokens=3)
 
 
+def test_what_a_server_wrote_to_its_cache_thought_and_compacted_is_counted():
+    """A compaction is paid for beside the tokens of the answer."""
+    usage = {
+        "input_tokens": 2,
+        "cache_creation_input_tokens": 5,
+        "cache_read_input_tokens": 7,
+        "output_tokens": 9,
+        "output_tokens_details": {"thinking_tokens": 4},
+        "iterations": [
+            {"type": "compaction", "input_tokens": 100, "cache_read_input_tokens": 30, "output_tokens": 20},
+            {"type": "message", "input_tokens": 2, "output_tokens": 9},
+        ],
+    }
+    body = {"content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn", "usage": usage}
+    answer = read_answer(JSON, json.dumps(body).encode(), api="messages")
+    assert (answer.prompt_tokens, answer.completion_tokens, answer.reasoning_tokens) == (144, 29, 4)
+    assert (answer.cached_tokens, answer.cache_write_tokens) == (37, 5)
+    details = {"input_tokens": 9, "input_tokens_details": {"cache_write_tokens": 6}, "output_tokens": 1}
+    body = {"status": "completed", "output": [], "usage": details}
+    assert read_answer(JSON, json.dumps(body).encode(), api="responses").cache_write_tokens == 6
+
+
 def test_event_stream_syntax():
     """Comments, event names, carriage returns, split data lines and a missing last newline are read."""
     body = (
