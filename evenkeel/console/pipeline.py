@@ -152,6 +152,7 @@ _DROPPED: Final = {
     "ambiguous": "a member of the request occurs twice, and servers differ in which they read",
     "stateful": "the request adds to a conversation that the provider keeps",
     "background": "the answer comes later",
+    "compaction": "the answer is a summary for the provider",
     "stored_prompt": "the prompt is kept by the provider",
     "audio_output": "the answer is speech, which cannot be compared",
     "media_output": "the answer holds pictures or other media, which cannot be compared",

@@ -124,7 +124,7 @@ _CLIENT_CHOICES: Final = (None, "auto", "any", "none", "required", "tool", "allo
 _FUNCTION_MEMBERS: Final = frozenset({
     "type", "function", "custom", "name", "description", "parameters", "strict", "format", "input_schema",
     "output_schema", "cache_control", "eager_input_streaming", "input_examples", "defer_loading",
-    "allowed_callers",
+    "allowed_callers", "async",
 })  # fmt: skip
 _DEFINITIONS: Final = ("function", "custom")
 # Values of `allowed_callers` with which only the model calls a function, and no code at the provider.
@@ -177,7 +177,7 @@ _SAID: Final = ("arguments", "annotations", "citations", "args", "response")
 _CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use", "custom_tool_call")
 # Ends of the types of parts that tell what the provider did earlier, or what tools there are. Its sources,
 # files and containers are named there and not asked for again. The client's own results end in another way.
-_RECORDS: Final = ("_call", "_tool_result", "_tools", "tool_search_output")
+_RECORDS: Final = ("_call", "_tool_result", "_tools", "tool_search_output", "browser_state")
 _ADDRESS: Final = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _INLINE: Final = re.compile(r"\s*data:", re.IGNORECASE)
 _STORED: Final = ("fileid", "fileids", "containerid", "vectorstoreids")

@@ -19,7 +19,7 @@ from evenkeel.llm.answer import (
     text_of,
     written,
 )
-from evenkeel.shadow.prompt.apis.protocol import Api
+from evenkeel.shadow.prompt.apis.protocol import Api, Refusal
 from evenkeel.shadow.prompt.body import (
     RawMessage,
     Slot,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evenkeel.core.pair import Answer
+    from evenkeel.shadow.prompt.apis.protocol import Get
     from evenkeel.shadow.prompt.spans import Member, Value
 
 _OWN_MEMBERS: Final = frozenset({
@@ -117,7 +118,7 @@ class MessagesReader(AnswerReader):
             self._add_block(index, block)
 
     def _note(self, message: dict[str, Any], usage: Any) -> None:
-        self.draft.note_usage(usage, _PROMPT_TOKENS, "output_tokens")
+        self.draft.note_usage(_with_compactions(fields(usage)), _PROMPT_TOKENS, "output_tokens")
         self.draft.finish_reason = string(message.get("stop_reason")) or self.draft.finish_reason
 
     def _add_block(self, index: int, block: dict[str, Any]) -> None:
@@ -127,7 +128,9 @@ class MessagesReader(AnswerReader):
             case "tool_use":
                 # In a stream the input is usually empty here and follows in pieces.
                 stated = written(block.get("input") or None)
-                self.draft.add_call((index, 0), text_of(block.get("name")), stated)
+                # Two toolsets may have tools of one name.
+                toolset, name = text_of(block.get("toolset_name")), text_of(block.get("name"))
+                self.draft.add_call((index, 0), f"{toolset}.{name}" if toolset else name, stated)
                 if stated:
                     self._stated.add(index)
 
@@ -141,6 +144,16 @@ class MessagesReader(AnswerReader):
                     self._stated.remove(index)
                     self.draft.calls[index, 0].clear()
                 self.draft.add_call((index, 0), "", piece)
+
+
+def _with_compactions(usage: dict[str, Any]) -> dict[str, Any]:
+    """Return the token counts with those of compactions, which are paid for beside the answer's own."""
+    whole = dict(usage)
+    for iteration in map(fields, elements(usage.get("iterations"))):
+        if iteration.get("type") == "compaction":
+            for key in (*_PROMPT_TOKENS, "output_tokens"):
+                whole[key] = (count(whole.get(key), 0) or 0) + (count(iteration.get(key), 0) or 0)
+    return whole
 
 
 def _index(data: dict[str, Any]) -> int:
@@ -162,6 +175,7 @@ class MessagesApi(Api):
         "text_editor_",
         "memory_",
         "computer_",
+        "browser_toolset_",
         "tool_search_tool_regex_",
         "tool_search_tool_bm25_",
     )
@@ -205,6 +219,25 @@ class MessagesApi(Api):
                     slots.append(slot)
         if slots or notes:
             yield RawMessage(role, tuple(slots), tuple(notes))
+
+    def offered(self, get: Get) -> list[Any]:
+        """Extend `Api`: blocks of messages may add tools, which a compaction repeats."""
+        offers = super().offered(get)
+        for message in map(fields, elements(get("messages"))):
+            for block in map(fields, elements(message.get("content"))):
+                for change in map(fields, (block, *elements(block.get("tool_changes")))):
+                    added = fields(change.get("tool"))
+                    # A reference is to a tool that stands elsewhere in the request.
+                    if change.get("type") == "tool_addition" and added.get("type") != "tool_reference":
+                        offers.append([added.get("definition")])
+        return offers
+
+    def refusals(self, get: Get) -> Iterator[Refusal]:
+        """Implement `Api`."""
+        if get("compaction"):
+            yield Refusal(
+                "compaction", "the request asks for a summary of the conversation, not for an answer"
+            )
 
     def is_request(self, body: Mapping[str, Any]) -> bool:
         """Implement `Api`."""

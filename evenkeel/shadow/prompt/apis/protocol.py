@@ -32,7 +32,8 @@ class Refusal:
 
     reason: str
     """Short snake_case word, usable as a label: "server_side_tools", "remote_content", "ambiguous",
-    "stateful", "background", "audio_output", "media_output", "stored_prompt", "several_prompts" or "echo"."""
+    "stateful", "background", "compaction", "audio_output", "media_output", "stored_prompt",
+    "several_prompts" or "echo"."""
     detail: str
     """Explanation for people, one sentence; holds no prompt text."""
 

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 _OWN_MEMBERS: Final = frozenset({
     "input", "instructions", "include", "max_output_tokens", "max_tool_calls", "text", "modalities",
-    "chat_template_kwargs", "provider", "previous_response_id", "context_management",
+    "chat_template_kwargs", "provider", "previous_response_id", "context_management", "image",
+    "access_programs",
 })  # fmt: skip
 # Types of items that call a tool of the client, and the member with its arguments.
 _ARGUMENTS: Final = {
@@ -68,6 +69,7 @@ _RESULT: Final = "_output"
 _OFFERS: Final = ("additional_tools", "tool_search_output")
 # End of the type of a call without a name, which is named by the rest of its type: "apply_patch".
 _NAMELESS: Final = "_call"
+_REFERENCE: Final = "item_reference"
 # Places where a shell or a search for tools runs at the client.
 _LOCAL: Final = ("local", "client")
 # Members with which the body may hold no text at all.
@@ -188,6 +190,12 @@ class ResponsesReader(AnswerReader):
             self.draft.add_call((number, 0), "tool_search", written(item.get("arguments")))
 
 
+def _is_reference(item: dict[str, Any]) -> bool:
+    """Return whether an item stands for one that the provider keeps. It may leave its type out."""
+    kind = item.get("type")
+    return kind == _REFERENCE or (kind is None and "id" in item and "role" not in item)
+
+
 def _place(data: dict[str, Any]) -> int:
     return count(data.get("output_index"), 0) or 0
 
@@ -204,7 +212,7 @@ class ResponsesApi(Api):
     answer_reader = ResponsesReader
     limits = ("max_output_tokens",)
     has_flex = True
-    client_tools = ("apply_patch", "local_shell", "computer", "computer_use_preview")
+    client_tools = ("apply_patch", "local_shell", "shell", "computer", "computer_use", "computer_use_preview")
     parameters = (("text", "verbosity", "verbosity"), ("text", "format", "response_format"))
 
     def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
@@ -234,7 +242,7 @@ class ResponsesApi(Api):
         return offers
 
     def _item(self, text: str, index: int, item: Value) -> RawMessage:
-        kind = type_of(item)
+        kind = _REFERENCE if _is_reference(fields(item.decoded)) else type_of(item)
         if kind is None or kind == "message":
             role = role_of(index, item)
             content = read_content(text, last(members_of(text, item.start)[0], "content"), self.text_parts)
@@ -266,10 +274,16 @@ class ResponsesApi(Api):
     def refusals(self, get: Get) -> Iterator[Refusal]:
         """Implement `Api`."""
         items = list(map(fields, elements(get("input"))))
-        if any(item.get("type") == "item_reference" for item in items):
+        if any(map(_is_reference, items)):
             yield Refusal("stateful", "an 'item_reference' stands for an item that the provider keeps")
         if any(item.get("type") == "image_generation_call" and not item.get("result") for item in items):
             yield Refusal("stateful", "a picture of an earlier answer is kept by the provider")
+        if any(item.get("type") == "mcp_approval_response" for item in items):
+            yield Refusal("server_side_tools", "the provider would run a call that a person approved")
+        if any(item.get("type") == "compaction_trigger" for item in items):
+            yield Refusal(
+                "compaction", "the request asks for a summary of the conversation, not for an answer"
+            )
         if get("background"):
             yield Refusal("background", "the request runs in the background; its answer comes later")
         if get("prompt") is not None:
