@@ -95,7 +95,7 @@ def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
 @json_option
 @with_stores
 def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) -> None:
-    """Show one golden: prompt, approved answer, and who did what to it."""
+    """Show one golden: prompt, approved answer, and who approved or retired each version."""
     history = stores.goldens.history(golden_id)
     if not history:
         raise unknown(golden_id)
@@ -107,11 +107,10 @@ def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) 
     if version not in (None, golden.version):
         there = ", ".join(versions)
         raise GoldenError(f'"{golden_id}" has no version {version}; there are {there}')
-    trail = stores.goldens.trail(golden_id)
     if as_json:
-        emit(terminal.golden_record(golden, history, trail))
+        emit(terminal.golden_record(golden, history))
     else:
-        terminal.show_one(golden, history, trail, table_console())
+        terminal.show_one(golden, history, table_console())
 
 
 @goldens.command()
@@ -248,13 +247,16 @@ def _retired_or_back(stores: Stores, ids: Sequence[str], who: str, *, back: bool
     for golden_id in ids:
         if stores.goldens.find(golden_id) is None:
             raise unknown(golden_id)
-    deed = stores.goldens.unretire if back else stores.goldens.retire
     done = []
     for golden_id in dict.fromkeys(ids):
-        # One time in the store and in the audit log, so that the two entries can be matched.
+        # One time in the store and in the audit log, so that the two can be matched.
         at = _now()
-        done.append(deed(golden_id, by=who, at=at))
-        _record(stores, "golden_unretired" if back else "golden_retired", who, at, done[-1])
+        if back:
+            golden = stores.goldens.unretire(golden_id, by=who)
+        else:
+            golden = stores.goldens.retire(golden_id, by=who, at=at)
+        done.append(golden)
+        _record(stores, "golden_unretired" if back else "golden_retired", who, at, golden)
     return done
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import ConsoleSources, GoldenSources
     from evenkeel.stores.audit_log import What
     from evenkeel.stores.changes import GoldenRun
-    from evenkeel.stores.goldens import Entry, Golden, GoldenStore
+    from evenkeel.stores.goldens import Golden, GoldenStore
 
 
 ROWS: Final = 40
@@ -129,12 +128,8 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> GoldenRating |
     return GoldenRating(", ".join(breached) or "as approved", run.at, run.model, changed=bool(breached))
 
 
-def golden_page(
-    history: Sequence[Golden],
-    trail: Sequence[Entry],
-    rating: GoldenRating | None = None,
-) -> Page:
-    """Build the page of a golden from all its versions and the changes to it, both oldest first."""
+def golden_page(history: Sequence[Golden], rating: GoldenRating | None = None) -> Page:
+    """Build the page of a golden from all its versions, oldest first."""
     newest = history[-1]
     return Page(
         f"{newest.id} · evenkeel",
@@ -143,7 +138,7 @@ def golden_page(
         request=visible((newest.request or "")[:_PAGE_CHARS]),
         rating=rating,
         answer=plain(newest.answer.shown),
-        trail=trail[::-1],
+        versions=history[::-1],
     )
 
 
@@ -163,12 +158,12 @@ def change(sources: GoldenSources, asked: Mapping[str, Any], at: float) -> Golde
     """
     what = _checked(asked)
     by = asked["by"].strip()
-    at = round(at, 3)  # as the store writes times, so that audit log and trail agree
+    at = round(at, 3)  # as the audit log writes times, so that the two can be matched
     match what:
         case "retire":
             return sources.store.retire(asked["retire"], by=by, at=at)
         case "unretire":
-            return sources.store.unretire(asked["unretire"], by=by, at=at)
+            return sources.store.unretire(asked["unretire"], by=by)
         case "golden":
             (golden,) = read_goldens([json.dumps(asked["golden"])], "golden")
             return sources.store.approve(golden, by=by, at=at)
@@ -245,9 +240,7 @@ def golden_handlers(
             return renderer.not_found("Golden not found", "There is no golden of this id.")
         return renderer.response(
             "golden.html",
-            page=golden_page(
-                history, goldens.store.trail(name), last_rating(goldens.last_runs(), history[-1])
-            ),
+            page=golden_page(history, last_rating(goldens.last_runs(), history[-1])),
             token=form_token(request),
             visitor=visitor_of(request),
         )
@@ -290,15 +283,12 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
     # The path type also takes ids that hold a slash.
     @get("/api/goldens/{golden_id:path}", sync_to_thread=True, needs="viewer")
     def one(golden_id: PathText) -> Response[bytes]:
-        """Return all versions of a golden, oldest first, and the record of what was done to it."""
+        """Return all versions of a golden, oldest first."""
         name = golden_id.removeprefix("/")
         history = goldens.store.history(name)
         if not history:
             raise NotFoundException(detail="There is no golden of this id.")
-        trail = []
-        for entry in goldens.store.trail(name):
-            trail.append(asdict(entry))
-        return json_response({"versions": [golden_row(golden) for golden in history], "trail": trail})
+        return json_response({"versions": [golden_row(golden) for golden in history]})
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def changed(request: AnyRequest, body: RawBody) -> Response[bytes]:

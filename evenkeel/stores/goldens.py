@@ -1,15 +1,17 @@
-"""Goldens: requests with the answers that somebody approved for them, in every version."""
+"""Goldens: requests with the answers that somebody approved for them, in every version.
+
+Each version says who approved it and who retired it; the audit log has every action on it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.errors import UserError
 from evenkeel.core.pair import Answer  # noqa: TC001 - read by msgspec
 from evenkeel.core.text import UNWRITABLE
-from evenkeel.stores.documents import Collection, plain, sealed
+from evenkeel.stores.documents import Collection, sealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -70,36 +72,6 @@ LONGEST_ID = 200
 _DOTS = frozenset({".", ".."})
 
 
-class GoldenAction(StrEnum):
-    """Action of a person on a golden."""
-
-    APPROVED = "approved"
-    IMPORTED = "imported"
-    RETIRED = "retired"
-    UNRETIRED = "unretired"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Entry of the audit trail. Entries are only ever added."""
-
-    golden_id: str
-    version: int
-    deed: GoldenAction
-    by: str
-    """Name of the person who acted, as they gave it."""
-    at: float
-    """Unix time in seconds."""
-    model: str | None = None
-    """Model that gave the answer in question."""
-    prompt_version: str | None = None
-
-    @property
-    def name(self) -> str:
-        """Name that tells the entry from the other entries of its golden."""
-        return f"{self.version} {self.deed} {self.at!r}"
-
-
 @dataclass(frozen=True, slots=True)
 class GoldenImport:
     """Result of an import."""
@@ -118,7 +90,7 @@ class GoldenStore:
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
-        documents.open(_GOLDENS, _TRAIL)
+        documents.open(_GOLDENS)
 
     def approve(self, golden: Golden, *, by: str, at: float) -> Golden:
         """Put a golden into use.
@@ -140,7 +112,7 @@ class GoldenStore:
         def work(change: Change) -> Golden:
             newest = self.find(golden.id)
             if newest is not None and says_the_same(newest, golden):
-                return _in_use_again(change, newest, by, at)
+                return _in_use_again(change, newest)
             approved = replace(
                 golden,
                 version=newest.version + 1 if newest else 1,
@@ -149,7 +121,7 @@ class GoldenStore:
                 retired_by=None,
                 retired_at=None,
             )
-            return _put(change, approved, GoldenAction.APPROVED, by, at)
+            return _put(change, approved)
 
         return self._documents.change(_GOLDENS, work)
 
@@ -163,17 +135,17 @@ class GoldenStore:
             newest = self._approvable(golden_id, by)
             if newest.retired_at is not None:
                 return newest
-            return _put(change, replace(newest, retired_by=by, retired_at=at), GoldenAction.RETIRED, by, at)
+            return _put(change, replace(newest, retired_by=by, retired_at=at))
 
         return self._documents.change(_GOLDENS, work)
 
-    def unretire(self, golden_id: str, *, by: str, at: float) -> Golden:
+    def unretire(self, golden_id: str, *, by: str) -> Golden:
         """Put a retired golden back into use; one that is in use stays as it is.
 
         Raises: GoldenError if there is none of this id.
         """
         return self._documents.change(
-            _GOLDENS, lambda change: _in_use_again(change, self._approvable(golden_id, by), by, at)
+            _GOLDENS, lambda change: _in_use_again(change, self._approvable(golden_id, by))
         )
 
     def add(self, goldens: Sequence[Golden], *, by: str, at: float) -> GoldenImport:
@@ -198,7 +170,7 @@ class GoldenStore:
                 name = golden.id, golden.version
                 there = added.get(name) or self.find(*name)
                 if there is None:
-                    added[name] = _put(change, golden, GoldenAction.IMPORTED, by, at)
+                    added[name] = _put(change, golden)
                 elif says_the_same(there, golden):
                     unchanged += 1
                 else:
@@ -238,10 +210,6 @@ class GoldenStore:
         """Return all versions of a golden, oldest first; none if the id is unknown."""
         versions = self._documents.history(_GOLDENS, golden_id)
         return tuple(sorted(versions, key=lambda golden: golden.version))
-
-    def trail(self, golden_id: str) -> tuple[Entry, ...]:
-        """Return the audit trail of a golden, oldest entry first."""
-        return tuple(self._documents.history(_TRAIL, golden_id))
 
     def labels(self) -> tuple[tuple[str, str | None], ...]:
         """Return the pairs of route and task that have goldens, retired ones included, in order."""
@@ -309,15 +277,14 @@ def unknown(golden_id: str) -> GoldenError:
     )
 
 
-def _in_use_again(change: Change, newest: Golden, by: str, at: float) -> Golden:
+def _in_use_again(change: Change, newest: Golden) -> Golden:
     if newest.retired_at is None:
         return newest
-    return _put(change, replace(newest, retired_by=None, retired_at=None), GoldenAction.UNRETIRED, by, at)
+    return _put(change, replace(newest, retired_by=None, retired_at=None))
 
 
-def _put(change: Change, golden: Golden, deed: GoldenAction, by: str, at: float) -> Golden:
+def _put(change: Change, golden: Golden) -> Golden:
     change.put(_GOLDENS, golden)
-    change.put(_TRAIL, Entry(golden.id, golden.version, deed, by, at, golden.model, golden.prompt_version))
     return golden
 
 
@@ -327,9 +294,7 @@ _GOLDENS: Final = Collection(
     version=True,
     fields=("route", "task", "retired"),
     body=sealed(Golden, _PLACE, lambda golden: golden.id),
-    group="goldens",
 )
-_TRAIL: Final = Collection(name="golden_trail", key=("golden_id", "name"), body=plain(Entry), group="goldens")
 
 
 def key_of(golden_id: str, version: int) -> str:

@@ -1,13 +1,14 @@
-"""Goldens: every version that was approved, and who did what, on every backend."""
+"""Goldens: every version that was approved, and by whom, on every backend."""
 
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 import pytest
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.stores.goldens import Golden, GoldenAction, GoldenError, GoldenImport, GoldenStore
+from evenkeel.stores.goldens import Golden, GoldenError, GoldenImport, GoldenStore
 
 ANSWER = Answer("Four days.", (ToolCall("f", '{"a": "é"}'),), "m-1", "fp", "stop", 7, 2)
 GOLDEN = Golden(
@@ -54,30 +55,24 @@ def test_another_answer_or_request_is_the_next_version(store):
     assert store.find("delivery/1", 1).answer == ANSWER
     assert store.find("delivery/1", 4) is None
     assert store.select() == (third,)
-    assert [entry.version for entry in store.trail("delivery/1")] == [1, 2, 3]
     assert store.approve(GOLDEN, by="ann", at=4.0).version == 4
 
 
 def test_a_retired_golden_is_out_of_use_and_on_record(store):
     """The versions stay, with who retired it when; it can be put back."""
     store.approve(GOLDEN, by="ann", at=1.0)
-    for act in (store.retire, store.unretire):
+    for act in (partial(store.retire, at=1.0), store.unretire):
         with pytest.raises(GoldenError, match='no golden "none"; `evenkeel goldens list --all`'):
-            act("none", by="ann", at=1.0)
+            act("none", by="ann")
     retired = store.retire("delivery/1", by="bob", at=2.0)
     assert (retired.retired_by, retired.retired_at, retired.version) == ("bob", 2.0, 1)
     assert store.select() == ()
     assert store.select(active=False) == (retired,)
     assert store.retire("delivery/1", by="cleo", at=3.0) == retired
-    back = store.unretire("delivery/1", by="ann", at=4.0)
+    back = store.unretire("delivery/1", by="ann")
     assert back.retired_at is back.retired_by is None
-    assert store.unretire("delivery/1", by="ann", at=5.0) == back
+    assert store.unretire("delivery/1", by="ann") == back
     assert store.select() == (back,)
-    assert [(entry.deed, entry.by, entry.at) for entry in store.trail("delivery/1")] == [
-        (GoldenAction.APPROVED, "ann", 1.0),
-        (GoldenAction.RETIRED, "bob", 2.0),
-        (GoldenAction.UNRETIRED, "ann", 4.0),
-    ]
 
 
 def test_approving_puts_a_retired_golden_back(store):
@@ -86,7 +81,6 @@ def test_approving_puts_a_retired_golden_back(store):
     store.retire("delivery/1", by="ann", at=2.0)
     again = store.approve(GOLDEN, by="bob", at=3.0)
     assert (again.version, again.approved_by, again.retired_at) == (1, "ann", None)
-    assert store.trail("delivery/1")[-1].deed is GoldenAction.UNRETIRED
     store.retire("delivery/1", by="ann", at=4.0)
     newer = store.approve(other("Five days."), by="bob", at=5.0)
     assert (newer.version, store.select()) == (2, (newer,))
@@ -147,10 +141,6 @@ def test_an_import_keeps_versions_and_approvals(store):
     first, third = store.history("delivery/1")
     assert first == goldens[0]
     assert (third.version, third.approved_by, third.approved_at) == (3, "ann", 9.0)
-    assert [(entry.deed, entry.version, entry.by) for entry in store.trail("delivery/1")] == [
-        (GoldenAction.IMPORTED, 1, "ann"),
-        (GoldenAction.IMPORTED, 3, "ann"),
-    ]
     assert [golden.id for golden in store.select()] == ["b", "delivery/1"]
     assert store.approve(other("w"), by="ann", at=11.0).version == 4
 
@@ -163,4 +153,4 @@ def test_an_import_is_all_or_nothing(store):
     ):
         store.add([other("new", id="b"), other("another")], by="ann", at=3.0)
     assert [golden.id for golden in store.select(active=False)] == ["delivery/1"]
-    assert store.trail("b") == ()
+    assert store.find("b") is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.release.goldens.candidates import GoldenCandidate
-    from evenkeel.stores.goldens import Entry, Golden
+    from evenkeel.stores.goldens import Golden
 
 _SHORT = 60
 _TEXTS = ("prompt", "answer")
@@ -53,8 +52,8 @@ def show_candidates(choices: Sequence[GoldenCandidate], console: Console) -> Non
     show_rows(console, columns, rows, wide=_TEXTS)
 
 
-def show_one(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry], console: Console) -> None:
-    """A golden in full, its versions and what was done to it."""
+def show_one(golden: Golden, history: Sequence[Golden], console: Console) -> None:
+    """Print a golden in full, and who approved and retired each of its versions."""
     state = (
         "" if golden.retired_at is None else f"   retired by {golden.retired_by}, {_day(golden.retired_at)}"
     )
@@ -75,25 +74,20 @@ def show_one(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry], 
     _say(console, prompt_text(golden.request) or "(only the answer is known)")
     _say(console, Text("\nApproved answer", style="bold"))
     _say(console, golden.answer.shown)
-    _say(console, Text("\nWhat was done to it", style="bold"))
-    for entry in trail:
-        answered = f"   answered by {entry.model}" if entry.model else ""
-        prompt = f", prompt {entry.prompt_version}" if entry.prompt_version else ""
-        _say(
-            console,
-            f"  {_time(entry.at)}  {entry.deed} version {entry.version} by {entry.by}{answered}{prompt}",
-        )
+    _say(console, Text("\nVersions", style="bold"))
+    for version in history:
+        retired = ""
+        if version.retired_at is not None:
+            retired = f"; retired {_time(version.retired_at)} by {version.retired_by}"
+        answered = f"   answered by {version.model}" if version.model else ""
+        prompt = f", prompt {version.prompt_version}" if version.prompt_version else ""
+        approved = f"approved {_time(version.approved_at)} by {version.approved_by or 'nobody named'}"
+        _say(console, f"  {version.version}  {approved}{retired}{answered}{prompt}")
 
 
-def golden_record(golden: Golden, history: Sequence[Golden], trail: Sequence[Entry]) -> dict[str, Any]:
-    """Return a golden with its versions and its trail, as values for JSON."""
-    entries = []
-    for entry in trail:
-        fields = asdict(entry)
-        del fields["golden_id"]
-        entries.append(fields)
-    versions = [golden_row(version) for version in history]
-    return {"golden": golden_row(golden), "versions": versions, "trail": entries}
+def golden_record(golden: Golden, history: Sequence[Golden]) -> dict[str, Any]:
+    """Return a golden with its versions, as values for JSON."""
+    return {"golden": golden_row(golden), "versions": [golden_row(version) for version in history]}
 
 
 def candidate_records(choices: Sequence[GoldenCandidate]) -> list[dict[str, Any]]:
@@ -135,8 +129,8 @@ def _short(text: str) -> str:
 
 
 def _day(moment: float | None) -> str:
-    return "" if moment is None else _time(moment)[:10]
+    return _time(moment)[:10]
 
 
-def _time(moment: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment))
+def _time(moment: float | None) -> str:
+    return "" if moment is None else time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment))
