@@ -28,6 +28,8 @@ SPARKS: Final = 150
 # Points read for a sparkline, more than its pixels can show.
 _SPARK_POINTS: Final = 120
 _DAY_S: Final = 86_400.0
+# Width of an interval, as a share, above which people ask why.
+_WIDE: Final = 0.3
 
 
 class OverviewColumn(NamedTuple):
@@ -103,6 +105,8 @@ class Overview:
     """Models that answer; those with an open incident first."""
     retired: tuple[tuple[str, str, float], ...]
     """Retired models: route, model and time of the last trial, latest first."""
+    wide: str
+    """Why intervals are wide, while one that leaves the limit open is; else ""."""
 
 
 def overview(
@@ -147,6 +151,7 @@ def overview(
         columns,
         tuple(rows),
         tuple((*row_key, at) for row_key, at in sorted(last.items(), key=lambda item: -item[1])),
+        why_wide(live),
     )
 
 
@@ -169,6 +174,15 @@ def counted(reports: Iterable[CellReport]) -> str:
             parts.append(f"{standings[name]} {each}")
     summary = ", ".join(parts)
     return f"{figures.count(standings.total(), 'cell')}: {summary}" if summary else ""
+
+
+def why_wide(reports: Iterable[CellReport]) -> str:
+    """Say why intervals are wide, while one that leaves the limit open is; else ""."""
+    for report in reports:
+        excess = report.current.excess
+        if report.standing == "unknown" and excess and excess.upper - excess.lower > _WIDE:
+            return figures.WIDE
+    return ""
 
 
 def cell_id(report: CellReport) -> str:

@@ -12,7 +12,7 @@ from evenkeel.console import links
 from evenkeel.console.changes import effect_words, incident_of
 from evenkeel.console.incidents import incident_lines
 from evenkeel.console.now import blind_notices, retirement_notices
-from evenkeel.console.overview import counted, course
+from evenkeel.console.overview import counted, course, why_wide
 from evenkeel.console.pipeline import not_replayed
 from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
@@ -102,7 +102,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         doubts=doubts,
         going=going_lines,
         past=incident_lines(past[:_INCIDENTS], sources.writer),
-        notices=[*blind_notices(own), *retirement_notices(sources, own)],
+        notices=[*_held_up(sources, route), *blind_notices(own), *retirement_notices(sources, own)],
         change=change,
         change_effect=effect_words(change, incident_of(change, incidents)) if change else "",
         references=_references(sources, route, now),
@@ -110,6 +110,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         spend=route_meters(sources, route),
         minimum=(sources.thresholds or MonitorSettings()).min_trials,
         counted=counted(report for report in own if not report.retired),
+        wide=why_wide(report for report in own if not report.retired),
         allowed=limits.pop() if len(limits) == 1 else None,
     )
 
@@ -134,6 +135,16 @@ def route_handlers(
 
     # The path type also takes names that hold a slash.
     return live_handlers("/routes/{route:path}", "_route.html", page, renderer)
+
+
+def _held_up(sources: ConsoleSources, route: str) -> list[str]:
+    """Return what holds measuring of a route up, or thins it, with what to do."""
+    measuring = sources.measuring()
+    sentences = []
+    for cause in (*measuring.causes, *measuring.thinned):
+        if not cause.routes or route in cause.routes:
+            sentences.append(cause.sentence)
+    return sentences
 
 
 def _unrated(own: Sequence[CellReport]) -> dict[str, int]:
@@ -187,7 +198,7 @@ def _quality_changed(report: CellReport) -> str:
     if report.estimates.quality_delta is None:
         return figures.MISSING
     # Of the shifted answers only, hence the number beside it.
-    text = f"{figures.percent(report.estimates.quality_delta.value)} of {report.estimates.quality_delta.n}"
+    text = figures.estimate_of(report.estimates.quality_delta)
     worse, better = report.estimates.quality_worse, report.estimates.quality_better
     if worse and better:
         text += f": {figures.percent(worse.value)} worse, {figures.percent(better.value)} better"

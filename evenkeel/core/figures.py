@@ -39,6 +39,12 @@ class RatioFigure(RatioInterval, Protocol):
 MISSING: Final = "–"
 """Text in place of a figure that was not measured."""
 
+WIDE: Final = (
+    "Intervals are wide while trials are few: they hold whenever you look, "
+    "also if requests depend on each other."
+)
+"""Sentence beside figures of few trials."""
+
 _NARROW_SPACE = "\u202f"
 _MINUS = "\u2212"
 # Counts below this are written in full; a rounded "10" would hide 13.

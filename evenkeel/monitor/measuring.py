@@ -50,7 +50,7 @@ _LOST_BY_CHANCE: Final = 50
 _LOST_FOR_S: Final = 120.0
 # The same under a paced budget: one exchange of a dear model may use what an hour gives.
 _PACED_FOR_S: Final = 3600.0
-# Seconds after the last loss for which a notice says that only a part is measured.
+# Seconds after the last loss for which a notice says that only a part is measured, while few are rated.
 _THINNED_FOR_S: Final = 600.0
 # Reasons for which exchanges are lost although others are measured.
 _THINNING: Final = frozenset(("budget_pace", "store_full"))
@@ -88,12 +88,17 @@ _RUNBOOKS: Final = {
     "budget_pace": "EvenkeelBudgetSpent",
     "worker": "EvenkeelPipelineStalled",
     "monitor": "EvenkeelMonitorStalled",
+    "unread:status": "EvenkeelUpstreamErrors",
 }
 _UNREADABLE: Final = {
     "status": "the upstream answers with errors",
     "client_left": "clients leave before their answers are complete",
     "truncated": "answers are cut off",
     "too_large": "requests or answers are too large",
+}
+_UNREAD_STEPS: Final = {
+    "status": "Check the endpoint and its keys: users get these errors, too.",
+    "truncated": "Check the endpoint: users get these answers, too.",
 }
 # Beginning of the reasons for which a rewording was not tried.
 _UNTRIED: Final = "untried:"
@@ -178,8 +183,8 @@ class _Route:
     """Losses by reason when a trial was rated last."""
     since: float | None = None
     """Unix time in seconds at which the first loss since then was seen."""
-    lost_at: dict[str, float] = field(default_factory=dict)
-    """Unix time in seconds of the last loss by reason."""
+    lost_at: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Unix time in seconds of the last loss by reason, and the trials rated by then."""
 
 
 class MeasuringWatch:
@@ -297,7 +302,7 @@ class MeasuringWatch:
                 watch.since = now
             for reason in losses:
                 if losses[reason] != watch.lost[reason]:
-                    watch.lost_at[reason] = now
+                    watch.lost_at[reason] = now, rated[name]
             watch.lost = losses
 
     def _lost(self, now: float) -> Iterable[HoldUp]:
@@ -318,11 +323,13 @@ class MeasuringWatch:
         for reason in sorted(_THINNING - held):
             routes = []
             for name, route in sorted(self._routes.items()):
-                if now - route.lost_at.get(reason, float("-inf")) <= _THINNED_FOR_S:
+                lost_at, rated = route.lost_at.get(reason, (float("-inf"), 0.0))
+                # Many trials without a loss between them: the cause is gone.
+                if now - lost_at <= _THINNED_FOR_S and route.rated - rated < _LOST_BY_CHANCE:
                     routes.append(name)
             if routes:
                 said, step = self._words(reason)
-                # Nothing tells that the cause is gone but that no loss follows.
+                # On a quiet route nothing tells that the cause is gone but that no loss follows.
                 said = f"{said}, or was in the last {figures.duration(_THINNED_FOR_S)}"
                 yield HoldUp(reason, said, step, now, tuple(routes))
 
@@ -335,7 +342,8 @@ class MeasuringWatch:
         if reason.startswith(_UNREAD):
             unread = reason.removeprefix(_UNREAD)
             sentence = f"No exchange can be measured: {_UNREADABLE.get(unread, unread.replace('_', ' '))}"
-            step = "Pipeline counts them by reason. Do not sample a route that cannot be measured."
+            by_reason = "Pipeline counts them by reason. Do not sample a route that cannot be measured."
+            step = _UNREAD_STEPS.get(unread, by_reason)
         if reason.startswith("budget"):
             spent, budget = self._spent, self._ledger.budget
             limits, left = [], True

@@ -26,6 +26,7 @@ from litestar import Request, post
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from evenkeel.core.figures import WIDE
 from evenkeel.core.verdict import BASELINE
 from evenkeel.simulate import ModelState, Simulation, make_case, serving, summary_prompt
 from evenkeel.simulate.comparison import TruthComparison, compare, table
@@ -482,6 +483,7 @@ class _Story:
         out = self._out
         out.print()
         out.print(table(outcome.comparison))
+        out.print(f"{WIDE}\n", soft_wrap=True)
         out.print(
             f"requests forwarded: {outcome.sent}, failed: {outcome.failed_requests}; "
             f"sampled and scored: {outcome.scored}"

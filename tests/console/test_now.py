@@ -15,7 +15,7 @@ from evenkeel.console.now import blind_notices, state_of
 from evenkeel.console.overview import counted, overview
 from evenkeel.console.wording import trials_left
 from evenkeel.core import figures
-from evenkeel.core.cells import CellKey, ChangeMark, Estimate, Limit
+from evenkeel.core.cells import CellKey, ChangeMark, Estimate, Limit, WindowEstimates
 from evenkeel.core.challenge import Challenge
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.measuring import HoldUp, Measuring
@@ -147,6 +147,29 @@ def test_a_page_that_is_held_up_says_what_since_when_and_what_to_do(make_scene, 
         )
         assert text.index("Held up:") < text.index("Points above noise")
         assert "teady" not in text.replace("steady-2026-05", "")
+
+
+def test_the_page_of_a_route_says_what_holds_it_up_and_no_other(make_scene, console_client):
+    """Its figures would pass for present ones."""
+    scene = make_scene("quiet")
+    route = scene.reports[0].key.route
+    for routes, told in (((), True), ((route,), True), (("other",), False)):
+        scene.measuring = replace(HELD, causes=(replace(HELD.causes[0], routes=routes),))
+        assert ("The judge j is down" in words(console_client(scene).get(f"/routes/{route}"))) is told
+
+
+def test_wide_intervals_are_explained_where_they_are_seen(make_scene, console_client):
+    """Only while one of them leaves its limit open."""
+    wide = Estimate(0.05, -0.23, 0.36, 38)
+    young = cell(excess=wide, since_change=WindowEstimates(40, None, None, wide))
+    scene = make_scene("quiet")
+    for reports, explained in (([young], True), ([UNKNOWN], False), ([WITHIN], False)):
+        scene.reports = reports
+        client = console_client(scene)
+        for path in ("/", "/routes/shop"):
+            assert (figures.WIDE in words(client.get(path))) is explained
+        # The number of trials is that of the figures beside it.
+        assert ("40 of 100" in words(client.get("/routes/shop"))) is explained
 
 
 def test_without_a_judge_every_page_with_content_says_so(make_scene, console_client):

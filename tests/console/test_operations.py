@@ -7,7 +7,7 @@ import re
 import pytest
 from litestar.testing import TestClient
 
-from evenkeel.console import PipelineView, create_app
+from evenkeel.console import PipelineView, RouteSetup, create_app
 from evenkeel.console.documents import as_html, document
 from evenkeel.console.judge import judged
 from evenkeel.console.pipeline import untried_lines
@@ -186,6 +186,15 @@ def test_calibrated_limits_say_where_they_are_from(shown):
     for limit in (f"shifted answers, points above noise 4 {source}", "around the baseline 5 default"):
         assert limit in text
     assert "evenkeel calibrate --limits limits.json" in text
+
+
+def test_limits_are_shown_before_the_first_trial(make_scene, console_client):
+    """A route has limits from its start on."""
+    scene = make_scene("quiet")
+    scene.reports = []
+    setup = RouteSetup("shop", "http://x/v1", "http://y", 0.1, 2, 4)
+    client = console_client(scene, setup=[setup], thresholds=MonitorSettings())
+    assert "shop shifted answers, points above noise 10 default" in words(client.get("/calibration"))
 
 
 def test_the_judge_is_held_against_people(shown, documents):

@@ -95,7 +95,7 @@ def test_all_well_is_measuring_or_learning(plant):
         ("trials_skipped", "nothing_to_change", 50, 120, "can be tried: nothing to change", "Pipeline"),
         ("exchanges_skipped", "store_full", 50, 120, "The queue is full", "sampling_rate"),
         ("exchanges_skipped", "store_error", 5, 0, "cannot be written", "Redis"),
-        ("exchanges_skipped", "status", 50, 120, "the upstream answers with errors", "Do not sample"),
+        ("exchanges_skipped", "status", 50, 120, "the upstream answers with errors", "users get"),
         ("exchanges_dead", "not_json", 50, 120, "No exchange can be measured: not json", "by reason"),
     ],
 )
@@ -134,6 +134,18 @@ def test_what_is_lost_beside_rated_trials_thins_measuring(plant, counter, reason
     assert (found.state, [cause.reason for cause in found.thinned]) == ("measuring", [reason])
     assert found.thinned[0].said.endswith(", or was in the last 10 min")
     assert plant.later(601).thinned == ()
+
+
+def test_what_thinned_measuring_is_over_once_trials_are_rated_without_a_loss(plant):
+    """A budget that was raised, or a burst that is over, is not told for ten minutes more."""
+    plant.watch()
+    plant.count("trials_skipped", 40, reason="budget_pace")
+    plant.count("trials", 9, outcome="rated_3")
+    assert plant.later().thinned
+    plant.count("trials", 49, outcome="rated_3")
+    assert plant.later().thinned
+    plant.count("trials", 1, outcome="rated_3")
+    assert plant.later().thinned == ()
 
 
 def test_a_store_that_goes_away_while_the_budget_thins_measuring_is_said(plant):
