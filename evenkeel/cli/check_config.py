@@ -122,7 +122,7 @@ def check_config(
 
 
 def _checked(settings: Settings, names: Sequence[str], model: str) -> list[tuple[str, Check]]:
-    # Loaded on demand: it brings the console.
+    # Loaded on demand: it brings every channel and the clients of models.
     from evenkeel.runtime.checks import run_checks
 
     return run_checks(settings, names, model)

@@ -30,16 +30,13 @@ if TYPE_CHECKING:
 
     from evenkeel.metrics.judge import Reply
     from evenkeel.settings import Settings
-    from evenkeel.settings.credentials import Headers
+    from evenkeel.settings.credentials import Headers, UpstreamKeys
 
-PROMPT: Final = "Reply with the single word: pong"
-"""Prompt of a test request unless another is given."""
+_PROMPT: Final = "Reply with the single word: pong"
 # A reasoning model may take long for the first word.
 _REQUEST_S: Final = 60.0
-# A terminal's page; error pages of gateways are longer.
-_SHOWN_CHARS: Final = 1_500
-_ANSWER_CHARS: Final = 120
-_MODELS_SHOWN: Final = 8
+# Characters of an endpoint's error that are shown.
+_ERROR_CHARS: Final = 120
 _TITLE: Final = "Test message from evenkeel"
 # Statuses of a request whose key was taken and whose model was not.
 _ABOUT_THE_MODEL: Final = frozenset({400, 404, 422})
@@ -62,10 +59,6 @@ class Check(NamedTuple):
     """Finding, in one or two sentences."""
     next_step: str = ""
     """Next step to take, "" if there is none."""
-    sent: str = ""
-    """Request that was sent, without any key; "" if nothing was."""
-    received: str = ""
-    """Response that was received."""
 
 
 def run_checks(settings: Settings, names: Sequence[str], model: str) -> list[tuple[str, Check]]:
@@ -106,105 +99,11 @@ def _judge_beside(settings: Settings) -> str:
     return judge.model
 
 
-class _Credential(NamedTuple):
-    """Credential of a test request."""
-
-    headers: Headers
-    said: str
-    """Description that names the variable, never the key."""
-    variable: str
-
-
-def _credential(settings: Settings) -> _Credential:
-    """Return the replay key for this upstream; none where the data plane puts a key in."""
-    first = settings.keys[settings.routes[0].name][0]
-    if first.traffic:
-        return _Credential((), f"the route's own key in {first.traffic.variable}", first.traffic.variable)
-    held = next((key.variable for key in first.replays if key.held), None)
-    if held:
-        return _Credential(first.replay_headers(), f"the key in {held}", held)
-    return _Credential((), "no key", settings.replays.api_key_env)
-
-
-def request_check(settings: Settings, model: str) -> Check:
-    """Send one request through the data plane to the first route. It is marked, so it is never sampled.
-
-    Args:
-        settings: Settings of the data plane.
-        model: Model to ask; "" lists the models that there are.
-    """
-    route = settings.routes[0]
-    base, credential = settings.base_url(route), _credential(settings)
-    headers = {LOOP_GUARD_HEADER.decode(): "1", **dict(credential.headers)}
-    # The data plane is on this machine, so a proxy from the environment must not be used.
-    with httpx2.Client(headers=headers, timeout=_REQUEST_S, trust_env=False) as client:
-        try:
-            if not model:
-                return _models(client, base)
-            body = _chat(model)
-            began = time.monotonic()
-            response = client.post(f"{base}/chat/completions", json=body)
-        except httpx2.TransportError as error:
-            return Check(
-                "bad",
-                f"No data plane answers at {base} ({type(error).__name__}).",
-                "Start `evenkeel up`, or send a request from an application if it runs elsewhere.",
-            )
-        took_s = time.monotonic() - began
-    sent = f"POST {base}/chat/completions, with {credential.said}\n{json.dumps(body, ensure_ascii=False)}"
-    text = _without_keys(response.text, credential.headers)
-    received = f"{response.status_code} {response.reason_phrase}\n{text[:_SHOWN_CHARS]}"
-    if response.status_code != httpx2.codes.OK:
-        advice = _ADVICE.get(response.status_code, "Check routes.upstream and that the endpoint is up.")
-        status_line = f"{route.name} answered with status {response.status_code}."
-        return Check("bad", status_line, advice.format(variable=credential.variable), sent, received)
-    return _answered(settings, model, text, took_s)._replace(sent=sent, received=received)
-
-
-def _models(client: httpx2.Client, base: str) -> Check:
-    """List the endpoint's models, since the request needs the name of one."""
-    response = client.get(f"{base}/models")
-    try:
-        names = []
-        for model in response.json()["data"]:
-            names.append(str(model["id"]))
-    except (ValueError, KeyError, TypeError):
-        names = []
-    listed = f"The endpoint lists {figures.listing(names[:_MODELS_SHOWN])}." if names else ""
-    more = f" There are {len(names) - _MODELS_SHOWN} more." if len(names) > _MODELS_SHOWN else ""
-    return Check("bad", "A test request needs a model: --test-model NAME.", f"{listed}{more}")
-
-
 def _without_keys(text: str, headers: Headers) -> str:
     """Remove any request key that an endpoint may have repeated in a text."""
     for _, value in headers:
         text = text.replace(value.removeprefix("Bearer "), "…")
     return text
-
-
-def _answered(settings: Settings, model: str, text: str, took_s: float) -> Check:
-    try:
-        body = json.loads(text)
-        answer = str(body["choices"][0]["message"]["content"])
-    except (ValueError, LookupError, TypeError):
-        return Check("note", f"Status 200 after {took_s:.1f} s, but the answer is no chat completion.")
-    short = f"{answer[:_ANSWER_CHARS]}…" if len(answer) > _ANSWER_CHARS else answer
-    named = str(body.get("model") or model)
-    cost = _cost(settings, (model, named), body.get("usage"))
-    answer_line = f"{named} answered after {took_s:.1f} s: “{short}”. {cost}"
-    return Check("good", f"{answer_line} A test request is never sampled: it counts in no number.")
-
-
-def _cost(settings: Settings, models: tuple[str, str], usage: Any) -> str:
-    try:
-        tokens = int(usage["prompt_tokens"]), int(usage["completion_tokens"])
-    except (TypeError, KeyError, ValueError):
-        return "The endpoint reports no tokens, so its cost is not known."
-    prices = replays.budgeted_prices(settings)
-    tokens_line = f"{tokens[0]:,} tokens in, {tokens[1]:,} out"
-    if not prices.knows(*models):
-        return f"{tokens_line}; the price of the model is not known."
-    return f"{tokens_line}: {prices.dearest(models, *tokens):.6f} US dollars."
 
 
 class _TestCall(NamedTuple):
@@ -218,13 +117,20 @@ class _TestCall(NamedTuple):
     variable: str
     """Variable of the key."""
     unix_path: str | None = None
+    direct: bool = False
+    """True if a proxy of the environment is not asked."""
+    if_away: str = ""
+    """Next step if no connection is made."""
 
 
 def _tried(call: _TestCall) -> Check:
     """Make a call by the client of replays and judge."""
 
     async def post() -> RawResponse | MissingResponse:
-        wire = Wire(headers={"user-agent": "evenkeel", LOOP_GUARD_HEADER.decode(): "1"})
+        wire = Wire(
+            headers={"user-agent": "evenkeel", LOOP_GUARD_HEADER.decode(): "1"},
+            transport=httpx2.AsyncHTTPTransport() if call.direct else None,
+        )
         try:
             return await wire.post(
                 call.url, json.dumps(call.body).encode(), call.headers, _REQUEST_S, unix_path=call.unix_path
@@ -235,10 +141,10 @@ def _tried(call: _TestCall) -> Check:
     response = asyncio.run(post())
     host = urlsplit(call.url).hostname
     if isinstance(response, MissingResponse):
-        return Check("bad", f"{call.what} did not reach {host}: {response.detail.rstrip('.')}.")
+        return Check("bad", f"{call.what} did not reach {host}: {response.detail.rstrip('.')}.", call.if_away)
     if response.is_success:
         return Check("good", f"{call.what} was answered by {host}.")
-    words = visible(_without_keys(str(response.error().get("message", "")), call.headers))[:_ANSWER_CHARS]
+    words = visible(_without_keys(str(response.error().get("message", "")), call.headers))[:_ERROR_CHARS]
     status_line = f"{call.what} got status {response.status} from {host}{f' (“{words}”)' if words else ''}."
     if not call.body.get("model") and response.status in _ABOUT_THE_MODEL:
         # The endpoint read the request, so the way to it and the key are good.
@@ -249,12 +155,35 @@ def _tried(call: _TestCall) -> Check:
     return Check("bad", status_line, advice.format(variable=call.variable))
 
 
+def request_check(settings: Settings, model: str) -> Check:
+    """Send one request through the data plane to the first route. It is marked, so it is never sampled."""
+    route = settings.routes[0]
+    keys = settings.keys[route.name][0]
+    # Where the data plane puts a key in, none is sent.
+    headers = () if keys.traffic else keys.replay_headers()
+    call = _TestCall(
+        "A request through the data plane",
+        f"{settings.base_url(route)}/chat/completions",
+        _chat(model),
+        headers,
+        keys.traffic.variable if keys.traffic else _replay_variable(settings, keys),
+        direct=True,
+        if_away="Start `evenkeel up`, or send a request from an application if it runs elsewhere.",
+    )
+    return _tried(call)
+
+
+def _replay_variable(settings: Settings, keys: UpstreamKeys) -> str:
+    """Return the variable of the replay key that is sent to an upstream, or would be if it were set."""
+    return next((key.variable for key in keys.replays), settings.replays.api_key_env)
+
+
 def replay_check(settings: Settings, model: str) -> Check:
     """Send a small request for a model to every upstream, over the path and with the key of replays."""
     calls: dict[tuple[str, Headers], _TestCall] = {}
     for keys in chain(*settings.keys.values()):
         url, headers = keys.upstream.url("/v1/chat/completions"), keys.replay_headers()
-        variable = next((key.variable for key in keys.replays), settings.replays.api_key_env)
+        variable = _replay_variable(settings, keys)
         body = _chat(model)
         what = f"A replay of route {keys.route}"
         call = _TestCall(what, url, body, headers, variable, keys.upstream.unix_path)
@@ -275,7 +204,7 @@ def rewriter_check(settings: Settings) -> Check:
 
 
 def _chat(model: str) -> dict[str, Any]:
-    return {"model": model, "messages": [{"role": "user", "content": PROMPT}]}
+    return {"model": model, "messages": [{"role": "user", "content": _PROMPT}]}
 
 
 def _bearer(variable: str) -> Headers:
@@ -302,10 +231,6 @@ def judge_check(settings: Settings, ask: Callable[[], Reply]) -> Check:
     assumed = "" if replays.budgeted_prices(settings).knows(judge.model) else ", at an assumed price"
     cost = f"{reply.spent.tokens:,} tokens: {reply.spent.usd:.6f} US dollars{assumed}."
     if isinstance(reply.outcome, Failure):
-        if reply.outcome.reason == "budget":
-            return Check(
-                "note", "The day's budget is spent, so the judge was not asked.", "Try again tomorrow."
-            )
         problem, advice = judge_problem(judge.model, reply.outcome, judge.api_key_env)
         return Check("bad", f"{problem[:1].upper()}{problem[1:]}.", f"{advice[:1].upper()}{advice[1:]}.")
     rating = reply.outcome.rating
