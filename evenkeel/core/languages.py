@@ -41,9 +41,38 @@ def language_of(text: str) -> str | None:
     return _language_of(text[:_READ_CHARACTERS])
 
 
+# Groups of languages so similar that short texts do not tell them apart, and other tags of one language: the
+# model gives "no" and "tl", users write "nb" and "fil".
+_ALIKE: Final = (
+    frozenset({"en", "pcm"}),
+    frozenset({"de", "lb"}),
+    frozenset({"nl", "af"}),
+    frozenset({"pt", "gl"}),
+    frozenset({"es", "an", "ext", "gl"}),
+    frozenset({"it", "vec", "lij"}),
+    frozenset({"no", "nb", "nn", "da"}),
+    frozenset({"hr", "bs", "sr"}),
+    frozenset({"id", "ms"}),
+    frozenset({"zh", "yue"}),
+    frozenset({"tl", "fil"}),
+)
+
+
 def identifiable() -> frozenset[str]:
-    """Return the tags that `language_of` can give."""
-    return frozenset(map(str, _identifier().labels)) - _READ_AS.keys()
+    """Return the tags that `language_of` can give, and those that are like one of them."""
+    return frozenset(map(str, _identifier().labels)).union(*_ALIKE) - _READ_AS.keys()
+
+
+def told_apart(language: str, other: str) -> bool:
+    """Return whether a text identified as one language is certainly not in the other.
+
+    Args:
+        language: Base tag that `language_of` gave.
+        other: Base tag of any language; one that cannot be identified is told from none.
+    """
+    if language == other or any({language, other} <= group for group in _ALIKE):
+        return False
+    return other in identifiable()
 
 
 @lru_cache(maxsize=256)  # several perturbations ask about the same text

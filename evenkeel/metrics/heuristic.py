@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.languages import base_tag
+from evenkeel.core.languages import base_tag, told_apart
 from evenkeel.core.verdict import DECIDED_BY, STAGES, Failure
 from evenkeel.metrics.entity import SlotMatch
 from evenkeel.metrics.protocol import Rating
@@ -123,7 +123,7 @@ def _gap(pair: Pair, languages: _Languages) -> str | None:
     if reference is None or candidate is None:
         wanted = languages.wanted
         return f"{wanted} was asked for, and the languages are not certain." if wanted else None
-    if reference == candidate:
+    if not told_apart(reference, candidate):
         return None
     texts = pair.reference.text, pair.candidate.text
     if languages.wanted is None and (

@@ -22,6 +22,9 @@ tbody td tfoot th thead title tr u ul
 TAGS = frozenset(_TAG_NAMES.split())
 """Names of HTML elements, by which HTML is told from XML."""
 
+MARKS = frozenset(("a", "b", "br", "code", "em", "i", "small", "span", "strong", "sub", "sup", "u"))
+"""Names of elements that stand within a sentence."""
+
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 # Not part of what a reader sees.
 _DROPPED = frozenset(("head", "title", "script", "style", "nav"))

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from evenkeel.metrics.structured.html import (
+    MARKS,
     TAGS,
     construct_count,
     read_html,
@@ -96,7 +97,7 @@ _LANGUAGES: dict[str, Structured] = {
     "html": "html", "markdown": "markdown", "md": "markdown",
 }  # fmt: skip
 # A doctype counts as the tag that it names.
-_FIRST_TAG = re.compile(r"<(?:!doctype[ ]+)?/?([A-Za-z_][\w:.-]*)", re.IGNORECASE)
+_FIRST_TAG = re.compile(r"<(?:!doctype[ ]+)?/?([^\W\d][\w:.-]*)", re.IGNORECASE)
 _YAML_LINE = re.compile(r"[ ]*(?:- +)*[\w\"'][\w .\"'-]{0,40}:(?:\s|$)|[ ]*- |[ ]+\S|#|---|$")
 _YAML_FIELD = re.compile(
     r"^[ ]*(?:- +)*(?!\d+[.)])[\w\"'][\w\"'-]*(?: [\w\"'-]+){0,3}:(?:\s|$)", re.MULTILINE
@@ -163,8 +164,9 @@ def _as_wanted(body: str, wanted: Structured) -> Structure | None:
     if wanted in ("xml", "html"):
         return _markup_within(body, wanted, least_share=0.0)
     if wanted == "yaml" and not looks_like(body, wanted):
-        # One field is enough for what was asked for; prose that happens to parse is not.
-        return _read(body, wanted, alone=True) if _YAML_FIELD.match(body) else None
+        # A list, or one field, is enough for what was asked for. JSON is YAML, too, but was not asked for.
+        structure = None if body.startswith(("{", "[")) else _read(body, wanted, alone=True)
+        return structure if structure and (structure.strict or _YAML_FIELD.match(body)) else None
     return _read(body, wanted, alone=True) if looks_like(body, wanted) else None
 
 
@@ -264,6 +266,9 @@ def _markup_within(text: str, wanted: Structured | None, *, least_share: float) 
         if end - start < least_share * len(text) or f"</{first[1]}" not in text:
             return None
         wanted = "html" if is_html else "xml"
+    if wanted == "html" and first[1].lower() in MARKS:
+        # Text beside a mark, as in "a<br>b", is a part of the fragment.
+        return _read(text, wanted, alone=True)
     # Behind the last tag there may be a value that was cut.
     talk = text[end:].strip()
     alone = not text[:start].strip() and not talk

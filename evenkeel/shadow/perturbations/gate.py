@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from evenkeel.core.languages import base_tag, english_name, identifiable, language_of
+from evenkeel.core.languages import base_tag, english_name, identifiable, language_of, told_apart
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.perturbations.places import prose_of
 from evenkeel.shadow.perturbations.positional.listing import blocks_of
@@ -195,21 +195,6 @@ _SHORT: Final = 120
 TOO_SHORT: Final = 40
 """Weight of the original below which identification of its language is not relied on."""
 
-# Groups of languages so similar that short texts do not tell them apart.
-_ALIKE: Final = (
-    frozenset({"en", "pcm"}),
-    frozenset({"de", "lb"}),
-    frozenset({"nl", "af"}),
-    frozenset({"pt", "gl"}),
-    frozenset({"es", "an", "ast", "ext", "gl"}),
-    frozenset({"it", "vec", "lij"}),
-    frozenset({"no", "nb", "nn", "da"}),
-    frozenset({"hr", "bs", "sr"}),
-    frozenset({"id", "ms"}),
-    frozenset({"zh", "yue", "wuu"}),
-    frozenset({"tl", "fil"}),
-)
-
 
 def weight(text: str) -> float:
     """Return the length in letters of a Latin-like script, where an ideograph counts for 2.4."""
@@ -238,7 +223,7 @@ def speaks(before: str, after: str, target: str | None) -> str:
         # An original that says little in words ("PowerShell 7, Excel, SharePoint?") gives a result like it.
         unclear = weight(after) >= _SHORT and language_of(before) is not None
         return f"The reply is not clearly in {english_name(target or wanted)}." if unclear else ""
-    if language == wanted or any({language, wanted} <= group for group in _ALIKE):
+    if not told_apart(language, wanted):
         return ""
     return f"The reply is in {english_name(language)}, it must be in {english_name(target or wanted)}."
 
