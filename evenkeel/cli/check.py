@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import sqlite3
 import sys
 import time
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
@@ -92,7 +94,8 @@ _SIMULATED: Final = "simulated"
 @click.option(
     "--perturbations",
     metavar="LIST",
-    help="Perturbations or categories, comma-separated.  [default: general,positional,format,multilingual]",
+    help="Perturbations or categories, comma-separated.  "
+    "[default: general,positional,format,multilingual, and tools where there are any]",
 )
 @click.option(
     "--limit",
@@ -262,14 +265,15 @@ def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitSta
         models=models,
         names=names,
         source=source,
-        kinds=kinds_by_category(words(options["perturbations"]), rewriter=judge is not None),
+        kinds=kinds_by_category(
+            words(options["perturbations"]), chain(*prompts.values()), rewriter=judge is not None
+        ),
         judge=judge,
         limit=options["limit"] / 100,
         rounds=options["rounds"],
         task=options["task"],
         severity=options["severity"],
         seed=options["seed"],
-        parameters=options["parameters"],
         prices=Prices(options["prices"]),
         journal=options["journal"],
         most_usd=options["max_usd"],
@@ -279,7 +283,13 @@ def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitSta
 
 
 def _prompts(path: Path, source: str, options: Mapping[str, Any]) -> list[PromptView]:
-    """Return the prompts of a file, or of standard input for "-"."""
+    """Return the prompts of a file, or of standard input for "-", with the parameters of the options."""
+    # Before they are reworded: rewordings of tools, and of the format asked for, depend on them.
+    members = {name: json.dumps(value) for name, value in options["parameters"].items()}
+    return [view.with_members(members) for view in _read_prompts(path, source, options)]
+
+
+def _read_prompts(path: Path, source: str, options: Mapping[str, Any]) -> list[PromptView]:
     inputs = options["inputs"]
     if str(path) != "-" and is_dataset(path) and inputs is None:
         return read_dataset(read_rows(path), source)

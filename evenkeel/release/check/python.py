@@ -51,7 +51,8 @@ def check(
         base_url: Endpoint. Default: `OPENAI_BASE_URL`, else the provider's.
         api_key_env: Variable with the key. Default: the provider's usual one.
         judge: Model that rates the answers; True = a small one of the same provider, False = none.
-        perturbations: Names, categories or patterns. Default: general, positional, format, multilingual.
+        perturbations: Names, categories or patterns. Default: general, positional, format, multilingual, and
+            tools if the prompt is a request with tools.
         limit: Largest acceptable difference, in points above noise; above 0 and at most 100.
         rounds: Most rounds.
         budget_usd: Most that is spent; None = no limit. Calls to models without a price are not counted.
@@ -80,7 +81,7 @@ def check(
     request = CheckRequest(
         prompts=dict.fromkeys(models, views),
         models=models,
-        kinds=kinds_by_category(perturbations, rewriter=rater is not None),
+        kinds=kinds_by_category(perturbations, views, rewriter=rater is not None),
         judge=rater,
         limit=limit / 100,
         rounds=rounds,

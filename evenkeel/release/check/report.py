@@ -361,7 +361,9 @@ def worst_trials(trials: tuple[CheckTrial, ...]) -> list[CheckTrial]:
 def _worst(trials: list[CheckTrial]) -> Iterator[Block]:
     for trial in trials:
         yield Paragraph(f"{trial.kind}: {trial.explanation or 'the content moved.'}")
-        yield FoldedSection("prompt", code=diff(trial.prompt, trial.variant), language="diff")
+        # Tools are no words of the prompt.
+        if trial.prompt != trial.variant:
+            yield FoldedSection("prompt", code=diff(trial.prompt, trial.variant), language="diff")
         yield FoldedSection("answer", code=diff(trial.reference, trial.candidate), language="diff")
 
 

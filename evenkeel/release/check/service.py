@@ -10,7 +10,7 @@ import json
 import random
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import Spend
 from evenkeel.core.figures import number, rounded
@@ -40,7 +40,7 @@ from evenkeel.stores.cache import DocumentCache
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from evenkeel.core.pair import Answer, Pair
@@ -91,8 +91,6 @@ class CheckRequest:
     task: Task | None = None
     severity: float = 0.13
     seed: int = 0
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Members of every request besides the model and the prompt."""
     prices: Prices = field(default_factory=Prices)
     journal: Path | None = None
     """File that keeps every answer; None = in memory."""
@@ -142,16 +140,20 @@ class CheckRequest:
         return CostEstimate(asked, spend, ceiling=False, unpriced=prices.unknown(*models))
 
 
-def kinds_by_category(patterns: Sequence[str], *, rewriter: bool) -> dict[str, list[Perturbation]]:
+def kinds_by_category(
+    patterns: Sequence[str], views: Iterable[PromptView], *, rewriter: bool
+) -> dict[str, list[Perturbation]]:
     """Return the perturbations of some categories, names or patterns, without those that lack a rewriter.
 
-    With a rewriter the contrasts come on top. () stands for `CATEGORIES`.
+    With a rewriter the contrasts come on top. () stands for `CATEGORIES`, and for tools if any prompt
+    comes with tools.
 
     Raises: InputError for a pattern that names nothing.
     """
     perturbations = catalogue()
+    usual = (*CATEGORIES, "tools") if any(view.get("tools") for view in views) else CATEGORIES
     try:
-        chosen = by_name(patterns or CATEGORIES, perturbations)
+        chosen = by_name(patterns or usual, perturbations)
     except ValueError as error:
         raise InputError(f"--perturbations: {error}") from error
     by_category: dict[str, list[Perturbation]] = {}
@@ -240,10 +242,7 @@ class _Services:
     async def ask(self, arm: str, view: PromptView, draw: str) -> Answer | Failure:
         """Put a prompt to the model of an arm; see `rounds.Ask`."""
         at = self._request.models[arm]
-        members: dict[str, str | None] = {}
-        for name, value in self._request.parameters.items():
-            members[name] = json.dumps(value)
-        body = view.with_members({"model": json.dumps(at.model), **members}).for_replay()
+        body = view.with_members({"model": json.dumps(at.model)}).for_replay()
         target = at.target(view.api)
         if arm == SECOND and at == self._request.models[FIRST]:
             # Two prompts may be equal, and each arm needs answers of its own.
@@ -294,5 +293,5 @@ class _Services:
             "variable": at.key_variable,
             "key_option": "--api-key-env",
             "url_option": "--base-url",
-            "members": ", ".join(self._request.parameters) or "such requests",
+            "members": "such requests",
         }

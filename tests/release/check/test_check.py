@@ -109,6 +109,22 @@ def test_the_page_says_what_the_terminal_says(prompt, check):
     assert comment.read_text().startswith("## How fragile is")
 
 
+def test_tools_are_reworded_where_there_are_any(check):
+    """Also those of --parameters, and not in place of what another order of them made."""
+    tools = []
+    for name in ("first", "second"):
+        tools.append({"type": "function", "function": {"name": name, "parameters": {"type": "object"}}})
+
+    plain = json.loads(check("--rounds", 2, "--json").stdout)
+    done = json.loads(
+        check("--rounds", 2, "--parameters", json.dumps({"tools": tools, "max_tokens": 50}), "--json").stdout
+    )
+
+    assert "tools" not in [each["category"] for each in plain["models"][0]["categories"]]
+    (of_tools,) = [each for each in done["models"][0]["categories"] if each["category"] == "tools"]
+    assert of_tools["points_above_noise"]["n"] == 2
+
+
 def test_a_stopped_check_goes_on_from_its_journal(check):
     """The model's answers of the first run are remembered by the second, and the figures are the same."""
     options = ("--perturbations", "general", "--json", "--rounds", 5)
