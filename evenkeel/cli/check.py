@@ -9,6 +9,7 @@ import random
 import sqlite3
 import sys
 import time
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -69,6 +70,7 @@ _OVER: Final = 1
 _NOT_KNOWN: Final = 3
 _JUNIT: Final = Path("evenkeel-check.xml")
 _SIMULATED: Final = "simulated"
+_SECOND_SIMULATED: Final = "simulated-2"
 
 
 @click.command()
@@ -254,7 +256,7 @@ def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitSta
     models = {FIRST: first}
     names: dict[str, str] = {}
     if options["against"]:
-        models[SECOND] = ModelAt(options["against"], first.base_url, first.api_key, first.key_variable)
+        models[SECOND] = _second(options, first)
         prompts[SECOND] = prompts[FIRST]
     elif options["against_prompt"]:
         models[SECOND] = first
@@ -314,6 +316,22 @@ def _model(options: Mapping[str, Any], prompts: Sequence[PromptView], stack: con
     return model_at(name, os.environ, base_url=options["base_url"], key_variable=options["api_key_env"])
 
 
+def _second(options: Mapping[str, Any], first: ModelAt) -> ModelAt:
+    """Return the second model, which is at the endpoint of the first.
+
+    Raises: InputError if one of the two is simulated here and the other one is not.
+    """
+    name = options["against"]
+    if _SIMULATED in (name, options["model"]) and not options["base_url"]:
+        if name != options["model"]:
+            raise InputError(
+                f"--model {options['model']} --against {name}: a simulated model can only be compared with "
+                "another simulated one, by --model simulated --against simulated"
+            )
+        name = _SECOND_SIMULATED
+    return replace(first, model=name)
+
+
 def _judge(options: Mapping[str, Any], first: ModelAt) -> ModelAt | None:
     if not options["no_judge"]:
         return judge_beside(first, options["judge"])
@@ -324,11 +342,14 @@ def _judge(options: Mapping[str, Any], first: ModelAt) -> ModelAt | None:
 
 @contextlib.contextmanager
 def _simulated() -> Iterator[ModelAt]:
-    """Serve a simulated model of known fragility from this process."""
+    """Serve a simulated model of known fragility, and a more fragile one, from this process."""
     from evenkeel.simulate import DEFAULT_MODEL, ModelState, Simulation, SimulationSettings
     from evenkeel.simulate.server import serving
 
-    model = ModelState(DEFAULT_MODEL, fragility=0.2, noise=0.02)
-    simulation = Simulation([model], SimulationSettings(deterministic=False), rng=random.Random(0))
+    models = [
+        ModelState(DEFAULT_MODEL, fragility=0.2, noise=0.02),
+        ModelState(_SECOND_SIMULATED, fragility=0.5, noise=0.02),
+    ]
+    simulation = Simulation(models, SimulationSettings(deterministic=False), rng=random.Random(0))
     with serving(simulation) as url:
         yield ModelAt(DEFAULT_MODEL, f"{url}/v1", "", "")

@@ -69,8 +69,6 @@ class ModelPrice:
         return f"counts ${self.input_usd:g} per million tokens in and ${self.output_usd:g} per million out"
 
 
-# Models of `evenkeel simulate`, which cost nothing.
-_SIMULATED: Final = "simulated-*"
 # Ends of names that pin a snapshot, which lists of prices leave out.
 _DATED: Final = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 # Largest multiple of its base's price that a fine-tuned model costs, by the beginning of its name.
@@ -228,7 +226,8 @@ class Prices:
 
 
 def _is_simulated(model: str) -> bool:
-    return fnmatchcase(model, _SIMULATED)
+    """Return whether it is a model of `evenkeel simulate`, which costs nothing."""
+    return model.partition("-")[0] == "simulated"
 
 
 def estimate_tokens(text: str) -> int:

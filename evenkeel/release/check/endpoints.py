@@ -91,10 +91,10 @@ def model_at(
 def judge_beside(model: ModelAt, name: str | None = None) -> ModelAt:
     """Return the judge at a model's endpoint: as named, else the provider's small model, else the model."""
     small = small_model(model.base_url)
-    chosen = name or (small.model if small else model.model)
+    usual = small.model if small else model.model
     if model.model.startswith(SIMULATED):
-        chosen = SIMULATED_JUDGE
-    return ModelAt(chosen, model.base_url, model.api_key, model.key_variable)
+        usual = SIMULATED_JUDGE
+    return ModelAt(name or usual, model.base_url, model.api_key, model.key_variable)
 
 
 def rewriter_beside(judge: ModelAt) -> ModelAt:

@@ -11,13 +11,14 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from evenkeel.core.cells import Estimate
 from evenkeel.monitor.detect.decision import more_needed, paired_mean, smaller, with_unrated
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evenkeel.core.cells import Estimate, Standing
+    from evenkeel.core.cells import Standing
 
 FIRST: Final = "first"
 """Arm of the model or prompt that is checked."""
@@ -241,7 +242,8 @@ class ArmComparison:
     more_fragile: Literal["first", "second", "no", "unknown"]
     """The one whose answers move more; "no" if neither does by more than the limit."""
     difference: Estimate | None
-    """Difference between what rewordings move, second minus first; see `fragility_difference`."""
+    """Difference between what rewordings move, second minus first, in [−1, 1]: points above noise or moved
+    answers, whichever differs less; 0 if they differ in opposite directions."""
 
 
 def compare(
@@ -253,12 +255,19 @@ def compare(
     fewer = fragility_difference(second, first, alpha=alpha, beta=alpha)
     if more is None or fewer is None:
         return ArmComparison(category, "unknown", None)
-    if more.lower > 0:
-        return ArmComparison(category, "second", more)
-    if fewer.lower > 0:
-        return ArmComparison(category, "first", more)
-    settled = more.upper <= limit and fewer.upper <= limit
-    return ArmComparison(category, "no" if settled else "unknown", more)
+    # Of points above noise and moved answers the one that differs less, in either direction.
+    difference = Estimate(
+        more.value if more.value > 0 else min(0.0, -fewer.value),
+        more.lower if more.lower > 0 else -max(0.0, fewer.upper),
+        -fewer.lower if fewer.lower > 0 else max(0.0, more.upper),
+        more.n,
+    )
+    if difference.lower > 0:
+        return ArmComparison(category, "second", difference)
+    if difference.upper < 0:
+        return ArmComparison(category, "first", difference)
+    settled = difference.upper <= limit and -difference.lower <= limit
+    return ArmComparison(category, "no" if settled else "unknown", difference)
 
 
 def fragility_difference(

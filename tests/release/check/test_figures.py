@@ -97,6 +97,7 @@ def test_the_steadier_of_two_equally_fragile_models_is_not_more_fragile():
 
     assert found.more_fragile == "no"
     assert found.difference.value == 0
+    assert -0.1 <= found.difference.lower <= found.difference.upper <= 0.1
     still, fragile = trials("." * 200, "." * 200), trials("x." * 100, "." * 200, arm=SECOND)
     assert compare("general", still, fragile, limit=0.1, categories=1).more_fragile == "second"
 
