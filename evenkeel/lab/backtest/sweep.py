@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import fnmatch
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.errors import UserError
+from evenkeel.core.figures import listing
+from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.lab.backtest.run import BacktestRun, SettingsVariant
 from evenkeel.monitor.detect import Measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from evenkeel.core.cells import Limit
     from evenkeel.lab.backtest.run import Backtest
@@ -103,12 +107,19 @@ def sweep(
         variants: At least one.
         plotted: Of the first variant, keep enough to draw its cells.
         progress: Told now and then how many trials were read and how many alerts the first variant raised.
+
+    Raises: UserError for a perturbation or a route that does not occur in the log.
     """
     first, *others = variants
     leading = BacktestRun(first, every=1, most=_PLOTTED) if plotted else BacktestRun(first)
     runs = [leading, *(BacktestRun(variant) for variant in others)]
     raised = number = 0
+    kinds: set[str] = set()
+    routes: set[str] = set()
     for number, entry in enumerate(entries, start=1):
+        if isinstance(entry, Verdict):
+            kinds.add(entry.perturbation)
+            routes.add(entry.route)
         raised += sum(event.kind == "raised" for event in leading.add(number, entry))
         for run in runs[1:]:
             run.add(number, entry)
@@ -116,4 +127,15 @@ def sweep(
             progress(number, raised)
     if progress is not None:
         progress(number, raised)
+    for variant in variants:
+        _check_occurs("--only", variant.only, kinds - {BASELINE})
+        _check_occurs("--route", variant.routes, routes)
     return [run.finish() for run in runs]
+
+
+def _check_occurs(option: str, patterns: Sequence[str], names: AbstractSet[str]) -> None:
+    """Refuse a pattern that no name matches: without a trial there is no alert."""
+    for pattern in patterns:
+        if not fnmatch.filter(names, pattern):
+            there = f"it has {listing(sorted(names))}" if names else "it has none"
+            raise UserError(f"{option} {pattern}: does not occur in the log; {there}")

@@ -162,6 +162,8 @@ def test_the_page_draws_every_cell_and_marks_its_alerts(tmp_path):
         (["--threshold", "2"], "Invalid value for '--threshold'"),
         (["--data-dir", "x"], "name a file or the folder of a store"),
         (["--from", "then"], '--from "then" is no date'),
+        (["--only", "nothing"], "--only nothing: does not occur in the log; it has general.typos"),
+        (["--route", "nowhere"], "--route nowhere: does not occur in the log; it has default"),
         (["--plot", "none/page.html"], "there is no folder none"),
         ([f"--threshold={number / 100}" for number in range(1, 60)], "59 combinations are more than 48"),
     ],
