@@ -12,6 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import Spend
+from evenkeel.core.endpoint import with_model
 from evenkeel.core.figures import count, number, usd
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
@@ -221,6 +222,8 @@ class Run:
     """Name of a golden's task."""
     clusters: Mapping[str, str] = field(default_factory=dict)
     """Names of the goldens' clusters, by their ids; a golden that is not listed is one of its own."""
+    explain: Callable[[AskedCall, Failure], str] = lambda _call, failure: failure.detail
+    """Says why a call has no answer, and what to do."""
     progress: Callable[[], None] = lambda: None
     """Called after each golden."""
 
@@ -284,7 +287,7 @@ class Run:
         failures: dict[SideName, Failure] = {}
         for (side, _), answer in zip(planned_calls, answers, strict=True):
             if isinstance(answer, Failure):
-                failures[side] = answer
+                failures[side] = replace(answer, detail=self.explain(task.requests[side], answer))
         if "reference" in failures:
             return GoldenLook(failures["reference"])
         if failures:
@@ -378,11 +381,11 @@ def _similarity(scored: ScoredAnswer) -> float:
     return scored.judgement.similarity
 
 
-def give_up(sides: Sequence[Side]) -> Callable[[AskedCall, Failure], None]:
-    """Raise an error about a side that does not answer: asking on would only collect failures."""
+def explaining(sides: Sequence[Side]) -> Callable[[AskedCall, Failure], str]:
+    """Return a function that says which side gave no answer to a call, why, and what to do."""
     by_name = {side.name: side for side in sides}
 
-    def end(call: AskedCall, failure: Failure) -> None:
+    def explain(call: AskedCall, failure: Failure) -> str:
         side = by_name["candidate" if call.payee == "candidate" else "reference"]
         advice = advised(
             failure.reason,
@@ -392,9 +395,12 @@ def give_up(sides: Sequence[Side]) -> Callable[[AskedCall, Failure], None]:
             url_option="--base-url" if side.name == "candidate" else "--reference-url",
             members="the goldens' requests",
         )
-        raise UnusableError(f"the {side.name} at {call.target.url} gives no answers: {advice}")
+        if failure.reason == "rejected" and not (call.model or with_model(call.target.url, "any")):
+            option = "--model" if side.name == "candidate" else "--reference-model"
+            advice += f"; the golden names no model: name one with {option}"
+        return f"the {side.name} at {call.target.url} does not answer: {advice}"
 
-    return end
+    return explain
 
 
 def estimate(
@@ -480,7 +486,13 @@ async def _decided(
             concurrency=options.concurrency, timeout_s=options.timeout_s, user_agent=f"evenkeel/{VERSION}"
         )
         services.push_async_callback(replayer.close)
-        asker = Asker(replayer, answers, options.prices, costs, patience=_PATIENCE, give_up=give_up(sides))
+        explain = explaining(sides)
+
+        def give_up(call: AskedCall, failure: Failure) -> None:
+            # Asking on would only collect failures.
+            raise UnusableError(explain(call, failure))
+
+        asker = Asker(replayer, answers, options.prices, costs, patience=_PATIENCE, give_up=give_up)
         with progress("asking", "goldens", len(asked), err, details=lambda: _spent_so_far(costs)) as made:
             course = await Run(
                 gate,
@@ -490,6 +502,7 @@ async def _decided(
                 concurrency=options.concurrency,
                 task=lambda golden: task_of(golden, options.route_tasks, options.task),
                 clusters=cluster,
+                explain=explain,
                 progress=made.add,
             ).run(asked, prepared.left_out)
         took_s = time.monotonic() - started

@@ -43,9 +43,10 @@ def price_ahead(how: str, dollars: float, unpriced: Sequence[str]) -> str:
     """Return what calls may cost, and the models whose calls no limit in dollars counts."""
     price = f"{how} {usd(dollars)}, " if dollars else ""
     if unpriced:
+        names = [name or "a model without a name" for name in unpriced]
         return (
-            f"{price}without a known price of {listing(unpriced)}, whose calls no limit in dollars counts "
-            f"(--price {unpriced[0]}=IN/OUT gives it)"
+            f"{price}without a known price of {listing(names)}, whose calls no limit in dollars counts "
+            f"(--price {unpriced[0] or '*'}=IN/OUT gives it)"
         )
     return price.removesuffix(", ") or "free"
 

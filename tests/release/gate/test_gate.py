@@ -187,6 +187,14 @@ def test_an_endpoint_that_cannot_be_used_is_found_out_at_once(planted, gate, mon
     assert found["ledger"]["calls"] <= 10
 
 
+def test_goldens_that_name_no_model_say_which_option_does(planted, gate):
+    """The endpoint's error names neither the side nor what to do."""
+    planted(0, {"id": "bare", "prompt": "Why does my printer stop?", "answer": "Jam."})
+    output, _ = gate("equal", code=2)
+    assert "rejected: the reference at http://127.0.0.1" in output
+    assert "the golden names no model: name one with --reference-model" in output
+
+
 class Dying(random.Random):
     """Draws that are high, so that nothing fails, and after some of them low, so that every call fails."""
 
