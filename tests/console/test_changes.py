@@ -77,7 +77,12 @@ def test_a_report_shows_both_sides_evidence_and_goldens(client):
     body = served.get(f"/api/changes/{one.id}").json()["change"]
     assert (body["effect"], body["goldens"]["verdict"]) == ("fragile", "regression")
     assert body["cause"] == "unclear", "a silent change at that time is not ruled out"
-    assert [candidate["cause"] for candidate in body["candidates"]] == ["prompt", "traffic", "provider"]
+    assert [candidate["cause"] for candidate in body["candidates"]] == [
+        "prompt",
+        "traffic",
+        "provider",
+        "judge",
+    ]
     assert served.get("/api/changes").json()["changes"] == [body]
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import ChangeMark
     from evenkeel.monitor.changes.kinds import AskedAgain
+    from evenkeel.monitor.changes.onset import Onset
 
 
 class Cause(StrEnum):
@@ -68,13 +69,20 @@ _CHANGED: Final = {
     kinds.JUDGE: Cause.JUDGE,
     kinds.SETTINGS: Cause.SETTINGS,
 }
-RENAMED: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
-"""Kinds by which another model answers, as everybody can see."""
+# Kinds by which another model answers, as everybody can see.
+_RENAMED: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
 # Causes on the team's own side: while one of them explains a change, the provider is not accused by
 # exclusion.
 _OURS: Final = frozenset((Cause.MODEL, Cause.PROMPT, Cause.PARAMETERS, Cause.TRAFFIC))
 # Traits of the traffic that move whenever the prompt is edited.
 _EDITS: Final = frozenset(("length", "template"))
+
+
+# Reasons why a silent change of the provider stays possible.
+_EITHER: Final = "Reference prompts are answered differently: by the swapped model, or since a silent change."
+_ASKED_TOO_SELDOM: Final = (
+    "Reference prompts, which would show a silent change, have not been asked often enough since."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +100,6 @@ class Experiments:
     """Outcomes of what was asked or rated again since answers moved."""
 
     references: AskedAgain = ""
-    preceded: bool = False
-    """True if reference prompts were answered otherwise before the model was swapped by name."""
     goldens: AskedAgain = ""
     goldens_judged: bool = False
     """True if a judge scored the goldens, so that another judge moves them, too."""
@@ -123,6 +129,7 @@ def likely_cause(
     beside: Sequence[ChangeMark] = (),
     traffic: Mapping[str, str] = MappingProxyType({}),
     differs: bool = False,
+    onset: Onset | None = None,
 ) -> Causes:
     """Return the candidates for the cause of a change.
 
@@ -131,7 +138,8 @@ def likely_cause(
         experiments: What was asked or rated again.
         beside: Marks of the route's other changes; those whose interval overlaps the fall are candidates.
         traffic: Traits of the traffic that differ between the two sides, each in a few words.
-        differs: Whether any difference of the answers was measured.
+        differs: Whether any figure of the traffic differs.
+        onset: When answers began to move; None if that is not known.
     """
     falls = kinds.select(marks, {kinds.RATINGS})
     around = _overlapping(beside, falls)
@@ -142,8 +150,12 @@ def likely_cause(
         # An edit makes every prompt longer or shorter: that is no other traffic.
         traffic = {trait: traffic[trait] for trait in traffic.keys() - _EDITS}
     changed = _changed(noticed + around, falls, causes, traffic)
-    moved = bool(falls) or differs or bool(causes)
-    possible = _possible(experiments, changed.keys()) if moved and not causes else {}
+    is_explained = onset is not None and any(_explains(mark, onset) for mark in noticed + around)
+    possible = {}
+    if not causes:
+        possible = _possible(
+            experiments, changed.keys(), has_moved=bool(falls) or differs, is_explained=is_explained
+        )
     candidates = [
         *(Candidate(cause, "shown", why) for cause, why in causes.items()),
         *(Candidate(cause, "changed", why) for cause, why in changed.items()),
@@ -167,10 +179,9 @@ def _shown(marks: Sequence[ChangeMark], experiments: Experiments) -> dict[Cause,
     """Return the causes that an experiment shows, unless what the team changed explains its outcome."""
     noticed = {mark.kind for mark in marks}
     causes: dict[Cause, str] = {}
-    renamed = noticed & RENAMED
-    asked_same = experiments.references == "moved" or kinds.REFERENCES in noticed
+    renamed = noticed & _RENAMED
     # A model that was swapped by name answers otherwise without any silent change.
-    if asked_same and (not renamed or experiments.preceded):
+    if experiments.references == "moved" and not renamed:
         causes[Cause.PROVIDER] = "The same requests get different answers, whatever else changed."
     rated_otherwise = noticed & {kinds.JUDGE, kinds.JUDGE_PANEL, kinds.SETTINGS}
     # Goldens are sent with today's template and rated by today's judge: either may be why they differ.
@@ -207,22 +218,38 @@ def _changed(
     return changed
 
 
-def _possible(experiments: Experiments, named: AbstractSet[Cause]) -> dict[Cause, str]:
+def _explains(mark: ChangeMark, onset: Onset) -> bool:
+    """Return whether answers began to move with what a mark says that somebody changed."""
+    return mark.kind in _CHANGED and mark.begun_at <= onset.end and mark.at >= onset.begin
+
+
+def _possible(
+    experiments: Experiments, named: AbstractSet[Cause], *, has_moved: bool, is_explained: bool
+) -> dict[Cause, str]:
     """Return the causes that leave no trace in the traffic and that nothing rules out.
 
-    Where an experiment shows a cause there is no need for others.
+    Where an experiment shows a cause there is no need for others. What the team changed is explanation enough
+    only if answers began to move with it.
+
+    Args:
+        experiments: What was asked or rated again.
+        named: Causes that changed in the interval.
+        has_moved: Whether figures of the traffic moved.
+        is_explained: Whether answers began to move with what changed.
     """
     causes: dict[Cause, str] = {}
-    asked = "same" in {experiments.references, experiments.goldens}
-    if not named & {Cause.PROVIDER, Cause.MODEL} and not asked:
-        causes[Cause.PROVIDER] = (
-            "Reference prompts, which would show a silent change, have not been asked often enough since."
-        )
-    # Without a panel there is no end to the doubt, so what the team changed is then explanation enough.
-    is_open = experiments.panel == "due" or (experiments.panel == "" and not named & _OURS)
-    if experiments.judged and is_open and Cause.JUDGE not in named:
+    asked = {experiments.references, experiments.goldens}
+    is_open = (has_moved or "moved" in asked) and "same" not in asked
+    is_swapped = is_explained and Cause.MODEL in named
+    if is_open and not is_swapped and Cause.PROVIDER not in named:
+        causes[Cause.PROVIDER] = _EITHER if experiments.references == "moved" else _ASKED_TOO_SELDOM
+    if not has_moved:
+        return causes
+    # Without a panel there is no end to the doubt.
+    is_due = experiments.panel == "due" or (experiments.panel == "" and not is_explained)
+    if experiments.judged and is_due and Cause.JUDGE not in named:
         causes[Cause.JUDGE] = "The judge's panel has not been rated as before since."
-    if not named:
+    if not is_explained and Cause.TRAFFIC not in named:
         causes[Cause.TRAFFIC] = "Users may ask harder questions of the same length, language and task."
     return causes
 

@@ -13,6 +13,7 @@ from msgspec import field as stored
 from evenkeel.core.cells import ChangeMark, is_unrated
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.kinds import AskedAgain  # noqa: TC001 - msgspec reads the annotations
+from evenkeel.monitor.changes.onset import ExchangeShifts  # noqa: TC001 - likewise
 from evenkeel.monitor.changes.silent import Silent  # noqa: TC001 - likewise
 from evenkeel.monitor.changes.stay import Stay, turns_of
 from evenkeel.monitor.estimate import Counts
@@ -172,6 +173,8 @@ class ChangeRecord:
     """Evidence of a silent change, alone or in addition to a stated one; None without any."""
     stay: Stay = field(default_factory=Stay)
     """Duration of its values in the traffic."""
+    around: list[ExchangeShifts] = field(default_factory=list)
+    """Shifted answers of the last exchanges before this change and the first ones after it."""
     references: AskedAgain = ""
     """Outcome of the reference prompts that were asked since answers moved; only in a copy."""
     panel: AskedAgain = ""
@@ -247,4 +250,7 @@ class ChangeRecord:
         before.merge(self.before)
         after.merge(self.after)
         stay = replace(self.stay)
-        return replace(self, before=before, after=after, stay=stay, references=references, panel=panel)
+        around = list(self.around)
+        return replace(
+            self, before=before, after=after, around=around, stay=stay, references=references, panel=panel
+        )

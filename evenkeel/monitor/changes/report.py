@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core import figures
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.changes.causes import RENAMED, SAID, Candidate, Cause, Experiments, likely_cause
+from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, Experiments, likely_cause
 from evenkeel.monitor.changes.comparison import Comparison, compare, shifted_traits
 from evenkeel.monitor.changes.effects import (
     EFFECTS,
@@ -23,6 +23,7 @@ from evenkeel.monitor.changes.effects import (
     of_references,
     of_scores,
 )
+from evenkeel.monitor.changes.onset import onset_of
 from evenkeel.monitor.changes.silent_report import SilentSide, ruled_out, silent_side
 from evenkeel.monitor.detect.gate import GateVerdict
 
@@ -208,17 +209,20 @@ def _of_record(
     beside: Sequence[ChangeMark],
 ) -> ChangeReport:
     comparison = compare(record.before, record.after, min_trials=min_trials)
-    findings: tuple[Finding, ...] = (*_of_silent(silent), *measured(comparison))
+    moved = tuple(measured(comparison))
+    findings: tuple[Finding, ...] = (*_of_silent(silent), *moved)
     if gate is not None:
         findings += tuple(of_goldens(gate, judged=judged))
     # The drift that marked the change is told only where nothing better was measured.
     findings = findings or tuple(noticed(record.marks))
-    renamed = kinds.select(record.marks, RENAMED)
+    onset = onset_of(record.around)
+    if silent is not None and not moved and kinds.RATINGS not in record.kinds:
+        # Nothing but reference prompts says that answers are different.
+        onset = silent.onset
     causes = likely_cause(
         record.marks,
         Experiments(
-            references=record.references,
-            preceded=record.silent is not None and record.silent.preceded(renamed),
+            references="moved" if silent is not None else record.references,
             goldens=_moved(gate),
             goldens_judged=judged,
             panel=record.panel,
@@ -226,7 +230,8 @@ def _of_record(
         ),
         beside=beside,
         traffic=shifted_traits(record.before, record.after),
-        differs=bool(findings),
+        differs=bool(moved),
+        onset=onset,
     )
     if silent is not None:
         causes = causes._replace(ruled_out=(*ruled_out(record.kinds), *causes.ruled_out))

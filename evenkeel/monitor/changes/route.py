@@ -20,6 +20,7 @@ from msgspec import Struct, field
 
 from evenkeel.core.cells import ChangeMark, RouteChanges
 from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.changes.onset import ExchangeShifts
 from evenkeel.monitor.changes.record import (
     ChangeRecord,
     ChangeTally,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.kinds import AskedAgain
     from evenkeel.monitor.changes.silent import Closed, Silent
+    from evenkeel.monitor.changes.values import Switch
     from evenkeel.monitor.estimate import RatedOutcome
 
 
@@ -49,6 +51,8 @@ _MARKS_KEPT: Final = 8
 _RECORDS_KEPT: Final = 4
 # Exchanges counted in one block; the traffic before a change ends with a whole block.
 _BLOCK: Final = 50
+# Most exchanges that are kept to tell when answers began to move: as many after a change as before it.
+_AROUND: Final = 2 * KEPT
 # Most blocks; beyond them the oldest join the first.
 _BLOCKS_KEPT: Final = 14
 
@@ -57,6 +61,19 @@ def _append(latest: list[float], value: float, most: int) -> None:
     latest.append(value)
     if len(latest) > most:
         del latest[0]
+
+
+def _add_shifts(latest: list[ExchangeShifts], verdict: Verdict, outcome: RatedOutcome | str) -> None:
+    """Count a resend as the next exchange, and a rewording with the exchange that came last."""
+    if verdict.is_control:
+        latest.append(ExchangeShifts(verdict.scored_at))
+    elif latest and not isinstance(outcome, str) and outcome.known:
+        at, shifted, trials = latest[-1]
+        latest[-1] = ExchangeShifts(at, shifted + outcome.shifted, trials + 1)
+
+
+def _mark(kind: str, switch: Switch, verdict: Verdict, offset: int) -> ChangeMark:
+    return ChangeMark(kind, switch.before, switch.after, verdict.scored_at, offset, switch.age)
 
 
 class RouteWatch(Struct, dict=True):
@@ -75,8 +92,8 @@ class RouteWatch(Struct, dict=True):
     """Traffic since the previous change, oldest first: in the first one all but the latest blocks, the last
     one still grows."""
     open_records: list[ChangeRecord] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
-    """Unix times in seconds of the latest exchanges."""
+    latest: list[ExchangeShifts] = field(default_factory=list)
+    """Shifted answers of the latest exchanges."""
     asked_at: list[float] = field(default_factory=list)
     """Unix times in seconds of the latest answers to reference prompts that were as before."""
     panel_at: float = 0.0
@@ -152,8 +169,7 @@ class RouteWatch(Struct, dict=True):
         for kind, value in stated_values(verdict):
             marks += self._switched(kind, value, verdict, offset)
         for switch in self.parameters.observe(verdict.origin.parameters):
-            mark = ChangeMark(kinds.PARAMETERS, switch.before, switch.after, verdict.scored_at, offset)
-            marks.append(mark)
+            marks.append(_mark(kinds.PARAMETERS, switch, verdict, offset))
         return marks
 
     def _switched(self, kind: str, value: str, verdict: Verdict, offset: int) -> list[ChangeMark]:
@@ -164,7 +180,7 @@ class RouteWatch(Struct, dict=True):
         switch = watch.observe(value, _LEARNING if learned else SETTLING, guessed=learned)
         if switch is None:
             return []
-        return [ChangeMark(kind, switch.before, switch.after, verdict.scored_at, offset)]
+        return [_mark(kind, switch, verdict, offset)]
 
     def _exchanges(self, change: ChangeMark) -> int:
         """Return the length in exchanges of a mark's run, which is counted in trials."""
@@ -176,14 +192,19 @@ class RouteWatch(Struct, dict=True):
 
     def _count(self, verdict: Verdict, outcome: RatedOutcome | str) -> None:
         tallies = [self.blocks[-1]]
+        arounds = [self.latest]
         record = self.open_records[-1] if self.open_records else None
         if record is not None and record.counts(verdict):
             tallies.append(record.after)
+            if len(record.around) < _AROUND:
+                arounds.append(record.around)
         for tally in tallies:
             tally.add(verdict, outcome)
+        for around in arounds:
+            _add_shifts(around, verdict, outcome)
         if not verdict.is_control:
             return
-        _append(self.times, verdict.scored_at, KEPT)
+        del self.latest[:-KEPT]
         traits = traffic(verdict)
         for tally in tallies:
             tally.add_exchange(traits)
@@ -197,9 +218,9 @@ class RouteWatch(Struct, dict=True):
         self.changed = True
         self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
         run = self._exchanges(change)
-        # The run errs towards the change, so answers may have begun to move a run earlier; a new value is
-        # noticed among the latest forty.
-        began = self._time_before(run + max(run, LATEST)) if change.began is None else change.began
+        # The run of shifted answers errs towards the change, so they may have begun to move a run earlier.
+        earlier = max(run, LATEST) if change.kind == kinds.RATINGS else 0
+        began = self._time_before(run + earlier) if change.began is None else change.began
         change = replace(change, run=run, began=min(began, change.at))
         self.marks = [*self.marks, change][-_MARKS_KEPT:]
         record = next((record for record in reversed(self.open_records) if record.takes(change)), None)
@@ -258,6 +279,7 @@ class RouteWatch(Struct, dict=True):
         record = ChangeRecord(
             change_id(self.route, change), self.route, (change,), before, after or ChangeTally()
         )
+        record.around = list(self.latest)
         self.open_records = [*self.open_records, record][-_RECORDS_KEPT:]
         # What comes before the next change begins with this one.
         self._begin(record.after)
@@ -350,8 +372,8 @@ class RouteWatch(Struct, dict=True):
 
     def _time_before(self, exchanges: int) -> float:
         """Return the time of the exchange so many before the latest, or of the block that held it."""
-        if exchanges < len(self.times):
-            return self.times[-1 - exchanges]
+        if exchanges < len(self.latest):
+            return self.latest[-1 - exchanges].at
         left = exchanges - self.blocks[-1].exchanges
         for tally in reversed(self.blocks[1:-1]):
             if left <= 0 and tally.began_at is not None:

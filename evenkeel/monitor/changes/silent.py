@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.detect.references import ReferenceEvidence  # noqa: TC001 - msgspec reads it
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Closed = Literal["reversed", "replaced", "settled"]
 """Reason why a silent change is no longer open.
@@ -28,14 +25,6 @@ class Silent:
     references: ReferenceEvidence
     state: State = "found"
     """Reason why it is over; "found" while it is open."""
-
-    def preceded(self, marks: Sequence[ChangeMark]) -> bool:
-        """Return whether answers had moved before any of these marks came about.
-
-        The first new answer may look new by chance, so there is more to it.
-        """
-        latest = self.references.until or self.references.at
-        return all(latest < mark.begun_at for mark in marks)
 
     def mark(self, offset: int) -> ChangeMark:
         """Return the mark of this change at a place in the log."""

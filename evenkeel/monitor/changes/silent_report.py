@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenkeel.core.figures import date, date_and_time, listing
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.effects import judged_words, likeness
+from evenkeel.monitor.changes.onset import Onset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,9 +57,14 @@ class SilentSide:
     """Scores of the answers before and after, if reference prompts were scored."""
 
     @property
+    def onset(self) -> Onset:
+        """Interval in which the change came about."""
+        return Onset(self.references.after, max(self.references.since, self.references.until))
+
+    @property
     def when(self) -> str:
         """Time at which the change came about, for people."""
-        after, since = self.references.after, max(self.references.since, self.references.until)
+        after, since = self.onset
         first, last = date_and_time(after), date_and_time(since)
         if after >= since or first == last:
             return f"about {last}"

@@ -51,6 +51,8 @@ class Switch(NamedTuple):
     before: str
     """The established value that grew rarer."""
     after: str
+    age: int = 0
+    """Exchanges since the first of the latest forty with the new value."""
 
 
 class ValueWatch(Struct):
@@ -101,7 +103,7 @@ class ValueWatch(Struct):
         before = self._most_frequent(value) if run else self._rarer(value)
         if before is not None and (self._has_left(before) or not guessed):
             self._learn(value)
-            return Switch(before, value)
+            return self._switch(before, value)
         # It came beside what was there, not in its place: known from now on, and no change.
         if self.seen - self.since.setdefault(value, self.seen) >= _PATIENCE:
             self._learn(value)
@@ -120,7 +122,11 @@ class ValueWatch(Struct):
         if guessed and before is not None and not self._has_left(before):
             return None
         del self.quiet[value]
-        return None if before is None else Switch(before, value)
+        return None if before is None else self._switch(before, value)
+
+    def _switch(self, before: str, value: str) -> Switch:
+        latest = self.latest[-LATEST:]
+        return Switch(before, value, len(latest) - 1 - latest.index(value))
 
     def _has_left(self, value: str) -> bool:
         return value not in self.latest[-MOST:]
@@ -201,5 +207,5 @@ class ParameterWatch(Struct):
         for name, watch in sorted(self.watches.items()):
             switch = watch.observe(asked.get(name, UNSET))
             if switch is not None:
-                changes.append(Switch(f"{name} {switch.before}", f"{name} {switch.after}"))
+                changes.append(Switch(f"{name} {switch.before}", f"{name} {switch.after}", switch.age))
         return changes

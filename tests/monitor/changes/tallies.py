@@ -5,6 +5,7 @@ from __future__ import annotations
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.monitor.changes import ChangeRecord, kinds
+from evenkeel.monitor.changes.onset import ExchangeShifts
 from evenkeel.monitor.changes.record import ChangeTally
 from evenkeel.monitor.estimate import outcome_of
 from tests.kit.records import altered
@@ -46,5 +47,16 @@ def tally(
     return counted
 
 
+def shifts(moved_at):
+    """Return two hundred exchanges, one a minute: half of the answers shift from a time on."""
+    exchanges = []
+    for number in range(-100, 100):
+        exchanges.append(ExchangeShifts(moved_at + 60.0 * number, number % 2 * (number >= 0), 1))
+    return exchanges
+
+
 def record(*marks, before, after, name="c1", route="chat"):
-    return ChangeRecord(name, route, marks or (MODEL,), before, after, after.exchanges)
+    """Return a change with which answers began to move."""
+    marks = marks or (MODEL,)
+    around = shifts(marks[0].at)
+    return ChangeRecord(name, route, marks, before, after, after.exchanges, around=around)

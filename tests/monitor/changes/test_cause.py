@@ -10,11 +10,16 @@ import pytest
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import Cause, RouteWatch, kinds
 from evenkeel.monitor.changes.causes import Experiments, likely_cause
+from evenkeel.monitor.changes.onset import Onset
 from evenkeel.monitor.changes.record import ChangeRecord, ChangeTally
 from tests.kit.records import altered
 
+THEN = Onset(1.0, 1.0)
+"""Answers began to move with the marks of these tests."""
 QUIET = Experiments(references="same", panel="same", judged=True)
 """Reference prompts and the judge's panel were asked again and are as before."""
+
+MOVED = replace(QUIET, references="moved")
 
 
 def marks(*names):
@@ -31,11 +36,10 @@ def marks(*names):
         ([kinds.SETTINGS, kinds.RATINGS], QUIET, Cause.SETTINGS),
         ([kinds.JUDGE, kinds.RATINGS], QUIET, Cause.JUDGE),
         ([kinds.JUDGE_PANEL, kinds.RATINGS], Experiments(judged=True), Cause.JUDGE),
-        ([kinds.REFERENCES], Experiments(), Cause.PROVIDER),
-        ([kinds.REFERENCES, kinds.RATINGS], Experiments(judged=True), Cause.PROVIDER),
-        ([kinds.REFERENCES, kinds.MODEL], Experiments(), Cause.MODEL),
+        ([kinds.REFERENCES], MOVED, Cause.PROVIDER),
+        ([kinds.REFERENCES, kinds.RATINGS], MOVED, Cause.PROVIDER),
+        ([kinds.REFERENCES, kinds.MODEL], MOVED, Cause.MODEL),
         ([kinds.FINGERPRINT], Experiments(goldens="moved"), Cause.PROVIDER),
-        ([kinds.PROMPT], Experiments(goldens="moved"), Cause.PROMPT),
         ([kinds.JUDGE_PANEL], Experiments(goldens="moved", goldens_judged=True), Cause.JUDGE),
         ([kinds.FINGERPRINT], Experiments(), Cause.NOTHING),
         ([kinds.PROMPT], Experiments(), Cause.PROMPT),
@@ -43,7 +47,7 @@ def marks(*names):
 )
 def test_one_cause_is_left(noticed, experiments, cause):
     """An experiment shows it, or it changed then and experiments rule out everything else."""
-    assert likely_cause(marks(*noticed), experiments).cause is cause
+    assert likely_cause(marks(*noticed), experiments, onset=THEN).cause is cause
 
 
 @pytest.mark.parametrize(
@@ -54,16 +58,31 @@ def test_one_cause_is_left(noticed, experiments, cause):
         ([kinds.RATINGS], Experiments(panel="same", judged=True), [Cause.PROVIDER, Cause.TRAFFIC]),
         ([kinds.PROMPT, kinds.RATINGS], Experiments(), [Cause.PROMPT, Cause.PROVIDER]),
         ([kinds.PROMPT, kinds.RATINGS], replace(QUIET, panel="due"), [Cause.PROMPT, Cause.JUDGE]),
-        ([kinds.PROMPT, kinds.REFERENCES, kinds.RATINGS], QUIET, [Cause.PROVIDER, Cause.PROMPT]),
-        ([kinds.JUDGE_PANEL, kinds.REFERENCES, kinds.RATINGS], QUIET, [Cause.PROVIDER, Cause.JUDGE]),
+        ([kinds.PROMPT], Experiments(goldens="moved"), [Cause.PROMPT, Cause.PROVIDER]),
+        ([kinds.PROMPT, kinds.REFERENCES, kinds.RATINGS], MOVED, [Cause.PROVIDER, Cause.PROMPT]),
+        ([kinds.JUDGE_PANEL, kinds.REFERENCES, kinds.RATINGS], MOVED, [Cause.PROVIDER, Cause.JUDGE]),
         ([kinds.PROMPT, kinds.MODEL], QUIET, [Cause.PROMPT, Cause.MODEL]),
     ],
 )
 def test_several_that_are_left_cannot_be_told_apart(noticed, experiments, among):
     """All are named, what an experiment shows first and what is only possible last."""
-    found = likely_cause(marks(*noticed), experiments)
+    found = likely_cause(marks(*noticed), experiments, onset=THEN)
     assert found.cause is Cause.UNCLEAR
     assert [candidate.cause for candidate in found.candidates] == among
+
+
+@pytest.mark.parametrize("onset", [None, Onset(2.0, 3.0)])
+@pytest.mark.parametrize("noticed", [kinds.MODEL, kinds.PROMPT, kinds.PARAMETERS])
+def test_what_changed_at_another_moment_leaves_silent_causes_possible(noticed, onset):
+    """Without experiments all of them; with them harder questions of the same kind."""
+    found = likely_cause(marks(noticed), Experiments(judged=True), differs=True, onset=onset)
+    assert [candidate.cause for candidate in found.candidates[1:]] == [
+        Cause.PROVIDER,
+        Cause.JUDGE,
+        Cause.TRAFFIC,
+    ]
+    found = likely_cause(marks(noticed), QUIET, differs=True, onset=onset)
+    assert [candidate.cause for candidate in found.candidates[1:]] == [Cause.TRAFFIC]
 
 
 def test_a_panel_that_is_due_leaves_the_judge_possible():
@@ -109,9 +128,10 @@ def test_what_changed_outside_the_interval_of_the_fall_is_not_named():
     fall = ChangeMark(kinds.RATINGS, "shifted in 10%", "shifted in 40%", 9_000.0, 9, began=6_000.0)
     early = ChangeMark(kinds.PROMPT, "v1", "v2", 2_400.0, 1)
     assert [candidate.cause for candidate in likely_cause([early, fall], QUIET).candidates] == [Cause.TRAFFIC]
-    within = altered(early, at=6_060.0)
-    assert likely_cause([within, fall], QUIET).cause is Cause.PROMPT
-    assert likely_cause([fall], QUIET, beside=[within]).cause is Cause.PROMPT, "noticed as another change"
+    within, onset = altered(early, at=6_060.0), Onset(6_000.0, 6_120.0)
+    assert likely_cause([within, fall], QUIET, onset=onset).cause is Cause.PROMPT
+    found = likely_cause([fall], QUIET, beside=[within], onset=onset)
+    assert found.cause is Cause.PROMPT, "noticed as another change"
     assert likely_cause([fall], QUIET, beside=[early]).cause is Cause.TRAFFIC
 
 

@@ -42,7 +42,8 @@ def test_a_value_that_comes_to_stay_is_one_change(stretches, changes):
 
 def test_a_guessed_value_is_a_change_once_the_traffic_has_left_the_old_one():
     """100 × a, then b: after 24 exchanges without any a."""
-    assert watched(["a"] * 100 + ["b"] * 60, guessed=True) == [(100 + MOST, Switch("a", "b"))]
+    switch = Switch("a", "b", age=MOST - 1)
+    assert watched(["a"] * 100 + ["b"] * 60, guessed=True) == [(100 + MOST, switch)]
 
 
 @pytest.mark.parametrize(("others", "changes"), [(OTHERS[:-1], OTHERS[:-1]), (OTHERS, [*OTHERS, "a"])])
@@ -65,7 +66,7 @@ def test_a_rolling_deployment_is_one_change():
     """The new share grows from 10 % to all within 400 exchanges, back and forth between both values."""
     rng = random.Random(3)
     values = ["a"] * 100 + ["b" if rng.random() < 0.1 + place / 400 else "a" for place in range(400)]
-    assert [switch for _, switch in watched(values)] == [Switch("a", "b")]
+    assert [switch[:2] for _, switch in watched(values)] == [("a", "b")]
 
 
 def test_one_template_of_four_that_is_edited_is_a_change():
@@ -74,7 +75,7 @@ def test_one_template_of_four_that_is_edited_is_a_change():
     seen = [rng.choice("abcd") for _ in range(600)]
     values = ["x" if value == "a" and place >= 300 else value for place, value in enumerate(seen)]
     ((place, switch),) = watched(values)
-    assert switch == Switch("a", "x")
+    assert switch[:2] == ("a", "x")
     assert place < 400
 
 

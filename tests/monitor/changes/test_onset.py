@@ -1,0 +1,44 @@
+"""When answers began to move, told from the exchanges around a change."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from evenkeel.monitor.changes.onset import ExchangeShifts, onset_of
+
+
+def exchanges(moved, before=0.12, after=0.45, number=240, seed=0):
+    """Two rewordings for each of so many exchanges, one a second; answers move from one of them on."""
+    choice = random.Random(f"onset/{moved}/{seed}")
+    drawn = []
+    for at in range(number):
+        share = after if at >= moved else before
+        drawn.append(ExchangeShifts(float(at), sum(choice.random() < share for _ in range(2)), 2))
+    return drawn
+
+
+@pytest.mark.parametrize("moved", [60, 120, 180])
+def test_the_interval_holds_the_moment(moved):
+    """In nine of ten logs it is known, and in most of these it holds the moment."""
+    found = [onset_of(exchanges(moved, seed=seed)) for seed in range(40)]
+    known = [onset for onset in found if onset is not None]
+    assert len(known) >= 36
+    assert sum(onset.begin <= moved <= onset.end for onset in known) >= 0.85 * len(known)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        [],
+        exchanges(120, after=0.12),
+        exchanges(120, after=0.16),
+        exchanges(120, number=10),
+        [ExchangeShifts(float(at)) for at in range(240)],
+    ],
+    ids=["empty", "nothing moves", "hardly anything moves", "few exchanges", "no trials"],
+)
+def test_it_is_not_known(seen):
+    """Not where nothing moved for sure, nor where the moment may be any of many."""
+    assert onset_of(seen) is None
