@@ -291,6 +291,12 @@ def test_a_request_is_added_in_the_language_of_the_prompt(text, added):
     assert texts(applied(JSON, cut(Block("input", text, "text")))) == [f"{text}\n\n{added}"]
 
 
+def test_no_format_is_asked_for_in_a_language_without_words_for_it():
+    """An English request in a Swedish prompt might move the answer's language as well."""
+    swedish = cut(Block("input", "Hur lång tid tar det att åka tåg från Malmö till Stockholm?", "text"))
+    assert applied(JSON, swedish).reason == "language_unsupported"
+
+
 def test_a_request_never_reads_as_the_end_of_a_text_to_work_on():
     """Behind a question it stands last; where a text stands last, it comes first."""
     text = "Rewrite the paragraph for a child.\n\nThe tram was late, and nobody moved."

@@ -140,7 +140,7 @@ def test_a_tone_by_the_rewriter_asks_for_the_tone_that_was_picked():
         picked.add(task.target)
     assert picked == set(TONES)
     assert (kind.requires, kind.graded, kind.version) == (frozenset({"rewriter"}), False, 7)
-    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 17)
+    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 18)
 
 
 @pytest.mark.parametrize("tones", [(), ("rude",)])
@@ -186,6 +186,24 @@ def test_the_tone_of_the_answer_is_another_matter():
     """An application that asks for polite answers is asked in any tone."""
     view = view_of(("system", "Reply in a friendly and polite tone."), ("user", QUESTION))
     assert isinstance(Tone().apply(view, 1.0, random.Random(1)), PromptView)
+
+
+def test_no_tone_is_given_to_a_text_that_instructions_work_on():
+    """Thanks behind a note would be summed up; what is said to an assistant is addressed to somebody."""
+    note = "Mrs Keller slept well. Blood pressure is stable, and the wound looks clean."
+    assert reason(Tone(), view_of(("system", "Sum up the note."), ("user", note))) == "text_to_work_on"
+    said = view_of(("system", "Sum up the note."), ("user", f"{note} I gave her nothing."))
+    assert isinstance(attempt(Tone(), said, 1.0, random.Random(1)), PromptView)
+    told = view_of(("system", "You are a nurse."), ("user", note))
+    assert isinstance(attempt(Tone(), told, 1.0, random.Random(1)), PromptView)
+
+
+@pytest.mark.parametrize("text", CASES["greeted"])
+def test_a_greeted_text_gets_no_other_greeting(text):
+    """In any script."""
+    for seed in range(20):
+        outcome = Tone().apply(asked(text), 1.0, random.Random(seed))
+        assert isinstance(outcome, NotApplicable) or outcome.input_text.startswith(text[:4])
 
 
 @pytest.mark.parametrize(("name", "text", "end"), CASES["completed"])

@@ -119,6 +119,7 @@ def test_a_prompt_without_a_users_words_says_so():
             "is June",
         ),
         ("Can you shorten this text?\n\nDear Ms Moser, could we meet at ten?", "Dear Ms"),
+        ("Say no to Jo.\n\nFrom: Jo\nSubject: Talk\n\nHi,\n\ncan you come?\n\nIs May all right?", "Is May"),
         ("The build broke. What is wrong?\n\n> Task :compile FAILED\nthe inferred type is Long", "> Task"),
         ("Was muss ich tun?\n\n§ 4 Die Kündigung bedarf der Schriftform, auch im Juni.", "§ 4"),
     ],

@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.core.protected_spans import ProtectedSpan, protected_spans
+from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, NOTHING_TO_CHANGE, NotApplicable
 from evenkeel.shadow.prompt.blocks import BLANK_LINES
 from evenkeel.shadow.prompt.pasted import LISTED, NOT_TYPED, pasted_in
@@ -78,7 +78,7 @@ def change_places(
     matches: list[re.Match[str]] = []
     owners: list[int] = []
     for segment in inputs:
-        kept = sorted([*_edges(protected_spans(segment.text)), *pasted.get(segment.index, ())])
+        kept = sorted([*_edges(segment.text), *pasted.get(segment.index, ())])
         matches += _unprotected(find(segment.text), kept, margin)
         owners += [segment.index] * (len(matches) - len(owners))
     changes = _choose(matches, severity, rng, rewrite)
@@ -329,9 +329,13 @@ def _choose(
     return {}
 
 
-def _edges(spans: tuple[ProtectedSpan, ...]) -> Iterator[tuple[int, int]]:
-    for span in spans:
-        yield span.start, span.end
+def _edges(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the protected spans of a text, each with the line end before the next one: rows of a table."""
+    spans = protected_spans(text)
+    for number, span in enumerate(spans):
+        behind = spans[number + 1].start if number + 1 < len(spans) else span.end
+        gap = text[span.end : behind]
+        yield span.start, behind if gap.isspace() and "\n" in gap else span.end
 
 
 def _unprotected(

@@ -30,8 +30,10 @@ from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, NOTHING, N
 from evenkeel.shadow.perturbations.rewriting import draft
 from evenkeel.shadow.prompt.demonstrations import open_input
 from evenkeel.shadow.prompt.mail import opens_with_greeting
-from evenkeel.shadow.prompt.references import asks, end_of_label, labels_a_request
+from evenkeel.shadow.prompt.pasted import WRITER
+from evenkeel.shadow.prompt.references import LANGUAGES, asks, end_of_label, labels_a_request
 from evenkeel.shadow.prompt.segments import text_of
+from evenkeel.shadow.prompt.template.labelling import ROLE
 
 if TYPE_CHECKING:
     import random
@@ -127,7 +129,7 @@ class Tone:
             raise ValueError(f"unknown tone {unknown[0] if unknown else ''!r}: known are {', '.join(TONES)}")
         self._by = by
         self._tones = tuple(tones)
-        self.version: Final = 17 if by == "rule" else 7
+        self.version: Final = 18 if by == "rule" else 7
         self.graded: Final = by == "rule"
         self.requires: Final[frozenset[Requirement]] = NOTHING if by == "rule" else frozenset({"rewriter"})
 
@@ -160,13 +162,33 @@ def _refused(view: PromptView, language: str | None) -> NotApplicable | None:
         if segment.type != "document" and speaks_of_translation(segment.text):
             return NotApplicable("text_to_translate", "a greeting would be translated as well")
     last = view.typed[-1]
-    if breaks_off(last.text) or _is_demonstrated(view, last):
+    if breaks_off(last.text) or _is_demonstrated(view, last) or _says_nothing_to_anybody(view, language):
         return NotApplicable("text_to_work_on", "a greeting would be a part of what is to be worked on")
     if language is None:
         return NotApplicable("language_unknown", "the language of the input is not clear")
     if language not in MANNERS:
         return NotApplicable("language_unsupported", f"there are no phrases for the language {language}")
     return None
+
+
+def _says_nothing_to_anybody(view: PromptView, language: str | None) -> bool:
+    """Return whether orders stand beside a text that neither asks anything nor speaks of its writer.
+
+    "Classify the review", "Sum up the note". What is said to an assistant, in a conversation or to an agent
+    is addressed to somebody.
+    """
+    told = [segment for segment in view.segments if segment.source == "instructions"]
+    if language not in LANGUAGES or not told or ROLE.match(told[0].text) or view.get("tools"):
+        return False
+    if any(segment.role == "assistant" for segment in view.segments):
+        return False
+    for segment in view.typed:
+        if WRITER.search(segment.text):
+            return False
+        for sentence in _SENTENCES.split(segment.text):
+            if asks(sentence) or is_question(sentence):
+                return False
+    return True
 
 
 def _asks_about_manner(segment: Segment) -> bool:
@@ -288,7 +310,7 @@ def _is_demonstrated(view: PromptView, segment: Segment) -> bool:
     return not labels_a_request(line) and open_input(own) is not None
 
 
-_SENTENCES: Final = re.compile(r"\n|[.!?…。\uff01\uff1f]\s")
+_SENTENCES: Final = re.compile(r"\n|(?<=[.!?…])\s|(?<=[。\uff01\uff1f])")
 _BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n[ \t\r]*\Z")
 # A line that only parts the text from what stands above it, or blanks behind a label
 _BEGINNING: Final = re.compile(r"(?:\s*[-*_=]{3,}[ \t\r]*\n|(?<=[:\uff1a\n])\s+)?")

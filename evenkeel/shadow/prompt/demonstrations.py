@@ -10,6 +10,7 @@ import re
 from itertools import pairwise
 from typing import Final
 
+from evenkeel.shadow.prompt.references import holds_a_question
 from evenkeel.shadow.prompt.segments import Span
 
 _LABEL: Final = re.compile(
@@ -74,6 +75,9 @@ def _unanswered(text: str, labels: list[re.Match[str]], end: int) -> Span | None
     for name, following in pairwise(names):
         if name == names[-1]:
             behind.add(following)
+    # A conversation with an agent that a question stands above is what the question is about.
+    if behind <= _ANSWERERS and holds_a_question(text[: labels[0].start()].rstrip()):
+        return None
     if names[-1] in behind or len(behind) > 1 or "\n" in text[labels[-1].end() : end].strip():
         return None
     return _content(text, labels[-1].end(), end)

@@ -44,7 +44,9 @@ _GREETING: Final = (
     r"(?:hi|hello|hey|oi|hoi|dear|greetings|good (?:morning|afternoon|evening|day)|to whom"
     r"|hallo|guten|sehr geehrte[rn]?|liebe[rs]?|moin|servus|grüezi|bonjour|bonsoir|salut|ch(?:er|ère)s?"
     r"|hola|buen[oa]s|estimad[oa]s?|querid[oa]s?|ciao|salve|buongiorno|buonasera|gentil[ei]|egregi[oa]?"
-    r"|goede\w*|beste|geachte|olá|bom dia|boa tarde|boa noite|prezad[oa]s?|car[oa]s?|你好|您好)\b"
+    r"|goede\w*|beste|geachte|olá|bom dia|boa tarde|boa noite|prezad[oa]s?|car[oa]s?"
+    r"|dzień dobry|cześć|witam|szanown\w+|merhaba|selam|здравствуйте|привет|добрый день|добрий день|вітаю"
+    r"|السلام عليكم|مرحبا|أهلا|שלום|היי|नमस्ते|नमस्कार|你好|您好|こんにちは|안녕\w*)(?!\w)"
 )
 # "Mr.", "Mrs.", "Ms.", "Dr.", "Prof.", "Fr.", "Sra.", "Sig."
 _TITLE_END: Final = r"(?<=[MDSFH]r|Ms|rs|of|ra|ig)\."
@@ -53,7 +55,7 @@ _SALUTATION: Final = re.compile(
 )
 # Also one that the text goes on behind: "Hi, can you help?", "Bonjour, j'ai une question."
 _GREETED: Final = re.compile(
-    rf"{_GREETING}(?:(?:[^\n.:;?,]|{_TITLE_END}){{0,30}}[,.!\uff0c]|[ \t]*\r?(?:\n|\Z))", re.IGNORECASE
+    rf"{_GREETING}(?:(?:[^\n.:;?,]|{_TITLE_END}){{0,30}}[,.!\uff0c、。،।]|[ \t]*\r?(?:\n|\Z))", re.IGNORECASE
 )
 
 
@@ -66,6 +68,11 @@ def is_greeted(text: str) -> bool:
 def opens_with_greeting(text: str) -> bool:
     """Return whether a text opens with a greeting, on a line of its own or not."""
     return _GREETED.match(text.lstrip()) is not None
+
+
+def opens_with_headers(text: str) -> bool:
+    """Return whether a text opens with headers of a mail."""
+    return _HEAD.match(text) is not None
 
 
 def typed_in_mail(text: str) -> tuple[Span, ...] | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.prompt.blocks import BLANK_LINES, LIST_MARK
-from evenkeel.shadow.prompt.mail import opens_with_greeting
+from evenkeel.shadow.prompt.mail import opens_with_greeting, opens_with_headers
 from evenkeel.shadow.prompt.references import (
     begins_a_request,
     holds_a_question,
@@ -26,7 +26,7 @@ from evenkeel.shadow.prompt.references import (
 from evenkeel.shadow.prompt.segments import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 NOT_TYPED: Final = "\ufffc"
 """Stands for a character of code or of a document between the paragraphs."""
@@ -41,11 +41,12 @@ _COUNTED: Final = re.compile(r"[^\W\d_]{2,20}[ ](?:[A-Z]|\d{1,2}):[ ]")
 _LIST: Final = re.compile(
     rf"(?<=\n)[ \t]*{LIST_MARK.pattern}[^\n]*(?:\n(?:[ \t]*{LIST_MARK.pattern}|[ \t]+\S)[^\n]*)*\n?"
 )
-_WRITER: Final = re.compile(
+WRITER: Final = re.compile(
     r"(?<!\w)(?:i|i[’']\w+|we|my|our|ich|wir|meine?[rmns]?|unsere?[rmns]?|je|j[’']\w+|nous|mon|ma|mes|notre|nos"
     r"|yo|mis?|tengo|nuestr[oa]s?|ho|mi[oae]|miei|nostr[oaie]|ik|wij|mijn|onze|eu|meus?|minhas?|noss[oa]s?)(?!\w)",
     re.IGNORECASE,
 )
+"""Pattern for a word by which a text speaks of its writer."""
 
 
 # Three and more items on one line behind a colon or a dash, up to its end: "cold to hot: ice, tea, lava".
@@ -63,13 +64,18 @@ def pasted_in(text: str) -> tuple[Span, ...]:
     """Return the stretches of a user's message that its paragraphs ask about; () of one paragraph."""
     paragraphs = tuple(_paragraphs(text))
     texts = [text[span.start : span.end] for span in paragraphs]
+    letter = _letter_below(texts)
+    if letter:
+        # It goes on to the end, whatever it asks.
+        below = (span for span in paragraphs[letter:] if not labels_a_request(text[span.start : span.end]))
+        return (*pasted_in(text[: paragraphs[letter].start]), *below)
     own = [_is_own(paragraph) for paragraph in texts]
     said = [number for number, is_own in enumerate(own) if is_own is not None]
     if not said:
         return ()
     first, last = texts[said[0]], texts[said[-1]]
     is_headed = opens_with_greeting(first) or _LABEL.match(first) is not None
-    speaks = _WRITER.search(first) is not None and not is_headed
+    speaks = WRITER.search(first) is not None and not is_headed
     if not any(own):
         if len(said) == 1 or opens_with_greeting(text):
             return ()
@@ -80,8 +86,8 @@ def pasted_in(text: str) -> tuple[Span, ...]:
     is_introduced = False
     for number, paragraph in enumerate(texts):
         if is_introduced:
-            is_introduced = own[number] is None and opens_with_greeting(paragraph)
             own[number] = labels_a_request(paragraph)
+            is_introduced = False
         elif own[number]:
             is_introduced = leads_on(paragraph) or (
                 number == said[0] and (points_ahead(paragraph) or refers(paragraph))
@@ -95,6 +101,19 @@ def pasted_in(text: str) -> tuple[Span, ...]:
         if not is_typed:
             pasted.append(span)
     return tuple(pasted)
+
+
+def _letter_below(paragraphs: Sequence[str]) -> int:
+    """Return the number of the paragraph that begins a letter below other words; 0 without one."""
+    is_spoken = False
+    for number, paragraph in enumerate(paragraphs):
+        is_headed = opens_with_headers(paragraph)
+        if is_spoken and (is_headed or opens_with_greeting(paragraph)):
+            return number
+        if is_headed:
+            return 0
+        is_spoken = is_spoken or bool(paragraph.replace(NOT_TYPED, "").strip())
+    return 0
 
 
 def _is_own(paragraph: str) -> bool | None:

@@ -13,6 +13,9 @@ from typing import Final
 
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("references.toml").read_text("utf-8"))
 
+LANGUAGES: Final = frozenset(_TABLES)
+"""Languages whose words for orders are known."""
+
 
 @cache
 def _pattern(group: str) -> str:

@@ -66,7 +66,7 @@ class Form:
 
     format: Format
     rewording: Rewording
-    version: int = 8
+    version: int = 9
 
     graded: ClassVar[bool] = False
     requires: ClassVar = NOTHING
@@ -86,8 +86,8 @@ class Form:
 
         Not applicable: "already_wanted"; "tools_forced"; "unclear_format" where a user's own words ask for a
         format or two are named; "unreadable_structure", "markup_wanted", "examples_show_format", "own_form",
-        "format_forbidden" where the old wish could not be replaced whole; "open_end" and "no_user_slot" where
-        a sentence would have to be added and there is no place for it.
+        "format_forbidden" where the old wish could not be replaced whole; "language_unsupported"; "open_end"
+        and "no_user_slot" where a sentence would have to be added and there is no place for it.
         """
         del severity, rng
         if forces_tools(view):
@@ -97,7 +97,7 @@ class Form:
         refused = self._refused(view, asking, list(reminders), stated)
         if refused is not None:
             return refused
-        speech = SPEECHES.get(_language(view, asking), SPEECHES[_ENGLISH])
+        speech = SPEECHES[_language(view, asking)]
         texts, has_outline = self._rewritten(asking, stated, speech)
         missing = _unnamed(constraint.outline, texts.values())
         reminded: dict[int, str] = {}
@@ -141,6 +141,11 @@ class Form:
                 present.append(segment)
         if any(_shown_structures(segment, of_answer=False) for segment in present):
             return NotApplicable("unclear_format", "the prompt shows a structure that may be data or a form")
+        language = _language(view, asking)
+        if language not in SPEECHES or self.format not in SPEECHES[language].answer:
+            return NotApplicable(
+                "language_unsupported", f"no words for it are known in the language {language}"
+            )
         return self._irreplaceable(view, asking, reminders, stated)
 
     def _irreplaceable(
@@ -411,7 +416,7 @@ def _telling(tag: str, words: str) -> re.Pattern[str]:
     return re.compile(spaced, re.IGNORECASE)
 
 
-_TELLS: Final = {tag: _telling(tag, speech.tells) for tag, speech in SPEECHES.items()}
+_TELLS: Final = {tag: _telling(tag, speech.tells) for tag, speech in SPEECHES.items() if speech.tells}
 
 
 def _form(name: Format) -> Form:

@@ -139,11 +139,11 @@ def forbids(text: str, format_: Format) -> bool:
 class Speech:
     """Wording of one language for formats; see `formats.toml`."""
 
-    tells: str
     request: str
     answer: Mapping[Format, str]
-    objects: Sequence[Sequence[str]]
-    prose: Sequence[Sequence[str]]
+    tells: str = ""
+    objects: Sequence[Sequence[str]] = ()
+    prose: Sequence[Sequence[str]] = ()
     elisions: Mapping[str, str] = field(default_factory=dict)
     mended: Sequence[Sequence[str]] = ()
 

@@ -92,7 +92,7 @@ def _told_apart(blocks: Sequence[Block], *, is_long: bool) -> tuple[Block, ...]:
             lead = is_lead and labels_a_request(_LAST_WORDS.sub("", paragraph.strip().rpartition("\n")[2]))
     # An application composed a message with documents that also says how to answer, or who the model is.
     composed = "document" in types and (
-        bool(types & {"output_instructions", "examples"}) or _ROLE.match(blocks[0].text) is not None
+        bool(types & {"output_instructions", "examples"}) or ROLE.match(blocks[0].text) is not None
     )
     if asked or composed:
         return tuple(labelled)
@@ -116,7 +116,7 @@ def _last_words(blocks: Sequence[Block]) -> tuple[Block, ...]:
     own = [index for index in texts if _is_labelled(pieces[index].text)] or texts[-1:]
     if len(texts) > 1 and own == texts[-1:] and not asks(pieces[own[0]].text):
         first = pieces[texts[0]].text
-        own = texts[:1] if asks(first) and _ROLE.match(first) is None else []
+        own = texts[:1] if asks(first) and ROLE.match(first) is None else []
     blocks_told: list[Block] = []
     for index, piece in enumerate(pieces):
         if index in own:
@@ -270,11 +270,12 @@ _INSTRUCTS: Final = re.compile(
     r"|tâche|compito|istruzioni|taak|opdracht|tarefa|instruç\w+|タスク|課題|指示|任务|指令)\b",
     re.IGNORECASE,
 )
-_ROLE: Final = re.compile(
+ROLE: Final = re.compile(
     r"\s*(?:you[ ](?:are|will|sort|classify|help|act)|du[ ](?:bist|hilfst)|sie[ ]sind|eres|vous[ ]êtes"
     r"|tu[ ]es|sei[ ]un|je[ ]bent|u[ ]bent|você[ ]é|あなたは|你是)",
     re.IGNORECASE,
 )
+"""Pattern for instructions that begin with who the model is."""
 PLACEHOLDER: Final = re.compile(r"\{\{[^{}\n]{1,80}\}\}|\{[A-Za-z_][\w. -]{0,80}\}")
 """Placeholder of an input in a template: `{name}` or `{{name}}`."""
 
