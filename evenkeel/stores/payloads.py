@@ -8,12 +8,10 @@ only the explanations can no longer be read.
 from __future__ import annotations
 
 import base64
-import json
 import logging
-import struct
 import zlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import structs
@@ -32,11 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenkeel.queue")
 
-_SIZES = struct.Struct("<II")
-# The bodies are stored as they are, behind the other fields: JSON could not hold their bytes.
-_META = list(Exchange.__dataclass_fields__)
-_META.remove("request_body")
-_META.remove("response_body")
+# Made before there are threads: two that have msgspec look at a class for the first time crash the process.
+_EXCHANGES: Final = msgspec.msgpack.Decoder(Exchange)
 # First byte of a payload: how the rest is packed.
 _RAW, _ZLIB = b"r", b"z"
 # Size in bytes below which packing costs the data plane more than it saves on disk.
@@ -60,10 +55,8 @@ def storable(text: str) -> str:
 
 
 def pack_exchange(exchange: Exchange) -> bytes:
-    """Pack an exchange into one blob: two sizes, the fields as JSON, the request and response bodies."""
-    meta = msgspec.json.encode([getattr(exchange, name) for name in _META])
-    sizes = _SIZES.pack(len(meta), len(exchange.request_body))
-    whole = b"".join((sizes, meta, exchange.request_body, exchange.response_body))
+    """Pack an exchange into one blob, as MessagePack, which takes bodies of any bytes."""
+    whole = msgspec.msgpack.encode(exchange)
     if len(whole) < _SMALL_BYTES:
         return _RAW + whole
     if len(whole) > _PROBED_ABOVE_BYTES:
@@ -76,14 +69,7 @@ def pack_exchange(exchange: Exchange) -> bytes:
 
 def unpack_exchange(packed: bytes) -> Exchange:
     """Unpack the result of `pack_exchange`."""
-    raw = packed[1:] if packed[:1] == _RAW else zlib.decompress(packed[1:])
-    meta_bytes, request_bytes = _SIZES.unpack_from(raw)
-    request_at = _SIZES.size + meta_bytes
-    response_at = request_at + request_bytes
-    fields: dict[str, Any] = dict(zip(_META, json.loads(raw[_SIZES.size : request_at]), strict=True))
-    for name in ("request_headers", "response_headers"):
-        fields[name] = tuple((key, value) for key, value in fields[name])
-    return Exchange(request_body=raw[request_at:response_at], response_body=raw[response_at:], **fields)
+    return _EXCHANGES.decode(packed[1:] if packed[:1] == _RAW else zlib.decompress(packed[1:]))
 
 
 def seal_exchange(exchange: Exchange, seal: Seal) -> bytes:
@@ -99,7 +85,7 @@ def lease_of(exchange_id: str, payload: bytes, seal: Seal, expires_at: float, at
         fault, detail = "expired", "it waited for longer than its bodies may be kept"
     except SealError as error:
         fault, detail = "undecryptable", str(error)
-    except (zlib.error, struct.error, ValueError, TypeError, KeyError, RecursionError) as error:
+    except (zlib.error, ValueError, RecursionError) as error:
         fault, detail = "damaged", f"it cannot be unpacked ({error})"
     log.error("exchange %s goes to the dead letters: %s", exchange_id, detail)
     nothing = Exchange(exchange_id, "", 0.0, 0.0, "", "", 0, (), b"", (), b"")
