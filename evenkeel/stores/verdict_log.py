@@ -160,7 +160,7 @@ class VerdictLog(Protocol):
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
     ) -> list[Verdict]:
-        """Return the newest verdicts, newest first."""
+        """Return the newest verdicts, newest first: all, those of a route, or of one of its perturbations."""
         ...
 
     def find(self, verdict_id: str) -> Verdict | None:

@@ -31,7 +31,7 @@ _EVIDENCE_S: Final = 30 * 86_400.0
 # Seconds by which the log's order may differ from the order of the verdicts' times: several workers write
 # to it.
 _SLACK_S: Final = 900.0
-# Verdicts of one route, kind or cell that `latest` can return.
+# Verdicts of one route, or of one of its perturbations, that `latest` can return.
 _LISTED: Final = 5_000
 
 
@@ -158,16 +158,13 @@ class RedisVerdictLog:
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
     ) -> list[Verdict]:
-        """Return the newest verdicts, newest first; at most 5,000 of a route or a kind."""
+        """Return the newest verdicts, newest first; at most 5,000 of a route."""
         if limit <= 0:
             return []
-        if route is None and perturbation is None:
+        if route is None:
             rows = self._store.client.xrevrange(self._log, count=limit)
             return [self._verdict(fields[b"body"]) for _, fields in rows]
-        if route is not None and perturbation is not None:
-            name = f"latest-cell:{route} {perturbation}"
-        else:
-            name = f"latest-route:{route}" if route is not None else f"latest-kind:{perturbation}"
+        name = f"latest-route:{route}" if perturbation is None else f"latest-cell:{route} {perturbation}"
         return self._listed(storable(name), limit - 1)
 
     def find(self, verdict_id: str) -> Verdict | None:

@@ -7,7 +7,7 @@ local number = redis.call('INCR', KEYS[3])
 redis.call('XADD', log, number .. '-0', 'id', ARGV[2], 'exchange', ARGV[3], 'body', ARGV[6])
 redis.call('HSET', ids, ARGV[2], number)
 redis.call('RPUSH', prefix .. 'verdicts-of:' .. ARGV[3], number)
-for _, list in ipairs({'route:' .. ARGV[4], 'kind:' .. ARGV[5], 'cell:' .. ARGV[4] .. ' ' .. ARGV[5]}) do
+for _, list in ipairs({'route:' .. ARGV[4], 'cell:' .. ARGV[4] .. ' ' .. ARGV[5]}) do
   redis.call('LPUSH', prefix .. 'latest-' .. list, number)
   redis.call('LTRIM', prefix .. 'latest-' .. list, 0, tonumber(ARGV[11]) - 1)
 end
