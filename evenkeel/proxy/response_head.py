@@ -34,6 +34,8 @@ MAX_FIELDS = 1_000
 _COUNT_FIELDS_ABOVE_BYTES = 4 << 10
 
 SWITCHING_PROTOCOLS = 101
+# The second one says which protocol the client must switch to, and by these fields alone.
+_ABOUT_UPGRADES = frozenset({SWITCHING_PROTOCOLS, 426})
 _NO_CONTENT = 204
 _BODYLESS = frozenset({*range(100, 200), _NO_CONTENT, 304})
 
@@ -170,7 +172,7 @@ def parse_any_response(  # noqa: C901, PLR0912 - see `parse_any_request`
         else:
             if name == b"connection":
                 options = connection_options(field[2]) | (options or set())
-            if status != SWITCHING_PROTOCOLS or name not in {b"connection", b"upgrade"}:
+            if status not in _ABOUT_UPGRADES or name not in {b"connection", b"upgrade"}:
                 edits.append((field.start(), field.end(), b""))
     if options is not None:
         head.keep_alive = b"close" not in options and (head.minor == 1 or b"keep-alive" in options)

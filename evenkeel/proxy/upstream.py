@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import ssl
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -21,6 +23,7 @@ _CHUNKED = Framing.CHUNKED
 _CLOSE = Framing.CLOSE
 # Interim answers (1xx) come before the answer and are passed on as they are.
 _FIRST_FINAL = 200
+_LAST_BYTES = 64 << 10
 
 
 class Downstream(Protocol):
@@ -280,6 +283,8 @@ class UpstreamConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Leave the pool, and tell the client if it still waits."""
+        if isinstance(exc, OSError) and not self.tls:
+            self._read_last()
         self.pool.closed(self)
         client = self.client
         if client is None:
@@ -294,6 +299,17 @@ class UpstreamConnection(asyncio.Protocol):
             client.upstream_failed(ForwardingFault.TLS, tls_problem(exc))
         else:
             client.upstream_failed(ForwardingFault.TRUNCATED if self.answered else ForwardingFault.CLOSED, "")
+
+    def _read_last(self) -> None:
+        """Read what came before the connection was lost.
+
+        An upstream that refuses an upload answers and closes; writing to it then fails before it was read.
+        """
+        self.writable = False  # so that the pool does not keep it
+        sock = self.transport.get_extra_info("socket")
+        with contextlib.suppress(OSError):
+            while self.client is not None and (data := os.read(sock.fileno(), _LAST_BYTES)):
+                self.data_received(data)
 
     def _ended(self, client: Downstream, info: TcpInfo | None) -> None:
         if self._framing is _CLOSE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 import time
 
 import pytest
@@ -64,6 +65,12 @@ async def test_client_ending_its_half_of_a_tunnel_still_hears_the_rest():
         client.writer.write_eof()
         assert await client.rest() == b"last words"
         await eventually(lambda: rig.counter("proxy_in_flight") == 0)
+
+
+async def test_the_upgrade_that_an_upstream_requires_is_named_to_the_client():
+    refusal = b"HTTP/1.1 426 No\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\nno"
+    async with relay(refusal) as rig:
+        assert await rig.ask(GET) == refusal
 
 
 async def test_unknown_path_is_a_404():
@@ -179,6 +186,35 @@ async def test_client_that_goes_on_sending_after_its_refusal_is_not_cut_off():
         late[0] = limits.client_idle_s
         refused.tick(0.0)
         assert refused.transport.is_closing()
+
+
+@pytest.mark.parametrize("asked_for_a_tunnel", [False, True])
+async def test_what_the_upstream_said_before_it_broke_the_connection_is_passed_on(asked_for_a_tunnel):
+    """One that closes upon an upload, or while a client talks on, has its last words heard."""
+    request = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n"
+    answer = b"HTTP/1.1 413 Big\r\nContent-Length: 3\r\n\r\nbig"
+    if asked_for_a_tunnel:
+        request = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
+        answer = b"last words"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        async with relay(b"", upstream_port=listening.getsockname()[1]) as rig:
+            client = await rig.client()
+            client.send(request)
+            upstream, _ = await asyncio.to_thread(listening.accept)
+            await asyncio.to_thread(upstream.recv, 9000)
+            if asked_for_a_tunnel:
+                upstream.send(
+                    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
+                )
+                await client.until(b"\r\n\r\n")
+            upstream.send(answer)
+            upstream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            upstream.close()
+            # The relay writes before it has read: the connection is lost with the answer unread.
+            [connection] = rig.plane._clients
+            connection.data_received(bytes(1000))
+            assert (await client.rest()).endswith(answer[-3:])
+            assert rig.counter("proxy_upstream_errors") == 0
 
 
 async def test_a_slow_stream_is_not_a_stalled_one():
