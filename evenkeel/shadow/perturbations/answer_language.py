@@ -24,46 +24,31 @@ class _Wording(NamedTuple):
     """Names of languages by tag; empty for English."""
     request: str | None
     """Sentence that asks for the answer in a language; None for English."""
-    orders: tuple[re.Pattern[str], ...]
-    """Patterns of orders to write in a language."""
+    into: re.Pattern[str]
+    """Pattern of a language in which something is to be written: "in German"."""
 
 
 def _wording(table: dict[str, Any]) -> _Wording:
-    verbs, languages, after = "|".join(table["verbs"]), "|".join(table["languages"]), table.get("after", "")
-    spaceless = table["tag"] in ("ja", "zh")
-    edge, gap = ("", r"[^。\n]") if spaceless else (r"\b", r"[^.!?\n]")
-    into = f"{table['before']}(?:{languages}){after}"
-    # Verbs may stand last, except in English.
-    orders = [rf"{edge}(?:{verbs}){edge}{gap}{{0,60}}{edge}{into}{edge}"]
-    orders += [rf"{edge}{into}{edge}{gap}{{0,30}}{edge}(?:{verbs}){edge}"] if table["tag"] != "en" else []
+    edge = "" if table["tag"] in ("ja", "zh") else r"\b"
+    languages, after = "|".join(table["languages"]), table.get("after", "")
+    into = rf"{edge}{table['before']}(?:{languages}){after}{edge}"
     return _Wording(
-        table["tag"],
-        table.get("names", {}),
-        table.get("request"),
-        tuple(re.compile(order, re.IGNORECASE) for order in orders),
+        table["tag"], table.get("names", {}), table.get("request"), re.compile(into, re.IGNORECASE)
     )
 
 
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("answer_language.toml").read_text("utf-8"))
 _WORDINGS: Final = tuple(map(_wording, _TABLES["wording"]))
-# Looked for first, because the patterns are slow and most prompts name no language.
-_NAMES_BEGIN: Final = tuple(_TABLES["names_begin"])
 _TRANSLATES: Final = re.compile(_TABLES["translates"], re.IGNORECASE)
 _RELATIVE: Final = re.compile(_TABLES["relative"], re.IGNORECASE)
 
 
 def prescribes(text: str) -> bool:
-    """Return whether a text says in which language to write, or asks for a translation.
+    """Return whether a text says in which language to write, or may say so: "in German", in any sentence.
 
     Wordings of English, German, Spanish, French, Italian, Dutch, Portuguese, Japanese and Chinese are known.
     """
-    lowered = text.lower()
-    if not any(name in lowered for name in _NAMES_BEGIN):
-        return False
-    for wording in _WORDINGS:
-        if any(order.search(text) for order in wording.orders):
-            return True
-    return False
+    return any(wording.into.search(text) for wording in _WORDINGS)
 
 
 def speaks_of_translation(text: str) -> bool:
@@ -85,9 +70,9 @@ def prescribed(view: PromptView) -> NotApplicable | None:
                 "language_prescribed", "the prompt makes the answer's language depend on the input's"
             )
         for line in segment.text.split("\n"):
+            if speaks_of_translation(line):
+                return NotApplicable("translation_wanted", "the prompt speaks of translating")
             if prescribes(line):
-                if speaks_of_translation(line):
-                    return NotApplicable("translation_wanted", "the prompt asks for a translation")
                 return NotApplicable("language_prescribed", "the prompt says in which language to answer")
     return None
 

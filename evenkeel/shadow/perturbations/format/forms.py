@@ -186,10 +186,12 @@ class Form:
         """Return a reason if the reworded prompt names another format or forbids this one, else None."""
         texts = [changed.segments[index].text for index in asking]
         words = "\n".join((*texts, *_reminding_lines(changed, reminders)))
-        old_wish = False
+        said: list[Segment] = []
         for segment in changed.segments:
-            if segment.kind == "history" or segment.type in ("document", "code"):
-                continue
+            if segment.kind != "history" and segment.type not in ("document", "code"):
+                said.append(segment)
+        old_wish = False
+        for segment in said:
             # An example anywhere ("The output {"a": 1} is well-formed") would speak against the new format.
             old_wish = old_wish or (stated == "json" and _STRUCTURE.search(segment.text) is not None)
             # So would a sentence that was not known to say how to answer: "You must output valid JSON."
@@ -198,7 +200,7 @@ class Form:
         parts = self.format == "free" and stated is not None and _PARTS.search(words)
         if set(named_formats(words)) - {self.format} or old_wish or parts:
             return NotApplicable("unclear_format", "the prompt speaks of more than one format")
-        if forbids(words, self.format):
+        if any(forbids(segment.text, self.format) for segment in said):
             return NotApplicable("format_forbidden", f"the prompt forbids {NAME_OF[self.format]}")
         return None
 
