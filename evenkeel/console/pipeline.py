@@ -104,8 +104,18 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
         lag=_lag(view),
         spend=total_meters(view),
         scorer=f"judge {view.judge}" if view.judge else "no judge, similarity only",
-        untried=untried_lines(view.untried),
+        untried=untried_lines(_in_part(view)),
     )
+
+
+def _in_part(view: PipelineView) -> list[UntriedPerturbation]:
+    """Return what was not tried though its exchange was: whole exchanges are counted as requests."""
+    skipped = {flow.route: flow.skipped for flow in view.routes}
+    untried = []
+    for perturbation in view.untried:
+        if not skipped.get(perturbation.route, {}).get(perturbation.reason):
+            untried.append(perturbation)
+    return untried
 
 
 def stuck(pipeline: PipelineView, measuring: Measuring) -> str:

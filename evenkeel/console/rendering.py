@@ -266,7 +266,6 @@ _FILTERS: Final = (
     figures.points,
     figures.points_interval,
     figures.points_text,
-    figures.reasons,
     figures.usd,
     cell_id,
     wording.trials_left,

@@ -93,7 +93,6 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         announcement=" ".join(line.said for line in going_lines),
         route=route,
         flow=flow,
-        unrated=_unrated(own),
         not_replayed=not_replayed([flow], own) if flow else [],
         models=_models(own, _sensitivities(sources.log, route)),
         spark=lambda report: course(sources.monitor_store, report, now),
@@ -145,15 +144,6 @@ def _held_up(sources: ConsoleSources, route: str) -> list[str]:
         if not cause.routes or route in cause.routes:
             sentences.append(cause.sentence)
     return sentences
-
-
-def _unrated(own: Sequence[CellReport]) -> dict[str, int]:
-    """Return why exchanges have no rating, by reason: what became of their controls."""
-    reasons: Counter[str] = Counter()
-    for report in own:
-        if report.key.perturbation == BASELINE:
-            reasons.update(report.counts.failures)
-    return dict(reasons)
 
 
 def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferences | None:

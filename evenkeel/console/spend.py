@@ -74,7 +74,8 @@ def spend_lines(sources: ConsoleSources) -> tuple[list[SpendLine], list[SpendLin
     # What belongs to no route is shown by its purpose.
     routes.pop("", None)
     routes.pop(CHALLENGERS, None)
-    return _lines(routes, sources.budgets), _lines(purposes, {})
+    whole = total(purposes.values())
+    return _lines(routes, whole, sources.budgets), _lines(purposes, whole, {})
 
 
 def route_meters(sources: ConsoleSources, route: str) -> tuple[Meter, ...]:
@@ -108,8 +109,7 @@ def _meter(text: str, amount: float, limit: float | None, limit_text: str) -> Me
     return Meter(f"{text} of {limit_text}", amount / limit if limit else 1.0)
 
 
-def _lines(amounts: Mapping[str, Spend], budgets: Mapping[str, Budget]) -> list[SpendLine]:
-    whole = total(amounts.values())
+def _lines(amounts: Mapping[str, Spend], whole: Spend, budgets: Mapping[str, Budget]) -> list[SpendLine]:
     lines = []
     for name, spent in sorted(amounts.items(), key=lambda item: (-item[1].usd, -item[1].tokens, item[0])):
         # Self-hosted models cost no dollars; their tokens still say where the work goes.

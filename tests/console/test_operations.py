@@ -140,7 +140,7 @@ def spending(**spent):
 
 
 def test_shares_of_spend_add_up():
-    """0.20, 0.60 and 0.20 of one dollar; limits of a route's own are shown with it."""
+    """Parts of the day's spend, also of what belongs to no route; a route's own limits are shown with it."""
     routes, purposes = spend_lines(
         spending(b=[("replay", 10, 0.2)], a=[("replay", 30, 0.6)], c=[("judge", 20, 0.2)])
     )
@@ -156,6 +156,8 @@ def test_shares_of_spend_add_up():
     assert [(line.name, line.spent.tokens) for line in purposes][:2] == [("replay", 40), ("judge", 20)]
     free, _ = spend_lines(spending(a=[("replay", 30, 0.0)], b=[("replay", 10, 0.0)]))
     assert [line.share for line in free] == [0.75, 0.25]
+    (route,), _ = spend_lines(spending(a=[("replay", 30, 0.0)], **{"": [("judge", 10, 0.0)]}))
+    assert (route.name, route.share) == ("a", 0.75)
     routes, purposes = spend_lines(spending(challengers=[("challenge", 5, 0.1)]))
     assert ([line.name for line in routes], purposes[0].name) == ([], "challenge")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from evenkeel.console.pipeline import not_replayed, skipped_because
+from evenkeel.console.pipeline import not_replayed, pipeline_line, skipped_because
+from evenkeel.console.sources import PipelineView
 from evenkeel.core.cells import CellKey
 from evenkeel.core.rewordings import why_untried
 from evenkeel.core.verdict import BASELINE
-from evenkeel.stores.counters import RouteFlow
+from evenkeel.stores.counters import RouteFlow, UntriedPerturbation
 from tests.house import ROOT
 from tests.kit.cells import cell_report
 
@@ -37,3 +38,13 @@ def test_what_is_not_replayed_is_listed_with_what_to_do():
     failures = {"previous_response_unknown": 4, "timeout": 1}
     controls = [cell_report(CellKey("shop", "m", name), failures=failures) for name in (BASELINE, "a.b")]
     assert not_replayed([flow], controls)[0].requests == 4
+
+
+def test_a_reason_that_requests_were_skipped_for_is_told_once():
+    """A spent budget skips whole exchanges, and so every rewording of each."""
+    flow = RouteFlow("shop", 40, 40, 40, 0, skipped={"budget": 40, "nothing_to_change": 0})
+    untried = []
+    for reason in ("budget", "nothing_to_change"):
+        untried.append(UntriedPerturbation("shop", "general.casing", reason, 40))
+    line = pipeline_line(PipelineView("http://x/v1", (flow,), untried=tuple(untried)))
+    assert [row.reason for row in line.untried] == [why_untried("nothing_to_change")]
