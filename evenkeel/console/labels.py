@@ -56,7 +56,7 @@ class Feedback(NamedTuple):
         return "; ".join(filter(None, parts))
 
 
-def drawn(log: VerdictLog, store: LabelStore) -> str | None:
+def drawn(log: VerdictLog, store: LabelStore, counted: CountedLabels) -> str | None:
     """Return the id of a random verdict for somebody to rate; None if there is none to choose from.
 
     The verdict has a rating and no label, and is among the newest 2,000. The first of these groups that is
@@ -70,8 +70,8 @@ def drawn(log: VerdictLog, store: LabelStore) -> str | None:
         verdict = logged.verdict
         if verdict.rating is not None and not (verdict.is_control or verdict.is_contrast):
             rated[verdict.id] = verdict
-    for labelled in store.labelled(list(rated)):
-        del rated[labelled]
+    for label in counted():
+        rated.pop(label.verdict_id, None)
     groups: dict[tuple[bool, bool], list[Verdict]] = {}
     for verdict in rated.values():
         groups.setdefault((verdict.drawn, decided_by(verdict) == "judge"), []).append(verdict)
@@ -98,7 +98,7 @@ def feedback_handlers(
 
     @get("/trials/drawn", sync_to_thread=True, needs="labeller")
     def draw() -> Response[bytes]:
-        verdict_id = drawn(sources.log, store)
+        verdict_id = drawn(sources.log, store, counted)
         if verdict_id is None:
             return renderer.response(
                 "message.html",

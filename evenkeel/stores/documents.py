@@ -16,7 +16,7 @@ from evenkeel.core.records import from_json, to_json
 from evenkeel.stores.sealing import check_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from evenkeel.stores.sealing import Seal
 
@@ -180,12 +180,6 @@ class Documents(Protocol):
             where: values of fields; those that are None match everything.
             limit: at most so many.
         """
-        ...
-
-    def known(
-        self, collection: Collection[Any], names: Iterable[str], where: Mapping[str, Field] = EVERYTHING
-    ) -> frozenset[str]:
-        """Return which of these are the first part of the name of a document that `select` would give."""
         ...
 
     def values(self, collection: Collection[Any], *fields: str) -> set[tuple[Field, ...]]:

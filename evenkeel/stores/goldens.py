@@ -14,7 +14,7 @@ from evenkeel.core.text import UNWRITABLE
 from evenkeel.stores.documents import Collection, sealed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from evenkeel.stores.documents import Change, Documents
 
@@ -219,10 +219,6 @@ class GoldenStore:
             pairs.append((str(route), None if task is None else str(task)))
         # A task may be None, which does not compare with a text.
         return tuple(sorted(pairs, key=lambda pair: (pair[0], pair[1] or "")))
-
-    def known_ids(self, ids: Iterable[str]) -> frozenset[str]:
-        """Return those of the ids that are ids of goldens, retired ones included."""
-        return self._documents.known(_GOLDENS, ids)
 
     def _approvable(self, golden_id: str, by: str) -> Golden:
         newest = self.find(golden_id)

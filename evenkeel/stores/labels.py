@@ -21,8 +21,6 @@ from evenkeel.stores.documents import Collection, DocumentBody
 from evenkeel.stores.payloads import close_part, open_part, pack_evidence, unpack_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.stores.documents import Change, Documents, Packed
     from evenkeel.stores.sealing import Seal
@@ -318,10 +316,6 @@ class LabelStore:
         """Return the prompts and answers of a labelled verdict; None if they were not known at the time."""
         texts = self._documents.find(_TEXTS, verdict_id)
         return None if texts is None else texts.evidence
-
-    def labelled(self, verdict_ids: Iterable[str]) -> frozenset[str]:
-        """Return those of the verdicts that have a label that counts."""
-        return self._documents.known(_LABELS, verdict_ids, {"counts": True})
 
     def revision(self) -> int:
         """Number that grows with every change; labels read earlier are valid as long as it is the same."""

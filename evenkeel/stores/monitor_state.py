@@ -152,17 +152,16 @@ class ChannelState:
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """Estimates of a cell since the last change of its route, for trend lines. None = too few trials."""
+    """Points above noise of a cell since the last change of its route, which charts draw.
+
+    None = too few trials.
+    """
 
     at: float
-    trials: int
-    content_delta: float | None
+    """Unix time in seconds."""
     excess: float | None
     excess_lower: float | None
     excess_upper: float | None
-    robustness: float | None
-    evidence_log10: float
-    alert: bool
 
 
 class MonitorStore(Protocol):

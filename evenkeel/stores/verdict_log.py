@@ -115,8 +115,6 @@ class Stretch:
     """Offset before which nothing was read; 0 = the log's start was reached."""
     looked_at: int
     """Number of verdicts that were read to find these."""
-    reached_s: float | None = None
-    """Unix time in seconds of the oldest verdict read; None if none was read."""
 
 
 class VerdictLog(Protocol):

@@ -51,8 +51,7 @@ class MemoryLog:
         start = max(0, end - limit)
         read = [LoggedVerdict(place + 1, self.verdicts[place]) for place in range(end - 1, start - 1, -1)]
         found = [entry for entry in read if narrow.admits(entry.verdict)]
-        oldest_s = read[-1].verdict.scored_at if read else None
-        return Stretch(found, start + 1 if start else 0, len(read), oldest_s)
+        return Stretch(found, start + 1 if start else 0, len(read))
 
     def latest(self, limit, *, route=None, perturbation=None):
         found = [

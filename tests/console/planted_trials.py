@@ -70,19 +70,7 @@ def trend_points(rng, start, end, count, levels):
         trials = 30 + 3 * place
         value = levels[0] + (levels[1] - levels[0]) * (1 - math.exp(-4 * share)) + rng.gauss(0, 0.006)
         band = estimate(value, trials, low=-1.0) if value > 0 else estimate(0.0, trials, low=-1.0)
-        points.append(
-            TrendPoint(
-                at=start + (end - start) * share,
-                trials=trials,
-                content_delta=value + 0.04,
-                excess=value,
-                excess_lower=band.lower,
-                excess_upper=band.upper,
-                robustness=1 - 0.6 * (value + 0.04),
-                evidence_log10=0.0,
-                alert=False,
-            )
-        )
+        points.append(TrendPoint(start + (end - start) * share, value, band.lower, band.upper))
     return points
 
 
@@ -123,8 +111,3 @@ def verdict(rng, place, *, model=STEADY, fragile=False, route=None):
     )
     variant = prompt if baseline else prompt[:80] + _CHANGES[kind](prompt[80:])
     return found, Evidence(prompt, variant, Answer(good), Answer(bad if moved else good))
-
-
-def trend_point(at, excess, lower, upper):
-    """A point of a course, with the points above noise alone."""
-    return TrendPoint(at, 30, None, excess, lower, upper, None, 0.0, alert=False)

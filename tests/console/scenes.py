@@ -216,7 +216,7 @@ def hostile_scene():
         cell("x" * 300, "y" * 300, "general.spelling", moved=0.2),
     ]
     scene.store.points[route, model, perturbation] = [
-        TrendPoint(NOW - 60 + place, 30, value, value, None, float("inf"), value, float("nan"), alert=True)
+        TrendPoint(NOW - 60 + place, value, None, float("inf"))
         for place, value in enumerate((0.1, float("nan"), 0.2))
     ]
     scene.store.history.append(

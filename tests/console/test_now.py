@@ -23,8 +23,8 @@ from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.release.challenge.board import ChallengeBoard
 from evenkeel.stores.challenges import ChallengeStore
 from evenkeel.stores.counters import RouteFlow
+from evenkeel.stores.monitor_state import TrendPoint
 from tests.console.memory_stores import MemoryMonitorStore
-from tests.console.planted_trials import trend_point
 from tests.kit.cells import cell_report
 from tests.kit.pages import words
 from tests.kit.records import altered
@@ -97,8 +97,8 @@ def test_routes_with_an_incident_come_first_and_retired_models_are_named():
 
 def test_a_sparkline_breaks_where_nothing_was_measured():
     """The line ends where measuring ended, not at the right edge."""
-    steady = [trend_point(NOW - 6000 + 60 * place, 0.05, 0.0, 0.1) for place in range(20)]
-    later = [trend_point(NOW - 2400 + 60 * place, 0.06, 0.0, 0.1) for place in range(20)]
+    steady = [TrendPoint(NOW - 6000 + 60 * place, 0.05, 0.0, 0.1) for place in range(20)]
+    later = [TrendPoint(NOW - 2400 + 60 * place, 0.06, 0.0, 0.1) for place in range(20)]
     drawn = spark([*steady, *later], 0.1, NOW)
     assert drawn.line.count("M") == 2
     assert drawn.end_x < 70

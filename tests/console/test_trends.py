@@ -18,7 +18,7 @@ from evenkeel.console.chart import (
     value_range,
 )
 from evenkeel.core.geometry import Range, Scale
-from tests.console.planted_trials import trend_point
+from evenkeel.stores.monitor_state import TrendPoint
 
 NOW = 1_786_544_400.0
 VALUES = Range(0.0, 0.5)
@@ -27,7 +27,7 @@ UP = Scale(*VALUES, BOTTOM, TOP)
 
 def _samples(*values, step=60.0, end=NOW):
     start = end - step * (len(values) - 1)
-    return [trend_point(start + step * place, value, None, None) for place, value in enumerate(values)]
+    return [TrendPoint(start + step * place, value, None, None) for place, value in enumerate(values)]
 
 
 def _points(path):
@@ -48,9 +48,9 @@ def test_values_and_times_are_placed_in_proportion():
 def test_points_without_a_number_are_left_out():
     """None, NaN and infinite bounds draw nothing and break nothing."""
     samples = [
-        trend_point(NOW - 60, None, None, None),
-        trend_point(NOW - 30, math.nan, 0, 0),
-        trend_point(NOW, 0.2, -math.inf, 0.4),
+        TrendPoint(NOW - 60, None, None, None),
+        TrendPoint(NOW - 30, math.nan, 0, 0),
+        TrendPoint(NOW, 0.2, -math.inf, 0.4),
     ]
     drawn = chart([samples], [], threshold=0.1, values=value_range([samples], 0.1), now=NOW)
     assert len(set(_points(drawn.lines[0].line))) == 1  # a dot

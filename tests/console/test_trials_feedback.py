@@ -8,7 +8,7 @@ import pytest
 
 from evenkeel.console.labels import drawn, say
 from evenkeel.core.verdict import BASELINE
-from evenkeel.stores.labels import LabelError, LabelStore
+from evenkeel.stores.labels import CountedLabels, LabelError, LabelStore
 from tests.cases import cases
 from tests.kit.records import altered
 
@@ -123,11 +123,11 @@ def test_what_chance_drew_when_it_was_made_is_rated_first_and_reaches_the_monito
 def test_only_verdicts_that_can_be_rated_are_drawn(desk):
     """Only judged trials with texts and a rating are drawn; none is left without them."""
     log = desk.scene.log
-    chosen = log.find(drawn(log, desk.store))
+    chosen = log.find(drawn(log, desk.store, CountedLabels(desk.store)))
     assert chosen.rating is not None
     assert chosen.perturbation != BASELINE
     log.texts.clear()
-    assert drawn(log, desk.store) is None
+    assert drawn(log, desk.store, CountedLabels(desk.store)) is None
     page = desk.client.get("/trials/drawn")
     assert (page.status_code, "No trial has a rating yet" in page.text) == (200, True)
 

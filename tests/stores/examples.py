@@ -51,7 +51,7 @@ def event(number):
 
 
 def point(at):
-    return TrendPoint(at, 10, 0.1, None, None, None, 0.9, 0.5, alert=False)
+    return TrendPoint(at, 0.1, None, 0.3)
 
 
 def exchange(number, **changes):

@@ -58,7 +58,6 @@ def test_a_document_is_put_added_once_and_dropped(opened, notes):
     documents.drop(notes, "a")
     documents.drop(notes, "never there")
     assert documents.find(notes, "a") is None
-    assert documents.known(notes, ["a", "bé"]) == {"bé"}
     documents.put(notes, Note("a", "again"))
     assert [note.text for note in documents.select(notes)] == ["again", "second"]
 
@@ -109,9 +108,6 @@ def test_every_version_is_kept_and_the_newest_is_selected(opened):
     assert [note.name for note in documents.select(VERSIONED, {"shelf": "é\x00"})] == ["b"]
     assert [note.name for note in documents.select(VERSIONED, {"hidden": False, "shelf": None})] == ["a", "b"]
     assert [note.name for note in documents.select(VERSIONED, limit=2)] == ["a", "c"]
-    assert documents.known(VERSIONED, ["a", "c", "x"], {"hidden": False}) == {"a"}
-    assert documents.known(VERSIONED, []) == frozenset()
-    assert documents.known(VERSIONED, ["a", "c", "x"]) == {"a", "c"}
 
 
 def test_an_older_version_can_be_asked_for_replaced_and_stored_later(opened):
@@ -143,7 +139,6 @@ def test_a_document_is_dropped_in_all_versions(opened):
     assert documents.find(VERSIONED, "a") is documents.find(VERSIONED, "a", version=1) is None
     assert [note.name for note in documents.select(VERSIONED)] == ["d", "c"]
     assert documents.values(VERSIONED, "shelf") == {("a",), ("z",)}
-    assert documents.known(VERSIONED, ["a", "b", "c"]) == {"c"}
     assert documents.find(FILTERED, "b") == Note("b")
 
 

@@ -43,7 +43,6 @@ def test_what_is_said_is_there_with_who_when_and_texts(store, reopen):
     again = reopen()
     assert again.of_verdict(VERDICT.id) == again.history(VERDICT.id) == again.select() == (given,)
     assert again.texts(VERDICT.id) == TEXTS
-    assert again.labelled([VERDICT.id, "other"]) == {VERDICT.id}
     assert (given.version, given.by, given.at, given.rating) == (1, "ann", 1000.0, 3)
     assert (given.judge_rating, given.judge_direction, given.decided_by) == (2, "worse", "judge")
     assert (given.judge_model, given.rated_by) == ("j-1", "similarity@1")
@@ -82,7 +81,6 @@ def test_a_withdrawn_label_no_longer_counts_and_stays_on_record(store):
     assert (withdrawn.version, withdrawn.withdrawn_at) == (2, 1005.0)
     assert store.withdraw(VERDICT.id, "ann", at=1006.0) == withdrawn
     assert store.select() == ()
-    assert store.labelled([VERDICT.id]) == frozenset()
     assert store.of_verdict(VERDICT.id) == (withdrawn,)
     for name, by in ((VERDICT.id, "bob"), ("x9", "ann")):
         with pytest.raises(LabelError, match=f"'{by}' has said nothing of the verdict"):

@@ -511,23 +511,16 @@ class Counts(Struct):
         shift at all has quality scores.
         Source: the two-stage score of the enterprise perturbation-robustness paper.
         """
-        value = self.robustness_value(min_trials)
-        if value is None:
+        shifted, scored = self.shifted, self.quality_scored
+        scored_trials = self.content_trials - (shifted - scored)
+        if scored_trials < max(min_trials, 1) or (shifted and not scored):
             return None
-        scored_trials = self.content_trials - (self.shifted - self.quality_scored)
+        value = 1 - (self.content_delta_value or 0.0) * (self.quality_delta_value or 0.0)
         fewest = self._with_unrated(_changed, alpha, hits=0)
         most = self._with_unrated(lambda outcome: outcome.perhaps_changed, alpha, hits=self.unrated)
         assert fewest is not None
         assert most is not None
         return Estimate(value, 1 - most.upper, 1 - fewest.lower, scored_trials)
-
-    def robustness_value(self, min_trials: int) -> float | None:
-        """Return `robustness` without its interval, which takes most of the time."""
-        shifted, scored = self.shifted, self.quality_scored
-        scored_trials = self.content_trials - (shifted - scored)
-        if scored_trials < max(min_trials, 1) or (shifted and not scored):
-            return None
-        return 1 - (self.content_delta_value or 0.0) * (self.quality_delta_value or 0.0)
 
 
 def _weight(by_sign: Mapping[str, int]) -> float:

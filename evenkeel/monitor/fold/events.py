@@ -40,21 +40,11 @@ class FoldOutcome(NamedTuple):
 
 
 def trend_point(cell: Cell, at: float, settings: MonitorSettings, era: int) -> TrendPoint:
-    """Return the cell's estimates since the last change: an average over all trials would lag in a chart."""
-    counts, alert, least = cell.since_change(era), cell.alert, max(settings.min_trials, 1)
-    excess = cell.above_noise(counts, settings)
-    # A chart draws one interval. The others would take two thirds of the time of folding.
-    return TrendPoint(
-        at=at,
-        trials=counts.trials,
-        content_delta=counts.content_delta_value if counts.content_trials >= least else None,
-        excess=excess.value if excess else None,
-        excess_lower=excess.lower if excess else None,
-        excess_upper=excess.upper if excess else None,
-        robustness=counts.robustness_value(least),
-        evidence_log10=alert.evidence_log10 if alert else 0.0,
-        alert=alert.up if alert else False,
-    )
+    """Return the cell's figure since the last change: an average over all trials would lag in a chart."""
+    excess = cell.above_noise(cell.since_change(era), settings)
+    if excess is None:
+        return TrendPoint(at, None, None, None)
+    return TrendPoint(at, excess.value, excess.lower, excess.upper)
 
 
 def alert_event(

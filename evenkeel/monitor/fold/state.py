@@ -206,7 +206,8 @@ class MonitorState:
         due = (
             cell.trend_at is None or abs(verdict.scored_at - cell.trend_at) >= self.settings.trend_interval_s
         )
-        if change or (verdict.failure is None and due):
+        # A control has no points above noise, so there is nothing to draw.
+        if change or (due and verdict.failure is None and not verdict.is_control):
             cell.trend_at, cell.changed = verdict.scored_at, True
             point = trend_point(cell, verdict.scored_at, self.settings, history.era)
             trend = [TrendRow(*cell.key.parts, point)]

@@ -108,9 +108,9 @@ def candidates(
     golden, retired ones included, or as a newer exchange.
     """
     archived = archive.latest(route=route)
-    ids = goldens.known_ids(exchange.id for exchange in archived)
-    seen = set()
+    ids, seen = set(), set()
     for golden in goldens.select(active=False):
+        ids.add(golden.id)
         # Most goldens have one version; reading the history of each would cost a query a golden.
         versions = goldens.history(golden.id) if golden.version > 1 else (golden,)
         for version in versions:

@@ -15,7 +15,7 @@ from evenkeel.stores.payloads import storable
 from evenkeel.stores.redis.connection import Script, Value, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.stores.documents import Change, Collection, Field, Item, Result
     from evenkeel.stores.redis.connection import RedisStore
@@ -85,14 +85,6 @@ class RedisDocuments(Documents):
             for name in self._store.client.zrevrange(order, 0, last):
                 names.append(text(name))
         return self._items(collection, names)
-
-    def known(
-        self, collection: Collection[Any], names: Iterable[str], where: Mapping[str, Field] = EVERYTHING
-    ) -> frozenset[str]:
-        """Return which names there are."""
-        wanted = {storable(name): name for name in names}
-        there = {json.loads(name)[0] for name in self._newest(collection, where)} if wanted else set()
-        return frozenset(wanted[name] for name in wanted if name in there)
 
     def values(self, collection: Collection[Any], *fields: str) -> set[tuple[Field, ...]]:
         """Return combinations of fields."""

@@ -126,7 +126,7 @@ class RedisVerdictLog:
             return Stretch([], 0, 0)
         reached_s = read[-1].verdict.scored_at
         ended = len(read) < limit or (narrow.since is not None and reached_s < narrow.since - _SLACK_S)
-        return Stretch(admitted, 0 if ended else read[-1].offset, len(read), reached_s)
+        return Stretch(admitted, 0 if ended else read[-1].offset, len(read))
 
     def _before(self, offset: int | None, limit: int) -> list[LoggedVerdict]:
         last = "+" if offset is None else f"({offset}-0"

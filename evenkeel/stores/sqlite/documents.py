@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.stores.documents import EVERYTHING, Documents
@@ -58,21 +57,6 @@ class SqliteDocuments(Documents):
         chosen, values = _chosen(collection, where)
         rest = f"WHERE {chosen} ORDER BY turn DESC LIMIT ?"
         return list(self._read(collection, rest, [*values, -1 if limit is None else limit]))
-
-    def known(
-        self, collection: Collection[Any], names: Iterable[str], where: Mapping[str, Field] = EVERYTHING
-    ) -> frozenset[str]:
-        """Return which names there are."""
-        wanted = {storable(name): name for name in names}
-        chosen, values = _chosen(collection, where)
-        name = f'"{collection.key[0]}"'
-        rows = self._database.rows(
-            f"SELECT DISTINCT {name} FROM {collection.name}"  # noqa: S608 - ours
-            # One JSON array, because SQLite bounds the number of marks in a statement.
-            f" WHERE {name} IN (SELECT value FROM json_each(?)) AND {chosen}",
-            [json.dumps(list(wanted)), *values],
-        )
-        return frozenset(wanted[stored_name] for (stored_name,) in rows)
 
     def values(self, collection: Collection[Any], *fields: str) -> set[tuple[Field, ...]]:
         """Return combinations of fields."""

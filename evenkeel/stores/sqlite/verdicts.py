@@ -263,9 +263,8 @@ class SqliteVerdictLog:
             verdicts.append(LoggedVerdict(entry_offset, self._verdict(body)))
         if not verdicts:
             return Stretch([], 0, 0)
-        oldest = verdicts[-1]
-        reached = oldest.offset if len(verdicts) == limit else 0
-        return Stretch(verdicts, reached, len(verdicts), oldest.verdict.scored_at)
+        reached = verdicts[-1].offset if len(verdicts) == limit else 0
+        return Stretch(verdicts, reached, len(verdicts))
 
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
