@@ -144,6 +144,8 @@ class ChallengeFigures:
     without both prices."""
     settled_at: float | None = None
     """Unix time at about which the decision may be made, if pairs go on coming as they did; else None."""
+    unrated: int = 0
+    """Pairs that the judge could not rate: each end of the interval takes them for the worst."""
     left_out: int = 0
     """Pairs that count in nothing, because evenkeel's own keys or limits kept it from asking both models."""
     hindrances: Mapping[str, int] = field(default_factory=dict)
@@ -237,6 +239,7 @@ def challenge_figures(
         decision=decision,
         spared_saved_dollars=None if decision.may_for is None else _saved_outside(decision.may_for, every),
         settled_at=_settled_at(decision, every, pace),
+        unrated=sum(loss is None for _, loss in losses),
         left_out=len(every) - len(pairs),
         hindrances=reasons,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.cells import Estimate
 from evenkeel.monitor.detect.decision import SwitchMeasure, decide, more_needed, with_unrated
@@ -95,6 +95,16 @@ class SegmentFigures:
         return str(getattr(pair, self.dimension)) == self.name
 
 
+class OpenOutcome(NamedTuple):
+    """A measure, or a segment, that is not known yet."""
+
+    name: str
+    more_pairs: int | None
+    """Further pairs until it may be known, if its mean stays; None if nobody can say."""
+    is_harmful: bool
+    """True if its mean is above the margin, so that the switch will be forbidden if it stays."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChallengeDecision:
     """Decision whether the candidate may take over, and how far it is."""
@@ -105,8 +115,22 @@ class ChallengeDecision:
     is none, "length" if the judge prefers a length and the lengths differ; () if it may."""
     may_for: SegmentFigures | None = None
     """Segment in which it must not, while it may for the rest of the traffic; None if there is none."""
-    more_pairs: int | None = None
-    """Further pairs until it may be settled, if all stays as it is; None if nobody can say."""
+    open: tuple[OpenOutcome, ...] = ()
+    """Every measure and segment in `because` that is not known yet."""
+
+    @property
+    def more_pairs(self) -> int | None:
+        """Further pairs until it may be settled, if all means stay; None if nobody can say."""
+        harmful = [outcome.more_pairs for outcome in self.open if outcome.is_harmful and outcome.more_pairs]
+        if harmful:
+            # One harm is enough.
+            return min(harmful)
+        most = 0
+        for outcome in self.open:
+            if outcome.more_pairs is None:
+                return None
+            most = max(most, outcome.more_pairs)
+        return most or None
 
 
 def watched_segments(losses: Sequence[tuple[ChallengePair, float | None]]) -> tuple[SegmentFigures, ...]:
@@ -190,13 +214,13 @@ def decided(
         return ChallengeDecision("not_yet", ("judge",))
     if not because:
         return ChallengeDecision("may_switch", ())
-    open_measures: list[tuple[Estimate | None, float]] = []
+    outcomes: list[OpenOutcome] = []
     for measure in measures:
         if measure.name in whole.because:
-            open_measures.append((measure.mean, measure.margin))
+            outcomes.append(_open_outcome(measure.name, measure.mean, measure.margin, pairs))
     for segment in open_segments:
-        open_measures.append((segment.worse, SEGMENT_LIMIT))
-    return ChallengeDecision("not_yet", because, more_pairs=_more_pairs(open_measures, pairs))
+        outcomes.append(_open_outcome(segment.title, segment.worse, SEGMENT_LIMIT, pairs))
+    return ChallengeDecision("not_yet", because, open=tuple(outcomes))
 
 
 def _titles(segments: Sequence[SegmentFigures]) -> tuple[str, ...]:
@@ -207,13 +231,10 @@ def _rest(segment: SegmentFigures) -> float:
     return 1 - segment.share
 
 
-def _more_pairs(open_measures: Sequence[tuple[Estimate | None, float]], pairs: int) -> int | None:
-    """Return the further pairs until the last interval leaves its margin behind, if all means stay."""
-    most = 0
-    for mean, margin in open_measures:
-        # Some measures and all segments have an observation in every few pairs only, and that stays so.
-        more = None if mean is None else more_needed(mean, margin, pairs)
-        if more is None:
-            return None
-        most = max(most, more)
-    return most if most <= _MOST_MORE else None
+def _open_outcome(name: str, mean: Estimate | None, margin: float, pairs: int) -> OpenOutcome:
+    if mean is None:
+        return OpenOutcome(name, None, is_harmful=False)
+    # Some measures and all segments have an observation in every few pairs only, and that stays so.
+    more = more_needed(mean, margin, pairs)
+    known = more is not None and more <= _MOST_MORE
+    return OpenOutcome(name, more if known else None, is_harmful=mean.value > margin)

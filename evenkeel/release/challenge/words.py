@@ -14,6 +14,7 @@ from evenkeel.core.figures import (
     percent,
     points_text,
     reasons,
+    rounded,
     usd,
 )
 from evenkeel.release.challenge.verdict import (
@@ -125,6 +126,11 @@ def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
         )
     elif decision.answer == "not_yet":
         lines.append(_open(challenge, figures))
+        if figures.unrated:
+            lines.append(
+                f"{count(figures.unrated, 'pair')} could not be rated, and may all be losses: the numbers of "
+                "pairs assume that no more of them come."
+            )
     saved = figures.saved_dollars
     # The incumbent asked again and not the served answers: both sides were asked in the same way.
     if saved is not None and figures.again_side.dollars:
@@ -180,20 +186,19 @@ def _contents(differs: Estimate | None) -> str:
 
 
 def _open(challenge: Challenge, figures: ChallengeFigures) -> str:
-    """Return what is not known yet, and for how long about."""
-    because = figures.decision.because
+    """Return each outcome that is not known yet, and for how long about."""
+    decision = figures.decision
     why = []
-    for reason in because:
-        if reason in _OPEN:
-            why.append(_OPEN[reason])
-    segments = _segments(because)
-    if segments:
-        why.append(f"whether its answers are worse for {listing(segments)}")
-    more = figures.decision.more_pairs
+    for outcome in decision.open:
+        reason = _OPEN.get(outcome.name, f"whether its answers are worse for {outcome.name}")
+        pairs = outcome.more_pairs
+        after = f"about {count(rounded(pairs), 'more pair')}" if pairs else "nobody can say for how long"
+        why.append(f"{reason} ({after})")
+    still_open = f"It is open {listing(why)}."
     if challenge.stopped_at is not None:
         return (
-            f"It was stopped on {date(challenge.stopped_at)} and is asked nothing more. Start it with the "
-            "same options to go on from there."
+            f"It was stopped on {date(challenge.stopped_at)} and is asked nothing more. {still_open} Start "
+            "it with the same options to go on from there."
         )
     if not figures.pairs and not figures.left_out:
         return (
@@ -201,17 +206,17 @@ def _open(challenge: Challenge, figures: ChallengeFigures) -> str:
             "nobody knows is not asked where the budget is in dollars, nor a prompt that has none to replace "
             "(`evenkeel_challenge_pairs_total` in the metrics counts the outcomes)."
         )
+    more = decision.more_pairs
     if more is None:
-        return f"It is open {listing(why)}."
+        return still_open
     # A pair comes with one sampled request of many; users see neither.
-    requests = number(more / challenge.share)
+    requests = number(rounded(round(more / challenge.share)))
     cost = pair_cost(figures)
     price = f", and {usd(more * cost)} for the candidate's answers alone" if cost is not None else ""
-    pairs = count(more, "more pair")
     when = f", until about {date(figures.settled_at)} at the pace so far" if figures.settled_at else ""
     return (
-        f"It is open {listing(why)}: about {pairs}, which come with {requests} requests of the route{when}"
-        f"{price}. Nothing is to be done meanwhile, as long as pairs come: {_FIFTH} (Spend in the console)."
+        f"{still_open} That takes about {requests} more requests of the route{when}{price}. Nothing is to be "
+        f"done meanwhile, as long as pairs come: {_FIFTH} (Spend in the console)."
     )
 
 

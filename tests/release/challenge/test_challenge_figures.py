@@ -234,10 +234,28 @@ def test_a_candidate_that_rejects_every_request_is_refused_with_the_reason():
 
 
 def test_a_stopped_challenger_is_not_said_to_go_on():
-    """Nothing more comes, so no pairs, requests or date are forecast."""
+    """Nothing more comes, so no requests or date are forecast."""
     few = figures((200, PAIR))
-    assert "more pairs" in details(CHALLENGE, few)[0]
-    assert details(replace(CHALLENGE, stopped_at=0.0), few)[0].startswith("It was stopped on ")
+    assert "more requests" in details(CHALLENGE, few)[0]
+    stopped = details(replace(CHALLENGE, stopped_at=0.0), few)[0]
+    assert stopped.startswith("It was stopped on ")
+    assert "more requests" not in stopped
+
+
+def test_an_open_decision_names_each_outcome_that_holds_it_up():
+    """With the pairs that each takes; one that is heading over its margin settles it alone."""
+    invalid = replace(PAIR, candidate=replace(ANSWER, valid=False))
+    found = figures((40, PAIR), (2, WORSE), (2, invalid))
+    opened = {outcome.name: outcome for outcome in found.decision.open}
+
+    assert list(opened) == ["worse", "fragile", "unusable"]
+    assert [outcome.is_harmful for outcome in opened.values()] == [True, False, True]
+    assert found.decision.more_pairs == min(opened["worse"].more_pairs, opened["unusable"].more_pairs)
+    said = details(CHALLENGE, found)[0]
+    for name in ("its answers are worse", "rewordings move its answers more", "are of no use"):
+        assert f"{name} (about " in said
+    unrated = replace(PAIR, rating=None, preference=None)
+    assert "60 pairs could not be rated" in details(CHALLENGE, figures((1200, PAIR), (60, unrated)))[1]
 
 
 def test_an_equal_price_is_the_same():
