@@ -65,7 +65,7 @@ def changes() -> None:
 def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List the latest changes, newest first."""
     note_judge(stores)
-    reports = list(_book(stores).reports())
+    reports = list(change_book(stores).reports())
     if route is not None:
         reports = [report for report in reports if report.route == route]
     if not reports:
@@ -90,7 +90,7 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
 @with_stores
 def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
     """Print the report on one change."""
-    report = _book(stores).find(change)
+    report = change_book(stores).find(change)
     if report is None:
         raise SettingsError(f'no change "{change}"; list them with `evenkeel changes list`')
     note_judge(stores)
@@ -214,7 +214,8 @@ def _exhibited(shown: Exhibits) -> Iterator[str]:
                 yield from (f"    {line}" for line in example[name].splitlines())
 
 
-def _book(stores: Stores) -> ChangeBook:
+def change_book(stores: Stores) -> ChangeBook:
+    """Return the reports on the changes that the stored checkpoints have."""
     # Defaults are enough: a report needs the counts of the checkpoint, and no limit of a route.
     settings = MonitorSettings()
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evenkeel.cli.baseline import note_unknown_route, reports_of
+from evenkeel.cli.changes import change_book
 from evenkeel.cli.options import (
     audit,
     by_option,
@@ -107,7 +108,12 @@ def show(stores: Stores, incident: str, *, as_json: bool) -> None:
     note_judge(stores)
     # The facts quote cells, so they need the number of trials that the pages need.
     measured = MonitorSettings(min_trials=settings.alerts.min_trials)
-    writer = Writer(contacts(settings), settings.alerts.console_url or "", lambda: _reports(stores, measured))
+    writer = Writer(
+        contacts(settings),
+        settings.alerts.console_url or "",
+        lambda: _reports(stores, measured),
+        coincided=lambda change: _coincided(stores, change),
+    )
     notice = writer.notice(known_incident, "resolved" if known_incident.state == "resolved" else "opened", 1)
     if as_json:
         emit(
@@ -192,6 +198,14 @@ def _reports(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
         return reports_of(stores, settings)
     except SettingsError:
         return []
+
+
+def _coincided(stores: Stores, change: str) -> str:
+    """Return the possible causes of a change; "" if it or the checkpoint is not known."""
+    try:
+        return change_book(stores).coincided(change)
+    except SettingsError:
+        return ""
 
 
 def _times(incident: Incident) -> str:

@@ -60,7 +60,11 @@ def contacts(settings: Settings) -> dict[str, Contact]:
 
 
 def writer(
-    settings: Settings, monitor: Monitor, log: VerdictLog, thinned: Callable[[], Sequence[HoldUp]]
+    settings: Settings,
+    monitor: Monitor,
+    log: VerdictLog,
+    thinned: Callable[[], Sequence[HoldUp]],
+    coincided: Callable[[str], str],
 ) -> Writer:
     """Return a writer of notices, with the contacts of routes and the address of the console."""
     return Writer(
@@ -70,6 +74,7 @@ def writer(
         partial(worst_trials, log),
         partial(edits_of, log),
         thinned,
+        coincided,
     )
 
 

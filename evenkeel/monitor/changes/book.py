@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.changes import Cause, kinds
 from evenkeel.monitor.changes.goldens import GoldenHistory, history_of
 from evenkeel.monitor.changes.report import reports_of
 
@@ -64,6 +64,11 @@ class ChangeBook:
     def find(self, change: str) -> ChangeReport | None:
         """Return the report on one change; None if it is not known (any more)."""
         return next((report for report in self.reports() if report.id == change), None)
+
+    def coincided(self, change: str) -> str:
+        """Return the possible causes of a change in a few words; "" if it is not known or had no effect."""
+        report = self.find(change)
+        return "" if report is None or report.cause is Cause.NOTHING else report.coincided
 
     def latest_runs(self) -> Mapping[str, GoldenRun]:
         """Return the last run of each route's goldens."""

@@ -249,6 +249,7 @@ class Writer:
         trials: Callable[[Incident], Sequence[Verdict]] = lambda _incident: (),
         edits: Callable[[str, Sequence[ChangeMark]], Sequence[WordChange]] = lambda _route, _marks: (),
         thinned: Callable[[], Sequence[HoldUp]] = tuple,
+        coincided: Callable[[str], str] = lambda _change: "",
     ) -> None:
         """Wire the writer with the facts beyond the incident.
 
@@ -259,6 +260,7 @@ class Writer:
             trials: behind an incident, the worst first; blocks on storage.
             edits: words that changed with a prompt version, by route and marks; blocks on storage.
             thinned: reasons for which only a part of what is sampled is measured now.
+            coincided: possible causes of a change in a few words, by its id; "" if there is no report.
         """
         self._contacts = dict(contacts or {})
         self._console_url = console_url.rstrip("/")
@@ -266,6 +268,7 @@ class Writer:
         self._trials = trials
         self._edits = edits
         self._thinned = thinned
+        self._coincided = coincided
 
     @property
     def home(self) -> tuple[str, ...]:
@@ -334,8 +337,10 @@ class Writer:
         return Contact(_by_route(owners), _by_route(runbooks), _by_route(rollbacks))
 
     def facts(self, incident: Incident) -> tuple[str, ...]:
-        """Return later changes, how far answers moved, under how many rewordings, and reference evidence."""
+        """Return possible causes, how far answers moved and under how many rewordings, and other evidence."""
+        coincided = self._coincided(incident.change) if incident.change else ""
         facts_listed = [
+            *([f"it coincided with {coincided}"] if coincided else ()),
             *([_came_later(incident)] if incident.later else ()),
             *self._rewordings(incident),
             *self._tools(incident),

@@ -97,8 +97,11 @@ class MonitorRole:
             fold=self.monitor,
             figures_known=lambda: any(known(report) for report in self.monitor.reports()),
         )
-        self._writer = writer(settings, self.monitor, stores.verdicts, lambda: self._watch().thinned)
         self._changes = ChangeResponse(settings, stores, instruments, self.monitor)
+        book = self._changes.book
+        self._writer = writer(
+            settings, self.monitor, stores.verdicts, lambda: self._watch().thinned, book.coincided
+        )
         self._pipeline = Pipeline(settings, stores.counters, stores.queue, instruments.ledger)
         self._board = ChallengeBoard(stores.challenges, time.time)
         self._notifying = stores.lease("notify")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from evenkeel.core.cells import ChangeMark
@@ -121,3 +123,12 @@ def test_a_message_has_three_of_the_words_that_changed():
     assert notice.facts[-1] == (
         "Words of the prompt that changed: “old0” → “new0”; “old1” → “new1”; “old2” → “new2”; 2 more."
     )
+
+
+def test_a_message_has_the_possible_causes_of_its_change():
+    """Those of the change's report, in its words."""
+    (incident,) = incidents_of([SPELLING])
+    causes = {"c7": "another model or other traffic, which cannot be told apart"}
+    facts = Writer(coincided=causes.get).facts(replace(incident, change="c7"))
+    assert facts[0] == "It coincided with another model or other traffic, which cannot be told apart."
+    assert "coincided" not in " ".join(Writer(coincided=causes.get).facts(replace(incident, change="")))
