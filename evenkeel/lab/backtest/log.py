@@ -206,6 +206,8 @@ class _Reader:
         self._seen: set[int] = set()
         # Those whose answers somebody judges: who compares texts alone knows equal ones only.
         self._judged: set[tuple[str, str, bool]] = set()
+        # Routes and perturbations of which a line was invalid: their answers are asked for in some form.
+        self._formed: set[tuple[str, str]] = set()
 
     def verdicts(self, text: bytes | str, number: int) -> Iterator[Verdict]:
         """Yield a line's trial, before it maybe its exchange's control."""
@@ -221,7 +223,7 @@ class _Reader:
         _check(line)
         if (line.id or line.exchange) and self._is_repeated(text):
             return
-        line = self._failed(line)
+        line = self._asked(self._failed(line))
         exchange = line.exchange or f"line-{number}"
         at = _time(line.time)
         name = line.id or f"line-{number}"
@@ -265,6 +267,15 @@ class _Reader:
         if told or judge not in self._judged or 2 * self._rated[judge] < self._lines[judge]:
             return line
         return msgspec.structs.replace(line, failure="unrated")
+
+    def _asked(self, line: LogLine) -> LogLine:
+        """Return the line, with a form that was asked for where others like it were invalid."""
+        if line.invalid:
+            self._formed.add((line.route, line.perturbation))
+        is_stated = line.wanted_format is not None or line.wanted_language is not None
+        if is_stated or (line.route, line.perturbation) not in self._formed:
+            return line
+        return msgspec.structs.replace(line, wanted_format="free")
 
     def _remember(self, exchange: str, control: _Control) -> None:
         self._controls[exchange] = control

@@ -80,6 +80,14 @@ def test_outcomes_without_a_rating():
     assert (alike.shifted, alike.unsure, other.shifted) == (None, True, None)
 
 
+def test_an_invalid_answer_shows_that_answers_like_it_are_asked_for_in_a_form():
+    """Those after it, of the same route and perturbation; so their share is that of the invalid ones."""
+    invalid = {"time": 1, "perturbation": "p", "invalid": "format"}
+    alike, other = TRIAL | {"perturbation": "p"}, TRIAL | {"perturbation": "q"}
+    wanted = [verdict.wanted.format for verdict in read(alike, invalid, alike | {"time": 2}, other)]
+    assert wanted == [None, "free", "free", None]
+
+
 def test_a_missing_rating_among_ratings_is_one_that_nobody_could_give():
     """Judges fail where answers differ, so such a trial is not like the others; a sample is marked as one."""
     similar = TRIAL | {"similarity": 0.8}
