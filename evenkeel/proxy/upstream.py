@@ -23,6 +23,8 @@ _CHUNKED = Framing.CHUNKED
 _CLOSE = Framing.CLOSE
 # Interim answers (1xx) come before the answer and are passed on as they are.
 _FIRST_FINAL = 200
+# More of them at once keep the event loop from all other requests.
+_MOST_INTERIM = 100
 _LAST_BYTES = 64 << 10
 
 
@@ -206,7 +208,7 @@ class UpstreamConnection(asyncio.Protocol):
             client.answer(data, done=False)
 
     def _read_head(self, client: Downstream, data: bytes) -> None:
-        while True:
+        for _ in range(_MOST_INTERIM):
             try:
                 head = parse_response(data, self._method, self._last)
             except MessageError as error:
@@ -229,6 +231,9 @@ class UpstreamConnection(asyncio.Protocol):
             data = data[head.end :]
             if not data:
                 return
+        client.upstream_failed(
+            ForwardingFault.GARBAGE, f"it begins with more than {_MOST_INTERIM} interim answers"
+        )
 
     def _begin_body(self, client: Downstream, head: ResponseHead, data: bytes) -> None:
         self.keep_alive = head.keep_alive

@@ -73,6 +73,18 @@ async def test_the_upgrade_that_an_upstream_requires_is_named_to_the_client():
         assert await rig.ask(GET) == refusal
 
 
+async def test_an_answer_that_never_gets_beyond_its_beginning_is_given_up():
+    """A hundred interim answers at once are more than any server has to say."""
+    async with relay(b"HTTP/1.1 102 Processing\r\n\r\n" * 1000) as rig:
+        client = await rig.client()
+        client.send(GET)
+        await client.until(b"HTTP/1.1 502")
+    async with relay(b"HTTP/1.1 102 Processing\r\n\r\n" * 50 + OK) as rig:
+        client = await rig.client()
+        client.send(GET)
+        await client.until(OK)
+
+
 async def test_unknown_path_is_a_404():
     async with relay(OK, prefix="/known") as rig:
         status, error = error_of(await rig.exchange(GET))
