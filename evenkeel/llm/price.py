@@ -256,6 +256,10 @@ _CACHE_WRITE: Final = 1.25
 _LONG_CACHE_WRITE: Final = 2.0
 
 
+# Multiple of the price in a region of the client's choice. Source: Anthropic.
+_IN_A_REGION: Final = 1.1
+
+
 # Python refuses to read numbers of thousands of digits, and no limit has more than these.
 _DIGITS: Final = 12
 # Tokens that no budget has.
@@ -426,6 +430,7 @@ class Quote:
         self._factor = 1.0
         if b'"cache_control"' in body:
             self._factor = _LONG_CACHE_WRITE if b'"1h"' in body else _CACHE_WRITE
+        self._dollars = _IN_A_REGION if members.get("inference_geo") not in (None, "global") else 1.0
         self.estimate = self._spend(media_of(members).bound(len(body), prompt_tokens) + around, most)
         """An upper bound."""
 
@@ -466,7 +471,7 @@ class Quote:
         usd = self._prices.dearest(
             (*self._names, *names), priced, completion, tier or self.tier, cached_tokens=cached
         )
-        return Spend(prompt + completion, usd)
+        return Spend(prompt + completion, self._dollars * usd)
 
 
 def bound_of(texts: Iterable[str]) -> int:

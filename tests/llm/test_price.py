@@ -72,6 +72,8 @@ def test_what_the_endpoint_kept_in_its_cache_costs_a_quarter_more():
     assert Quote(DOLLARS, ["m"], b"{}", 1000, 5).proven(answer).usd == pytest.approx(1150e-6)
     asked = Quote(DOLLARS, ["m"], b'{"cache_control": {}}', 1000, 5)
     assert asked.proven(answer).usd == pytest.approx(1150e-6)
+    near = Quote(DOLLARS, ["m"], b'{"inference_geo": "us"}', 1000, 5)
+    assert near.proven(answer).usd == pytest.approx(1.1 * 1150e-6)
     odd = replace(answer, cache_write_tokens=10**7)
     assert asked.proven(odd).usd == pytest.approx(1250e-6)
 

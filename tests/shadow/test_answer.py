@@ -99,6 +99,17 @@ def test_what_a_server_wrote_to_its_cache_thought_and_compacted_is_counted():
     answer = read_answer(JSON, json.dumps(body).encode(), api="messages")
     assert (answer.prompt_tokens, answer.completion_tokens, answer.reasoning_tokens) == (144, 29, 4)
     assert (answer.cached_tokens, answer.cache_write_tokens) == (37, 5)
+    events = [
+        {"type": "message_start", "message": {"content": [], "usage": {**usage, "iterations": None}}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "end_turn"},
+            "usage": {"input_tokens": None, "output_tokens": 11},
+        },
+    ]
+    stream = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    answer = read_answer(SSE, stream.encode(), api="messages")
+    assert (answer.prompt_tokens, answer.completion_tokens, answer.cached_tokens) == (14, 11, 7)
     details = {"input_tokens": 9, "input_tokens_details": {"cache_write_tokens": 6}, "output_tokens": 1}
     body = {"status": "completed", "output": [], "usage": details}
     assert read_answer(JSON, json.dumps(body).encode(), api="responses").cache_write_tokens == 6

@@ -64,6 +64,8 @@ class MessagesReader(AnswerReader):
         super().__init__()
         # Calls whose input came whole with their beginning; some gateways send it once more in pieces.
         self._stated: set[int] = set()
+        # Token counts so far: the end of a stream may state only those that changed.
+        self._usage: dict[str, Any] = {}
         self._begun = False
         self._stopped = False
 
@@ -118,7 +120,10 @@ class MessagesReader(AnswerReader):
             self._add_block(index, block)
 
     def _note(self, message: dict[str, Any], usage: Any) -> None:
-        self.draft.note_usage(_with_compactions(fields(usage)), _PROMPT_TOKENS, "output_tokens")
+        for key, tokens in fields(usage).items():
+            if tokens is not None:
+                self._usage[key] = tokens
+        self.draft.note_usage(_with_compactions(self._usage), _PROMPT_TOKENS, "output_tokens")
         self.draft.finish_reason = string(message.get("stop_reason")) or self.draft.finish_reason
 
     def _add_block(self, index: int, block: dict[str, Any]) -> None:
