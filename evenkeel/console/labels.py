@@ -150,7 +150,7 @@ def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) ->
     verdict_id, by = asked.get("verdict", ""), asked.get("by", "").strip()
     at = round(sources.clock(), 3)
     if asked.get("withdraw"):
-        return _logged(sources.log, store.withdraw(verdict_id, by, at=at))
+        return store.withdraw(verdict_id, by, at=at)
     # Ids are printable; what is not would end in the audit log.
     verdict = sources.log.find(verdict_id) if verdict_id.isprintable() else None
     if verdict is None:
@@ -165,15 +165,7 @@ def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) ->
         note=asked.get("note", ""),
         drawn=bool(asked.get("drawn")),
     )
-    return _logged(
-        sources.log, store.put(label_of(verdict, statement, at=at), sources.log.evidence(verdict_id))
-    )
-
-
-def _logged(log: VerdictLog, label: Label) -> Label:
-    """Add a label to the log, from which the monitor reads it; adding it again changes nothing."""
-    log.note(label)
-    return label
+    return store.put(label_of(verdict, statement, at=at), sources.log.evidence(verdict_id))
 
 
 def _signed_label(

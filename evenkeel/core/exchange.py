@@ -69,11 +69,9 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """An exchange handed to one worker until `expires_at`; afterwards another may take it."""
+    """An exchange handed to one worker for some time; afterwards another may take it."""
 
     exchange: Exchange
-    expires_at: float
-    """Unix time in seconds."""
     attempt: int
     """Number of the delivery, from 1."""
     fault: str = ""

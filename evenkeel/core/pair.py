@@ -38,8 +38,6 @@ class Answer:
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    mean_logprob: float | None = None
-    """Mean log-probability of its tokens in nats, at most 0; None if the endpoint gave none."""
     cached_tokens: int | None = field(default=None, compare=False)
     """Prompt tokens that the endpoint served from its cache. Left out of comparisons because it depends on
     chance."""

@@ -8,7 +8,6 @@ read: a request with `n > 1` is compared by its choice 0.
 from __future__ import annotations
 
 import json
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -174,20 +173,6 @@ class AnswerDraft:
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
-    logprobs: float = 0.0
-    """Sum of the log-probabilities of the answer's tokens."""
-    tokens_with_logprob: int = 0
-
-    def note_logprobs(self, logprobs: Iterable[Any]) -> None:
-        """Add the log-probabilities of tokens. Values that are not numbers of at most 0 are ignored."""
-        for logprob in logprobs:
-            if (
-                isinstance(logprob, int | float)
-                and not isinstance(logprob, bool)
-                and -math.inf < logprob <= 0
-            ):
-                self.logprobs += logprob
-                self.tokens_with_logprob += 1
 
     def note_origin(self, body: dict[str, Any]) -> None:
         """Record the model, fingerprint and id of the response. The latest statement wins."""
@@ -257,7 +242,6 @@ class AnswerDraft:
             finish_reason=_well_formed(self.finish_reason),
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
-            mean_logprob=self.logprobs / self.tokens_with_logprob if self.tokens_with_logprob else None,
             cached_tokens=self.cached_tokens,
             cache_write_tokens=self.cache_write_tokens,
             reasoning_tokens=self.reasoning_tokens,
@@ -441,8 +425,6 @@ class ChatReader(ChoicesReader):
         self.draft.refused |= bool(refusal)
         self.draft.fallback.append(refusal)
         self.draft.fallback.append(text_of(fields(message.get("audio")).get("transcript")))
-        tokens = map(fields, elements(fields(choice.get("logprobs")).get("content")))
-        self.draft.note_logprobs(token.get("logprob") for token in tokens)
         calls = message.get("tool_calls")
         # TGI streams a call by itself where others have a list of calls.
         calls = [calls] if isinstance(calls, dict) else elements(calls)

@@ -10,13 +10,12 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from evenkeel.core.records import from_json, to_json
 from evenkeel.core.text import LONGEST_NAME, UNWRITABLE
-from evenkeel.core.verdict import Direction, QualityScore, stage_of
+from evenkeel.core.verdict import Direction, stage_of
 from evenkeel.stores.documents import Collection, DocumentBody
 from evenkeel.stores.payloads import close_part, open_part, pack_evidence, unpack_evidence
 
@@ -76,13 +75,8 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
     route: str
     model: str
     perturbation: str
-    severity: float = 0.0
     task: str | None = None
-    wanted_format: str | None = None
-    wanted_language: str | None = None
     scored_at: float
-    label_share: float = 0.0
-    """Verdict's `label_share`: 0 unless the verdict itself was drawn at random, whatever the person saw."""
     judge_model: str = ""
     """Model of the judge that rated; "" without a judge."""
     rated_by: str = ""
@@ -90,18 +84,12 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
     decided_by: DecidedBy
     judge_rating: int | None
     """Rating of the verdict."""
-    judge_shifted: bool | None = None
-    """Verdict's finding on a content change; None where the answer is invalid, or nothing was rated."""
     judge_direction: Direction | None = None
     """Verdict's change of quality; None if it found none, or did not look."""
     judge_looked: bool = False
     """True if the verdict includes a quality comparison."""
     explanation: str = ""
     """Explanation of the verdict."""
-    quality_scores: tuple[QualityScore, ...] = ()
-    """Quality scores of the verdict."""
-    details: dict[str, float] = msgspec.field(default_factory=dict)
-    """Details of the verdict."""
 
     @property
     def counts(self) -> bool:
@@ -152,24 +140,16 @@ def label_of(verdict: Verdict, statement: LabelStatement, *, at: float) -> Label
         route=verdict.route,
         model=verdict.model,
         perturbation=verdict.perturbation,
-        severity=verdict.severity,
         task=verdict.origin.task,
-        wanted_format=verdict.wanted.format,
-        wanted_language=verdict.wanted.language,
         scored_at=verdict.scored_at,
-        # Only a random draw says how often the judge errs; a verdict that somebody looked for does not.
-        label_share=verdict.selection.label_share if verdict.drawn else 0.0,
         judge_model=verdict.scoring.judge_model,
         rated_by=verdict.scoring.rated_by,
         decided_by=decided_by(verdict),
         judge_rating=verdict.rating,
-        judge_shifted=None if verdict.invalid else verdict.shifted,
         judge_direction=verdict.direction,
         # What is rated as the same is not looked at again: it is as good by definition.
         judge_looked=changed is not None or verdict.shifted is False,
         explanation=verdict.scoring.explanation,
-        quality_scores=verdict.quality,
-        details=dict(verdict.scoring.details),
     )
 
 

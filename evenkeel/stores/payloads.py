@@ -77,11 +77,11 @@ def seal_exchange(exchange: Exchange, seal: Seal) -> bytes:
     return seal.close(pack_exchange(exchange), _EXCHANGE_PLACE)
 
 
-def lease_of(exchange_id: str, payload: bytes, seal: Seal, expires_at: float, attempt: int) -> Lease:
+def lease_of(exchange_id: str, payload: bytes, seal: Seal, attempt: int) -> Lease:
     """Return the lease of a payload that `seal_exchange` made. If it cannot be read, the lease says why."""
     try:
         if payload:
-            return Lease(_opened(exchange_id, payload, seal), expires_at, attempt)
+            return Lease(_opened(exchange_id, payload, seal), attempt)
         fault, detail = "expired", "it waited for longer than its bodies may be kept"
     except SealError as error:
         fault, detail = "undecryptable", str(error)
@@ -89,7 +89,7 @@ def lease_of(exchange_id: str, payload: bytes, seal: Seal, expires_at: float, at
         fault, detail = "damaged", f"it cannot be unpacked ({error})"
     log.error("exchange %s goes to the dead letters: %s", exchange_id, detail)
     nothing = Exchange(exchange_id, "", 0.0, 0.0, "", "", 0, (), b"", (), b"")
-    return Lease(nothing, expires_at, attempt, fault)
+    return Lease(nothing, attempt, fault)
 
 
 def _opened(exchange_id: str, payload: bytes, seal: Seal) -> Exchange:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from msgspec import structs
-
 from evenkeel.core.approval import Approval
 from evenkeel.core.incidents import Decision
 from evenkeel.core.panel import PanelRated
 from evenkeel.core.records import from_json, to_json
 from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.core.verdict import Verdict
-from evenkeel.stores.labels import Label
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
@@ -32,7 +29,7 @@ class LoggedVerdict:
     verdict: Verdict
 
 
-Note: TypeAlias = Approval | Label | Decision | ReferenceAnswered | PanelRated
+Note: TypeAlias = Approval | Decision | ReferenceAnswered | PanelRated
 """Entry of the log that is not a verdict."""
 Entry: TypeAlias = Verdict | Note
 """Content of an entry, without its offset."""
@@ -45,7 +42,6 @@ class LoggedNote:
     offset: int
     """Place in the sequence that verdicts share; no verdict has the same offset."""
     note: Note
-    """The note; a label is without its texts, which may quote an answer and which the fold does not need."""
 
 
 Logged: TypeAlias = LoggedVerdict | LoggedNote
@@ -56,28 +52,16 @@ def logged(offset: int, entry: Entry) -> Logged:
     return LoggedVerdict(offset, entry) if isinstance(entry, Verdict) else LoggedNote(offset, entry)
 
 
-_LABEL_ID: Final = "label/"
-
-
-def note_id(note: Note) -> str:
-    """Return the id of a note: adding it twice changes nothing."""
-    if isinstance(note, Label):
-        # Each correction of a label is a note of its own.
-        return f"{_LABEL_ID}{note.verdict_id}/{note.version}/{note.by}"
-    return note.id
-
-
 def is_kept(note: Note) -> bool:
     """Return whether a note is kept for good.
 
     Statements of people are; sightings are dropped with the verdicts around them.
     """
-    return isinstance(note, Approval | Label | Decision)
+    return isinstance(note, Approval | Decision)
 
 
 _KINDS: Final[dict[str, type[Note]]] = {
     "approval": Approval,
-    "label": Label,
     "decision": Decision,
     "reference": ReferenceAnswered,
     "panel": PanelRated,
@@ -86,10 +70,7 @@ _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 
 
 def note_to_text(note: Note) -> str:
-    """Return one line that `note_of_text` reads; of a label without its texts."""
-    if isinstance(note, Label):
-        # The texts of a label may quote an answer, and the log is not sealed.
-        note = structs.replace(note, note="", explanation="", quality_scores=(), details={})
+    """Return one line that `note_of_text` reads."""
     return f"{_NAMES[type(note)]} {to_json(note)}"
 
 
@@ -120,7 +101,7 @@ class Stretch:
 class VerdictLog(Protocol):
     """Append-only log in which every verdict id occurs once; notes lie between the verdicts.
 
-    Notes are approvals, labels, decisions about incidents, and sightings. Who reads verdicts sees nothing of
+    Notes are approvals, decisions about incidents, and sightings. Who reads verdicts sees nothing of
     them but gaps in the offsets; `entries_after` gives all.
     """
 

@@ -11,8 +11,8 @@ from evenkeel.stores.verdict_log import LoggedVerdict, Stretch
 from tests.monitor.notify.scene import incidents_of
 
 if TYPE_CHECKING:
+    from evenkeel.core.incidents import Decision
     from evenkeel.core.verdict import Evidence, Verdict
-    from evenkeel.stores.labels import Label
     from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 
 
@@ -23,7 +23,7 @@ class MemoryLog:
     verdicts: list[Verdict] = field(default_factory=list)
     """Oldest first."""
     texts: dict[str, Evidence] = field(default_factory=dict)
-    notes: list[Approval | Label] = field(default_factory=list)
+    notes: list[Approval | Decision] = field(default_factory=list)
 
     def note(self, note):
         if note in self.notes:

@@ -101,8 +101,8 @@ def test_a_verdict_drawn_by_chance_is_rated_without_seeing_its_rating(desk):
     assert desk.client.get("/trials/drawn", follow_redirects=False).headers["location"] != path
 
 
-def test_what_chance_drew_when_it_was_made_is_rated_first_and_reaches_the_monitor(desk):
-    """Its page says what the rating is for; the label is an entry of the log, as is taking it back."""
+def test_what_chance_drew_when_it_was_made_is_rated_first(desk):
+    """Its page says what the rating is for; it can be taken back."""
     log = desk.scene.log
     chosen = next(
         verdict for verdict in log.verdicts if verdict.rating == 3 and verdict.perturbation != BASELINE
@@ -113,11 +113,10 @@ def test_what_chance_drew_when_it_was_made_is_rated_first_and_reaches_the_monito
     html, token = desk.form(path)
     assert "your rating shows how often the judge is right" in html
     desk.send(token=token, verdict=chosen.id, rating="2", drawn="1")
-    (label,) = log.notes
+    (label,) = desk.store.select()
     assert (label.verdict_id, label.rating) == (chosen.id, 2)
-    assert (label.label_share, label.judge_shifted) == (1, False)
     desk.send(token=token, verdict=chosen.id, withdraw="1")
-    assert [note.withdrawn_at for note in log.notes] == [None, desk.scene.now]
+    assert [label.withdrawn_at for label in desk.store.history(chosen.id)] == [None, desk.scene.now]
 
 
 def test_only_verdicts_that_can_be_rated_are_drawn(desk):

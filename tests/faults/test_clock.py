@@ -63,7 +63,7 @@ class Delivering:
             self.all_delivered.set()
             return []
         self.deliveries += 1
-        return [Lease(exchange(1), 0.0, self.deliveries)]
+        return [Lease(exchange(1), self.deliveries)]
 
     def acknowledge(self, ids):
         self.acknowledged += ids

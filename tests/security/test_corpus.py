@@ -103,7 +103,7 @@ def goldens(data):
 def payloads(data):
     """A payload of the queue is an exchange, or says why not."""
     for seal in SEALS:
-        lease = lease_of("id", data, seal, 0.0, 1)
+        lease = lease_of("id", data, seal, 1)
         assert lease.exchange.id == "id" or lease.fault
 
 

@@ -52,19 +52,6 @@ def test_an_answer_is_read_as_its_api_writes_it(case):
     assert found == replace(Answer(""), tool_calls=calls, **expected)
 
 
-@pytest.mark.parametrize(("given", "mean"), CASES["log probabilities"])
-def test_log_probabilities_are_averaged(given, mean):
-    """Whole or streamed, those that are numbers at most 0 count."""
-    logprobs = {"content": given}
-    whole = {"choices": [{"message": {"content": "a"}, "logprobs": logprobs, "finish_reason": "stop"}]}
-    assert read_answer(JSON, json.dumps(whole).encode()).mean_logprob == mean
-    piece = {"choices": [{"delta": {"content": "a"}, "logprobs": logprobs, "finish_reason": None}]}
-    assert read_answer(SSE, stream(piece, piece, delta("stop"))).mean_logprob == mean
-    choice = {"text": "a b", "logprobs": {"token_logprobs": [None, -0.2, -0.4]}, "finish_reason": "stop"}
-    completion = json.dumps({"choices": [choice]}).encode()
-    assert read_answer(JSON, completion, api="completions").mean_logprob == pytest.approx(-0.3)
-
-
 @pytest.mark.parametrize(("api", "usage", "cached"), CASES["usage"])
 def test_tokens_from_a_cache_are_read(api, usage, cached):
     """Each API has a name for them, and anything but a count is ignored."""

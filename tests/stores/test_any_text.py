@@ -67,16 +67,14 @@ def test_verdicts_evidence_and_notes_round_trip(backend, opened, said):
     assert again.evidence(kept.id) == evidence
 
     seen = ReferenceAnswered(f"s {short}", 1.0, short, short, short, short, short, "round")
-    label = label_of(kept, LabelStatement("ann", rating=3, note=short), at=2.0)
     cell = ApprovedCell(short, short, 0.2, 0.1, 0.3, 9)
     approval = Approval.of(short, [cell], by=f"ann {short}", at=3.0, note=f"a {short} b")
-    for note in (seen, label, approval):
+    for note in (seen, approval):
         assert log.note(note)
         assert not log.note(note)
     _, *noted = again.entries_after(0, 9)
     assert noted[0].note == seen
-    assert noted[1].note.verdict_id == kept.id
-    assert noted[2].note == approval
+    assert noted[1].note == approval
 
 
 def test_labels_goldens_and_audit_log_round_trip(backend, opened, said):

@@ -47,8 +47,6 @@ def test_what_is_said_is_there_with_who_when_and_texts(store, reopen):
     assert (given.judge_rating, given.judge_direction, given.decided_by) == (2, "worse", "judge")
     assert (given.judge_model, given.rated_by) == ("j-1", "similarity@1")
     assert (given.note, given.explanation) == ("only wording", "The date is missing.")
-    assert given.details == VERDICT.scoring.details
-    assert given.quality_scores == VERDICT.quality
 
 
 def test_a_correction_is_the_next_version(store):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from evenkeel.core.incidents import Decision
 from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.core.verdict import BASELINE, Failure
-from evenkeel.stores.labels import LabelStatement, label_of
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.trial_index import ANYTHING, Narrow
@@ -42,35 +41,20 @@ def test_an_id_is_logged_once(log):
     assert log.evidence(verdict(2).id) is log.find("unknown") is None
 
 
-LABEL = label_of(verdict(1), LabelStatement("ann", rating=3, note="as he says"), at=5.0)
 SEEN = ReferenceAnswered("reference/0", 3.0, "default", "m-1", "m", "", "e9", "fill")
 ASKED = ReferenceAnswered("reference/1", 4.0, "triage", "m-1", "m", "v1", "e3", "round", 5, 0, 1, 0.25, 0.75)
 DECISION = Decision.of("i1", "rolled_back", route="chat", by="annä", at=5.0, note='{"a": "\x00 ☂"}')
-WITHOUT_TEXTS = altered(LABEL, note="", quality_scores=(), details={})
 
 
-@pytest.mark.parametrize(
-    ("note", "stored"),
-    [
-        (LABEL, WITHOUT_TEXTS),
-        (
-            altered(LABEL, version=2, withdrawn_at=6.0),
-            altered(WITHOUT_TEXTS, version=2, withdrawn_at=6.0),
-        ),
-        (SEEN, SEEN),
-        (ASKED, ASKED),
-        (DECISION, DECISION),
-    ],
-    ids=["label", "withdrawn label", "sighting", "asked", "decision"],
-)
-def test_a_note_is_an_entry_once_between_the_verdicts(log, note, stored):
-    """A label without its texts, all else as it went in; who reads verdicts or approvals sees none of it."""
+@pytest.mark.parametrize("note", [SEEN, ASKED, DECISION], ids=["sighting", "asked", "decision"])
+def test_a_note_is_an_entry_once_between_the_verdicts(log, note):
+    """It comes back as it went in; who reads verdicts or approvals sees none of it."""
     log.append(verdict(1), EVIDENCE)
     assert log.note(note)
     assert not log.note(note)
     log.append(verdict(2), None)
-    assert log.entries_after(0, 10)[1] == LoggedNote(2, stored)
-    assert log.entries_after(1, 1) == [LoggedNote(2, stored)]
+    assert log.entries_after(0, 10)[1] == LoggedNote(2, note)
+    assert log.entries_after(1, 1) == [LoggedNote(2, note)]
     assert log.approvals() == []
     assert [row.verdict for row in read_after(log, 0, 10)] == [verdict(1), verdict(2)]
 
@@ -79,7 +63,7 @@ def test_the_oldest_verdicts_go_first_and_are_counted(backend):
     """Sightings go with the verdicts around them; what people said stays. SQLite looks every 500 verdicts."""
     log = backend.verdicts(kept=400)
     log.note(SEEN)
-    log.note(LABEL)
+    log.note(DECISION)
     fill(log, range(1000), EVIDENCE)
     log.note(ASKED)
     read = read_after(log, 0, 5000)
@@ -93,7 +77,7 @@ def test_the_oldest_verdicts_go_first_and_are_counted(backend):
     assert log.of_exchange(f"e{first - 1}") == []
     assert log.evidence(verdict(first).id) == EVIDENCE
     notes = [entry.note for entry in log.entries_after(0, 5000) if isinstance(entry, LoggedNote)]
-    assert notes == [WITHOUT_TEXTS, ASKED]
+    assert notes == [DECISION, ASKED]
 
 
 def test_old_evidence_is_pruned_and_the_verdict_kept(log):

@@ -43,7 +43,6 @@ from evenkeel.monitor.fold.rollups import ExchangeRollup, OpenExchange, Rollup, 
 from evenkeel.monitor.fold.silent import ModelTests, SilentChanges
 from evenkeel.monitor.incidents.book import IncidentBook
 from evenkeel.monitor.noise import JudgeCounts, Judges
-from evenkeel.stores.labels import Label
 from evenkeel.stores.monitor_state import IncidentRow
 from evenkeel.stores.verdict_log import LoggedNote
 
@@ -136,7 +135,7 @@ class MonitorState:
         self._rules: dict[tuple[str, int], tuple[AlertRules, DriftRules]] = {}
 
     def apply(self, logged: Logged) -> FoldOutcome:
-        """Apply one entry of the log: a verdict, a sighting, an approval, a label or a decision.
+        """Apply one entry of the log: a verdict, a sighting, an approval or a decision.
 
         An entry at or before `offset` is counted already and changes nothing.
 
@@ -161,9 +160,6 @@ class MonitorState:
         if isinstance(note, Decision):
             incident = self._incidents.find(note.incident)
             return FoldOutcome([] if incident is None else [decided(incident, note, offset)], [])
-        if isinstance(note, Label):
-            # Labels say how good the judge is; no figure of a cell depends on them.
-            return FoldOutcome([], [])
         return FoldOutcome(self._sighted(note, offset), [])
 
     def _scored(self, logged: LoggedVerdict) -> FoldOutcome:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 # Members that are true of one call and say nothing about the answer.
-_PASSING = frozenset({"streamed", "mean_logprob", "cached_tokens", "cache_write_tokens", "reasoning_tokens"})
+_PASSING = frozenset({"streamed", "cached_tokens", "cache_write_tokens", "reasoning_tokens"})
 # In the order of an answer; the first two, text and calls, are read by themselves.
 _FIELDS = [field.name for field in fields_of(Answer)]
 for _passing in _PASSING:

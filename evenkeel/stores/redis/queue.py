@@ -122,11 +122,9 @@ class RedisExchangeQueue:
     def reserve(self, limit: int, lease_s: float) -> list[Lease]:
         """Lease up to `limit` exchanges: first those whose lease ran out, then the oldest that wait."""
         rows = self._run(self._reserve, self._consumer, round(lease_s * 1000), limit)
-        # For the worker only: the lease itself runs by the server's clock.
-        expires_at = self._clock() + lease_s
         leases: list[Lease] = []
         for entry_id, attempt, payload in rows:
-            leases.append(lease_of(text(entry_id), payload, self._store.seal, expires_at, int(attempt)))
+            leases.append(lease_of(text(entry_id), payload, self._store.seal, int(attempt)))
         return leases
 
     def check_readable(self) -> None:

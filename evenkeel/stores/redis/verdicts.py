@@ -13,7 +13,6 @@ from evenkeel.stores.verdict_log import (
     Stretch,
     approvals_in,
     is_kept,
-    note_id,
     note_of_text,
     note_to_text,
 )
@@ -86,7 +85,7 @@ class RedisVerdictLog:
         """Store a note behind all verdicts so far. Return False if it exists already."""
         notes, ids = (self._notes, self._noted_ids) if is_kept(note) else (self._sightings, self._sighted_ids)
         kept = 0 if is_kept(note) else self._bounds[2]
-        name, body = storable(note_id(note)), storable(note_to_text(note))
+        name, body = storable(note.id), storable(note_to_text(note))
         return int(self._note((ids, self._last, notes), name, body, kept)) > 0
 
     def entries_after(self, offset: int, limit: int) -> list[Logged]:

@@ -157,11 +157,10 @@ class SqliteExchangeQueue:
                 " RETURNING seq, id, attempt, payload",
                 (*bounds, limit, now + lease_s),
             ).fetchall()
-        seal, until = self._database.seal, now + lease_s
         leases: list[Lease] = []
         # RETURNING gives the rows in no order.
         for _, exchange_id, attempt, payload in sorted(rows):
-            leases.append(lease_of(exchange_id, payload, seal, until, attempt))
+            leases.append(lease_of(exchange_id, payload, self._database.seal, attempt))
         return leases
 
     @property

@@ -21,7 +21,6 @@ from evenkeel.stores.verdict_log import (
     Stretch,
     approvals_in,
     is_kept,
-    note_id,
     note_of_text,
     note_to_text,
 )
@@ -206,7 +205,7 @@ class SqliteVerdictLog:
 
     def note(self, note: Note) -> bool:
         """Store a note behind all verdicts so far. Return False if it exists already."""
-        name, table = storable(note_id(note)), "approvals" if is_kept(note) else "sightings"
+        name, table = storable(note.id), "approvals" if is_kept(note) else "sightings"
         with self._database.write() as connection:
             exists = connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (name,)).fetchone()  # noqa: S608
             if exists:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.llm.answer import ChoicesReader, elements, fields, text_of
+from evenkeel.llm.answer import ChoicesReader, fields, text_of
 from evenkeel.shadow.prompt.apis.protocol import Api, Refusal
 from evenkeel.shadow.prompt.body import RawMessage, Slot, UnreadablePrompt, last, listed
 from evenkeel.shadow.prompt.members import ANY_API, FORM, SAMPLING
@@ -21,7 +21,6 @@ class CompletionsReader(ChoicesReader):
 
     def read_choice(self, choice: dict[str, Any], *, whole: bool) -> None:
         """Implement `ChoicesReader`."""
-        self.draft.note_logprobs(elements(fields(choice.get("logprobs")).get("token_logprobs")))
         if "text" in choice:
             self.draft.text.append(text_of(choice["text"]))
             return

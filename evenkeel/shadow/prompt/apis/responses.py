@@ -174,8 +174,6 @@ class ResponsesReader(AnswerReader):
             for part in map(fields, elements(content)):
                 if part.get("type") in _TEXTS:
                     self.draft.text.append(text_of(part.get("text")))
-                    tokens = map(fields, elements(part.get("logprobs")))
-                    self.draft.note_logprobs(token.get("logprob") for token in tokens)
                 elif part.get("type") == "refusal":
                     self.draft.fallback.append(text_of(part.get("refusal")))
                 elif part.get("type") == "output_audio":
