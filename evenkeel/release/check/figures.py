@@ -171,7 +171,8 @@ def category_figures(
     standing, more = _standing(points, limit)
     noise_floor = _share(rated, "control_moved", alpha, unrated)
     # Answers that are another each time would be within any limit, whatever was asked.
-    is_blind = standing == "within" and noise_floor is not None and 1 - noise_floor.value <= limit
+    nearly_all_move = noise_floor is not None and 1 - noise_floor.value <= limit
+    is_blind = standing == "within" and nearly_all_move
     return CategoryFigures(
         category=category,
         standing="unknown" if is_blind else standing,
@@ -184,7 +185,7 @@ def category_figures(
         invalid=invalid,
         failures=failures,
         not_applicable=not_applicable,
-        more_rounds=more,
+        more_rounds=None if nearly_all_move else more,
         is_blind=is_blind,
     )
 

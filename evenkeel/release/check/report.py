@@ -104,7 +104,8 @@ def _reservations(outcome: CheckOutcome) -> Iterator[str]:
         if ignores_the_question(outcome, arm):
             blind.append(name)
     if blind:
-        yield f"{listing(blind)} hardly reacts to another question: robustness says little here."
+        verb = "reacts" if len(blind) == 1 else "react"
+        yield f"{listing(blind)} hardly {verb} to another question: robustness says little here."
     for arm, name in outcome.options.models.items():
         if _is_blind(outcome, arm):
             yield (
@@ -115,6 +116,11 @@ def _reservations(outcome: CheckOutcome) -> Iterator[str]:
 
 def _is_blind(outcome: CheckOutcome, arm: str) -> bool:
     return any(figures.is_blind for figures in outcome.arms[arm])
+
+
+def _noise_floor(outcome: CheckOutcome, arm: str) -> float:
+    """Return the largest share of the resends that moved beside any category; 0 without any."""
+    return max((each.noise_floor.value for each in outcome.arms[arm] if each.noise_floor), default=0.0)
 
 
 def nothing_because(outcome: CheckOutcome) -> str:
@@ -323,17 +329,19 @@ def _sensitivity(outcome: CheckOutcome) -> Iterator[str]:
     for arm, name in outcome.options.models.items():
         estimate = outcome.sensitivity[arm]
         if estimate is None:
-            yield f"{name}: sensitivity not measured (it needs a judge and a question that can be changed)."
+            why = "it needs a judge and a question that can be changed"
+            if any(trial.arm == arm and trial.category == CONTRAST for trial in outcome.trials):
+                why = "no answer to another question could be rated"
+            yield f"{name}: sensitivity not measured ({why})."
             continue
         moved = f"{both(estimate, FigureForm.PERCENT)} of {number(estimate.n)} answers"
         if ignores_the_question(outcome, arm):
             yield (
-                f"{name}: only {moved} moved when the "
-                "question was another one. A constant answer, a cache or a template that hides the question "
-                "looks robust in the same way."
+                f"{name}: only {moved} moved when the question was another one. A constant answer, a cache, "
+                "a template that hides the question or a lenient judge looks robust in the same way."
             )
         else:
-            told_apart = estimate.lower >= _LOW_SENSITIVITY and not _is_blind(outcome, arm)
+            told_apart = estimate.lower >= max(_LOW_SENSITIVITY, _noise_floor(outcome, arm))
             so = ", as they should" if told_apart else ""
             yield (f"{name}: {moved} moved when the question was another one{so}.")
 

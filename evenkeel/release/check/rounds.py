@@ -239,7 +239,10 @@ class RoundMaker:
             trials.append(
                 _trial(round_number, arm, variant, view, (reference, answer), (judgement, control_judgement))
             )
-        return _ArmResult(trials, reasons, reference, content_moved(control_judgement))
+        # Two empty answers cannot be rated, and are the same.
+        is_empty = any(failure.metric == IDENTITY for failure in control_judgement.failures)
+        control_moved = False if is_empty else content_moved(control_judgement)
+        return _ArmResult(trials, reasons, reference, control_moved)
 
 
 def _failed(

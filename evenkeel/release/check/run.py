@@ -105,10 +105,7 @@ class CheckOutcome:
     @property
     def nothing_measured(self) -> bool:
         """Return whether no rewording has an outcome: a passed check would mean nothing."""
-        for trial in self.trials:
-            if not (trial.failure or trial.category == CONTRAST):
-                return False
-        return True
+        return not any(map(_has_outcome, self.trials))
 
     @property
     def _measured(self) -> list[CategoryFigures]:
@@ -118,6 +115,10 @@ class CheckOutcome:
                 if not figures.not_applicable:
                     figureses.append(figures)
         return figureses
+
+
+def _has_outcome(trial: CheckTrial) -> bool:
+    return not (trial.failure or trial.category == CONTRAST)
 
 
 class _Book:
@@ -221,7 +222,7 @@ async def run_check(
     started = time.monotonic()
     book = _Book(options)
     rounds, stopped = 0, ""
-    unusable: UnusableError | None = None
+    ended_by: BaseException | None = None
     while not stopped:
         wanted = book.open_categories(rounds)
         if not wanted:
@@ -239,22 +240,35 @@ async def run_check(
             *(maker.make(round_number, wanted) for round_number in wave), return_exceptions=True
         )
         for outcome in made:
-            if isinstance(outcome, BudgetUsedUpError):
-                stopped = f"the budget is used up, after {usd(costs.usd)}"
-            elif isinstance(outcome, UnusableError):
-                unusable, stopped = outcome, str(outcome)
-            # Any other error is no outcome of a check; the rounds of the wave have all ended.
-            elif isinstance(outcome, BaseException):
-                raise outcome
+            if isinstance(outcome, BaseException):
+                ended_by, stopped = outcome, _reason(outcome, costs)
             else:
                 book.add(outcome)
                 rounds += 1
                 progress()
+        if rounds > _WAVE and not any(map(_has_outcome, book.trials)):
+            stopped = f"{count(rounds, 'round')} measured nothing"
     found = _outcome(options, book, costs, rounds)
-    if unusable is not None and found.nothing_measured:
-        raise unusable
-    broke_off, duration_s = unusable is not None, time.monotonic() - started
-    return replace(found, stopped=stopped, broke_off=broke_off, duration_s=duration_s)
+    if isinstance(ended_by, UnusableError) and found.nothing_measured:
+        raise ended_by
+    return replace(
+        found,
+        stopped=stopped,
+        broke_off=isinstance(ended_by, UnusableError),
+        duration_s=time.monotonic() - started,
+    )
+
+
+def _reason(error: BaseException, costs: Costs) -> str:
+    """Return why an error of a round ends the run; the rounds of its wave have all ended.
+
+    Raises: any error that is no outcome of a check.
+    """
+    if isinstance(error, BudgetUsedUpError):
+        return f"the budget is used up, after {usd(costs.usd)}"
+    if isinstance(error, UnusableError):
+        return str(error)
+    raise error
 
 
 def _outcome(options: CheckOptions, book: _Book, costs: Costs, rounds: int) -> CheckOutcome:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Failure, Judgement
+from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.release.check.figures import FIRST, SECOND
 from evenkeel.release.check.prompts import read_prompts
 from evenkeel.release.check.rounds import RoundMaker, Variant
@@ -57,6 +59,32 @@ def test_a_model_that_fails_at_rewordings_or_in_the_place_of_another_is_not_pass
     """All answers are the same, but a third of some may have moved, as far as anybody knows."""
     found = outcome_of(failing)
     assert (found.arms[FIRST][0].standing, found.switch.answer) == (standing, answer)
+
+
+def silent_outcome(silent, *arms):
+    """Return the outcome where one arm gives empty answers only; identity is all that is rated."""
+
+    async def ask(arm, view, draw):
+        return Answer("" if arm == silent else "Pro.")
+
+    async def decided(pairs):
+        judgements = await heuristic_scorer().score_all(pairs)
+        return [replace(judgement, scorer="judge") for judgement in judgements]
+
+    options = CheckOptions(models=dict.fromkeys(arms, "m"), categories=("general",), rounds=60)
+    maker = RoundMaker(ask, decided, OneVariant(), {arm: [VIEW] for arm in arms}, None)
+    return asyncio.run(run_check(options, maker, Costs()))
+
+
+def test_empty_answers_are_not_paid_for_to_the_end():
+    """A few rounds show that nothing can be measured."""
+    assert silent_outcome(FIRST, FIRST).stopped == "7 rounds measured nothing"
+
+
+def test_a_model_that_says_nothing_differs_from_one_that_answers():
+    """Its two empty answers are the same, so there is no noise in the difference."""
+    found = silent_outcome(SECOND, FIRST, SECOND)
+    assert (found.switch.answer, found.switch.because) == ("must_not", ("answers",))
 
 
 def test_an_answer_is_shown_with_the_tools_that_it_calls():
