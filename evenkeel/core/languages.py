@@ -41,8 +41,7 @@ def language_of(text: str) -> str | None:
     return _language_of(text[:_READ_CHARACTERS])
 
 
-# Groups of languages so similar that short texts do not tell them apart, and other tags of one language: the
-# model gives "no" and "tl", users write "nb" and "fil".
+# Groups of languages so similar that short texts do not tell them apart.
 _ALIKE: Final = (
     frozenset({"en", "pcm"}),
     frozenset({"de", "lb"}),
@@ -50,17 +49,16 @@ _ALIKE: Final = (
     frozenset({"pt", "gl"}),
     frozenset({"es", "an", "ext", "gl"}),
     frozenset({"it", "vec", "lij"}),
-    frozenset({"no", "nb", "nn", "da"}),
+    frozenset({"no", "nn", "da"}),
     frozenset({"hr", "bs", "sr"}),
     frozenset({"id", "ms"}),
     frozenset({"zh", "yue"}),
-    frozenset({"tl", "fil"}),
 )
 
 
 def identifiable() -> frozenset[str]:
-    """Return the tags that `language_of` can give, and those that are like one of them."""
-    return frozenset(map(str, _identifier().labels)).union(*_ALIKE) - _READ_AS.keys()
+    """Return the tags that `language_of` can give."""
+    return frozenset(map(str, _identifier().labels)) - _READ_AS.keys()
 
 
 def told_apart(language: str, other: str) -> bool:
@@ -119,9 +117,14 @@ def canonical_tag(tag: str) -> str:
     return "-".join((first.lower(), *(casing.get(len(tag), str.lower)(tag) for tag in others)))
 
 
+# Tags that people use for languages to which the model gives another one.
+_ALSO_CALLED: Final = {"nb": "no", "fil": "tl", "iw": "he", "in": "id", "cmn": "zh"}
+
+
 def base_tag(tag: str) -> str:
-    """Return the language without region or script: "fr-CA" and "fr_CA" → "fr"."""
-    return tag.replace("_", "-").partition("-")[0].lower()
+    """Return the language without region or script: "fr-CA" and "fr_CA" → "fr", "nb-NO" → "no"."""
+    base = tag.replace("_", "-").partition("-")[0].lower()
+    return _ALSO_CALLED.get(base, base)
 
 
 def english_name(tag: str) -> str:

@@ -76,6 +76,12 @@ def test_a_prompt_is_not_translated_into_its_own_language(tag, language):
     assert reason(Multilingual(tag), chat(BY_LANGUAGE[language])) == "already_in_language"
 
 
+def test_a_language_is_known_by_another_tag_of_it():
+    """People write "nb" for what is identified as "no"."""
+    text = "Hvordan tilbakestiller jeg passordet mitt når kontoen min er låst og skriveren ikke virker?"
+    assert reason(Multilingual("nb"), chat(text)) == "already_in_language"
+
+
 @pytest.mark.parametrize("text", CASES["translations"])
 def test_a_prompt_that_asks_for_a_translation_is_left_alone(text):
     """Another language would be another task."""
