@@ -163,7 +163,7 @@ def report_lines(report: ChangeReport, effect: str) -> Iterator[str]:
         ("What was measured", report.finding_lines),
         ("What coincided with it", report.candidate_lines),
         ("What it was not", report.ruled_out),
-        ("Evidence", report.evidence),
+        ("Evidence", report.further_evidence),
         ("Settings that differ", report.settings),
     ):
         yield from _section(title, lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import ConsoleSources, SettingsSection
+    from evenkeel.console.sources import ConsoleSources
     from evenkeel.stores.audit_log import Action, What
 
 _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not listened on
@@ -105,22 +105,6 @@ def _reached(base_url: str, request: AnyRequest) -> str:
     return base_url.replace(f"[{host}]" if ":" in host else host, f"[{own}]" if ":" in own else own, 1)
 
 
-def _changed_settings(sources: ConsoleSources) -> list[SettingsSection] | None:
-    """Return the settings that differ from their defaults, by section; None if they are not known here."""
-    if sources.settings is None:
-        return None
-    sections = []
-    for section in sources.settings():
-        lines = []
-        for line in section.lines:
-            if not line.default:
-                lines.append(line)
-        changed = tuple(lines)
-        if changed:
-            sections.append(replace(section, lines=changed))
-    return sections
-
-
 def _latest_model(sources: ConsoleSources, route: str) -> str:
     """Return the model that answered last on a route; "MODEL" before the first trial."""
     own = [report for report in sources.reports() if report.key.route == route]
@@ -142,7 +126,7 @@ def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
             routes=routes,
             snippets=snippets(routes[0].base_url, _latest_model(sources, routes[0].route)) if routes else (),
             visitor=visitor,
-            sections=_changed_settings(sources) if admin else None,
+            sections=sources.settings() if sources.settings and admin else None,
             actions=sources.actions.latest(_ACTIONS) if sources.actions and admin else None,
             action_words=DONE,
             action_href=action_href,

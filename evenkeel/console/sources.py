@@ -79,21 +79,16 @@ class SettingLine:
     """Name within its section."""
     value: str
     """Value as text; for a credential only "set" or "not set"."""
-    default: bool
-    """True if the value equals the default."""
     meaning: str
     credential: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsSection:
-    """Settings that belong together."""
+    """Settings that belong together and differ from their defaults."""
 
     name: str
     """Dotted name, such as "routes[0].timeouts"; "" at the top level."""
-    meaning: str
-    anchor: str
-    """Anchor of the section on the reference page."""
     lines: tuple[SettingLine, ...]
 
 

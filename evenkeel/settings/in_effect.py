@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,7 +29,7 @@ _VALUES_HIDDEN: Final = frozenset({"routes.match.headers"})
 
 
 def settings_in_effect(settings: Settings) -> tuple[SettingsSection, ...]:
-    """Every section with its settings, in the order of the reference page.
+    """Every section with the settings that differ from their defaults, in the order of the reference page.
 
     Of a credential there is only "set" or "not set": not even the name of its variable, in place of which
     somebody may have written the credential.
@@ -43,7 +42,7 @@ def _sections(shown: str, place: str, section: BaseModel) -> Iterator[SettingsSe
 
     Args:
         shown: its name with numbers, such as "routes[0]".
-        place: the same without, as the reference page has it.
+        place: the same without.
         section: its values.
     """
     lines: list[SettingLine] = []
@@ -56,11 +55,10 @@ def _sections(shown: str, place: str, section: BaseModel) -> Iterator[SettingsSe
         for own, subsection in inside:
             below.append((f"{shown}.{own}".lstrip("."), within, subsection))
         # A section has lines of its own below; anything else is one line here.
-        if not inside:
-            lines.append(_line(name, within, value, field, meanings(type(section)).get(name, "")))
-    # Inherited: settings that were read from a file are of a subclass.
-    meaning = _one_line((inspect.getdoc(type(section)) or "").split("\n\n")[0])
-    yield SettingsSection(shown, meaning, _anchor(place), tuple(lines))
+        if not inside and not _is_default(value, field):
+            lines.append(_line(name, within, value, meanings(type(section)).get(name, "")))
+    if lines:
+        yield SettingsSection(shown, tuple(lines))
     for own, within, value in below:
         yield from _sections(own, within, value)
 
@@ -78,14 +76,17 @@ def _inside(name: str, value: object) -> Iterator[tuple[str, BaseModel]]:
                 yield f"{name}.{key}", item
 
 
-def _line(name: str, place: str, value: Any, field: FieldInfo, meaning: str) -> SettingLine:
-    credential = name.endswith(_VARIABLES) or place in _NAMES_OF_VARIABLES | _SECRET_PATHS
+def _is_default(value: Any, field: FieldInfo) -> bool:
     default = field.default if field.default_factory is None else None
+    return default is not PydanticUndefined and bool(value == default)
+
+
+def _line(name: str, place: str, value: Any, meaning: str) -> SettingLine:
+    credential = name.endswith(_VARIABLES) or place in _NAMES_OF_VARIABLES | _SECRET_PATHS
     return SettingLine(
         name=name,
         value=_credential(place, value) if credential else _shown(place, value),
-        default=default is not PydanticUndefined and value == default,
-        meaning=_one_line(meaning),
+        meaning=" ".join(meaning.split()),
         credential=credential,
     )
 
@@ -115,11 +116,3 @@ def _shown(place: str, value: Any) -> str:
             lines.append(f"{key}: {'set' if hidden else _shown(place, item)}")
         return ", ".join(lines)
     return without_credentials(str(value))
-
-
-def _anchor(place: str) -> str:
-    return place.replace(".", "").lower() or "top-level"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -31,7 +31,7 @@ from tests.console.planted_trials import trend_points
 from tests.kit.cells import with_figures
 from tests.kit.records import altered
 from tests.monitor.changes import silent_evidence
-from tests.monitor.changes.tallies import tally
+from tests.monitor.changes.tallies import shifts, tally
 from tests.stores.test_changes import GATE
 from tests.stores.test_references import REFERENCE
 
@@ -153,7 +153,7 @@ def change_report(route, now):
     """Return a model swap that made answers worse."""
     mark = ChangeMark("model", "steady-2026-05", "swift-2026-08", now - 1500, 640)
     before, after = tally(400, 0.05), tally(200, 0.46)
-    record = ChangeRecord("c-7", route, (mark,), before, after, after.exchanges)
+    record = ChangeRecord("c-7", route, (mark,), before, after, after.exchanges, around=shifts(mark.at))
     (report,) = reports_of([record], GoldenHistory({}, {}))
     return report
 

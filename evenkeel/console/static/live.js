@@ -1,32 +1,14 @@
-// Keeps a page fresh. Only sections that changed are replaced; verdicts, which never change,
-// stay as the elements they are, so what is open, focused, selected or scrolled to remains so.
+// Keeps a page fresh. Only sections that changed are replaced, and what is open, focused, selected or scrolled
+// to remains so.
 "use strict";
 const live = document.getElementById("live");
 const connection = document.getElementById("connection");
 const PERIOD_MS = 3000;
 let tag = null, failures = 0, timer = 0, busy = false;
 
-function swapKeyed(list, fresh) {
-  const kept = new Set([...fresh.children].map((item) => item.id));
-  for (const item of [...list.children]) if (!kept.has(item.id)) item.remove();
-  let cursor = list.firstElementChild;
-  for (const item of [...fresh.children]) {
-    if (cursor && cursor.id === item.id) { cursor = cursor.nextElementSibling; continue; }
-    item.open = false;
-    list.insertBefore(document.getElementById(item.id) || item, cursor);
-  }
-}
-
 function swap(section, fresh) {
   section.className = fresh.className;
   section.hidden = fresh.hidden;
-  const list = section.querySelector("[data-keyed]"), freshList = fresh.querySelector("[data-keyed]");
-  if (list && freshList) {
-    const nav = section.querySelector("nav"), freshNav = fresh.querySelector("nav");
-    if (nav.innerHTML !== freshNav.innerHTML) nav.replaceChildren(...freshNav.childNodes);
-    swapKeyed(list, freshList);
-    return true;
-  }
   const selection = getSelection();
   if (!selection.isCollapsed && section.contains(selection.anchorNode)) return false;
   const focus = section.contains(document.activeElement) && document.activeElement.id;

@@ -156,6 +156,12 @@ class ChangeReport:
             lines.append(f"{self.words(candidate.cause).capitalize()} ({how}): {candidate.why}")
         return lines
 
+    @property
+    def further_evidence(self) -> list[str]:
+        """Evidence that no candidate names."""
+        told = " ".join(candidate.why for candidate in self.candidates)
+        return [line for line in self.evidence if line not in told]
+
 
 def reports_of(
     records: Sequence[ChangeRecord],
