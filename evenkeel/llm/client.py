@@ -22,6 +22,7 @@ from evenkeel.llm.faults import BETWEEN_ATTEMPTS, UNHEALTHY, Fault, fault_of, se
 from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall
 from evenkeel.llm.price import free, with_cache_writes
+from evenkeel.llm.providers import stores_unasked
 from evenkeel.llm.wire import FLEX_TIMES, MissingResponse, Wire
 
 if TYPE_CHECKING:
@@ -345,7 +346,10 @@ class ModelClient:
         messages = []
         for message in request.messages:
             messages.append({"role": message.role, "content": message.content})
-        body = json.dumps({"model": self.model, "messages": messages, **parameters}).encode()
+        members = {"model": self.model, "messages": messages, **parameters}
+        if stores_unasked(self.base_url):
+            members["store"] = False
+        body = json.dumps(members).encode()
         with self._observer.call(call) as report:
             url = f"{self._url}/chat/completions{self._query}"
             response = await self._wire.post(url, body, list(report.headers.items()), limit_s)

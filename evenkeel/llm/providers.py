@@ -43,6 +43,15 @@ SMALL_MODELS: Final[Mapping[str, SmallModel]] = MappingProxyType(
 """Judges by the upstream's host, without which the end of a host such as `eu.api.openai.com` counts."""
 
 
+def stores_unasked(url: str) -> bool:
+    """Return whether an endpoint may keep chat completions unless it is told not to.
+
+    OpenAI does for newer accounts. Source: "Migrate to the Responses API" of its guides.
+    """
+    host = urlsplit(url).hostname or ""
+    return f".{host}".endswith(".api.openai.com")
+
+
 def small_model(url: str) -> SmallModel | None:
     """Return the small model of an endpoint's provider; None for a provider that nobody knows.
 

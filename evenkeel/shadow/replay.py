@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import UNSET
 
 from evenkeel.core.backoff import Backoff
 from evenkeel.core.budget import NOTHING, booked
@@ -29,6 +30,7 @@ from evenkeel.llm.encodings import UnreadableBody
 from evenkeel.llm.faults import asked_pause_s, fault_of, sentence_of
 from evenkeel.llm.limits import Pauses
 from evenkeel.llm.observer import NO_REPORT, CallResult
+from evenkeel.llm.providers import stores_unasked
 from evenkeel.llm.wire import FLEX_TIMES, MissingResponse, RawResponse, Wire
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.limits import LONGEST_ANSWER_CHARS, is_too_long
@@ -265,6 +267,7 @@ class Replayer:
         Returns: the answer, or a `Failure`: "budget" if the first attempt was not allowed, `FLEX_UNAVAILABLE`
             or `FLEX_UNSUPPORTED` if the flex tier did not take it.
         """
+        body = _not_stored(body, api, target.url)
         request = _ReplayRequest(
             _limited(body, api, quote),
             api.usage_on_request and _streams_without_options(body),
@@ -391,20 +394,33 @@ def _with_members(body: bytes, members: bytes) -> bytes:
     return b"%b,%b}" % (body.rstrip().removesuffix(b"}"), members)
 
 
-class _Streaming(msgspec.Struct):
-    """Members of a request that say whether and how it is streamed."""
+class _Options(msgspec.Struct):
+    """Members of a request that say whether and how it is streamed, and whether its answer is kept."""
 
     stream: Any = None
     stream_options: Any = None
+    store: Any = UNSET
+
+
+def _stated(body: bytes) -> _Options:
+    """Return what a request states; nothing for one that cannot be read."""
+    try:
+        return msgspec.json.decode(body, type=_Options)
+    except (msgspec.MsgspecError, RecursionError):
+        return _Options()
 
 
 def _streams_without_options(body: bytes) -> bool:
     """Return whether a request asks for a stream and says nothing about token counts in it."""
-    try:
-        asked = msgspec.json.decode(body, type=_Streaming)
-    except (msgspec.MsgspecError, RecursionError):
-        return False
+    asked = _stated(body)
     return asked.stream is True and asked.stream_options is None
+
+
+def _not_stored(body: bytes, api: Api, url: str) -> bytes:
+    """Return a request whose answer the endpoint does not keep."""
+    if api is CHAT and stores_unasked(url) and _stated(body).store is UNSET:
+        return _with_members(body, b'"store":false')
+    return body
 
 
 def _rejects(response: RawResponse, words: Iterable[str]) -> bool:

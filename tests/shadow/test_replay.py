@@ -12,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.budget import Spend
+from evenkeel.llm.chat import ChatRequest
+from evenkeel.llm.client import Model, ModelClient
 from evenkeel.llm.price import ModelPrice, Prices, Quote
 from evenkeel.llm.wire import RawResponse, Wire
 from evenkeel.shadow.prompt import CHAT
+from evenkeel.shadow.prompt.apis import COMPLETIONS
 from evenkeel.shadow.replay import LONGEST, Replay, Replayer, Target, excerpt
 from tests.cases import cases
 from tests.clients.recording import recording
@@ -251,6 +254,36 @@ def twice(answer, body, **more):
         return [await replayer.send(Target("http://up/v1"), body, **more) for _ in range(2)]
 
     return asyncio.run(sent())
+
+
+@pytest.mark.parametrize(
+    ("host", "api", "stated", "sent"),
+    [
+        ("api.openai.com", CHAT, {}, False),
+        ("eu.api.openai.com", CHAT, {"store": False}, False),
+        ("api.openai.com", COMPLETIONS, {}, None),
+        ("openai.com.example", CHAT, {}, None),
+    ],
+)
+def test_openai_keeps_no_replay_and_no_other_server_is_told(host, api, stated, sent):
+    """Newer accounts keep chat completions that do not say; servers of others may refuse the member."""
+    seen = []
+
+    async def answered(request):
+        seen.append(json.loads(request.content))
+        return httpx2.Response(200, content=whole(ANSWER))
+
+    async def ask():
+        replayer = Replayer(concurrency=1, timeout_s=240)
+        replayer._wire = Wire(transport=httpx2.MockTransport(answered))
+        await replayer.send(Target(f"https://{host}/v1/x"), json.dumps({"n": 1, **stated}).encode(), api=api)
+        model = ModelClient(Model(base_url=f"https://{host}/v1", name="m"))
+        model._wire = Wire(transport=httpx2.MockTransport(answered))
+        await model.chat(ChatRequest("judge", ()))
+
+    asyncio.run(ask())
+    assert seen[0].get("store") is sent
+    assert seen[1].get("store") is (False if "api.openai.com" in host else None)
 
 
 @pytest.mark.parametrize(
