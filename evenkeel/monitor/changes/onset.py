@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 # Fewest exchanges of a side: so few have any share by chance.
 _FEWEST: Final = 10
-# Log likelihood ratio from which on a moment explains the exchanges much better.
-_MUCH: Final = 3.0
+# Log likelihood ratio from which on a moment explains the exchanges much better. With it and the longest
+# interval, a swap that moves 12 % to 45 % is told in 93 % of generated logs, one that came 20 exchanges after
+# answers had moved in 1 %, and 20 before they did in 12 %; with 3 and 40 in 99, 2 and 27 %.
+_MUCH: Final = 2.0
 # Most exchanges between the first and the last moment that are likely; beyond, it is not known.
-_LONGEST: Final = 40
+_LONGEST: Final = 20
 
 
 class ExchangeShifts(NamedTuple):
@@ -38,7 +40,7 @@ class Onset(NamedTuple):
 
 
 def onset_of(exchanges: Sequence[ExchangeShifts]) -> Onset | None:
-    """Return when answers began to move; None if they did not, or not within 40 exchanges."""
+    """Return when answers began to move; None if they did not, or not within 20 exchanges."""
     shifted = sum(exchange.shifted for exchange in exchanges)
     trials = sum(exchange.trials for exchange in exchanges)
     hits = tried = 0

@@ -221,10 +221,6 @@ def _of_record(
         findings += tuple(of_goldens(gate, judged=judged))
     # The drift that marked the change is told only where nothing better was measured.
     findings = findings or tuple(noticed(record.marks))
-    onset = onset_of(record.around)
-    if silent is not None and not moved and kinds.RATINGS not in record.kinds:
-        # Nothing but reference prompts says that answers are different.
-        onset = silent.onset
     causes = likely_cause(
         record.marks,
         Experiments(
@@ -237,7 +233,7 @@ def _of_record(
         beside=beside,
         traffic=shifted_traits(record.before, record.after),
         differs=bool(moved),
-        onset=onset,
+        onset=onset_of(record.around),
     )
     if silent is not None:
         causes = causes._replace(ruled_out=(*ruled_out(record.kinds), *causes.ruled_out))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenkeel.core.figures import date, date_and_time, listing
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.effects import judged_words, likeness
-from evenkeel.monitor.changes.onset import Onset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,14 +56,9 @@ class SilentSide:
     """Scores of the answers before and after, if reference prompts were scored."""
 
     @property
-    def onset(self) -> Onset:
-        """Interval in which the change came about."""
-        return Onset(self.references.after, max(self.references.since, self.references.until))
-
-    @property
     def when(self) -> str:
         """Time at which the change came about, for people."""
-        after, since = self.onset
+        after, since = self.references.after, max(self.references.since, self.references.until)
         first, last = date_and_time(after), date_and_time(since)
         if after >= since or first == last:
             return f"about {last}"

