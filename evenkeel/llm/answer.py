@@ -419,7 +419,7 @@ class ChatReader(ChoicesReader):
         if not whole and not message:
             # Some servers close a stream with a whole message in place of a delta.
             message = fields(choice.get("message"))
-            whole = self._starts_over(message)
+            whole = bool(message) and self._starts_over(message)
         self.draft.text.append(_content(message) or text_of(choice.get("text")))
         refusal = text_of(message.get("refusal"))
         self.draft.refused |= bool(refusal)
