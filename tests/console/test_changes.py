@@ -72,7 +72,7 @@ def test_a_report_shows_both_sides_evidence_and_goldens(client):
     served = client(one, runs=[golden_run(one.id, breached=True)])
     page = served.get(f"/changes/{one.id}").text
     spelling = rewordings.label("general.spelling")
-    for said in ("another prompt version", "regression", spelling, "answers are more fragile"):
+    for said in ("Another prompt version", "regression", spelling, "answers are more fragile"):
         assert said in page
     body = served.get(f"/api/changes/{one.id}").json()["change"]
     assert (body["effect"], body["goldens"]["verdict"]) == ("fragile", "regression")

@@ -16,6 +16,7 @@ from evenkeel.runtime.data_plane import apply_overrides
 from evenkeel.runtime.stamp import fingerprint, settings_that_matter, stamp_of
 from evenkeel.stores.bursts import Bursts, Override
 from evenkeel.stores.changes import ChangeStore, GoldenResult, GoldenRun
+from tests.monitor.changes.tallies import MODEL, shifts, tally
 
 NOW = 1_000_000.0
 
@@ -151,3 +152,13 @@ def test_a_change_of_settings_says_which(store):
     assert book.find("c1") is report
     assert book.find("c2") is None
     assert changed_settings({"a": "1"}, {"b": "2"}) == ("a: 1 → not set", "b: not set → 2")
+
+
+@pytest.mark.parametrize(("around", "named"), [(shifts(100.0), ""), ([], "another model or possibly")])
+def test_a_cause_that_the_change_itself_states_is_not_named_again(store, around, named):
+    """The headline of an incident has it; what else is possible, it has not."""
+    record = ChangeRecord("c1", "chat", (MODEL,), tally(200, 0.05), tally(200, 0.5), 200, around=around)
+    book = ChangeBook(lambda: [record], store, min_trials=30, clock=lambda: 9.0)
+    said = book.coincided("c1")
+    assert said.startswith(named)
+    assert bool(said) is bool(named)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 # Several pages and scrapes ask for the same book at once; it is made anew after so many seconds.
 _KEPT_S: Final = 2.0
+# Causes that a headline names with the change itself.
+_SAID_BY_MARKS: Final = frozenset(
+    (Cause.MODEL, Cause.PROMPT, Cause.PARAMETERS, Cause.SETTINGS, Cause.NOTHING)
+)
 
 
 class ChangeBook:
@@ -66,9 +70,9 @@ class ChangeBook:
         return next((report for report in self.reports() if report.id == change), None)
 
     def coincided(self, change: str) -> str:
-        """Return the possible causes of a change in a few words; "" if it is not known or had no effect."""
+        """Return possible causes of a change in a few words; "" if its marks say all, or it is not known."""
         report = self.find(change)
-        return "" if report is None or report.cause is Cause.NOTHING else report.coincided
+        return "" if report is None or report.cause in _SAID_BY_MARKS else report.coincided
 
     def latest_runs(self) -> Mapping[str, GoldenRun]:
         """Return the last run of each route's goldens."""
