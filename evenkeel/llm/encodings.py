@@ -53,13 +53,10 @@ def decode_body(headers: Mapping[str, str], body: bytes, max_decoded_bytes: int 
     Raises: UnreadableBody "too_large", "encoding_unsupported" (unknown, or more than three) or
         "encoding_broken" (corrupt, cut off or in too many pieces).
     """
-    named = []
-    for name in headers.get("content-encoding", "").lower().split(","):
-        named.append(name.strip())
     encodings = []
-    for name in named:
-        if name not in _NO_ENCODING:
-            encodings.append(name)
+    for name in headers.get("content-encoding", "").lower().split(","):
+        if name.strip() not in _NO_ENCODING:
+            encodings.append(name.strip())
     if len(encodings) > _MOST_ENCODINGS:
         raise UnreadableBody(
             "encoding_unsupported", f"more than {_MOST_ENCODINGS} encodings, one over the other"

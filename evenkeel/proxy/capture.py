@@ -38,7 +38,6 @@ KEPT_HEADERS = selector(
 CAPTURED_STATUS = 200
 
 _CHUNKED = Framing.CHUNKED
-_NO_NOTES: dict[bytes, bytes] = {}
 
 
 def capturable(method: bytes, target: bytes) -> bool:
@@ -201,7 +200,6 @@ class Capture:
         start, answer_end = head.end, answer_head.end
         raw = self._raw[:start]
         client = names.name(raw, self._address, known_by_key=known_by_key) if names else ""
-        notes = head.notes or _NO_NOTES
         return Exchange(
             id=f"{self._request_id:016x}",
             route=self.route,
@@ -215,9 +213,9 @@ class Capture:
             request_body=_body([self._raw[start:], *self._request], chunked=head.framing is _CHUNKED),
             response_headers=_kept(answer_head, self._answer[:answer_end]),
             response_body=_body([self._answer[answer_end:], *self._response], chunked=self._answer_chunked),
-            task=_text(notes.get(b"task")),
-            prompt_version=_text(notes.get(b"prompt-version")),
-            session=_text(notes.get(b"session")) or (names.session(raw) if names else None),
+            task=head.note(b"task"),
+            prompt_version=head.note(b"prompt-version"),
+            session=head.note(b"session") or (names.session(raw) if names else None),
             client=client,
         )
 
@@ -232,7 +230,3 @@ def _body(pieces: list[bytes], *, chunked: bool) -> bytes:
     whole = b"".join(pieces)
     # Chunks were checked when they passed, so that this can't fail.
     return ChunkReader().feed(whole) if chunked else whole
-
-
-def _text(note: bytes | None) -> str | None:
-    return None if note is None else note.decode("utf-8", "replace")

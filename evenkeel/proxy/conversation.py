@@ -299,7 +299,6 @@ class Conversation:
         self, request: dict[str, msgspec.Raw], turn: _Turn, at: float, names: ClientNames | None
     ) -> Exchange:
         head = self._head
-        notes = head.notes or {}
         number, self._number = self._number, self._number + 1
         return Exchange(
             id=f"{request_id((self._drawn + number) & (2**64 - 1)):016x}",
@@ -314,9 +313,9 @@ class Conversation:
             request_body=msgspec.json.encode(request),
             response_headers=(*self._answer_headers, _EVENTS),
             response_body=b"".join(map(_event, turn.events)),
-            task=_note(notes, b"task"),
-            prompt_version=_note(notes, b"prompt-version"),
-            session=_note(notes, b"session") or (names.session(self._raw) if names else None),
+            task=head.note(b"task"),
+            prompt_version=head.note(b"prompt-version"),
+            session=head.note(b"session") or (names.session(self._raw) if names else None),
             client=self._client(names) if names else "",
         )
 
@@ -363,7 +362,3 @@ def _without_socket(kept: Fields) -> Fields:
         if not (name == "openai-beta" and value.startswith("responses_websockets")):
             fields.append((name, value))
     return tuple(fields)
-
-
-def _note(notes: dict[bytes, bytes], name: bytes) -> str | None:
-    return notes[name].decode("utf-8", "replace") if name in notes else None

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
-from evenkeel.proxy.headers import RELAY_OWNED, TOKEN, Edit, selector
+from evenkeel.proxy.headers import ANY_FIELD, RELAY_OWNED, TOKEN, Edit, selector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,7 +18,6 @@ _KEYS = re.compile(
     rb"\r\n(?:authorization:[ \t]*+bearer[ \t]++|(?:x-)?api-key:[ \t]*+)([^\r]*+)", re.IGNORECASE
 )
 _NAME = re.compile(TOKEN + rb"+")
-_FIELD = re.compile(rb"\r\n([^:\r]++):[ \t]*+([^\r]*+)")
 CREDENTIAL_PARAMETER = re.compile(
     rb"(?:.*[^a-z])?(?:[a-z]*key(?:[-_.]?id)?|auth|authorization|bearer|code|[a-z]*credentials?|jwt|"
     rb"pass(?:wd|phrase)?|[a-z]*password|pat|pwd|sas|[a-z]*secret|sess(?:ion)?(?:[-_.]?id)?|sid|sig|signature|"
@@ -128,7 +127,7 @@ class Injection:
         if not self.exclusive:
             return [(field.start(), field.end(), b"") for field in self._pattern.finditer(raw, start, end)]
         cuts: list[Edit] = []
-        for field in _FIELD.finditer(raw, start, end):
+        for field in ANY_FIELD.finditer(raw, start, end):
             name = field[1].lower()
             if name in self._names or is_credential(name, field[2]):
                 cuts.append((field.start(), field.end(), b""))

@@ -112,7 +112,8 @@ def length_if_known(data: bytes, head: Known) -> int:
     return 0
 
 
-_FIELD = re.compile(rb"\r\n([^:\r]++):[ \t]*+([^\r]*+)")
+ANY_FIELD = re.compile(rb"\r\n([^:\r]++):[ \t]*+([^\r]*+)")
+"""Any field, with its line break. Groups: name, value."""
 _IDEMPOTENCY_KEY = re.compile(rb"\r\nidempotency-key:", re.IGNORECASE)
 
 RELAY_OWNED = frozenset(
@@ -145,7 +146,7 @@ def named_fields(options: Iterable[bytes]) -> set[bytes]:
 def cuts_of(raw: bytes, start: int, end: int, names: Collection[bytes]) -> list[Edit]:
     """Return edits that cut every field with one of the lower-case names out of `raw[start:end]`."""
     cuts: list[Edit] = []
-    for match in _FIELD.finditer(raw, start, end):
+    for match in ANY_FIELD.finditer(raw, start, end):
         if match[1].lower() in names:
             cuts.append((match.start(), match.end(), b""))
     return cuts

@@ -128,6 +128,11 @@ class RequestHead:
     kept: Fields | None
     """Fields that a capture keeps; None until a capture needs them."""
 
+    def note(self, name: bytes) -> str | None:
+        """Return the value of an `x-evenkeel-*` field; None if the request has none of that name."""
+        value = (self.notes or {}).get(name)
+        return None if value is None else value.decode("utf-8", "replace")
+
 
 def parse_request(data: bytes, last: RequestHead | None = None) -> RequestHead | None:
     """Read the request head that `data` starts with.
