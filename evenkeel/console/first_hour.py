@@ -35,7 +35,7 @@ class RouteProgress(NamedTuple):
 
     route: str
     have: int
-    """Trials of rewordings with a rated control."""
+    """Trials of the rewording that is furthest, with a rated control where there is a judge."""
     need: int
     outlook: str
     """Missing part."""
@@ -63,7 +63,11 @@ def first_hour(sources: ConsoleSources) -> list[RouteProgress]:
                 own.append(report)
                 # The rewording that is furthest: its figure comes first.
                 if report.key.perturbation != BASELINE:
-                    have = max(have, min(need, sum(report.counts.pairs.values())))
+                    # Without a judge the first figure is that of similarity, which every trial has.
+                    rated = (
+                        report.counts.trials if sources.judge is None else sum(report.counts.pairs.values())
+                    )
+                    have = max(have, min(need, rated))
         # How many requests are missing is beside the point where none of them could be measured.
         held_up = any(setup.route in (cause.routes or (setup.route,)) for cause in measuring.causes)
         outlook = "waits until measuring goes on" if held_up else _outlook(setup, own, have, need)

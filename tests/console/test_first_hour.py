@@ -52,6 +52,13 @@ def test_with_traffic_the_yield_is_what_was_seen():
     assert (found.have, found.outlook, found.problem) == (5, "about 500 more requests", "")
 
 
+def test_without_a_judge_trials_count_that_only_similarity_measures():
+    """Nothing rates them, and yet the first figure comes after thirty."""
+    unsure = cell_report(CellKey("shop", "m", WORD), "metrics", 5, 5, pairs={}, ratings={0: 5})
+    (found,) = read([control(10), unsure], **SEEN)
+    assert (found.have, found.outlook) == (5, "about 500 more requests")
+
+
 def test_it_is_over_once_a_rewording_has_a_number():
     assert read([cell("shop", "m", WORD)]) == []
 
