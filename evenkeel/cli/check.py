@@ -191,7 +191,7 @@ def _confirm(request: CheckRequest, max_usd: float | None, *, confirmed: bool) -
     question, ahead = str(estimate), estimate.spend.usd
     if max_usd is not None and not estimate.unpriced:
         question += f"; stops at {usd(max_usd)}"
-        # A budget is a promise: nothing above it can be spent, whatever the estimate says.
+        # Only calls that are under way when it is reached can be above it.
         ahead = min(ahead, max_usd)
     confirmed = confirmed or (ahead <= _ASK_ABOVE_USD and not estimate.unpriced)
     confirmation(confirmed=confirmed, in_pipelines=True)(question)

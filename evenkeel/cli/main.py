@@ -11,6 +11,7 @@ import re
 import sqlite3
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
 
 import click
@@ -77,7 +78,7 @@ class _Commands(click.Group):
     def main(self, *args: Any, **extra: Any) -> Any:
         before = sys.stdout, sys.stderr
         # Before anything is printed: names of routes, models and prompts come from elsewhere.
-        sys.stdout, sys.stderr = TerminalGuard(sys.stdout), TerminalGuard(sys.stderr)
+        sys.stdout, sys.stderr = TerminalGuard(_opened(sys.stdout)), TerminalGuard(_opened(sys.stderr))
         try:
             return super().main(*args, **extra)
         except OSError as error:  # of the help itself, which no command prints
@@ -169,6 +170,11 @@ def _in_the_way(error: OSError | sqlite3.OperationalError) -> str:
             return f"nothing more can be written: {error.strerror}; free some space, or write elsewhere"
         return f"{type(error).__name__}: {error}"
     return f"the store cannot be used: {error}; check the space and the permissions of the data folder"
+
+
+def _opened(stream: TextIO | None) -> TextIO:
+    """Return a standard stream, or one to nowhere for one that was closed before the start (`>&-`)."""
+    return stream or Path(os.devnull).open("w", encoding="utf-8")
 
 
 def _fail_as_json(message: str, exit_code: int) -> None:

@@ -47,6 +47,13 @@ def test_what_is_no_number_is_in_no_range(option):
     assert (done.exit_code, "nan is not a number" in done.stderr) == (2, True)
 
 
+def test_a_command_without_standard_output_does_its_work():
+    """Python has no stream for a descriptor that was closed before it started."""
+    shell = f"printf Hi | {sys.executable} -m evenkeel perturb - >&-"
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_help_of_the_program_loads_no_command():
     """The help lists what there is at once, but the parts that only the supervisor starts."""
     script = (

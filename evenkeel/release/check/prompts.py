@@ -133,9 +133,10 @@ def _request(text: str, where: str) -> tuple[str, Api]:
         raise InputError(
             f"{where}: is JSON, but no request that evenkeel reads; it needs `messages`, `prompt` or `input`"
         )
-    messages = isinstance(read, list) and read
-    if messages and all(isinstance(part, dict) and "role" in part for part in messages):
-        return json.dumps({"messages": messages}, ensure_ascii=False), CHAT
+    if read == []:
+        raise InputError(f"{where}: is a list without a message; give it one, or a prompt as text")
+    if isinstance(read, list) and all(isinstance(part, dict) and "role" in part for part in read):
+        return json.dumps({"messages": read}, ensure_ascii=False), CHAT
     return json.dumps(CHAT.ask(text), ensure_ascii=False), CHAT
 
 

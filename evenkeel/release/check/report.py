@@ -330,11 +330,13 @@ def _sensitivity(outcome: CheckOutcome) -> Iterator[str]:
         estimate = outcome.sensitivity[arm]
         if estimate is None:
             why = "it needs a judge and a question that can be changed"
-            if any(trial.arm == arm and trial.category == CONTRAST for trial in outcome.trials):
+            if not outcome.rounds:
+                why = "no round was completed"
+            elif any(trial.arm == arm and trial.category == CONTRAST for trial in outcome.trials):
                 why = "no answer to another question could be rated"
             yield f"{name}: sensitivity not measured ({why})."
             continue
-        moved = f"{both(estimate, FigureForm.PERCENT)} of {number(estimate.n)} answers"
+        moved = f"{both(estimate, FigureForm.PERCENT)} of {count(estimate.n, 'answer')}"
         if ignores_the_question(outcome, arm):
             yield (
                 f"{name}: only {moved} moved when the question was another one. A constant answer, a cache, "

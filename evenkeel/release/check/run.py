@@ -20,7 +20,7 @@ from evenkeel.release.check.figures import (
     fragility_difference,
     sensitivity,
 )
-from evenkeel.release.kit.asking import UnusableError
+from evenkeel.release.kit.asking import FAULTS, UnusableError
 from evenkeel.release.kit.cost import BudgetUsedUpError
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 # Rounds under way together; after each wave the settled categories are left out.
 _WAVE: Final = 6
 _SETTLED: Final = frozenset(("within", "over"))
+# Reasons that lie with the rewriter and the budget: what is not tried because of them does apply.
+_STILL_OPEN: Final = frozenset(f"rewriter_{reason}" for reason in (*FAULTS, "budget"))
 # Rounds with a contrast: enough to tell a constant answer from one that follows the question.
 _CONTRAST_ROUNDS: Final = 30
 
@@ -112,7 +114,7 @@ class CheckOutcome:
         figureses: list[CategoryFigures] = []
         for arm in self.arms.values():
             for figures in arm:
-                if not figures.not_applicable:
+                if not figures.not_applicable or figures.not_applicable in _STILL_OPEN:
                     figureses.append(figures)
         return figureses
 
