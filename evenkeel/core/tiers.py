@@ -7,6 +7,8 @@ from typing import Final, Literal
 
 Tier = Literal["standard", "flex"]
 """Speed of an answer: immediate, or cheaper and only when the provider has room."""
+DEARER: Final = ("priority", "fast", "ultrafast")
+"""OpenAI's names of tiers above the list price. A project may have one for requests that ask for none."""
 
 
 SCORING_WAITS: Final[ContextVar[bool]] = ContextVar("scoring_waits", default=False)

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from evenkeel.core.tiers import DEARER
 from evenkeel.llm.answer import ChatReader, UnreadableAnswer
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.observer import CallResult
@@ -61,6 +62,8 @@ class Completion:
     """Tokens of the prompt that the server kept in its cache."""
     tier: Tier = "standard"
     """The tier that answered, as the server says."""
+    is_dearer: bool = False
+    """True if the server says that a tier answered which costs more than the list price."""
 
 
 Output = Literal["json_schema", "json_object", "plain"]
@@ -157,6 +160,7 @@ def read_reply(reply: dict[str, Any]) -> tuple[Completion, CallResult]:
         answer.cached_tokens or 0,
         answer.cache_write_tokens or 0,
         tier,
+        reply.get("service_tier") in DEARER,
     )
     return completion, CallResult.of(answer)
 

@@ -326,7 +326,7 @@ class ModelClient:
             if isinstance(got, Fault):
                 return NOTHING if got.unbilled else estimate
             is_reported = got.prompt_tokens and got.completion_tokens is not None
-            return self.cost(got) if is_reported else estimate
+            return self.cost(got) if is_reported and not got.is_dearer else estimate
 
         got = await booked(budget, estimate, send, spent)
         return Fault("budget", "The day's budget does not allow another call.") if got is None else got

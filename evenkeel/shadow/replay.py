@@ -25,6 +25,7 @@ from evenkeel.core.backoff import Backoff
 from evenkeel.core.budget import NOTHING, booked
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
 from evenkeel.core.text import well_formed
+from evenkeel.core.tiers import DEARER
 from evenkeel.core.verdict import REPLAY, Failure
 from evenkeel.llm.encodings import UnreadableBody
 from evenkeel.llm.faults import asked_pause_s, fault_of, sentence_of
@@ -290,7 +291,7 @@ class Replayer:
                     tried: _Attempt | None = await post()
                 else:
                     estimate = quote.estimate if quote else NOTHING
-                    tried = await booked(budget, estimate, post, partial(_proven, quote=quote))
+                    tried = await booked(budget, estimate, post, partial(_proven, quote=quote, api=api))
             finally:
                 self._slots.release()
             if tried is None:
@@ -434,19 +435,28 @@ def _rejects(response: RawResponse, words: Iterable[str]) -> bool:
     return any(word in complaint for word in words)
 
 
-def _proven(tried: _Attempt, *, quote: Quote | None) -> Spend:
+def _proven(tried: _Attempt, *, quote: Quote | None, api: Api) -> Spend:
     """Return the proven cost of an attempt, else the estimate."""
     response, outcome = tried
     if quote is None or response.is_free:
         return NOTHING
-    return quote.proven(outcome.answer, outcome.tier) if isinstance(outcome, Replay) else quote.estimate
+    if isinstance(response, MissingResponse) or not isinstance(outcome, Replay):
+        return quote.estimate
+    if api.has_flex and _tier_of(response) in DEARER:
+        return quote.estimate
+    return quote.proven(outcome.answer, outcome.tier)
+
+
+def _tier_of(response: RawResponse) -> str:
+    """Return the tier that answered a request as the endpoint names it; nothing if it does not."""
+    match = _SERVICE_TIER.search(response.body())
+    return match[1].decode() if match else ""
 
 
 def _flexed(response: RawResponse, outcome: Replay | Failure) -> Replay | Failure:
     """Return a flex request's outcome, with the tier that answered or the reason for a refusal."""
     if isinstance(outcome, Replay):
-        match = _SERVICE_TIER.search(response.body())
-        return replace(outcome, tier="standard") if match and match[1] != b"flex" else outcome
+        return replace(outcome, tier="standard") if _tier_of(response) not in ("", "flex") else outcome
     fault = fault_of(response)
     if fault.no_room:
         return _failure(FLEX_UNAVAILABLE, f"the flex tier had no room ({response.status})")

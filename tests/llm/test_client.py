@@ -287,6 +287,7 @@ def silent(canned):
     [
         (GOOD, Spend(120, 300)),
         (silent(GOOD), Spend(37 + 50, 37 + 500)),
+        (Canned(body=GOOD.body | {"service_tier": "priority"}), Spend(37 + 50, 37 + 500)),
         (said(None, refusal="no"), Spend(120, 300)),
         (error(500), Spend(37 + 50, 37 + 500)),
         (error(401), Spend(0, 0)),
@@ -295,7 +296,7 @@ def silent(canned):
         (Canned(hang=True), Spend(37 + 50, 37 + 500)),
         (Canned(cut=True), Spend(37 + 50, 37 + 500)),
     ],
-    ids=["reported", "no usage", "refused", "500", "401", "307", "no completion", "timeout", "cut"],
+    ids=["reported", "no usage", "dearer", "refused", "500", "401", "307", "no completion", "timeout", "cut"],
 )
 def test_each_request_is_reserved_before_and_booked_after(canned, spent):
     """21 bytes are 21 tokens and 16 around them at most; what nobody knows is booked as it was reserved."""

@@ -256,6 +256,19 @@ def twice(answer, body, **more):
     return asyncio.run(sent())
 
 
+@pytest.mark.parametrize(("tier", "is_proven"), [("default", True), ("priority", False)])
+def test_a_dearer_tier_that_nobody_asked_for_stays_booked_at_the_estimate(tier, is_proven):
+    """A project may have one for all its requests."""
+    usage = {"prompt_tokens": 10, "completion_tokens": 1}
+
+    def answer(_):
+        return 200, json.dumps({**json.loads(ANSWER), "service_tier": tier, "usage": usage}).encode()
+
+    body, budget = b'{"messages": []}', NotedBudget()
+    twice(answer, body, budget=budget, quote=Quote(LISTED, ["o3"], body, 10, 1))
+    assert (budget.settled[0] != budget.reserved[0]) is is_proven
+
+
 @pytest.mark.parametrize(
     ("host", "api", "stated", "sent"),
     [
