@@ -204,13 +204,9 @@ class CostTracker(abc.ABC):
         self._routes = dict(routes or {})
         self._sharing = tuple(sharing)
 
-    def today(self, route: str | None = None) -> Spend:
-        """Return the spend booked this UTC day, for one route or for all routes."""
-        summed = NOTHING
-        for (spender, _), spent in self.by_route_and_kind().items():
-            if route in {None, spender}:
-                summed = summed.plus(spent)
-        return summed
+    def today(self) -> Spend:
+        """Return the spend booked this UTC day, for all routes."""
+        return total(self.by_route_and_kind().values())
 
     @abc.abstractmethod
     def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:

@@ -155,7 +155,3 @@ class ExchangeQueue(ExchangeSink, Protocol):
     def lag(self) -> Lag:
         """Count what is waiting, leased and dead."""
         ...
-
-    def check_readable(self) -> None:
-        """Raise if the newest exchange cannot be decrypted; the message says what to do."""
-        ...

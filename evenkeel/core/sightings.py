@@ -82,7 +82,6 @@ class ReferenceAnswered:
     system_fingerprint: str = ""
     failure: str = ""
     """Reason why there is no answer, in snake case; "" if there is one."""
-    cost_usd: float = 0.0
     pooled: PooledComparison | None = None
     """Comparison over all references that followed this answer; None if none was due."""
 

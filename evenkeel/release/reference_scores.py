@@ -119,4 +119,4 @@ def _scored(reference: str, judgement: Judgement) -> ScoredReference:
     qualities: dict[str, Move] = {}
     for score in judgement.quality:
         qualities[score.metric] = (score.direction or "changed") if score.changed else "same"
-    return ScoredReference(reference, judgement.rating, qualities)
+    return ScoredReference(reference, qualities)

@@ -12,7 +12,7 @@ import threading
 import time
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from evenkeel import logs
 from evenkeel.core import network
@@ -164,17 +164,6 @@ def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> Exchange
     return RedactedSink(sink, process.redact, tally)
 
 
-class Running(NamedTuple):
-    """A running data plane, as seen from other threads."""
-
-    snapshot: Callable[[], Snapshot]
-    """Reads its counters."""
-    lanes: Callable[[], Mapping[str, Lane]]
-    """Returns its routes at run time."""
-    follow: Callable[[Settings], None]
-    """Makes it use the routes of other settings for new requests. Blocks for some milliseconds."""
-
-
 class _OpenedWhenUsed:
     """The queue, opened at the first `put`: a store in trouble must not keep the proxy from starting.
 
@@ -201,10 +190,10 @@ def run(briefing: Briefing) -> None:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, stop.set)
 
-        def started(running: Running) -> None:
+        def started(follow: Callable[[Settings], None]) -> None:
             def told(briefed: Briefing) -> None:
                 logs.configure(briefed.settings.telemetry.log_level, briefed.settings.telemetry.log_format)
-                running.follow(briefed.settings)
+                follow(briefed.settings)
 
             when_orphaned(lambda: loop.call_soon_threadsafe(stop.set), told)
 
@@ -219,7 +208,7 @@ async def serve(
     sockets: Sequence[socket.socket],
     stop: asyncio.Event,
     *,
-    started: Callable[[Running], None],
+    started: Callable[[Callable[[Settings], None]], None],
     report: Callable[[Snapshot], None] | None = None,
 ) -> Callable[[], Snapshot]:
     """Forward until `stop` is set, then drain and empty the hand-off. Return a reader of the counters.
@@ -228,7 +217,8 @@ async def serve(
         settings: routes and store.
         sockets: bound and listening.
         stop: ends the forwarding.
-        started: called once requests are accepted.
+        started: called once requests are accepted, with a function that makes new requests use the routes of
+            other settings; it may be called from any thread and blocks for some milliseconds.
         report: hands its counters to its supervisor; None = there is none, and nobody has it sample more
             for a while.
     """
@@ -266,14 +256,13 @@ async def serve(
     take_short_turns()
     handoff.start()
     await plane.serve(sockets)
-    running = Running(snapshot, lambda: plane.lanes, take)
     stopping = threading.Event()
     bodies: list[Callable[[], None]] = []
     if report is not None:
         bodies.append(partial(publish_counters, stopping, report, snapshot))
-        bodies.append(partial(follow_bursts, stopping, running.lanes, lambda: connect(settings).bursts))
+        bodies.append(partial(follow_bursts, stopping, lambda: plane.lanes, lambda: connect(settings).bursts))
     with threads(stopping, bodies):
-        started(running)
+        started(take)
         # What is alive now lives as long as the process; the collector need not walk it again.
         gc.collect()
         gc.freeze()

@@ -41,14 +41,10 @@ class GoldenRun:
     """Unix time in seconds."""
     change: str
     """Id of the change that the run looks into."""
-    asked: str
-    """Endpoint that was asked, in one line for people."""
     model: str
     """Model name that most of the answers returned."""
     deciding: tuple[str, ...]
     """Measures that can show a change; the others are only shown."""
-    scorer: str
-    """Scorer and its thresholds; runs with different scorers are not compared."""
     judged: bool
     """True if a judge took part in the scores."""
     results: tuple[GoldenResult, ...]
@@ -65,8 +61,6 @@ class ScoredReference:
 
     reference: str
     """Id of the reference."""
-    rating: int | None = None
-    """Rating from 1 to 3, 3 = same content; None if it could not be rated."""
     qualities: dict[str, Move] = field(default_factory=dict)
     """Verdict on the new answer by metric; empty where the content is the same."""
     failure: str = ""

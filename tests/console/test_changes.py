@@ -45,7 +45,7 @@ def golden_run(change, breached, goldens=60):
         GoldenResult(f"g{number}@1", {"content_shift": breached}, {"similarity": 0.5})
         for number in range(goldens)
     )
-    return GoldenRun("r", "chat", NOW, change, "m", "m", ("content_shift",), "metrics", False, results)
+    return GoldenRun("r", "chat", NOW, change, "m", ("content_shift",), False, results)
 
 
 @pytest.fixture

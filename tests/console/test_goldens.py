@@ -157,8 +157,8 @@ def test_the_last_rating_of_a_golden_is_told(desk, make_scene, console_client):
     cases += [("delivery@1", {}, "timeout", "not rated: timeout")]
     for key, breaches, failure, said in cases:
         result = GoldenResult(key, breaches, {}, failure)
-        facts = {"deciding": (), "scorer": "s", "judged": True, "results": (result,)}
-        run = GoldenRun("r1", "shop", NOW - 60, "c1", "all", "m-2", **facts)
+        facts = {"deciding": (), "judged": True, "results": (result,)}
+        run = GoldenRun("r1", "shop", NOW - 60, "c1", "m-2", **facts)
         sources = GoldenSources(desk.store, desk.archive, lambda run=run: {"shop": run})
         client = console_client(make_scene("quiet"), goldens=sources)
         assert said in Page(client.get("/goldens").text).words()

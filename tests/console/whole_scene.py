@@ -165,7 +165,7 @@ def silent_change(now):
     found = altered(found, references=altered(found.references, own=0.78, **named))
     moves = ("worse",) * 8 + ("better",) + ("same",) * 3
     results = tuple(
-        ScoredReference(f"kept-{number}", 2, {"completeness": move, "tone": "same"})
+        ScoredReference(f"kept-{number}", {"completeness": move, "tone": "same"})
         for number, move in enumerate(moves)
     )
     scores = {"s-1": AnswerScores("s-1", "chat", now - 3000, judged=True, results=results)}

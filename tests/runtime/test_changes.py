@@ -23,7 +23,7 @@ NOW = 1_000_000.0
 
 def golden_run(name, route="chat"):
     results = (GoldenResult("g@1", {"content_shift": False}, {"similarity": 1.0}),)
-    return GoldenRun(name, route, NOW, "c1", "m", "m", ("content_shift",), "metrics", False, results)
+    return GoldenRun(name, route, NOW, "c1", "m", ("content_shift",), False, results)
 
 
 def record(kind, *, at=NOW, since=0, name="c1", route="chat"):

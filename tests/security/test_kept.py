@@ -85,7 +85,7 @@ def test_what_is_kept_is_redacted_and_sealed_and_what_is_forwarded_is_neither(
             finally:
                 stop.set()
 
-        def started(_running):
+        def started(_follow):
             asking.append(asyncio.create_task(asked(sock.getsockname()[1])))
 
         with socket.create_server(("127.0.0.1", 0)) as sock:

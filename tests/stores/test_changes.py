@@ -18,7 +18,7 @@ from evenkeel.stores.changes import (
 )
 from tests.kit.records import altered
 
-RUN = GoldenRun("r1", "shop", 5.0, "c1", "the new model", "m-2", ("rating",), "metrics", False, ())
+RUN = GoldenRun("r1", "shop", 5.0, "c1", "m-2", ("rating",), False, ())
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_checks_and_gates_come_back_in_their_order(changes, kind, first, later):
 
 def test_scores_are_kept_by_change(changes):
     """Others of the same change replace them; a route keeps a hundred, the newest."""
-    first = ScoredReference("r1", 2, {"tone": "worse"})
+    first = ScoredReference("r1", {"tone": "worse"})
     given = AnswerScores("c1", "shop", 5.0, True, (first, ScoredReference("r2", failure="budget")))
     changes.put_scores(given)
     assert changes.scores() == {"c1": given}

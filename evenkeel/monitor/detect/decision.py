@@ -119,8 +119,6 @@ class SwitchDecision:
     answer: Answer
     because: tuple[str, ...]
     """Names of the measures that forbid it, or that are not known yet; () if it may."""
-    means: Mapping[str, Estimate | None]
-    """Mean difference of each measure."""
 
 
 def decide(measures: Sequence[SwitchMeasure]) -> SwitchDecision:
@@ -135,9 +133,6 @@ def decide(measures: Sequence[SwitchMeasure]) -> SwitchDecision:
         measures: What is compared, such as the rate at which answers get worse, and how much more fragile
             the candidate is. The ends of their intervals must hold at any time of looking.
     """
-    means = {}
-    for measure in measures:
-        means[measure.name] = measure.mean
     harmful: list[str] = []
     unknown: list[str] = []
     for measure in measures:
@@ -147,8 +142,8 @@ def decide(measures: Sequence[SwitchMeasure]) -> SwitchDecision:
             unknown.append(measure.name)
     # One harm forbids, whatever the other measures say or leave open.
     if harmful:
-        return SwitchDecision("must_not", tuple(harmful), means)
-    return SwitchDecision("not_yet" if unknown else "may_switch", tuple(unknown), means)
+        return SwitchDecision("must_not", tuple(harmful))
+    return SwitchDecision("not_yet" if unknown else "may_switch", tuple(unknown))
 
 
 def more_needed(mean: Estimate, limit: float, observations: int) -> int | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.budget import Spend
 from evenkeel.core.figures import listing, number, usd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evenkeel.core.budget import Spend
     from evenkeel.core.verdict import Judgement
 
 JUDGE: Final = "the judge"
@@ -101,13 +101,6 @@ class Costs:
     def book_judge(self, judgement: Judgement) -> None:
         """Add what a judgement has cost to the judge's account."""
         self.of(JUDGE).book(judgement.spent)
-
-    def expenses(self) -> dict[str, Spend]:
-        """Spent in this run, by payee."""
-        spends: dict[str, Spend] = {}
-        for payee, account in self.accounts.items():
-            spends[payee] = Spend(account.tokens, account.usd)
-        return spends
 
     @property
     def usd(self) -> float:

@@ -287,7 +287,7 @@ class ReferenceAsker:
                 await asyncio.to_thread(self._verdicts.note, failed)
                 return booked.spent.usd
             standing.failures = 0
-            await asyncio.to_thread(self._note, reference, why, replay.answer, now, booked.spent.usd)
+            await asyncio.to_thread(self._note, reference, why, replay.answer, now)
             self._tally.add("references_asked", route=route, asked=why)
         except Exception:  # the boundary of a call: who was asked longest ago would be asked again and again
             log.exception("the answer to reference %s cannot be used", reference.id)
@@ -299,7 +299,7 @@ class ReferenceAsker:
             await self._caller.close(call)
         return booked.spent.usd
 
-    def _note(self, reference: Reference, why: Asked, answer: Answer, now: float, usd: float) -> None:
+    def _note(self, reference: Reference, why: Asked, answer: Answer, now: float) -> None:
         """Rank an answer and add it to the reference.
 
         If the reference was deleted meanwhile, nothing is stored.
@@ -318,7 +318,6 @@ class ReferenceAsker:
             model=model,
             **ranking._asdict(),
             system_fingerprint=named(answer.system_fingerprint or ""),
-            cost_usd=usd,
             pooled=self._look(reference.route, reference.requested_model),
         )
         self._verdicts.note(noted)

@@ -15,7 +15,7 @@ def test_goldens_are_one_series_a_metric_however_many_there_are():
         *(GoldenResult(f"g{number}@1", {}, {"similarity": 0.5}) for number in range(20)),
         GoldenResult("h@2", {}, {"similarity": 1.0, "graph_f1": 0.25}),
     )
-    run = GoldenRun("r", "chat", 9.0, "c1", "m", "m", ("content_shift",), "metrics", False, results)
+    run = GoldenRun("r", "chat", 9.0, "c1", "m", ("content_shift",), False, results)
     registry = CollectorRegistry()
     registry.register(GoldenCollector(lambda: {"chat": run}))
     samples = {

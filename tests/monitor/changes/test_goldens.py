@@ -25,10 +25,8 @@ def run(rate, *, failure=""):
         route="chat",
         at=1.0,
         change="c1",
-        asked="m",
         model="m",
         deciding=("content_shift",),
-        scorer="rated by metrics",
         judged=False,
         results=tuple(results),
     )

@@ -105,7 +105,7 @@ def test_what_it_was_not_names_prompt_parameters_traffic_judge_and_noise():
 def scores(worse, better, *, judged=True):
     moves = ["worse"] * worse + ["better"] * better + ["same"] * (12 - worse - better)
     results = tuple(
-        ScoredReference(f"r{number}", 2, {"faithfulness": move}) for number, move in enumerate(moves)
+        ScoredReference(f"r{number}", {"faithfulness": move}) for number, move in enumerate(moves)
     )
     return {"c1": AnswerScores("c1", "chat", NOON, judged, results)}
 
