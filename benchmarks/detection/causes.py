@@ -4,7 +4,7 @@ Each planted change is a generated log of one route: 900 exchanges in which noth
 the change. Every exchange has a resend and two rewordings. The log is read once with reference prompts and a
 judge's panel, and once without them.
 
-    python -m benchmarks.detection.causes [--seed 0]
+    python -m benchmarks.detection.causes [--seed 0] [--case ""]
 """
 
 from __future__ import annotations
@@ -115,6 +115,30 @@ CHANGES: Final = (
         World(_WORSE, parameters="temperature=1.2"),
     ),
     PlantedChange("another model by name", (Cause.MODEL,), World(_WORSE, model="m-2", answers=1)),
+    PlantedChange(
+        "provider falls, harmless model by name 60 later",
+        (Cause.PROVIDER,),
+        World(_WORSE, model="m-2", answers=1),
+        World(_WORSE, answers=1),
+    ),
+    PlantedChange(
+        "harmless model by name, provider falls 60 later",
+        (Cause.PROVIDER,),
+        World(_WORSE, model="m-2", answers=2),
+        World(model="m-2", answers=1),
+    ),
+    PlantedChange(
+        "judge silently stricter, harmless edit 60 later",
+        (Cause.JUDGE,),
+        World(strictness=0.3, prompt="v2"),
+        World(strictness=0.3),
+    ),
+    PlantedChange(
+        "harder questions that look alike, harmless edit 60 later",
+        (Cause.TRAFFIC,),
+        World(_WORSE, prompt="v2"),
+        World(_WORSE),
+    ),
 )
 
 
@@ -265,11 +289,13 @@ def _outcomes(reports: list[ChangeReport], change: PlantedChange) -> set[str]:
     return outcomes
 
 
-def lines(first: int) -> Iterator[str]:
-    """Yield the table of all planted changes; `first` is the seed of their first run."""
+def lines(first: int, name: str = "") -> Iterator[str]:
+    """Yield the table of all planted changes whose name has `name`; `first` seeds their first run."""
     yield "| case | asked again | right | cannot be told apart | wrong | none | ever wrong | effect |"
     yield "|---|---|--:|--:|--:|--:|--:|---|"
     for change in CHANGES:
+        if name not in change.name:
+            continue
         for asked in (True, False):
             outcomes = Counter[str]()
             effects = Counter[str]()
@@ -290,7 +316,9 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=0, help="seed of the first run")
-    for line in lines(parser.parse_args().seed):
+    parser.add_argument("--case", default="", help="only cases whose name has this")
+    options = parser.parse_args()
+    for line in lines(options.seed, options.case):
         print(line, flush=True)
 
 
