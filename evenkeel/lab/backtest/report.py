@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import evenkeel.shadow.perturbations  # noqa: F401 - registers the labels of rewordings
 from evenkeel.core import rewordings
 from evenkeel.core.cells import CellReport, Estimate
 from evenkeel.core.figures import count, date_and_time, number, percent, points_text

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Entries after which the marks of changes are read: a route remembers the latest eight.
 _LOOKED_AFTER: Final = 100
+# Beyond so many snapshots every second one is dropped, and they are made half as often.
+_MOST_SNAPSHOTS: Final = 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,21 +122,17 @@ class Backtest:
 class BacktestRun:
     """A variant's fold of a log that is read once for all of them."""
 
-    def __init__(
-        self, variant: SettingsVariant, *, every: int | None = None, most: int | None = None
-    ) -> None:
+    def __init__(self, variant: SettingsVariant, *, plotted: bool = False) -> None:
         """Begin with nothing.
 
         Args:
             variant: Settings and traffic.
-            every: Make a snapshot at every so many trials of the log; None = none.
-            most: Keep at most about so many: when there are more, every second one is dropped and they are
-                made half as often. None = all.
+            plotted: Keep snapshots of how the cells stood, spread over the log.
         """
         self._variant = variant
         # Trend points are for the console; to make them takes longer than everything else.
         self._state = MonitorState(replace(variant.settings, trend_interval_s=inf))
-        self._every, self._most = every, most
+        self._every = 1 if plotted else None
         self._trials = 0
         self._first_at = self._last_at = 0.0
         self._alerts: list[AlertEvent] = []
@@ -154,7 +152,10 @@ class BacktestRun:
         if number % _LOOKED_AFTER == 0:
             self._look()
         if self._every is not None and number % self._every == 0:
-            self._snapshot(number)
+            self._snapshots.append(Snapshot(number, self._last_at, tuple(self._state.reports())))
+            if len(self._snapshots) > _MOST_SNAPSHOTS:
+                self._snapshots = self._snapshots[1::2]
+                self._every *= 2
         return events
 
     def _look(self) -> None:
@@ -162,13 +163,6 @@ class BacktestRun:
             for mark in route.latest:
                 key = (route.route, mark.kind, mark.offset)
                 self._marks.setdefault(key, RouteChange(route.route, mark))
-
-    def _snapshot(self, number: int) -> None:
-        assert self._every is not None
-        self._snapshots.append(Snapshot(number, self._last_at, tuple(self._state.reports())))
-        if self._most is not None and len(self._snapshots) > self._most:
-            self._snapshots = self._snapshots[1::2]
-            self._every *= 2
 
     def finish(self) -> Backtest:
         """Return the results."""
@@ -188,22 +182,9 @@ class BacktestRun:
         )
 
 
-def backtest(
-    entries: Iterable[Entry],
-    settings: MonitorSettings | None = None,
-    *,
-    variant: SettingsVariant | None = None,
-    every: int | None = None,
-) -> Backtest:
-    """Fold a log and say what came of it.
-
-    Args:
-        entries: In the order of the log.
-        settings: Of the monitor; its defaults if there are none.
-        variant: Settings and a part of the traffic, in place of `settings`.
-        every: Keep how the cells stood at every so many trials.
-    """
-    run = BacktestRun(variant or SettingsVariant(settings or MonitorSettings()), every=every)
+def backtest(entries: Iterable[Entry], variant: SettingsVariant | None = None) -> Backtest:
+    """Fold a log, in its order, and say what came of it under a variant, by default that of `up`."""
+    run = BacktestRun(variant or SettingsVariant())
     for number, entry in enumerate(entries, start=1):
         run.add(number, entry)
     return run.finish()

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 MOST_VARIANTS: Final = 48
 """Each one is a monitor of its own, with the state of every cell."""
-# Snapshots that a plot is drawn of, at most about.
-_PLOTTED: Final = 96
 # Trials between two updates of the progress.
 _SHOWN_AFTER: Final = 500
 
@@ -111,7 +109,7 @@ def sweep(
     Raises: UserError for a perturbation or a route that does not occur in the log.
     """
     first, *others = variants
-    leading = BacktestRun(first, every=1, most=_PLOTTED) if plotted else BacktestRun(first)
+    leading = BacktestRun(first, plotted=plotted)
     runs = [leading, *(BacktestRun(variant) for variant in others)]
     raised = number = 0
     kinds: set[str] = set()

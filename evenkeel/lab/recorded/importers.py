@@ -155,35 +155,25 @@ def read_own(source: Source) -> Iterator[Recording]:
             yield Recording(messages, version, samples, line.task)
 
 
-def read_llm_drift(source: Source) -> Iterator[Recording]:
-    """The tables of LLMDrift: `model, temperature, dataset, id, query, ref_answer, answer, date`.
+@dataclass(frozen=True, slots=True)
+class TableReader:
+    """Reader of a table with a row for each answer, by the names of its columns."""
 
-    The version is the model without the vendor before a slash.
-    """
-    for number, row in source.rows("model", "query", "answer"):
-        yield from _recording(
-            source,
-            number,
-            prompt=row["query"],
-            version=row["model"].rsplit("/", 1)[-1],
-            answer=row["answer"],
-            temperature=row.get("temperature"),
-            task=row.get("dataset"),
-        )
+    prompt: str
+    answer: str
+    task: str
 
-
-def read_pbss(source: Source) -> Iterator[Recording]:
-    """The tables of PBSS: `origin, variant_id, model, temperature, prompt, output`."""
-    for number, row in source.rows("origin", "model", "prompt", "output"):
-        yield from _recording(
-            source,
-            number,
-            prompt=row["prompt"],
-            version=row["model"],
-            answer=row["output"],
-            temperature=row.get("temperature"),
-            task=row["origin"],
-        )
+    def __call__(self, source: Source) -> Iterator[Recording]:
+        """The recordings of a table. The version is its `model` without the vendor before a slash."""
+        for number, row in source.rows("model", self.prompt, self.answer):
+            version = row["model"].rsplit("/", 1)[-1]
+            if not row[self.prompt].strip() or not version:
+                what = "model is missing" if row[self.prompt].strip() else "prompt is empty"
+                source.skip(number, f"the {what}")
+                continue
+            sample = RecordedSample(row[self.answer], _temperature(row.get("temperature")))
+            messages = (PromptMessage("user", row[self.prompt]),)
+            yield Recording(messages, version, (sample,), row.get(self.task) or None)
 
 
 def read_llm_stability(source: Source) -> Iterator[Recording]:
@@ -227,24 +217,6 @@ def _is_stability_row(source: Source, number: int, row: dict[str, Any]) -> bool:
 
 def _question(row: Mapping[str, Any], *, by_condition: bool) -> tuple[str, ...]:
     return (str(row.get("task")), row["qid"], *(() if by_condition else (row["condition"],)))
-
-
-def _recording(
-    source: Source,
-    number: int,
-    *,
-    prompt: str,
-    version: str,
-    answer: str,
-    temperature: str | None = None,
-    task: str | None = None,
-) -> Iterator[Recording]:
-    """The recording of a row, none if it lacks its prompt or its version."""
-    if not prompt.strip() or not version:
-        source.skip(number, "the model is missing" if prompt.strip() else "the prompt is empty")
-        return
-    sample = RecordedSample(answer, _temperature(temperature))
-    yield Recording((PromptMessage("user", prompt),), version, (sample,), task or None)
 
 
 def _messages(source: Source, number: int, asked: str | list[Any]) -> tuple[PromptMessage, ...]:
@@ -298,12 +270,12 @@ FORMATS: Final[dict[str, Format]] = {
         lambda names: {"model", "condition", "qid", "response"} <= names,
     ),
     "llm_drift": Format(
-        read_llm_drift,
+        TableReader(prompt="query", answer="answer", task="dataset"),
         "CSV with model, query, answer",
         lambda names: {"model", "query", "answer"} <= names,
     ),
     "pbss": Format(
-        read_pbss,
+        TableReader(prompt="prompt", answer="output", task="origin"),
         "CSV with origin, model, temperature, prompt, output",
         lambda names: {"origin", "model", "prompt", "output"} <= names,
     ),

@@ -91,11 +91,11 @@ def test_a_limit_that_is_given_wins_over_calibrated_ones():
 def test_a_variant_takes_only_some_cells():
     """Patterns choose them; controls are always taken."""
     log = verdicts([*rows(10), *rows(10, perturbation="general.casing"), *rows(10, route="support")])
-    only = backtest(log, variant=SettingsVariant(only=("*.casing",)))
+    only = backtest(log, SettingsVariant(only=("*.casing",)))
     assert {cell.key.perturbation for cell in only.cells} == {BASELINE, "general.casing"}
-    routed = backtest(log, variant=SettingsVariant(routes=("supp*",)))
+    routed = backtest(log, SettingsVariant(routes=("supp*",)))
     assert {cell.key.route for cell in routed.cells} == {"support"}
-    later = backtest(log, variant=SettingsVariant(since=1_793_527_200 + 5 * STEP_S))
+    later = backtest(log, SettingsVariant(since=1_793_527_200 + 5 * STEP_S))
     assert later.trials == sum(verdict.scored_at >= 1_793_527_200 + 5 * STEP_S for verdict in log)
 
 
