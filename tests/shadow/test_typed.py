@@ -113,6 +113,7 @@ def test_a_prompt_without_a_users_words_says_so():
         ("Keep the tone, but shorten this:\n\nHello everyone,\n\nwhen is the drill?", "when is"),
         ("翻译成英文:\n\n真是缘分。", "真是"),
         ("Rank these from mild to hot: mustard, jalapeno, red pepper", "mustard"),
+        ("Which is heavier, a mouse, a cat or an elephant?", "mouse, a cat or an elephant"),
         ("Put these by sweetness - baklava, panna cotta, cheesecake", "baklava"),
         (
             "Subject: Offer\n\nHi Mr. Tanaka,\n\nis June all right?\n\n---\nAnswer this mail, please.",

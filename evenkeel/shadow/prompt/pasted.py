@@ -49,12 +49,16 @@ WRITER: Final = re.compile(
 """Pattern for a word by which a text speaks of its writer."""
 
 
-# Three and more items on one line behind a colon or a dash, up to its end: "cold to hot: ice, tea, lava".
+# Three and more items on one line behind a colon or a dash, up to its end: "cold to hot: ice, tea, lava". Of
+# one word each also within a sentence: "Which is heavier, a mouse, a cat or an elephant?"
 # Without blanks between words a clause would look like an item.
 _WORD: Final = r"[^\s,;:.!?\u3040-\u30ff\u3400-\u9fff]{1,40}"
+_OR: Final = "(?:and|or|und|oder|y|o|et|ou|e|en|of|lub|ve|veya|и|или|та|або)"
+_ITEM: Final = rf"(?:(?:an?|the|eine?|der|die|das|una?|el|la|une|le|il|een|het|uma?) )?{_WORD}"
 LISTED: Final = re.compile(
     rf"(?<=[:–-] ){_WORD}(?> {_WORD}){{0,3}}(?:[,;/|] {_WORD}(?> {_WORD}){{0,4}}){{2,40}}"
-    r"(?=[.!?]?[ \t]*$| [–-] )",
+    r"(?=[.!?]?[ \t]*$| [–-] )"
+    rf"|(?<!\S){_ITEM}(?:, {_ITEM}){{1,20}},? {_OR} {_ITEM}(?!\w)",
     re.MULTILINE,
 )
 """Pattern for a list on one line, whose items the answer may have to repeat."""
