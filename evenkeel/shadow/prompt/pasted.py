@@ -19,7 +19,6 @@ from evenkeel.shadow.prompt.references import (
     holds_a_question,
     labels_a_request,
     leads_on,
-    orders,
     points_ahead,
     refers,
 )
@@ -53,8 +52,9 @@ WRITER: Final = re.compile(
 # one word each also within a sentence: "Which is heavier, a mouse, a cat or an elephant?"
 # Without blanks between words a clause would look like an item.
 _WORD: Final = r"[^\s,;:.!?\u3040-\u30ff\u3400-\u9fff]{1,40}"
-_OR: Final = "(?:and|or|und|oder|y|o|et|ou|e|en|of|lub|ve|veya|и|или|та|або)"
-_ITEM: Final = rf"(?:(?:an?|the|eine?|der|die|das|una?|el|la|une|le|il|een|het|uma?) )?{_WORD}"
+# Without "o", "en" and "of", which are other words in the next language.
+_OR: Final = "(?:and|or|und|oder|y|et|ou|e|lub|ve|veya|или)"
+_ITEM: Final = rf"(?:(?:an?|the|eine?|der|die|das|una?|el|la|une|le|il|uma?) )?{_WORD}"
 LISTED: Final = re.compile(
     rf"(?<=[:–-] ){_WORD}(?> {_WORD}){{0,3}}(?:[,;/|] {_WORD}(?> {_WORD}){{0,4}}){{2,40}}"
     r"(?=[.!?]?[ \t]*$| [–-] )"
@@ -84,7 +84,7 @@ def pasted_in(text: str) -> tuple[Span, ...]:
         if len(said) == 1 or opens_with_greeting(text):
             return ()
         # "Grade my essay." and the essay; a text and "Make this shorter"
-        is_last = orders(last) or (len(last) < len(first) and (refers(last) or not speaks))
+        is_last = len(last) < len(first) and (refers(last) or not speaks)
         own[said[-1] if is_last else said[0]] = True
     # Behind "this email:" and "these sentences" stands what they speak of, even if it asks something itself.
     is_introduced = False

@@ -45,10 +45,6 @@ _LABELLED: Final = re.compile(
     r"|[^\W\d_][^\n:\uff1a.!?]{0,40}[:\uff1a]|<[A-Za-z]|\[\d{1,3}\]|\"{3}|'{3}|`{3})"
 )
 _PART_MARK: Final = re.compile(r"\#{1,6}\s|\*\*|<[A-Za-z]")
-# A line such as "Sources:" above the first of some documents.
-_HEAD_OF_ROW: Final = re.compile(
-    r"\s*[^\n:\uff1a]{1,60}[:\uff1a]\**[ \t]*\n\s*(?=\[\d{1,3}\]|(?:[^\W\d_]+[ ]\#?)?\d{1,3}[.):]|<[A-Za-z])"
-)
 # Beginnings of what the words before it announce: a form, code, a table.
 _STRUCTURE: Final = ("{", "[", "<", "`", "|", "~")
 _BLANK: Final = re.compile(r"\n[ \t\r]*\n\s*\Z")
@@ -63,7 +59,6 @@ _EVENT: Final = re.compile(
     r"|étape|passo|stap|e-?mail)\s?\#?\d|[\W_]*(?:\d{4}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d{2}|\d{4}年|\d{1,2}月)",
     re.IGNORECASE,
 )
-_FIRST_WORD: Final = re.compile(r"\s*[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +155,6 @@ class Layout:
         part = self.units[first].part
         if part not in ("context", "examples") or part == self.units[other].part:
             return False
-        if other and self.units[other - 1].part == part:
-            return False  # it stood behind one already
         return not (CLOSED.search(self.written(first)) or _LABELLED.match(self.written(other)))
 
     def written(self, number: int) -> str:
@@ -339,9 +332,7 @@ def _kept_in_order(text: str, units: Sequence[Unit], *, by_order: bool) -> list[
 
     Returns: the units, bound to their order but for free ones and output instructions that refer to nothing.
     """
-    pointing = []
-    for number, unit in enumerate(units):
-        pointing.append(_points(text, unit, number))
+    pointing = [_points(text, unit) for unit in units]
     if not by_order and not any(pointing):
         return list(units)
     kept: list[Unit] = []
@@ -361,12 +352,9 @@ def _kept_in_order(text: str, units: Sequence[Unit], *, by_order: bool) -> list[
     return kept
 
 
-def _points(text: str, unit: Unit, number: int) -> bool:
+def _points(text: str, unit: Unit) -> bool:
     """Return whether words of a unit point at another: "the text above", "Then use this message:"."""
     written = text[unit.start : unit.end].strip()
-    word = _FIRST_WORD.match(written)
-    if number and word is not None and refers(word[0]):
-        return True
     if unit.part in ("context", "examples"):
         return False
     is_labelled = _LABELLED.match(written) is not None
@@ -383,7 +371,6 @@ def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
         if segment.kind == "input" and len(segments) > 1:
             values.append((at, at + len(segment.text.rstrip())))
         at += len(segment.text)
-    opened = open_input(text)
     parts: list[tuple[Part, int, int]] = []
     start = end = value = 0
     for type_, piece in _pieces(text):
@@ -391,8 +378,7 @@ def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
         while value < len(values) and values[value][1] <= end:
             value += 1
         inside = value < len(values) and values[value][0] < end
-        demonstrates = opened is not None and opened.start < end < len(text)
-        if inside or demonstrates:
+        if inside:
             continue
         part = _PART_OF.get(type_, "other")
         before = values[value - 1] if value else (0, 0)
@@ -405,8 +391,6 @@ def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
         else:
             parts.append((part, start, end))
         start = end
-    if start < len(text):
-        parts.append(("question" if opened else "other", start, len(text)))
     for part, begin, stop in parts:
         yield part, text[begin:stop]
 
@@ -425,9 +409,6 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
         if block.type == "text":
             for paragraph in _PARAGRAPH.findall(block.text):
                 yield "text", paragraph
-        elif block.type == "document" and (head := _HEAD_OF_ROW.match(block.text)):
-            yield block.type, head[0]
-            yield block.type, block.text[head.end() :]
         else:
             yield block.type, block.text
 

@@ -75,7 +75,6 @@ def _told_apart(blocks: Sequence[Block], *, is_long: bool) -> tuple[Block, ...]:
     for block in blocks:
         if block.type not in ("text", "list"):
             labelled.append(block)
-            asked = asked or (lead and block.type == "code")
             lead = False
             continue
         for paragraph in _PARAGRAPH.findall(block.text) if block.type == "text" else (block.text,):
