@@ -72,7 +72,7 @@ class Stage:
     name: str
     count: int
     of: int | None
-    """Count of the stage it is a part of; None for the first stage."""
+    """Count of the stage it is a part of; None for the first stage, and for what any stage skips."""
 
 
 class PipelineLine(NamedTuple):
@@ -98,8 +98,8 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
             Stage("sampled", sampled, eligible),
             Stage("queued", queued, sampled),
             Stage("scored", scored, queued),
-            # A part of the sampled ones, since most are skipped before the queue.
-            Stage("skipped", skipped, sampled),
+            # No share of a stage: some were never sampled, others were queued.
+            Stage("skipped", skipped, None),
         ),
         lag=_lag(view),
         spend=total_meters(view),
