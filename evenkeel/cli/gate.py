@@ -53,6 +53,7 @@ from evenkeel.runtime.replays import prices
 from evenkeel.runtime.stores import opened
 from evenkeel.settings import Credential, SettingsError
 from evenkeel.settings.credentials import shadow_origin
+from evenkeel.settings.judge import JUDGE_KEY
 from evenkeel.stores.cache import DocumentCache
 from evenkeel.stores.changes import GateRun
 from evenkeel.stores.counters import Tally
@@ -272,6 +273,7 @@ def options_of(files: tuple[Path, ...], options: Mapping[str, Any]) -> GateOptio
         rating=lambda database: _rating(settings, costs, database),
         judge=f"the judge {judge.local or f'{judge.model} at {judge.base_url}'}" if judge else "no judge",
         judge_model=judge.model or "" if judge else "",
+        judge_key_env=(judge.api_key_env if judge else "") or JUDGE_KEY,
         prices=costs,
         deciding=words(options["gate_on"]),
         rules=_rules(options),

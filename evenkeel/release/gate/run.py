@@ -56,10 +56,6 @@ if TYPE_CHECKING:
 
 # Failures in a row of a side that has answered before, after which the run ends.
 _PATIENCE: Final = 10
-# Options of the judge's endpoint, for advice.
-_OF_JUDGE: Final = service_advice("--judge", "its variable") | {
-    "url_option": "--judge-url (without it and --config, api.openai.com is asked)"
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +76,8 @@ class GateOptions:
     """Judge and its endpoint, for messages."""
     judge_model: str = ""
     """Model of the judge that is paid for; "" without one."""
+    judge_key_env: str = ""
+    """Variable with its key, for messages."""
     prices: Prices = field(default_factory=Prices)
     deciding: tuple[str, ...] = ()
     """Measures that can fail the gate; none = all."""
@@ -468,7 +466,9 @@ async def _decided(
         # This may take seconds in which nothing else can be shown.
         with err.status("loading metrics"):
             rating = await services.enter_async_context(options.rating(database))
-            scoring = GateScoring(rating, ServiceWatch(options.judge, "--judge-model", _OF_JUDGE, costs))
+            advice = service_advice("--judge", options.judge_key_env)
+            advice["url_option"] = "--judge-url (without it and --config, api.openai.com is asked)"
+            scoring = GateScoring(rating, ServiceWatch(options.judge, "--judge-model", advice, costs))
         try:
             gate = Gate(
                 options.rules,

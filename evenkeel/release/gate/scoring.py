@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.figures import NO_JUDGE
-from evenkeel.core.verdict import SAME_CONTENT, Failure
+from evenkeel.core.verdict import SAME_CONTENT, Failure, stage_of
 from evenkeel.monitor.detect.gate import GateMeasure
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def rated_breaches(judgement: Judgement) -> dict[str, Breached]:
         return dict.fromkeys(RATED, judgement.failures[0])
     if not shifted:
         return {CONTENT_SHIFT: False, QUALITY_CHANGE: False}
-    # An answer that ignores the form asked for is of no use, whatever it says.
-    if judgement.invalid:
+    # An answer that is empty, or ignores the form asked for, is of no use, whatever it says.
+    if judgement.invalid or stage_of(judgement.details) == "empty":
         return {CONTENT_SHIFT: True, QUALITY_CHANGE: True}
     directions = []
     for score in judgement.quality:
@@ -96,6 +96,8 @@ class GateScoring:
         judgement = await self.rating.score(pair)
         if self._watch is not None:
             self._watch.see([judgement])
+            failures = tuple(map(self._watch.explained, judgement.failures))
+            judgement = replace(judgement, failures=failures)
         return ScoredAnswer(pair.candidate, rated_breaches(judgement), judgement)
 
     def measures(self, deciding: Sequence[str] = ()) -> tuple[GateMeasure, ...]:

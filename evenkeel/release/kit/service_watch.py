@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import INTERNAL_ERROR
 from evenkeel.metrics.identity import IDENTITY
-from evenkeel.release.kit.asking import UnusableError, advised
+from evenkeel.release.kit.asking import FAULTS, UnusableError, advised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,6 +75,14 @@ class ServiceWatch:
             self.worked()
         elif failure is not None:
             self.failed(failure.reason, failure.detail)
+
+    def explained(self, failed: Failure) -> Failure:
+        """Return a failure that says which service's it is and what to do, if it is an endpoint's."""
+        if failed.reason not in FAULTS:
+            return failed
+        return replace(
+            failed, detail=f"{self._name}: {advised(failed.reason, failed.detail, **self._advice)}"
+        )
 
     def worked(self) -> None:
         """Note that it does its work."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 import pytest
 
+from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure, Judgement, QualityScore
+from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.release.gate.scoring import CONTENT_SHIFT, DIFFERS, QUALITY_CHANGE, rated_breaches
 
 FAILED = Failure("similarity", 1, "timeout", "no answer in time")
@@ -48,6 +53,12 @@ def test_a_failure_leaves_open_what_it_is_about(judgement, expected):
 def test_a_shift_without_any_quality_metric_is_said():
     """Nothing measured is not "no change"."""
     assert rated_breaches(Judgement("judge", 1))[QUALITY_CHANGE].reason == "no_quality"
+
+
+def test_an_empty_answer_is_a_regression_and_not_unmeasured():
+    """No quality is measured of it, since no judge is asked."""
+    judgement = asyncio.run(heuristic_scorer().score(Pair(Answer("Yes."), Answer(""), "Is it?")))
+    assert rated_breaches(replace(judgement, scorer="judge")) == {CONTENT_SHIFT: True, QUALITY_CHANGE: True}
 
 
 def test_without_a_judge_an_answer_that_was_not_compared_says_nothing():
