@@ -17,8 +17,13 @@ on and gets better with every trial, and its error is part of the bet.
 rate was drawn from Jeffreys' prior and has not changed since. No bet wins on average then, and the number of
 trials to an alarm is at least the level, averaged over that prior. For a single rate, or several strata, it
 is no theorem: `python -m benchmarks.detection` measures it for rates from .02 to .5. Whatever is done below
-is decided before the next trial is seen or takes wealth away, so it changes nothing about that. Trials that
-depend on their neighbours are bet on less, and evidence grows fifteenfold at most within a block of forty.
+is decided before the next trial is seen or takes wealth away, so it changes nothing about that.
+
+**Bursts.** Trials that depend on their neighbours are bet on less, and while the latest ten hold four hits
+more than expected, bets on a rise are a twentieth. So a burst or a batch that moves as a whole is worth a few
+bets, a rise of less than that keeps most of its trials, and a larger one is found by its first trials. Bets
+on a fall cannot do so, because trials without a hit are the rule: their wealth grows fifteenfold at most
+within a block of forty.
 
 **Unrated trials.** A judge that fails is missed where answers differ, since identical ones need none. So the
 share of hits is that of the rated trials, or more if unrated ones were hits. A rise of the one has to leave
@@ -60,8 +65,15 @@ SHARES: Final = tuple(0.04 * (0.6 / 0.04) ** (number / 5) for number in range(6)
 at 0.06: a rise from 0.05 to 0.15 after 200 trials is missed in 9 % instead of 14 %."""
 # Factors that a lost bet leaves of each gambler's wealth.
 _KEPT: Final = tuple(1 - share for share in SHARES)
-# Wealth that enters with each trial on each bet on either side.
-_ENTERING: Final = 0.5 / len(SHARES)
+# Wealth that enters with each trial on each bet on a rise, on a fall, and on the way back.
+_ON_RISE: Final = 0.8 / len(SHARES)
+_ON_FALL: Final = 0.2 / len(SHARES)
+_ON_RETURN: Final = 1 / len(SHARES)
+# Latest trials that are looked at for a burst, the hits above the expected ones that make one, and the effect
+# by which bets on a rise are less then. docs/design/0008-blocks.md says what other numbers cost.
+_LATEST: Final = 10
+_UNEXPECTED: Final = 4
+_IN_BURST: Final = 20
 # Trials in other strata after which the traffic of an alert counts as gone.
 _GONE_AFTER: Final = 100
 MOST_STRATA: Final = 64
@@ -86,7 +98,7 @@ _HELD: Final = 0.999
 _SUSPECTED_RISE: Final = 0.1
 # Lowest rate for which a rise is suspected: few trials say little about rare hits.
 _LEAST_RATE: Final = 0.05
-# Factor by which evidence grows within a block at most: bets on a rare hit win more than any other.
+# Factor by which the wealth of bets on a fall, or on the way back, grows within a block at most.
 _BLOCK_GAIN: Final = 15.0
 # Distance from 0 and 1 that a line for the way back keeps.
 _END: Final = 0.001
@@ -291,6 +303,8 @@ class DriftAlert(Struct):
     rise: DriftRun = field(default_factory=DriftRun)
     fall: DriftRun = field(default_factory=DriftRun)
     back: DriftRun = field(default_factory=DriftRun)
+    latest: int = 0
+    """Latest trials that were rated, a bit each, 1 for a hit."""
     limit: BlockLimit = field(default_factory=lambda: BlockLimit(_BLOCK_GAIN, BLOCK))
 
     def follow(self, rules: DriftRules) -> None:
@@ -393,6 +407,8 @@ class DriftAlert(Struct):
             return self._bet_back(tally, whole, hit, effect)
         if compared:
             self._bet(tally, whole, hit, effect)
+        if hit is not None:
+            self.latest = (self.latest << 1 | hit) & ((1 << _LATEST) - 1)
         tally.add(hit)
         return self._reached() if compared else None
 
@@ -453,11 +469,11 @@ class DriftAlert(Struct):
         margin = self.rules.tolerance / 2
         rise, fall = self.rise, self.fall
         if hit is not None:
-            rise.bet(_ENTERING, (1 - most) / most, effect, wins=hit == 1)
-        fall.bet(_ENTERING, least / (1 - least), effect, wins=hit == 0)
-        factor = self.limit.excess(sum(rise.wealth) + sum(fall.wealth))
+            is_burst = self.latest.bit_count() >= _LATEST * most + _UNEXPECTED
+            rise.bet(_ON_RISE, (1 - most) / most, effect * _IN_BURST if is_burst else effect, wins=hit == 1)
+        fall.bet(_ON_FALL, least / (1 - least), effect, wins=hit == 0)
+        factor = self.limit.excess(sum(fall.wealth))
         if factor < 1:
-            rise.scale(factor)
             fall.scale(factor)
         for run, sign in ((rise, 1), (fall, -1)):
             before = most if sign > 0 else least
@@ -507,7 +523,7 @@ class DriftAlert(Struct):
         before = self._rate(tally, whole, at_most=sign > 0)
         line = min(max(before + sign * self.rules.tolerance, _END), 1 - _END)
         odds = line / (1 - line)
-        self.back.bet(1 / len(SHARES), odds if sign > 0 else 1 / odds, effect, wins=hit == (sign < 0))
+        self.back.bet(_ON_RETURN, odds if sign > 0 else 1 / odds, effect, wins=hit == (sign < 0))
         factor = self.limit.excess(sum(self.back.wealth))
         if factor < 1:
             self.back.scale(factor)

@@ -21,7 +21,8 @@ model starts with the effect of the cell before it: dependence is a property of 
 wins on average (Jensen), as long as the effect is known before the trial. So the latest pair of stretches
 does not count yet: a change must not look like dependence while it is being found. From the second stretch
 on, bets start at 5, the effect of traffic a fifth of which is bursts of twenty; until then they are those of
-independent trials, so that a cell that is broken from its first trial on is found after thirty of them.
+independent trials, so that a cell that is broken from its first trial on is found after thirty of them. Bets
+against former trials are less within bursts (`evenkeel.monitor.detect.drift`), so they start at 1.5.
 
 **Sessions.** The steps of one run of an agent depend on each other wherever they are in the log: thirty runs
 at once leave blocks of consecutive trials that look independent. So a session is a block as well, of effect
@@ -49,6 +50,9 @@ many false alarms."""
 # Design effect for bets of a cell that shows none. With 4, a nightly batch of forty that lies across two
 # blocks raises an alert at the limit in 9,300 trials instead of 11,000 (docs/design/0008-blocks.md).
 _UNKNOWN: Final = 5.0
+# The same for bets against former trials, which are less within bursts. With 1, bursts of ten raise 1.3 times
+# as many false alarms.
+_UNKNOWN_ON_DRIFT: Final = 1.5
 # The same for intervals, which nothing bounds within a block. With 8, intervals cover nightly batches of
 # forty in 87 to 96 % of the logs instead of 97 %, and are 13 % narrower after 1,000 trials.
 _DOUBTFUL: Final = 12.0
@@ -131,7 +135,9 @@ class DesignEffect(Struct):
     by_stretches: float = _DOUBTFUL
     """Design effect that all pairs of stretches show."""
     earlier: float = 1.0
-    """Design effect that all but the latest pair show, for bets."""
+    """Design effect that all but the latest pair show, for bets against a limit."""
+    on_drift: float = 1.0
+    """The same for bets against former trials."""
     sessions: SessionScale = field(default_factory=SessionScale)
 
     @classmethod
@@ -146,8 +152,13 @@ class DesignEffect(Struct):
 
     @property
     def bets(self) -> float:
-        """Design effect for bets on the next trial, from what ended before it: at least 1."""
+        """Design effect for bets against a limit, from what ended before the trial: at least 1."""
         return max(self.earlier, self.sessions.effect)
+
+    @property
+    def bets_on_drift(self) -> float:
+        """Design effect for bets against former trials, which are less within bursts: at least 1."""
+        return max(self.on_drift, self.sessions.effect)
 
     @property
     def intervals(self) -> float:
@@ -185,10 +196,15 @@ class DesignEffect(Struct):
             self.between += self.latest[0]
             self.within += self.latest[1]
         self.latest = between, max(within, 0.0)
-        effect = _effect(_UNKNOWN, self.pairs, self.between, self.within)
-        self.earlier = effect if effect >= _CHANCE else 1.0
+        self.earlier = self._effect_of_bets(_UNKNOWN)
+        self.on_drift = self._effect_of_bets(_UNKNOWN_ON_DRIFT)
         between, within = self.between + self.latest[0], self.within + self.latest[1]
         self.by_stretches = _effect(self.usual, self.pairs + 1, between, within)
+
+    def _effect_of_bets(self, unknown: float) -> float:
+        """Return the design effect of all pairs but the latest, 1 where it may be chance."""
+        effect = _effect(unknown, self.pairs, self.between, self.within)
+        return effect if effect >= _CHANCE else 1.0
 
 
 def _effect(unknown: float, pairs: int, between: float, within: float) -> float:

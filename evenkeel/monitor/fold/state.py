@@ -187,7 +187,7 @@ class MonitorState:
         if drawn:
             self._judges.add(verdict.route, model, verdict)
         # As it was before the trial: a bet must not depend on what it is about.
-        effect = cell.counts.effects.content.bets
+        effect = cell.counts.effects.content.bets_on_drift
         change = cell.add(verdict, outcome, history.era)
         if change:
             self._note_alerts(cell)

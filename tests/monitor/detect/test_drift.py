@@ -35,8 +35,22 @@ def test_a_trial_is_bet_on_against_what_its_stratum_predicts():
     alert.observe(1)
     rate = 10.5 / 101
     mean_share = sum(0.04 * (0.6 / 0.04) ** (number / 5) for number in range(6)) / 6
-    # Half of the new wealth bets on a rise; the other half, on a fall, loses its shares.
-    assert alert.evidence == pytest.approx((1 + mean_share * (1 - rate) / rate + 1 - mean_share) / 2)
+    # Four fifths of the new wealth bet on a rise; the rest, on a fall, loses its shares.
+    risen, fallen = 1 + mean_share * (1 - rate) / rate, 1 - mean_share
+    assert alert.evidence == pytest.approx(0.8 * risen + 0.2 * fallen)
+
+
+def test_bets_on_a_rise_are_a_twentieth_within_a_burst():
+    """Five hits in a row are bet on in full; the fifteen after them together win less than one of these."""
+    alert = DriftAlert(DriftRules(0.05, 1e9))
+    for trial in range(200):
+        alert.observe(int(trial % 20 == 0))
+    wealth = [sum(alert.rise.wealth)]
+    for _hit in range(20):
+        alert.observe(1)
+        wealth.append(sum(alert.rise.wealth))
+    assert wealth[5] / wealth[4] > 5
+    assert wealth[20] / wealth[5] < 10
 
 
 def test_a_stratum_of_few_trials_is_not_bet_on():
