@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 import evenkeel
 from evenkeel.cli.main import main
+from evenkeel.core.errors import UserError
 from evenkeel.release.check.endpoints import ModelAt
 from evenkeel.release.check.prompts import read_prompts
 from evenkeel.release.check.rounds import VariantMaker
@@ -296,6 +297,18 @@ def test_a_model_that_is_only_noisy_names_no_words(prompt):
     found = json.loads(done.stdout)
     assert found["models"][0]["categories"][0]["content_delta"]["value"] > 0.2
     assert found["words"] == []
+
+
+def test_a_notebook_can_check(endpoint):
+    """It has an event loop that runs already, in which no other one can."""
+
+    async def cell():
+        options = {"base_url": endpoint, "perturbations": "general", "rounds": 2}
+        return evenkeel.check(PROMPT, model="simulated-steady", **options)
+
+    assert asyncio.run(cell()).rounds == 2
+    with pytest.raises(UserError, match="at least one round"):
+        evenkeel.check(PROMPT, model="simulated-steady", base_url=endpoint, rounds=0)
 
 
 def test_python_gets_the_same_outcome(endpoint):
