@@ -220,7 +220,8 @@ def _changed(
 
 def _explains(mark: ChangeMark, onset: Onset) -> bool:
     """Return whether answers began to move with what a mark says that somebody changed."""
-    return mark.kind in _CHANGED and mark.begun_at <= onset.end and mark.at >= onset.begin
+    # A mark comes a dozen exchanges after its first new value, so its interval allows for later moments.
+    return mark.kind in _CHANGED and mark.begun_at <= onset.latest and mark.at >= onset.likeliest
 
 
 def _possible(

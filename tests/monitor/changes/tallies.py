@@ -51,7 +51,7 @@ def shifts(moved_at):
     """Return two hundred exchanges, one a minute: half of the answers shift from a time on."""
     exchanges = []
     for number in range(-100, 100):
-        exchanges.append(ExchangeShifts(moved_at + 60.0 * number, number % 2 * (number >= 0), 1))
+        exchanges.append(ExchangeShifts(moved_at + 60.0 * number, (number + 1) % 2 * (number >= 0), 1))
     return exchanges
 
 

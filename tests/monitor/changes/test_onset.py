@@ -23,7 +23,7 @@ def exchanges(moved, before=0.12, after=0.45, number=240, seed=0):
 def test_the_interval_holds_the_moment(moved):
     """In three of four logs, where a new value that came then is noticed twelve exchanges later."""
     found = [onset_of(exchanges(moved, seed=seed)) for seed in range(40)]
-    held = [onset for onset in found if onset and onset.begin < moved + 12 and onset.end >= moved]
+    held = [onset for onset in found if onset and onset.likeliest < moved + 12 and onset.latest >= moved]
     assert len(held) >= 30
 
 
