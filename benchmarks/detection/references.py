@@ -195,7 +195,7 @@ class ReferenceRoute:
         reference = self._references[place]
         ranking = ranked([kept.answer for kept in reference.answers], answer, alike=_alike)
         noted = ReferenceAnswered(
-            f"reference/{self._rng.random()}", float(self.calls), "r", "m", "m", "p", f"{place}", "suspicion",
+            f"reference/{self._rng.random()}", float(self.calls), "r", "m", "m", f"{place}",
             *ranking[:5],
         )  # fmt: skip
         self._references[place] = reference.answered(KeptAnswer(answer, 1e6 + self.calls, "m", "asked"))

@@ -29,7 +29,6 @@ Ending: TypeAlias = Literal[
     "false_alarm",
 ]
 """Reason why an incident, or one of its alerts, is over."""
-ENDINGS: Final[tuple[Ending, ...]] = get_args(Ending)
 
 LONGEST_NOTE: Final = 2_000
 """Maximum number of characters of a note, and of a name."""

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Final, Literal
+from typing import Final
 
 _NAME_BYTES: Final = 8
 _DRAW_BYTES: Final = 6
-
-Asked = Literal["fill", "round", "suspicion"]
-"""Reason for asking a reference: to complete its first answers, in its turn, or on suspicion of a change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +59,8 @@ class ReferenceAnswered:
     model: str
     """Model name that the endpoint returned, else the one requested."""
     requested_model: str
-    prompt_version: str
     reference: str
     """Id of the reference prompt."""
-    asked: Asked
     compared: int = 0
     """Number of answers compared, including the new one; 0 for a failure."""
     below: int = 0

@@ -108,7 +108,7 @@ class AlertEvent:
     what changed while it was open.
     """
     reason: str = ""
-    """Reason why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" if the event ends nothing."""
+    """Reason why it is over, an `evenkeel.core.incidents.Ending`; "" if the event ends nothing."""
     by: str = ""
     """Name of the person who decided or approved; "" if no person did."""
     note: str = ""

@@ -19,7 +19,7 @@ NOON = 1_800_000_000.0
 def answered(at, *, below=2, route="chat", model="m", reference="r1", compared=5, former=None, **changes):
     """An answer to a reference, like the earlier ones unless something else is said."""
     one = ReferenceAnswered(
-        f"reference/{route}{reference}{at!r}", at, route, "m1", model, "v1", reference, "round",
+        f"reference/{route}{reference}{at!r}", at, route, "m1", model, reference,
         compared, below, 1, 0.8, 0.83, former,
     )  # fmt: skip
     return altered(one, **changes)

@@ -66,7 +66,7 @@ def test_verdicts_evidence_and_notes_round_trip(backend, opened, said):
     assert again.latest(9) == again.latest(9, route=kept.route) == [kept]
     assert again.evidence(kept.id) == evidence
 
-    seen = ReferenceAnswered(f"s {short}", 1.0, short, short, short, short, short, "round")
+    seen = ReferenceAnswered(f"s {short}", 1.0, short, short, short, short)
     cell = ApprovedCell(short, short, 0.2, 0.1, 0.3, 9)
     approval = Approval.of(short, [cell], by=f"ann {short}", at=3.0, note=f"a {short} b")
     for note in (seen, approval):

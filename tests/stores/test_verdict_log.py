@@ -41,8 +41,8 @@ def test_an_id_is_logged_once(log):
     assert log.evidence(verdict(2).id) is log.find("unknown") is None
 
 
-SEEN = ReferenceAnswered("reference/0", 3.0, "default", "m-1", "m", "", "e9", "fill")
-ASKED = ReferenceAnswered("reference/1", 4.0, "triage", "m-1", "m", "v1", "e3", "round", 5, 0, 1, 0.25, 0.75)
+SEEN = ReferenceAnswered("reference/0", 3.0, "default", "m-1", "m", "e9")
+ASKED = ReferenceAnswered("reference/1", 4.0, "triage", "m-1", "m", "e3", 5, 0, 1, 0.25, 0.75)
 DECISION = Decision.of("i1", "rolled_back", route="chat", by="annä", at=5.0, note='{"a": "\x00 ☂"}')
 
 

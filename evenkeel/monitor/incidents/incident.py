@@ -129,7 +129,7 @@ class Incident:
     calm_at: float | None = None
     """Time at which it was first over, even if it went on later."""
     ending: str = ""
-    """Reason why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" while it is open."""
+    """Reason why it is over, an `evenkeel.core.incidents.Ending`; "" while it is open."""
     reopened: int = 0
     """Number of times it went on after it was over."""
     learned: bool = False

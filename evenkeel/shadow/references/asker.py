@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evenkeel.core.pair import Answer
-    from evenkeel.core.sightings import Asked, PooledComparison
+    from evenkeel.core.sightings import PooledComparison
     from evenkeel.shadow.references.caller import ReferenceCaller
-    from evenkeel.shadow.references.pace import FoundChange, Pace, Suspicion
+    from evenkeel.shadow.references.pace import Asked, FoundChange, Pace, Suspicion
     from evenkeel.stores.counters import Tally
     from evenkeel.stores.references import AskedToday, Reference, ReferenceState, ReferenceStore
     from evenkeel.stores.verdict_log import VerdictLog
@@ -282,12 +282,12 @@ class ReferenceAsker:
                 self._tally.add("references_failed", route=route, reason=replay.reason)
                 if replay.reason not in _OF_ONE:
                     standing.failed(now)
-                failed = replace(_noted(reference, why, now), failure=replay.reason)
+                failed = replace(_noted(reference, now), failure=replay.reason)
                 await asyncio.to_thread(self._store.update, reference.id, partial(_failed, at=now))
                 await asyncio.to_thread(self._verdicts.note, failed)
                 return booked.spent.usd
             standing.failures = 0
-            await asyncio.to_thread(self._note, reference, why, replay.answer, now)
+            await asyncio.to_thread(self._note, reference, replay.answer, now)
             self._tally.add("references_asked", route=route, asked=why)
         except Exception:  # the boundary of a call: who was asked longest ago would be asked again and again
             log.exception("the answer to reference %s cannot be used", reference.id)
@@ -299,7 +299,7 @@ class ReferenceAsker:
             await self._caller.close(call)
         return booked.spent.usd
 
-    def _note(self, reference: Reference, why: Asked, answer: Answer, now: float) -> None:
+    def _note(self, reference: Reference, answer: Answer, now: float) -> None:
         """Rank an answer and add it to the reference.
 
         If the reference was deleted meanwhile, nothing is stored.
@@ -314,7 +314,7 @@ class ReferenceAsker:
         if self._store.update(reference.id, lambda reference: reference.answered(kept)) is None:
             return
         noted = replace(
-            _noted(reference, why, now),
+            _noted(reference, now),
             model=model,
             **ranking._asdict(),
             system_fingerprint=named(answer.system_fingerprint or ""),
@@ -343,7 +343,7 @@ def _after(reference: Reference, *, change: FoundChange) -> Reference:
     return reference.renewed(lambda answer: answer.at > change.at, at=change.at, since=change.since)
 
 
-def _noted(reference: Reference, why: Asked, at: float) -> ReferenceAnswered:
+def _noted(reference: Reference, at: float) -> ReferenceAnswered:
     """Return the log entry of a call, without its outcome."""
     return ReferenceAnswered(
         id=reference_answer_id(reference.id, at),
@@ -351,7 +351,5 @@ def _noted(reference: Reference, why: Asked, at: float) -> ReferenceAnswered:
         route=reference.route,
         model=reference.requested_model,
         requested_model=reference.requested_model,
-        prompt_version=reference.prompt_version,
         reference=reference.id,
-        asked=why,
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.core.backoff import Backoff
 from evenkeel.stores.references import FULL, VECTORS, AskedToday
@@ -19,8 +19,10 @@ from evenkeel.stores.references import FULL, VECTORS, AskedToday
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from evenkeel.core.sightings import Asked
     from evenkeel.stores.references import ReferenceState
+
+Asked = Literal["fill", "round", "suspicion"]
+"""Reason for asking a reference: to complete its first answers, in its turn, or on suspicion of a change."""
 
 DAY_S: Final = 86_400.0
 BURST_CALLS: Final = 60

@@ -20,9 +20,7 @@ def answered(number, *, below, compared=5, **changes):
         "route": "shop",
         "model": "m-1",
         "requested_model": "m",
-        "prompt_version": "p1",
         "reference": f"r{number % 4}",
-        "asked": "round",
         "compared": compared,
         "below": below,
         "ties": 1,
@@ -86,7 +84,6 @@ def test_a_change_is_found_and_described():
             number,
             model="m-2" if number > 20 else "m-1",
             system_fingerprint="fp",
-            prompt_version="p2" if number % 4 == 1 else "p1",
             own=0.9 if number % 4 == 1 else 0.75,
         )
         for number in range(20, 60)
