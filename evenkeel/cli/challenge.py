@@ -125,13 +125,16 @@ def challenge(
         return
     if not (model or prompt or upstream):
         raise SettingsError("name what is to be tried: --model NAME, --prompt FILE or --upstream URL")
+    system = read_text(prompt).strip() if prompt else ""
+    if prompt and not system:
+        raise SettingsError(f"--prompt {prompt}: is empty; a system message needs a text")
     who = named(by)
     started = Challenge(
         route=route,
         model=model,
         upstream=upstream or "",
         key_env=key_env or "",
-        prompt=read_text(prompt).strip() if prompt else "",
+        prompt=system,
         share=share,
         worse=worse,
         fragile=fragile,

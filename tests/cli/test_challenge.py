@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -99,6 +100,7 @@ def test_another_challenger_of_the_route_takes_its_place(call):
         ((), (), "name what is to be tried"),
         ((), ("--upstream", "nonsense"), "needs a scheme and a host"),
         ((), ("--model", "m", "--prompt", sys.executable), "is not UTF-8"),
+        ((), ("--prompt", os.devnull), "/dev/null: is empty; a system message needs a text"),
         ((), ("--route", "nowhere", "--model", "m"), "no route 'nowhere'"),
         ((), ("status",), "no challenger; start one"),
         ((), ("stop", "--route", "sales"), "no challenger on route sales"),

@@ -192,8 +192,7 @@ def _open(challenge: Challenge, figures: ChallengeFigures) -> str:
     for outcome in decision.open:
         reason = _OPEN.get(outcome.name, f"whether its answers are worse for {outcome.name}")
         pairs = outcome.more_pairs
-        after = f"about {count(rounded(pairs), 'more pair')}" if pairs else "nobody can say for how long"
-        why.append(f"{reason} ({after})")
+        why.append(f"{reason} (about {count(rounded(pairs), 'more pair')})" if pairs else reason)
     still_open = f"It is open {listing(why)}."
     if challenge.stopped_at is not None:
         return (
