@@ -53,6 +53,8 @@ class CheckOptions:
     """Largest difference between rewordings and resends that is tolerated, in (0, 1]."""
     rounds: int = 200
     """Most rounds."""
+    prompts: int = 1
+    """Number of prompts, which the rounds take in turn."""
     judge: str = ""
     """Model that rates the answers; "" = none, similarity only."""
     source: str = ""
@@ -201,9 +203,10 @@ class _Book:
     def open_categories(self, rounds: int) -> list[str]:
         """Return the categories that need further rounds, the contrasts among them."""
         open_ones = []
+        # After the first rounds, an arm without trials is one to which the category does not apply.
+        too_early = rounds < min(self._options.prompts, 1 + _WAVE)
         for category in self._options.categories:
-            # After the first round, an arm without trials is one to which the category does not apply.
-            applying = [arm for arm in self._options.models if not rounds or self.of(arm, category)]
+            applying = [arm for arm in self._options.models if too_early or self.of(arm, category)]
             settled = all(self._is_settled(arm, category) for arm in applying)
             undecided = len(applying) > 1 and self.comparison(category).more_fragile == "unknown"
             if undecided or not settled:

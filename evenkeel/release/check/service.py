@@ -111,6 +111,7 @@ class CheckRequest:
             categories=tuple(rewordings),
             limit=self.limit,
             rounds=self.rounds,
+            prompts=len(self.prompts[FIRST]),
             judge=self.judge.model if self.judge else "",
             source=self.source,
         )

@@ -87,6 +87,23 @@ def test_a_model_that_says_nothing_differs_from_one_that_answers():
     assert (found.switch.answer, found.switch.because) == ("must_not", ("answers",))
 
 
+def test_a_category_that_the_first_prompt_rules_out_is_tried_with_the_others():
+    """Rows of a file differ; what does not fit one of them may fit the next."""
+
+    class FitsThird:
+        async def make(self, view, round_number, open_categories):
+            if round_number % 3 < 2:
+                return [], {"general": "nothing_to_change"}
+            return [Variant("general", "general.casing", view)], {}
+
+    async def ask(arm, view, draw):
+        return Answer("Pro.")
+
+    options = CheckOptions(models={FIRST: "m"}, categories=("general",), judge="j", rounds=30, prompts=3)
+    maker = RoundMaker(ask, score, FitsThird(), {FIRST: [VIEW] * 3}, None)
+    assert asyncio.run(run_check(options, maker, Costs())).arms[FIRST][0].points.n == 10
+
+
 def test_an_answer_is_shown_with_the_tools_that_it_calls():
     """A rewording that makes the model call another tool has no text to compare."""
 
