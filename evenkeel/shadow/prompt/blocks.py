@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.shadow.prompt.references import asks, introduces_context, labels_a_request, orders
+from evenkeel.shadow.prompt.references import asks, introduces_context, orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -243,8 +243,6 @@ class _Scanner:
                 self._pairs |= {first: 0, second: 1}
 
     def blocks(self) -> tuple[TypedText, ...]:
-        if not self._text:
-            return ()
         starts = [*self._found, (self._open.type, self._open.start)]
         bounds = [start for _, start in starts[1:]] + [len(self._text)]
         stretches: list[_Stretch] = []
@@ -446,9 +444,7 @@ class _Scanner:
             self._begin(kind, at, labelled=kind != "text")
             return
         inside = self._open.type in {"examples", "output_instructions"}
-        if inside and self._blank and not (self._open.opens and rule == "asks"):
-            self._begin("text", at)
-        if self._open.type == "document" and self._blank and labels_a_request(self._text[at:end]):
+        if inside and self._blank:
             self._begin("text", at)
         if self._open.type == "list" and self._text[at] not in " \t":
             self._begin("text", at)
@@ -456,10 +452,7 @@ class _Scanner:
 
     def _prose(self, at: int, end: int) -> None:
         now = self._open
-        if now.type in {"document", "examples"}:
-            if self._blank and not now.labelled:
-                self._begin("text", at)
-        elif now.type == "output_instructions":
+        if now.type == "output_instructions":
             # A structure behind a blank line is the form that was announced, even if a list stands between.
             if self._blank and not now.opens and self._text[at] not in "{[":
                 self._begin("text", at)
