@@ -76,7 +76,7 @@ def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
         wait_for(lambda: "evenkeel_goldens_score_ratio{" in running.page("/metrics"))
         assert running.metric("evenkeel_goldens_score_ratio", **score) < 1
         page = running.page(f"/changes/{report['id']}")
-        assert "another model" in page
+        assert "Another model" in page
         assert "desk: another model" in command("changes", "show", report["id"], *data)
 
 

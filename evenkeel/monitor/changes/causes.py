@@ -240,9 +240,13 @@ def _possible(
     """
     causes: dict[Cause, str] = {}
     asked = {experiments.references, experiments.goldens}
-    is_open = (has_moved or "moved" in asked) and "same" not in asked
-    is_swapped = is_explained and Cause.MODEL in named
-    if is_open and not is_swapped and Cause.PROVIDER not in named:
+    is_open = has_moved or experiments.references == "moved"
+    if Cause.MODEL in named:
+        # Goldens that are answered differently since a swap by name say no more than that.
+        is_open = is_open and not is_explained
+    else:
+        is_open = is_open or experiments.goldens == "moved"
+    if is_open and "same" not in asked and Cause.PROVIDER not in named:
         causes[Cause.PROVIDER] = _EITHER if experiments.references == "moved" else _ASKED_TOO_SELDOM
     if not has_moved:
         return causes
@@ -302,7 +306,8 @@ def _overlap(mark: ChangeMark, fall: ChangeMark) -> bool:
 
 def _named(marks: Sequence[ChangeMark]) -> str:
     name = kinds.NAMES[marks[0].kind]
-    each = [kinds.values_of(mark) for mark in marks]
+    # The requested model and the returned one may change alike.
+    each = dict.fromkeys(kinds.values_of(mark) for mark in marks)
     values = "; ".join(f"“{before}” → “{after}”" for before, after in each)
     return f"{name[0].upper()}{name[1:]}: {values}"
 

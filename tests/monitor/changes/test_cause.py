@@ -43,6 +43,7 @@ def marks(*names):
         ([kinds.JUDGE_PANEL], Experiments(goldens="moved", goldens_judged=True), Cause.JUDGE),
         ([kinds.FINGERPRINT], Experiments(), Cause.NOTHING),
         ([kinds.PROMPT], Experiments(), Cause.PROMPT),
+        ([kinds.MODEL], Experiments(goldens="moved"), Cause.MODEL),
     ],
 )
 def test_one_cause_is_left(noticed, experiments, cause):
