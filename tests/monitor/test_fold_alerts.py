@@ -55,7 +55,7 @@ def test_a_cell_that_leaves_its_baseline_is_reported_and_its_return_too():
         ("raised", "drift", "risen"),
         ("resolved", "drift", ""),
     ]
-    assert "52% over the last 33 trials" in summary(events[0])
+    assert "51% over the last 37 trials" in summary(events[0])
     assert "5% in its first 201 trials" in summary(events[0])
     (report,) = state.reports()
     assert report.detection.drift.state == "level"

@@ -65,8 +65,9 @@ SHARES: Final = tuple(0.04 * (0.6 / 0.04) ** (number / 5) for number in range(6)
 at 0.06: a rise from 0.05 to 0.15 after 200 trials is missed in 9 % instead of 14 %."""
 # Factors that a lost bet leaves of each gambler's wealth.
 _KEPT: Final = tuple(1 - share for share in SHARES)
-# Wealth that enters with each trial on each bet on a rise, on a fall, and on the way back.
-_ON_RISE: Final = 0.8 / len(SHARES)
+# Wealth that enters with each trial on each bet on a rise, on a fall, and on the way back. With 0.8 on a
+# rise, 40 points are found three trials sooner, and twice as many alarms come without a cause.
+_ON_RISE: Final = 0.3 / len(SHARES)
 _ON_FALL: Final = 0.2 / len(SHARES)
 _ON_RETURN: Final = 1 / len(SHARES)
 # Latest trials that are looked at for a burst, the hits above the expected ones that make one, and the effect

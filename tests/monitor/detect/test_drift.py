@@ -35,9 +35,9 @@ def test_a_trial_is_bet_on_against_what_its_stratum_predicts():
     alert.observe(1)
     rate = 10.5 / 101
     mean_share = sum(0.04 * (0.6 / 0.04) ** (number / 5) for number in range(6)) / 6
-    # Four fifths of the new wealth bet on a rise; the rest, on a fall, loses its shares.
+    # Of the new wealth 0.3 bets on a rise and wins; 0.2, on a fall, loses its shares.
     risen, fallen = 1 + mean_share * (1 - rate) / rate, 1 - mean_share
-    assert alert.evidence == pytest.approx(0.8 * risen + 0.2 * fallen)
+    assert alert.evidence == pytest.approx(0.3 * risen + 0.2 * fallen)
 
 
 def test_bets_on_a_rise_are_a_twentieth_within_a_burst():
