@@ -4,7 +4,7 @@ Each planted change is a generated log of one route: 900 exchanges in which noth
 the change. Every exchange has a resend and two rewordings. The log is read once with reference prompts and a
 judge's panel, and once without them.
 
-    python -m benchmarks.detection.causes [--seed 0] [--case ""]
+    python -m benchmarks.detection.causes [--seed 0]
 """
 
 from __future__ import annotations
@@ -287,13 +287,11 @@ def _outcomes(reports: list[ChangeReport], change: PlantedChange) -> set[str]:
     return outcomes
 
 
-def lines(first: int, name: str = "") -> Iterator[str]:
-    """Yield the table of all planted changes whose name has `name`; `first` seeds their first run."""
+def lines(first: int) -> Iterator[str]:
+    """Yield the table of all planted changes; `first` is the seed of their first run."""
     yield "| case | asked again | right | cannot be told apart | wrong | none | ever wrong | effect |"
     yield "|---|---|--:|--:|--:|--:|--:|---|"
     for change in CHANGES:
-        if name not in change.name:
-            continue
         for asked in (True, False):
             outcomes = Counter[str]()
             effects = Counter[str]()
@@ -314,9 +312,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=0, help="seed of the first run")
-    parser.add_argument("--case", default="", help="only cases whose name has this")
-    options = parser.parse_args()
-    for line in lines(options.seed, options.case):
+    for line in lines(parser.parse_args().seed):
         print(line, flush=True)
 
 
