@@ -25,8 +25,6 @@ from evenkeel.console.sources import (
     ReferenceSetup,
     ReferenceSources,
     RouteSetup,
-    SettingLine,
-    SettingsSection,
 )
 
 __all__ = [
@@ -37,8 +35,6 @@ __all__ = [
     "ReferenceSetup",
     "ReferenceSources",
     "RouteSetup",
-    "SettingLine",
-    "SettingsSection",
     "create_app",
     "create_probes",
 ]

@@ -18,7 +18,7 @@ from evenkeel.console.changes import change_handlers
 from evenkeel.console.documents import document_handler
 from evenkeel.console.goldens import golden_api_handlers, golden_handlers
 from evenkeel.console.incidents import incident_handlers
-from evenkeel.console.judge import judge_handlers
+from evenkeel.console.judge import judge_handler
 from evenkeel.console.labels import feedback_handlers
 from evenkeel.console.now import now_handlers
 from evenkeel.console.pipeline import pipeline_handlers
@@ -104,7 +104,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *api_handlers(measured),
             *change_handlers(sources, situation, renderer),
             *((reference_handler(sources, references),) if references else ()),
-            *judge_handlers(sources, renderer),
+            judge_handler(sources, renderer),
             *calibration_handlers(sources, renderer),
             *pipeline_handlers(sources, renderer),
             *spend_handlers(sources, renderer),

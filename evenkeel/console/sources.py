@@ -58,38 +58,12 @@ class PipelineView:
     """Things an operator must know, each a sentence that says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeSetup:
-    """Settings of the judge. Shares are in [0, 1]."""
+class JudgeSetup(NamedTuple):
+    """Settings of the judge."""
 
     model: str
     endpoint: str
     """Address of the endpoint, without credentials."""
-    swap_share: float
-    """Share of the calls that show the answers in the opposite order."""
-    recheck_share: float
-    """Share of the judged pairs that are judged again."""
-
-
-@dataclass(frozen=True, slots=True)
-class SettingLine:
-    """A setting in effect."""
-
-    name: str
-    """Name within its section."""
-    value: str
-    """Value as text; for a credential only "set" or "not set"."""
-    meaning: str
-    credential: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SettingsSection:
-    """Settings that belong together and differ from their defaults."""
-
-    name: str
-    """Dotted name, such as "routes[0].timeouts"; "" at the top level."""
-    lines: tuple[SettingLine, ...]
 
 
 class RouteSetup(NamedTuple):
@@ -197,7 +171,7 @@ class ConsoleSources:
     """Settings of the judge; None without a judge."""
     thresholds: MonitorSettings | None = None
     """Limits of alerts, calibrated or not; None shows only those of the cells."""
-    settings: Callable[[], Sequence[SettingsSection]] | None = None
-    """Settings in effect; None leaves their page out."""
+    settings: Callable[[], str] | None = None
+    """Settings in effect as YAML, without credentials; None leaves them out."""
     signs_in: bool = False
     """True if people sign in, and so can sign out."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.console import JudgeSetup, PipelineView, RouteSetup
 from evenkeel.monitor.export.snapshots import coverage
 from evenkeel.runtime import choices
-from evenkeel.runtime.instruments import RECHECK_SHARE, SWAP_SHARE
 from evenkeel.runtime.replays import route_plans, unavailable
 from evenkeel.runtime.stores import budgets
 from evenkeel.settings.in_effect import settings_in_effect
@@ -70,12 +69,7 @@ def judge_setup(settings: Settings) -> JudgeSetup | None:
     judge = settings.judge
     if judge is None:
         return None
-    return JudgeSetup(
-        model=judge.title,
-        endpoint=without_credentials(judge.base_url) or "this machine",
-        swap_share=SWAP_SHARE,
-        recheck_share=RECHECK_SHARE,
-    )
+    return JudgeSetup(judge.title, without_credentials(judge.base_url) or "this machine")
 
 
 class Pipeline:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
-import textwrap
-from functools import cache
 from importlib.util import find_spec
-from itertools import pairwise
 from typing import Annotated, Final, get_args
 from urllib.parse import urlsplit
 
@@ -115,25 +110,3 @@ def _kinds(annotation: object) -> set[object]:
     for part in get_args(annotation):
         kinds |= _kinds(part)
     return kinds
-
-
-@cache
-def meanings(section: type[BaseModel]) -> dict[str, str]:
-    """Return the docstring of each setting of a section, by its name.
-
-    Pydantic can keep them with the fields (`use_attribute_docstrings`), but that would take 0.1 s at every
-    start of a process.
-    """
-    texts: dict[str, str] = {}
-    for base in reversed(section.__mro__):
-        if not base.__module__.startswith(__package__):
-            continue
-        # A string below an assignment is no docstring to Python; only the source has it.
-        [definition] = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        assert isinstance(definition, ast.ClassDef)
-        for setting, text in pairwise(definition.body):
-            if not (isinstance(setting, ast.AnnAssign) and isinstance(setting.target, ast.Name)):
-                continue
-            if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
-                texts[setting.target.id] = inspect.cleandoc(str(text.value.value))
-    return texts

@@ -158,7 +158,7 @@ def test_incidents_with_one_cause_stand_together():
 def test_whether_it_is_real_is_answered_in_words(make_scene, make_cell):
     """Noise floor, clients, judge and queue; a judge that is down is never said to be none."""
     scene = make_scene("quiet")
-    setup = JudgeSetup("referee-2", "https://judge.example/v1", 0.5, 0.02)
+    setup = JudgeSetup("referee-2", "https://judge.example/v1")
     cause = HoldUp("judge_key", "The judge rejected its key (401)", "Set judge.api_key_env.", 1.0)
     down = altered(scene.sources(), judge=setup, measuring=lambda: Measuring("held_up", 1.0, (cause,)))
     (incident,) = incidents_of([altered(SPELLING, clients={"a": 15, "b": 5})])

@@ -33,7 +33,7 @@ from tests.monitor.notify.scene import SPELLING, incidents_of
 NOW = 1_786_544_400.0
 FINE = Measuring("measuring", NOW)
 PAIRS = {1: 8, -1: 2, 0: 90}
-JUDGE = JudgeSetup("referee-2", "https://judge.example/v1", 0.5, 0.02)
+JUDGE = JudgeSetup("referee-2", "https://judge.example/v1")
 
 
 def cell(kind="general.spelling", excess=None, route="shop", **figures_):

@@ -142,7 +142,7 @@ def whole(scene, make_cell):
             DeadLetter(f"{number:016x}", "too_many_attempts" if number else "expired", now - 500 * number)
             for number in range(3)
         ][:limit],
-        judge=JudgeSetup("referee-2", "https://api.example/v1", 0.5, 0.02),
+        judge=JudgeSetup("referee-2", "https://api.example/v1"),
         thresholds=MonitorSettings(),
         settings=lambda: settings_in_effect(settings),
     )
