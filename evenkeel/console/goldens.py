@@ -28,6 +28,7 @@ from evenkeel.core.text import one_line, visible
 from evenkeel.release.goldens.candidates import golden_of
 from evenkeel.release.goldens.files import golden_row, read_goldens
 from evenkeel.release.goldens.prompts import prompt_text
+from evenkeel.release.kit.arguments import InputError
 from evenkeel.stores.goldens import GoldenError, key_of
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ def golden_handlers(
     def changed(request: AnyRequest, data: Form) -> Response[bytes]:
         try:
             golden = _changed(sources, goldens, request, fields_of(data))
-        except GoldenError as error:
+        except (GoldenError, InputError) as error:
             raise HTTPException(f"Nothing was changed: {error}.", status_code=400) from error
         return see_other(links.golden_link(golden.id))
 
@@ -295,7 +296,7 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
         """Apply a change, which has the fields that `change` takes."""
         try:
             golden = _changed(sources, goldens, request, json_object(body))
-        except GoldenError as error:
+        except (GoldenError, InputError) as error:
             raise HTTPException(str(error), status_code=400) from error
         return json_response({"golden": golden_row(golden)})
 

@@ -17,6 +17,7 @@ import httpx2
 import pytest
 
 from evenkeel.console.trial_search import TrialFilter
+from evenkeel.core.errors import UserError
 from evenkeel.core.exchange import Exchange
 from evenkeel.lab.bench.items import ItemError, item_of
 from evenkeel.lab.rows import numbered_objects
@@ -37,7 +38,6 @@ from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.prompt import APIS
 from evenkeel.shadow.protection import BUILTIN, Redactor
 from evenkeel.shadow.replay import LONGEST, excerpt
-from evenkeel.stores.goldens import GoldenError
 from evenkeel.stores.payloads import lease_of
 from evenkeel.stores.sealing import PayloadKey, Seal
 
@@ -93,7 +93,7 @@ def structures(data):
 
 def goldens(data):
     """A file of goldens is refused by line and field, or is written as it is read."""
-    with contextlib.suppress(GoldenError):
+    with contextlib.suppress(UserError):
         goldens = read_goldens(data.decode("utf-8", "replace").split("\n"), "file")
         lines = list(golden_lines(goldens))
         assert read_goldens(lines, "again") == goldens

@@ -18,6 +18,7 @@ import yaml
 from evenkeel.release.kit.arguments import InputError, read_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 _ENDINGS: Final = frozenset({".jsonl", ".ndjson", ".csv", ".yaml", ".yml"})
@@ -122,11 +123,22 @@ def read_rows(path: Path) -> list[DatasetRow]:
         whole = None
     if isinstance(whole, dict) and ("tests" in whole or "items" in whole or "data" in whole):
         return _rows_of(whole, str(path))
-    lines = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            lines.append(_json(line, f"{path}, line {number}"))
-    return _rows_of(lines, str(path))
+    return list(json_lines(text.split("\n"), str(path)))
+
+
+def json_lines(lines: Iterable[str], where: str) -> Iterator[DatasetRow]:
+    """Yield the row of each line that is not blank; the first may begin with a byte order mark.
+
+    Raises: InputError for a line that is no object.
+    """
+    for number, line in enumerate(lines, start=1):
+        text, place = line.removeprefix("\ufeff").strip(), f"{where}, line {number}"
+        if not text:
+            continue
+        cells = _json(text, place)
+        if not isinstance(cells, dict):
+            raise InputError(f'{place}: is no object such as {{"question": "…"}}')
+        yield DatasetRow(place, cells)
 
 
 def _rows_of(read: object, where: str) -> list[DatasetRow]:

@@ -109,5 +109,5 @@ def test_a_row_without_a_prompt_is_named(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"question": "One?"}\n{"topic": "x"}\n')
 
-    with pytest.raises(InputError, match=r"row 2: holds no prompt .* --inputs"):
+    with pytest.raises(InputError, match=r"line 2: holds no prompt .* --inputs"):
         read_dataset(read_rows(path), "rows.jsonl")

@@ -11,10 +11,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.core.errors import UserError
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.release.goldens.files import default_id, golden_lines, load_goldens, read_goldens, request_text
 from evenkeel.release.kit import arguments
-from evenkeel.stores.goldens import Golden, GoldenError
+from evenkeel.stores.goldens import Golden
 
 CASES = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text("utf-8"))
 
@@ -74,13 +75,13 @@ def test_blank_lines_byte_order_mark_and_line_ends_say_nothing():
     ("line", "said"),
     [
         *CASES["faults"],
-        pytest.param("[" * 100_000, "is nested too deep", id="deep"),
+        pytest.param("[" * 100_000, "is not JSON (maximum recursion depth", id="deep"),
         pytest.param(json.dumps({"answer": "x", "id": "y" * 201}), 'field "id": is not a name', id="long"),
     ],
 )
 def test_an_error_names_file_line_and_field(line, said):
     """The message says what to do; nothing of the file is read by halves."""
-    with pytest.raises(GoldenError) as caught:
+    with pytest.raises(UserError) as caught:
         read_goldens(["", line], "dir/g.jsonl")
     assert str(caught.value).startswith("dir/g.jsonl, line 2")
     assert said in str(caught.value)
@@ -106,7 +107,7 @@ def test_a_compressed_file_may_not_unpack_to_more_than_its_limit(tmp_path, monke
         if fits:
             assert load_goldens(file)
         else:
-            with pytest.raises(GoldenError, match="more than 1 MiB; split it into smaller files"):
+            with pytest.raises(UserError, match="more than 1 MiB; split it into smaller files"):
                 load_goldens(file)
 
 
@@ -125,7 +126,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, data, said):
     file = tmp_path / "g.jsonl.gz"
     if data is not None:
         file.write_bytes(data)
-    with pytest.raises(GoldenError) as caught:
+    with pytest.raises(UserError) as caught:
         load_goldens(file)
     assert str(caught.value).startswith(str(file))
     assert said in str(caught.value)
@@ -146,7 +147,7 @@ def test_headers_that_a_request_needs_go_with_it():
     kept = Golden(id="a", request=request, headers=(("anthropic-beta", "files-1"),), answer=Answer("x"))
     (line,) = golden_lines([kept])
     assert read_goldens([line], "g")[0].headers == kept.headers
-    with pytest.raises(GoldenError, match='"headers": holds "cookie"'):
+    with pytest.raises(UserError, match='"headers": holds "cookie"'):
         read_goldens([line.replace("anthropic-beta", "cookie")], "g")
 
 
@@ -238,5 +239,5 @@ def test_a_dataset_without_expected_answers_is_no_goldens(tmp_path):
     """The message names the row."""
     path = tmp_path / "rows.csv"
     path.write_text("question\n1+1?\n")
-    with pytest.raises(GoldenError, match=r"rows.csv, row 1"):
+    with pytest.raises(UserError, match=r"rows.csv, row 1"):
         load_goldens(path)

@@ -230,7 +230,7 @@ def test_files_come_in_whole_or_not_at_all(run, store, tmp_path):
     good.write_text('{"id": "a", "prompt": "Q", "answer": "A", "approved_by": "zoe"}\n{"answer": "B"}\n')
     bad.write_text('{"id": "b", "answer": "B"}\n{"id": "c", "answr": "C"}\n')
     output = run("import", str(good), str(bad), code=2)
-    assert f'{bad}, line 2, field "answr": is unknown; did you mean "answer"?' in output
+    assert f'{bad}, line 2, field "answr": is unknown; known are' in output
     assert store.select() == ()
     assert run("import", str(good)) == "2 imported, 0 known already\n"
     assert run("import", str(good), "--by", "bob") == "0 imported, 2 known already\n"
