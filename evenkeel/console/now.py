@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.console.first_hour import first_hour
 from evenkeel.console.incidents import case_lines, incident_lines
-from evenkeel.console.overview import LEGEND, counted, overview
-from evenkeel.console.pipeline import pipeline_line, stuck
+from evenkeel.console.overview import counted, overview, why_wide
+from evenkeel.console.pipeline import lag, stuck
 from evenkeel.console.rendering import Page, live_handlers
+from evenkeel.console.spend import spent_of_all
 from evenkeel.core import figures, rewordings
+from evenkeel.core.cells import STANDINGS
 from evenkeel.core.verdict import BASELINE
 from evenkeel.release.challenge.retirements import retirement_note, retirement_of
 
@@ -60,6 +62,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
         if not report.retired:
             live.append(report)
             last_at = max(last_at, report.last_scored_at or 0.0)
+    in_incidents = situation.in_incidents()
     # The noise floor has no limit.
     standings = {report.standing for report in live if report.key.perturbation != BASELINE}
     return Page(
@@ -82,9 +85,12 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
         shown=SHOWN,
         counted=counted(live),
         last_at=last_at,
-        overview=overview(reports, sources.monitor_store, now, situation.in_incidents()),
-        legend=LEGEND,
-        pipeline=pipeline_line(view),
+        overview=overview(reports, in_incidents),
+        in_incidents=in_incidents,
+        standings=STANDINGS,
+        wide=why_wide(live),
+        lag=lag(view),
+        spent=spent_of_all(view),
         view=view,
         first_hour=first_hour(sources),
         without_trials=sorted(without_trials),

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.console.rendering import Page, live_handlers
-from evenkeel.console.spend import total_meters
 from evenkeel.core import figures, rewordings
 from evenkeel.core.endpoint import EMBEDDINGS
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, PipelineView
-    from evenkeel.console.spend import Meter
     from evenkeel.core.cells import CellReport
     from evenkeel.monitor.measuring import Measuring
     from evenkeel.stores.counters import RouteFlow, UntriedPerturbation
@@ -31,91 +28,35 @@ STUCK_AFTER_S: Final = 120.0
 _NAMED: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class UntriedLine:
+class UntriedLine(NamedTuple):
     """Rewordings of a category that were not tried on a route, for a common reason."""
 
     route: str
     kinds: str
     reason: str
-    count: str
+    times: str
     """"12 times", or "always" if these rewordings cannot run with the current settings."""
 
 
-def untried_lines(untried: Sequence[UntriedPerturbation]) -> tuple[UntriedLine, ...]:
-    """Group by route, category and reason. Those that can never run come first, then the most frequent."""
+def untried_lines(view: PipelineView) -> list[UntriedLine]:
+    """Group by route, category and reason what was not tried though its exchange was, in the view's order."""
+    # Whole exchanges are counted as requests that were skipped.
+    skipped = {flow.route: flow.skipped for flow in view.routes}
     groups: dict[tuple[str, str, str], list[UntriedPerturbation]] = {}
-    for perturbation in untried:
-        category = rewordings.category(perturbation.perturbation).name
-        groups.setdefault((perturbation.route, category, perturbation.reason), []).append(perturbation)
+    for untried in view.untried:
+        if not skipped.get(untried.route, {}).get(untried.reason):
+            category = rewordings.category(untried.perturbation).name
+            groups.setdefault((untried.route, category, untried.reason), []).append(untried)
     lines = []
     for (route, category, reason), members in groups.items():
-        names = sorted({member.perturbation for member in members}, key=rewordings.position)
-        kinds = ", ".join(map(rewordings.label, names))
-        if len(names) > _NAMED:
-            kinds = f"{len(names)} rewordings of {category}"
+        kinds = figures.listing([rewordings.label(member.perturbation) for member in members])
+        if len(members) > _NAMED:
+            kinds = f"{len(members)} rewordings of {category}"
         # Rewordings that the settings rule out have no count, because no trial of them ever begins.
-        always = any(member.count is None for member in members)
-        count = sum(member.count or 0 for member in members)
-        line = UntriedLine(
-            route, kinds, rewordings.why_untried(reason), "always" if always else figures.count(count, "time")
-        )
-        # What can never run comes first: only a change of the settings helps it.
-        lines.append((not always, -count, route, category, line))
-    return tuple(line for *_, line in sorted(lines, key=lambda entry: entry[:4]))
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Stage of the pipeline."""
-
-    name: str
-    count: int
-    of: int | None
-    """Count of the stage it is a part of; None for the first stage, and for what any stage skips."""
-
-
-class PipelineLine(NamedTuple):
-    """State of the pipeline, for the overview and the page of the pipeline."""
-
-    stages: tuple[Stage, ...]
-    lag: str
-    spend: tuple[Meter, ...]
-    scorer: str
-    untried: tuple[UntriedLine, ...]
-
-
-def pipeline_line(view: PipelineView) -> PipelineLine:
-    """Return the state of the pipeline, summed over all routes."""
-    eligible = sum(flow.eligible for flow in view.routes)
-    sampled = sum(flow.sampled for flow in view.routes)
-    queued = sum(flow.queued for flow in view.routes)
-    scored = sum(flow.scored for flow in view.routes)
-    skipped = sum(sum(flow.skipped.values()) for flow in view.routes)
-    return PipelineLine(
-        stages=(
-            Stage("eligible", eligible, None),
-            Stage("sampled", sampled, eligible),
-            Stage("queued", queued, sampled),
-            Stage("scored", scored, queued),
-            # No share of a stage: some were never sampled, others were queued.
-            Stage("skipped", skipped, None),
-        ),
-        lag=_lag(view),
-        spend=total_meters(view),
-        scorer=f"judge {view.judge}" if view.judge else "no judge, similarity only",
-        untried=untried_lines(_in_part(view)),
-    )
-
-
-def _in_part(view: PipelineView) -> list[UntriedPerturbation]:
-    """Return what was not tried though its exchange was: whole exchanges are counted as requests."""
-    skipped = {flow.route: flow.skipped for flow in view.routes}
-    untried = []
-    for perturbation in view.untried:
-        if not skipped.get(perturbation.route, {}).get(perturbation.reason):
-            untried.append(perturbation)
-    return untried
+        counts = [member.count for member in members]
+        times = "always" if None in counts else figures.count(sum(filter(None, counts)), "time")
+        lines.append(UntriedLine(route, kinds, rewordings.why_untried(reason), times))
+    return lines
 
 
 def stuck(pipeline: PipelineView, measuring: Measuring) -> str:
@@ -131,7 +72,8 @@ def stuck(pipeline: PipelineView, measuring: Measuring) -> str:
     )
 
 
-def _lag(view: PipelineView) -> str:
+def lag(view: PipelineView) -> str:
+    """Describe the queue."""
     if not view.waiting and not view.leased:
         return "empty"
     return (
@@ -215,10 +157,16 @@ def pipeline_page(sources: ConsoleSources) -> Page:
     """Read queue, counters and spend once."""
     view = sources.pipeline()
     letters = sources.dead_letters(DEAD_SHOWN)
+    stages = dict.fromkeys(("eligible", "sampled", "queued", "scored"), 0)
+    for flow in view.routes:
+        for stage in stages:
+            stages[stage] += getattr(flow, stage)
     return Page(
         "Pipeline · evenkeel",
-        line=pipeline_line(view),
         view=view,
+        stages=stages,
+        lag=lag(view),
+        untried=untried_lines(view),
         not_replayed=not_replayed(view.routes, sources.reports()),
         dead=letters,
         dead_more=max(0, view.dead - len(letters)),

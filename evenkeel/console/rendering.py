@@ -18,7 +18,7 @@ from litestar.params import FromPath, FromQuery, HeaderParameter, URLEncodedBody
 from markupsafe import Markup, escape
 
 from evenkeel.console import links, wording
-from evenkeel.console.overview import cell_id
+from evenkeel.console.overview import cell_id, counted
 from evenkeel.core import figures, rewordings
 from evenkeel.core.labels import label as metric_label
 from evenkeel.monitor.changes.kinds import NAMES, values_of
@@ -186,21 +186,14 @@ class Renderer:
         self._environment.globals["has_judge"] = has_judge
         self._environment.globals["links"] = links
         self._environment.globals["now"] = clock
-        self._environment.filters |= {each.__name__: each for each in _FILTERS}
-        self._environment.filters |= {
-            "control_words": wording.control_words,
+        own: dict[str, Callable[..., Any]] = {
             "known_by": lambda how: KNOWN_BY.get(how, how),
-            "label": rewordings.label,
             "metric_label": metric_label,
-            "summary": summary,
             "mark_words": lambda kind: NAMES.get(kind, kind),
             "mark_values": values_of,
-            "pair_label": rewordings.pair_label,
-            "phrase": rewordings.phrase,
             "moment": lambda at: figures.moment(at, clock()),
-            "outcome_words": wording.outcome_words,
-            "rating_words": wording.rating_words,
         }
+        self._environment.filters |= {each.__name__: each for each in _FILTERS} | own
 
     def page(self, template: str, **values: Any) -> bytes:
         """Render a template as UTF-8.
@@ -268,6 +261,15 @@ _FILTERS: Final = (
     figures.points_text,
     figures.usd,
     cell_id,
+    counted,
+    rewordings.column_label,
+    rewordings.label,
+    rewordings.pair_label,
+    rewordings.phrase,
+    wording.control_words,
+    wording.outcome_words,
+    wording.rating_words,
+    summary,
     wording.trials_left,
     wording.tool_shares,
     step_words,

@@ -10,15 +10,17 @@ from litestar.exceptions import NotFoundException
 
 from evenkeel.console import links
 from evenkeel.console.changes import effect_words, incident_of
+from evenkeel.console.chart import spark
 from evenkeel.console.incidents import incident_lines
 from evenkeel.console.now import blind_notices, retirement_notices
-from evenkeel.console.overview import counted, course, why_wide
+from evenkeel.console.overview import counted, why_wide
 from evenkeel.console.pipeline import not_replayed
 from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
-from evenkeel.console.spend import route_meters
+from evenkeel.console.spend import spend_text, spent_by
 from evenkeel.console.wording import doubts
 from evenkeel.core import figures, rewordings
+from evenkeel.core.budget import NOTHING, Budget
 from evenkeel.core.together import by_themselves
 from evenkeel.core.verdict import BASELINE, CONTRAST
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
@@ -29,11 +31,13 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
+    from evenkeel.console.chart import Spark
     from evenkeel.console.references import RouteReferences
     from evenkeel.console.rendering import AnyRequest, Renderer
     from evenkeel.console.situation import Situation
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport, Estimate
+    from evenkeel.stores.monitor_state import MonitorStore
     from evenkeel.stores.verdict_log import VerdictLog
 
 _CONTRASTS: Final = (f"{CONTRAST}.number", f"{CONTRAST}.meaning")
@@ -41,6 +45,9 @@ _CONTRASTS: Final = (f"{CONTRAST}.number", f"{CONTRAST}.meaning")
 _LATEST: Final = 200
 # Probability that the interval of their share misses the truth.
 _ERROR_RATE: Final = 0.05
+# Points read for a sparkline, more than its pixels can show.
+_SPARK_POINTS: Final = 120
+_DAY_S: Final = 86_400.0
 # Latest incidents of a route that are mentioned.
 _INCIDENTS: Final = 5
 
@@ -95,7 +102,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         flow=flow,
         not_replayed=not_replayed([flow], own) if flow else [],
         models=_models(own, _sensitivities(sources.log, route)),
-        spark=lambda report: course(sources.monitor_store, report, now),
+        spark=lambda report: _course(sources.monitor_store, report, now),
         in_incidents=situation.in_incidents(),
         quality_changed=_quality_changed,
         doubts=doubts,
@@ -106,7 +113,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         change_effect=effect_words(change, incident_of(change, incidents)) if change else "",
         references=_references(sources, route, now),
         reference_setup=sources.references.setup if sources.references else None,
-        spend=route_meters(sources, route),
+        spent=spend_text(spent_by(sources)[0].get(route, NOTHING), sources.budgets.get(route, Budget())),
         minimum=(sources.thresholds or MonitorSettings()).min_trials,
         counted=counted(report for report in own if not report.retired),
         wide=why_wide(report for report in own if not report.retired),
@@ -144,6 +151,14 @@ def _held_up(sources: ConsoleSources, route: str) -> list[str]:
         if not cause.routes or route in cause.routes:
             sentences.append(cause.sentence)
     return sentences
+
+
+def _course(store: MonitorStore, report: CellReport, now: float) -> Spark | None:
+    """Lay out the last day of a cell; None for a noise floor, which has no limit to come near to."""
+    if report.key.perturbation == BASELINE:
+        return None
+    points = store.trend(*report.key.parts, _SPARK_POINTS)
+    return spark([point for point in points if point.at > now - _DAY_S], report.detection.threshold, now)
 
 
 def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferences | None:

@@ -71,9 +71,9 @@ def score_words(metric: str) -> str:
 
 
 def trials_left(report: CellReport) -> str:
-    """Say about how many more trials decide on the limit; "" if it is decided or nobody can say."""
-    more = report.more_trials if report.standing == "unknown" else None
-    return f"about {figures.rounded(more):,} more trials" if more else ""
+    """Say about how many more trials decide on the limit, "~300 more"; "" if nobody can say."""
+    more = None if report.key.perturbation == BASELINE else report.more_trials
+    return f"~{figures.rounded(more):,} more" if more else ""
 
 
 def tool_shares(report: CellReport) -> str:

@@ -10,13 +10,11 @@ from litestar.testing import TestClient
 from evenkeel.console import PipelineView, RouteSetup, create_app
 from evenkeel.console.documents import as_html, document
 from evenkeel.console.judge import judged
-from evenkeel.console.pipeline import untried_lines
-from evenkeel.console.spend import spend_lines
+from evenkeel.console.spend import spend_text, spent_by
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.cells import SegmentReport
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
-from evenkeel.stores.counters import UntriedPerturbation
 from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
 from tests.console.scenes import Scene
 from tests.console.whole_scene import SECRET, Ledger, whole
@@ -137,27 +135,19 @@ def spending(**spent):
     return altered(Scene(pipeline=view).sources(), ledger=Ledger(booked), budgets=budgets)
 
 
-def test_shares_of_spend_add_up():
-    """Parts of the day's spend, also of what belongs to no route; a route's own limits are shown with it."""
-    routes, purposes = spend_lines(
-        spending(b=[("replay", 10, 0.2)], a=[("replay", 30, 0.6)], c=[("judge", 20, 0.2)])
+def test_spend_adds_up_by_route_and_by_purpose():
+    """Also what belongs to no route; without dollars, tokens say which is the largest."""
+    sources = spending(b=[("replay", 10, 0.2)], a=[("replay", 30, 0.6)], c=[("judge", 20, 0.2)])
+    routes, purposes = spent_by(sources)
+    assert list(routes.items()) == [("a", (30, 0.6)), ("c", (20, 0.2)), ("b", (10, 0.2))]
+    assert {name: spent.tokens for name, spent in purposes.items()} == {"replay": 40, "judge": 20}
+    assert spend_text(routes["a"], sources.budgets["a"]) == "$0.60 of $1.20, 30 tokens of 100"
+    free, _ = spent_by(
+        spending(a=[("replay", 10, 0.0)], b=[("replay", 30, 0.0)], **{"": [("judge", 99, 0.0)]})
     )
-    assert [(line.name, line.share) for line in routes] == [
-        ("a", pytest.approx(0.6)),
-        ("c", pytest.approx(0.2)),
-        ("b", pytest.approx(0.2)),
-    ]
-    assert [(meter.text, meter.share) for meter in routes[0].meters] == [
-        ("$0.60 of $1.20", 0.5),
-        ("30 tokens of 100", 0.3),
-    ]
-    assert [(line.name, line.spent.tokens) for line in purposes][:2] == [("replay", 40), ("judge", 20)]
-    free, _ = spend_lines(spending(a=[("replay", 30, 0.0)], b=[("replay", 10, 0.0)]))
-    assert [line.share for line in free] == [0.75, 0.25]
-    (route,), _ = spend_lines(spending(a=[("replay", 30, 0.0)], **{"": [("judge", 10, 0.0)]}))
-    assert (route.name, route.share) == ("a", 0.75)
-    routes, purposes = spend_lines(spending(challengers=[("challenge", 5, 0.1)]))
-    assert ([line.name for line in routes], purposes[0].name) == ([], "challenge")
+    assert list(free) == ["b", "a"]
+    routes, purposes = spent_by(spending(challengers=[("challenge", 5, 0.1)]))
+    assert (list(routes), list(purposes)) == ([], ["challenge"])
 
 
 def test_calls_saved_are_ratings_without_the_judge(shown, client):
@@ -229,34 +219,3 @@ def test_the_judge_page_corrects_the_judge_by_what_people_say_of_random_trials(s
     assert "Of 10 recent trials drawn at random, the judge calls 20 %" in text
     assert "People would call 30 %" in text
     assert "by 10 ratings" in text
-
-
-def test_kinds_of_one_category_and_reason_share_a_line():
-    """80 pairs of languages that need a rewriter are one line, and it says what to set."""
-    pairs = [
-        UntriedPerturbation("r", f"crosslingual.de_to_{number}", "no_rewriter", None) for number in range(80)
-    ]
-    (line,) = untried_lines(pairs)
-    assert (line.route, line.kinds, line.count) == ("r", "80 rewordings of crosslingual", "always")
-    assert "replays.rewriter.model" in line.reason
-
-
-def test_what_can_never_run_comes_before_what_did_not_apply():
-    """The most frequent reason is next, with the sum over its kinds."""
-    lines = untried_lines(
-        [
-            UntriedPerturbation("r", "positional.context", "no_context", 7),
-            UntriedPerturbation("r", "general.tone", "language_unknown", 30),
-            UntriedPerturbation("r", "positional.mixed", "no_context", 5),
-            UntriedPerturbation("r", "multilingual.de", "no_judge", None),
-        ]
-    )
-    assert [(line.kinds, line.count) for line in lines] == [
-        ("multilingual: de", "always"),
-        ("tone", "30 times"),
-        ("positional: context, positional: mixed", "12 times"),
-    ]
-    assert [line.reason for line in lines[1:]] == [
-        "the language of the input is not clear",
-        "no part of the prompt is known to be context",
-    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from evenkeel.console.pipeline import not_replayed, pipeline_line, skipped_because
+from evenkeel.console.pipeline import not_replayed, skipped_because, untried_lines
 from evenkeel.console.sources import PipelineView
 from evenkeel.core.cells import CellKey
 from evenkeel.core.rewordings import why_untried
@@ -46,5 +46,20 @@ def test_a_reason_that_requests_were_skipped_for_is_told_once():
     untried = []
     for reason in ("budget", "nothing_to_change"):
         untried.append(UntriedPerturbation("shop", "general.casing", reason, 40))
-    line = pipeline_line(PipelineView("http://x/v1", (flow,), untried=tuple(untried)))
-    assert [row.reason for row in line.untried] == [why_untried("nothing_to_change")]
+    lines = untried_lines(PipelineView("http://x/v1", (flow,), untried=tuple(untried)))
+    assert [row.reason for row in lines] == [why_untried("nothing_to_change")]
+
+
+def test_kinds_of_one_category_and_reason_share_a_line():
+    """80 pairs of languages that need a rewriter are one line, and it says what to set."""
+    untried = [
+        UntriedPerturbation("r", f"crosslingual.de_to_{number}", "no_rewriter", None) for number in range(80)
+    ]
+    untried.append(UntriedPerturbation("r", "positional.context", "no_context", 7))
+    untried.append(UntriedPerturbation("r", "positional.mixed", "no_context", 5))
+    lines = untried_lines(PipelineView("http://x/v1", untried=tuple(untried)))
+    assert [(line.route, line.kinds, line.times) for line in lines] == [
+        ("r", "80 rewordings of crosslingual", "always"),
+        ("r", "positional: context and positional: mixed", "12 times"),
+    ]
+    assert "replays.rewriter.model" in lines[0].reason
