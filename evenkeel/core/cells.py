@@ -141,7 +141,7 @@ class ChangeMark:
     """A change of a route: answers after it are another population."""
 
     kind: str
-    """Kind of change, as listed in `evenkeel.monitor.changes.record`: "model", "prompt_version" …"""
+    """Kind of change, as listed in `evenkeel.monitor.changes.kinds`: "model", "prompt_version" …"""
     before: str
     after: str
     at: float
@@ -149,7 +149,7 @@ class ChangeMark:
     offset: int
     """Place of that verdict in the log."""
     run: int = 0
-    """Number of exchanges before the mark that already seem to belong to the change; only for shares that
+    """Exchanges before the mark that already seem to belong to the change; trials of a cell for shares that
     moved."""
     began: float | None = None
     """Unix time in seconds of the earliest moment at which it may have come about; None = at `at`."""

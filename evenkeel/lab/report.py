@@ -435,7 +435,7 @@ def _change_line(change: ChangeReport, incidents: list[Incident]) -> str:
     for incident in incidents:
         if incident.change == change.id:
             effect = f"{change.title}. It led to the incident {incident.id}."
-    silent = f" {change.silent.summary}" if change.silent is not None else ""
+    silent = f" It began {change.silent.when}." if change.silent is not None else ""
     where = f"{figures.date_and_time(change.at)}: {change.route}"
     return f"{where}: {effect}{silent} ({change.id})"
 

@@ -6,8 +6,7 @@ import pytest
 
 from evenkeel.core.cells import ChangeMark, RouteChanges
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.changes.record import ChangeRecord, ChangeTally
-from evenkeel.monitor.changes.silent import Silent
+from evenkeel.monitor.changes.record import ChangeRecord, ChangeTally, Silent
 from evenkeel.monitor.fold import SilentReport
 from evenkeel.runtime.references import Noticing, cost_lines, pace_of
 from evenkeel.runtime.replays import reference_target

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 from msgspec import field as stored
@@ -14,8 +14,8 @@ from evenkeel.core.cells import ChangeMark, is_unrated
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.kinds import AskedAgain  # noqa: TC001 - msgspec reads the annotations
 from evenkeel.monitor.changes.onset import ExchangeShifts  # noqa: TC001 - likewise
-from evenkeel.monitor.changes.silent import Silent  # noqa: TC001 - likewise
 from evenkeel.monitor.changes.stay import Stay, turns_of
+from evenkeel.monitor.detect.references import ReferenceEvidence  # noqa: TC001 - likewise
 from evenkeel.monitor.estimate import Counts
 
 if TYPE_CHECKING:
@@ -147,6 +147,32 @@ _BY_PROVIDER: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.FINGE
 _NEAR: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.RATINGS))
 # Most exchanges after a change that are compared with those before it.
 _MOST_AFTER: Final = 2_000
+ASKED: Final = 30
+"""Answers to reference prompts, as before, that rule out a silent change: real ones showed in 11 to 24."""
+
+Closed = Literal["reversed", "replaced", "settled"]
+"""Reason why a silent change is no longer open.
+
+"reversed": answers are back to what they were. "replaced": answers changed once more. "settled": 24 hours
+went by, so that this is the new normal.
+"""
+SilentState = Literal["found", "reversed", "replaced", "settled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """Evidence of a change that nobody announced: reference prompts that are answered differently."""
+
+    references: ReferenceEvidence
+    state: SilentState = "found"
+    """Reason why it is over; "found" while it is open."""
+
+    def mark(self, offset: int) -> ChangeMark:
+        """Return the mark of this change at a place in the log."""
+        alike = "new answers to reference prompts are like earlier ones by"
+        evidence = self.references
+        before, after = (f"{alike} {share:.0%}" for share in (evidence.own, evidence.likeness))
+        return ChangeMark(kinds.REFERENCES, before, after, evidence.at, offset, began=evidence.after)
 
 
 def change_id(route: str, mark: ChangeMark) -> str:
@@ -161,7 +187,7 @@ class ChangeRecord:
     id: str
     route: str
     marks: tuple[ChangeMark, ...]
-    """Marks, oldest first; at least one."""
+    """Marks in the order in which they were noticed; at least one."""
     before: ChangeTally
     """Traffic between the previous change and this one, without exchanges that may belong to either side."""
     after: ChangeTally = field(default_factory=ChangeTally)
@@ -175,10 +201,12 @@ class ChangeRecord:
     """Duration of its values in the traffic."""
     around: list[ExchangeShifts] = field(default_factory=list)
     """Shifted answers of the last exchanges before this change and the first ones after it."""
-    references: AskedAgain = ""
-    """Outcome of the reference prompts that were asked since answers moved; only in a copy."""
+    asked: int = 0
+    """Answers to reference prompts in a row since its last mark that are as before, 30 at most."""
+    askable: bool = True
+    """False once a silent change was found: from then on, answers are compared with the new ones."""
     panel: AskedAgain = ""
-    """Outcome of the panel of the route's judge since answers moved; only in a copy."""
+    """Outcome of the panel of the route's judge since the last mark; "" on a route without one."""
 
     @property
     def end(self) -> End | None:
@@ -200,16 +228,18 @@ class ChangeRecord:
         """Kinds of its marks."""
         return frozenset(mark.kind for mark in self.marks)
 
-    def takes(self, mark: ChangeMark) -> bool:
-        """Return whether a mark belongs to this change: it came soon after, or its interval overlaps."""
-        # What a test finds is dated by an interval, which may begin long before the mark.
-        slow = mark.kind in _SLOW or any(own.kind in _SLOW for own in self.marks)
-        if self.since <= (_TOGETHER_SLOW if slow else TOGETHER):
-            return True
-        return slow and any(mark.begun_at <= own.at and mark.at >= own.begun_at for own in self.marks)
+    @property
+    def references(self) -> AskedAgain:
+        """Outcome of the reference prompts that were asked since the last mark."""
+        if self.silent is not None:
+            return "moved"
+        return "same" if self.asked >= ASKED else ""
 
-    def shows(self, silent: Silent) -> bool:
-        """Return whether evidence of a silent change is about this change."""
+    def takes(self, mark: ChangeMark, silent: Silent | None) -> bool:
+        """Return whether a mark, or the evidence of a silent change, belongs to this change."""
+        if silent is None:
+            is_slow = mark.kind in _SLOW or bool(self.kinds & _SLOW)
+            return self.since <= (_TOGETHER_SLOW if is_slow else TOGETHER)
         # A record holds one silent change; a further finding is a change of its own.
         if self.silent is not None:
             return False
@@ -219,16 +249,17 @@ class ChangeRecord:
         begin = evidence.after if self.kinds & _BY_PROVIDER else evidence.since if self.kinds & _NEAR else inf
         return begin - _SHORTLY_S <= self.at <= evidence.at
 
-    def spans(self, silent: Silent) -> bool:
-        """Return whether a silent change may have come about within this change.
+    def take(self, mark: ChangeMark, silent: Silent | None) -> None:
+        """Add a mark; what was asked or rated again before it says nothing about it."""
+        self.marks = (*self.marks, mark)
+        self.silent = silent or self.silent
+        self.asked = 0
+        self.panel = "due" if self.panel else ""
 
-        That is while answers began to move, or at any time on this change's side of the comparison if nothing
-        says when they did.
-        """
-        begun = min(mark.begun_at for mark in self.marks)
-        falls = kinds.select(self.marks, {kinds.RATINGS})
-        ended = self.moved_at if falls else max(self.moved_at, self.after.ended_at or 0.0)
-        return silent.references.after <= ended and silent.references.at >= begun
+    def note_reference(self, *, same: bool) -> None:
+        """Note an answer to a reference prompt; `same` if all together say that nothing changed."""
+        if self.askable:
+            self.asked = min(ASKED, self.asked + 1) if same else 0
 
     def follow(self, verdict: Verdict, offset: int) -> bool:
         """Take the next exchange; return True if it decides that the change is over, or in effect again."""
@@ -238,19 +269,9 @@ class ChangeRecord:
         """Return whether a trial counts as after the change; none does once the change is reversed."""
         return self.after.exchanges < _MOST_AFTER and self.stay.covers(turns_of(self.marks), verdict)
 
-    @property
-    def moved_at(self) -> float:
-        """Unix time in seconds by which answers had moved, or of the change if nothing says that they did."""
-        falls = kinds.select(self.marks, {kinds.RATINGS})
-        return max((mark.at for mark in falls), default=self.at)
-
-    def copied(self, references: AskedAgain, panel: AskedAgain) -> ChangeRecord:
-        """Return a copy that later exchanges do not change, with what was asked since answers moved."""
+    def copied(self) -> ChangeRecord:
+        """Return a copy that later exchanges do not change."""
         before, after = ChangeTally(), ChangeTally()
         before.merge(self.before)
         after.merge(self.after)
-        stay = replace(self.stay)
-        around = list(self.around)
-        return replace(
-            self, before=before, after=after, around=around, stay=stay, references=references, panel=panel
-        )
+        return replace(self, before=before, after=after, around=list(self.around), stay=replace(self.stay))

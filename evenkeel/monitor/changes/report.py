@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core import figures
@@ -12,10 +12,8 @@ from evenkeel.monitor.changes.comparison import Comparison, compare, shifted_tra
 from evenkeel.monitor.changes.effects import (
     EFFECTS,
     FOUND,
-    UNTIL,
     Effect,
     Finding,
-    as_different,
     effect_of,
     measured,
     noticed,
@@ -28,7 +26,7 @@ from evenkeel.monitor.changes.silent_report import SilentSide, ruled_out, silent
 from evenkeel.monitor.detect.gate import GateVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from evenkeel.core.cells import ChangeMark
     from evenkeel.monitor.changes.causes import Strength
@@ -122,7 +120,8 @@ class ChangeReport:
             return "answers are rated differently"
         if self.end is not None:
             until = " before" if self.effect in {"none_seen", "unknown"} else ", until"
-            return f"{UNTIL.get(self.effect, EFFECTS[self.effect])}{until} it was {self.end.how}"
+            were = EFFECTS[self.effect].replace("answers are", "answers were")
+            return f"{were}{until} it was {self.end.how}"
         return EFFECTS[self.effect]
 
     @property
@@ -182,6 +181,11 @@ def reports_of(
     """
     reports = []
     for record in records:
+        # Marks of the route's other changes may be why answers moved, too.
+        beside: list[ChangeMark] = []
+        for other in records:
+            if other.route == record.route and other.id != record.id:
+                beside += kinds.select(other.marks, kinds.CAUSES)
         report = _of_record(
             record,
             history.gates.get(record.id),
@@ -189,19 +193,10 @@ def reports_of(
             settings or {},
             min_trials,
             judged=record.id in history.judged,
-            beside=_marks_beside(record, records),
+            beside=beside,
         )
         reports.append(report)
     return tuple(sorted(reports, key=lambda report: (-report.at, report.id)))
-
-
-def _marks_beside(record: ChangeRecord, records: Sequence[ChangeRecord]) -> list[ChangeMark]:
-    """Return the marks of the route's other changes that may be why answers moved."""
-    marks: list[ChangeMark] = []
-    for other in records:
-        if other.route == record.route and other.id != record.id:
-            marks += kinds.select(other.marks, kinds.CAUSES)
-    return marks
 
 
 def _of_record(
@@ -216,11 +211,16 @@ def _of_record(
 ) -> ChangeReport:
     comparison = compare(record.before, record.after, min_trials=min_trials)
     moved = tuple(measured(comparison))
-    findings: tuple[Finding, ...] = (*_of_silent(silent), *moved)
+    findings: list[Finding] = []
+    if silent is not None:
+        findings.append(of_references(silent.references))
+        if silent.scores is not None:
+            findings += of_scores(silent.scores)
+    findings += moved
     if gate is not None:
-        findings += tuple(of_goldens(gate, judged=judged))
+        findings += of_goldens(gate, judged=judged)
     # The drift that marked the change is told only where nothing better was measured.
-    findings = findings or tuple(noticed(record.marks))
+    findings = findings or list(noticed(record.marks))
     causes = likely_cause(
         record.marks,
         Experiments(
@@ -238,7 +238,10 @@ def _of_record(
     if silent is not None:
         causes = causes._replace(ruled_out=(*ruled_out(record.kinds), *causes.ruled_out))
     if causes.cause in _YARDSTICKS or record.kinds & _JUDGE:
-        findings = as_different(findings)
+        # Ratings of the two sides are not comparable.
+        findings = [
+            replace(finding, effect="different") if finding.rated else finding for finding in findings
+        ]
     is_measured = comparison.measured or (
         gate is not None and gate.verdict is not GateVerdict.COULD_NOT_MEASURE
     )
@@ -252,21 +255,13 @@ def _of_record(
         marks=record.marks,
         **causes._asdict(),
         effect=effect_of(findings, is_known=is_measured),
-        findings=findings,
+        findings=tuple(findings),
         comparison=comparison,
         goldens=gate,
         settings=tuple(differ),
         silent=silent,
         end=record.end,
     )
-
-
-def _of_silent(silent: SilentSide | None) -> Iterator[Finding]:
-    if silent is None:
-        return
-    yield of_references(silent.references)
-    if silent.scores is not None:
-        yield from of_scores(silent.scores)
 
 
 def _moved(gate: GateReport | None) -> AskedAgain:

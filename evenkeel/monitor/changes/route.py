@@ -21,19 +21,14 @@ from msgspec import Struct, field
 from evenkeel.core.cells import ChangeMark, RouteChanges
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.onset import ExchangeShifts
-from evenkeel.monitor.changes.record import (
-    ChangeRecord,
-    ChangeTally,
-    change_id,
-)
+from evenkeel.monitor.changes.record import ChangeRecord, ChangeTally, change_id
 from evenkeel.monitor.changes.traits import evenly_drawn, judge_value, stated_values, traffic
 from evenkeel.monitor.changes.values import KEPT, LATEST, SETTLING, ParameterWatch, ValueWatch
 
 if TYPE_CHECKING:
     from evenkeel.core.panel import PanelRated
     from evenkeel.core.verdict import Verdict
-    from evenkeel.monitor.changes.kinds import AskedAgain
-    from evenkeel.monitor.changes.silent import Closed, Silent
+    from evenkeel.monitor.changes.record import Closed, Silent
     from evenkeel.monitor.changes.values import Switch
     from evenkeel.monitor.estimate import RatedOutcome
 
@@ -42,10 +37,6 @@ if TYPE_CHECKING:
 _LEARNED: Final = re.compile("[0-9a-f]{16}")
 # Exchanges in which templates are still being learned: one that appears then is not a new version.
 _LEARNING: Final = 150
-# Trials needed before their share of the exchanges counts as known.
-_FEW: Final = 10
-ASKED: Final = 30
-"""Answers to reference prompts, as before, that rule out a silent change: real ones showed in 11 to 24."""
 _MARKS_KEPT: Final = 8
 # Changes of one route that are still being compared; older ones keep the figures that they have.
 _RECORDS_KEPT: Final = 4
@@ -55,12 +46,6 @@ _BLOCK: Final = 50
 _AROUND: Final = 2 * KEPT
 # Most blocks; beyond them the oldest join the first.
 _BLOCKS_KEPT: Final = 14
-
-
-def _append(latest: list[float], value: float, most: int) -> None:
-    latest.append(value)
-    if len(latest) > most:
-        del latest[0]
 
 
 def _add_shifts(latest: list[ExchangeShifts], verdict: Verdict, outcome: RatedOutcome | str) -> None:
@@ -94,10 +79,8 @@ class RouteWatch(Struct, dict=True):
     open_records: list[ChangeRecord] = field(default_factory=list)
     latest: list[ExchangeShifts] = field(default_factory=list)
     """Shifted answers of the latest exchanges."""
-    asked_at: list[float] = field(default_factory=list)
-    """Unix times in seconds of the latest answers to reference prompts that were as before."""
-    panel_at: float = 0.0
-    """Unix time in seconds of the last round of the judge's panel that was as before."""
+    has_panel: bool = False
+    """True once a round of the judge's panel was as before."""
 
     def __post_init__(self) -> None:
         self.changed = True
@@ -182,14 +165,6 @@ class RouteWatch(Struct, dict=True):
             return []
         return [_mark(kind, switch, verdict, offset)]
 
-    def _exchanges(self, change: ChangeMark) -> int:
-        """Return the length in exchanges of a mark's run, which is counted in trials."""
-        about = change.before.partition(":")[0]
-        seen = sum(sum(tally.cells.get(about, {}).values()) for tally in self.blocks)
-        exchanges = sum(tally.exchanges for tally in self.blocks)
-        # A cell is tried on a part of the exchanges, so its run spans more of them than it has trials.
-        return round(change.run * exchanges / seen) if _FEW <= seen < exchanges else change.run
-
     def _count(self, verdict: Verdict, outcome: RatedOutcome | str) -> None:
         tallies = [self.blocks[-1]]
         arounds = [self.latest]
@@ -213,41 +188,47 @@ class RouteWatch(Struct, dict=True):
             if len(self.blocks) > _BLOCKS_KEPT:
                 self.blocks[0].merge(self.blocks.pop(1))
 
-    def mark(self, change: ChangeMark) -> None:
-        """Record a mark: as part of the latest change, or as a new change."""
+    def mark(self, change: ChangeMark, silent: Silent | None = None) -> ChangeRecord:
+        """Record a mark as part of the nearest change that takes it, or as a new one; return the change.
+
+        Args:
+            change: The mark.
+            silent: Evidence of a silent change that the mark is of.
+        """
         self.changed = True
         self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
-        run = self._exchanges(change)
-        # The run of shifted answers errs towards the change, so they may have begun to move a run earlier.
-        earlier = max(run, LATEST) if change.kind == kinds.RATINGS else 0
-        began = self._time_before(run + earlier) if change.began is None else change.began
-        change = replace(change, run=run, began=min(began, change.at))
+        change = replace(change, began=min(self._began(change), change.at))
         self.marks = [*self.marks, change][-_MARKS_KEPT:]
-        record = next((record for record in reversed(self.open_records) if record.takes(change)), None)
-        if record is not None:
-            record.marks = (*record.marks, change)
-        else:
-            self._open(change, self._before(change))
+        began = silent.references.since if silent else change.at
+        taking = [record for record in self.open_records if record.takes(change, silent)]
+        record = min(taking, key=lambda record: abs(record.at - began), default=None)
+        if record is None:
+            return self._open(change, silent)
+        record.take(change, silent)
+        return record
+
+    def _began(self, change: ChangeMark) -> float:
+        """Return the earliest time at which a mark may have come about."""
+        if change.began is not None:
+            return change.began
+        if change.kind != kinds.RATINGS:
+            return self.latest[-1 - min(change.run, len(self.latest) - 1)].at if self.latest else change.at
+        # The run of a cell's trials errs towards the change, so answers may have begun to move a run earlier.
+        left = change.run + max(change.run, LATEST)
+        cell = change.before.partition(":")[0]
+        began = change.at
+        for tally in reversed(self.blocks[1:]):
+            began = began if tally.began_at is None else tally.began_at
+            left -= sum(tally.cells.get(cell, {}).values())
+            if left <= 0:
+                break
+        return began
 
     def mark_silent(self, silent: Silent, offset: int) -> ChangeRecord:
         """Record a silent change; return the change that it is part of."""
-        self.changed = True
-        change = silent.mark(offset)
-        self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
-        shown = [record for record in reversed(self.open_records) if record.shows(silent)]
-        began = silent.references.since
-        record = min(shown, key=lambda record: abs(record.at - began), default=None)
-        if record is None:
-            record = self._open_silent(change, silent)
-        else:
-            run = 0
-            for tally in self.blocks[1:]:
-                if tally.began_at is not None and tally.began_at >= silent.references.since:
-                    run += tally.exchanges
-            record.marks = (*record.marks, replace(change, run=run))
-            record.silent = silent
-        self.marks = [*self.marks, record.marks[-1]][-_MARKS_KEPT:]
-        return record
+        for record in self.open_records:
+            record.askable = False
+        return self.mark(silent.mark(offset), silent)
 
     def close_silent(self, change: str, closed: Closed) -> None:
         """Close a silent change by its id; a change that is no longer kept stays forgotten."""
@@ -273,89 +254,40 @@ class RouteWatch(Struct, dict=True):
         """Return a change by its id, as it is kept here; None if it is no longer kept."""
         return next((record for record in self.open_records if record.id == change), None)
 
-    def _open(
-        self, change: ChangeMark, before: ChangeTally, after: ChangeTally | None = None
-    ) -> ChangeRecord:
+    def _open(self, change: ChangeMark, silent: Silent | None) -> ChangeRecord:
+        """Open a change, with the blocks of traffic wholly before it began and wholly since it showed."""
+        since = silent.references.since if silent else change.at
+        before, after = ChangeTally(), ChangeTally()
+        before.merge(self.blocks[0])
+        for tally in self.blocks[1:]:
+            if tally.ended_at is None or tally.began_at is None:
+                continue
+            if tally.ended_at <= change.begun_at:
+                before.merge(tally)
+            elif tally.began_at >= since:
+                after.merge(tally)
         record = ChangeRecord(
-            change_id(self.route, change), self.route, (change,), before, after or ChangeTally()
+            change_id(self.route, change), self.route, (change,), before, after, silent=silent
         )
         record.around = list(self.latest)
+        record.panel = "due" if self.has_panel else ""
         self.open_records = [*self.open_records, record][-_RECORDS_KEPT:]
         # What comes before the next change begins with this one.
         self._begin(record.after)
         return record
-
-    def _open_silent(self, change: ChangeMark, silent: Silent) -> ChangeRecord:
-        """Open a separate change, with the blocks of traffic wholly before and after its first sign."""
-        before, after = ChangeTally(), ChangeTally()
-        for tally in self.blocks:
-            if tally.ended_at is None or tally.began_at is None:
-                continue
-            if tally.ended_at <= silent.references.after:
-                before.merge(tally)
-            elif tally.began_at >= silent.references.since:
-                after.merge(tally)
-        # No block lies wholly before the first sign: what came before the blocks is better than nothing.
-        if not before.exchanges:
-            before.merge(self.blocks[0])
-        record = self._open(replace(change, run=after.exchanges), before, after)
-        record.silent = silent
-        return record
-
-    def _before(self, change: ChangeMark) -> ChangeTally:
-        """Return the traffic since the previous change, without blocks that may hold some of this one."""
-        # What is noticed by its value took part in the latest 40 exchanges, which end with the running block.
-        doubtful = 1 + change.run // _BLOCK
-        before = ChangeTally()
-        for tally in (self.blocks[0], *self.blocks[1 : max(1, len(self.blocks) - 1 - doubtful)]):
-            before.merge(tally)
-        return before
 
     def report(self) -> RouteChanges:
         """Return the marks and their counts, for people."""
         return RouteChanges(self.route, dict(self.counts), tuple(self.marks))
 
     def records(self) -> list[ChangeRecord]:
-        """Return copies of the latest changes, oldest first, with what was asked since answers moved."""
-        records = []
+        """Return copies of the latest changes, oldest first."""
+        return [record.copied() for record in self.open_records]
+
+    def note_reference(self, *, same: bool) -> None:
+        """Note an answer to a reference prompt; `same` if all together say that nothing changed."""
         for record in self.open_records:
-            records.append(
-                record.copied(
-                    references=self._references_since(record),
-                    panel=self._panel_since(record),
-                )
-            )
-        return records
-
-    def _panel_since(self, record: ChangeRecord) -> AskedAgain:
-        """Return what the judge's panel said since a change; "" on a route without one."""
-        if self.panel_at > record.moved_at:
-            return "same"
-        return "due" if self.panel_at else ""
-
-    def _references_since(self, record: ChangeRecord) -> AskedAgain:
-        """Return what the reference prompts said since a change.
-
-        A silent change with a record of its own may be why answers moved in this one, too. Whatever is asked
-        after it was found is compared with the new answers, and rules nothing out.
-        """
-        for other in self.open_records:
-            if other.silent is not None and (other is record or record.spans(other.silent)):
-                return "moved"
-        asked = sum(at > record.moved_at for at in self.asked_at)
-        return "same" if asked >= ASKED else ""
-
-    def note_reference(self, at: float, *, same: bool) -> None:
-        """Note an answer to a reference prompt that was compared with earlier ones.
-
-        Args:
-            at: Unix time in seconds.
-            same: Whether all such answers together say that nothing changed.
-        """
-        if same:
-            _append(self.asked_at, at, ASKED)
-        else:
-            self.asked_at.clear()
+            record.note_reference(same=same)
         self.changed = True
 
     def note_panel(self, rated: PanelRated, offset: int) -> ChangeMark | None:
@@ -364,19 +296,11 @@ class RouteWatch(Struct, dict=True):
         if rated.judge != self.judge:
             return None
         if rated.is_as_before:
-            self.panel_at, self.changed = rated.at, True
+            self.has_panel = self.changed = True
+            for record in self.open_records:
+                if rated.at > record.marks[-1].at:
+                    record.panel = "same"
         if not rated.shows_change:
             return None
         detail = f"{rated.stricter} of {len(rated.pairs)} pairs rated lower, {rated.lenient} rated higher"
         return ChangeMark(kinds.JUDGE_PANEL, "as before", detail, rated.at, offset, began=rated.since)
-
-    def _time_before(self, exchanges: int) -> float:
-        """Return the time of the exchange so many before the latest, or of the block that held it."""
-        if exchanges < len(self.latest):
-            return self.latest[-1 - exchanges].at
-        left = exchanges - self.blocks[-1].exchanges
-        for tally in reversed(self.blocks[1:-1]):
-            if left <= 0 and tally.began_at is not None:
-                return tally.began_at
-            left -= tally.exchanges
-        return next((tally.began_at for tally in self.blocks[1:] if tally.began_at is not None), 0.0)

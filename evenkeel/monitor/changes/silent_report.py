@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.figures import date, date_and_time, listing
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.changes.effects import judged_words, likeness
+from evenkeel.monitor.changes.effects import likeness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evenkeel.monitor.changes.record import ChangeRecord
-    from evenkeel.monitor.changes.silent import State
+    from evenkeel.monitor.changes.record import ChangeRecord, SilentState
     from evenkeel.monitor.detect.references import ReferenceEvidence
     from evenkeel.stores.changes import AnswerScores
 
-STATES: Final[dict[State, str]] = {
+STATES: Final[dict[SilentState, str]] = {
     "found": "Found: the same requests get different answers than before.",
     "reversed": "Over: answers are back to what they were.",
     "replaced": "Over: answers changed once more; a later report says how.",
@@ -47,7 +46,7 @@ class SilentSide:
     """Evidence of a silent change of a route."""
 
     route: str
-    state: State
+    state: SilentState
     references: ReferenceEvidence
     models: Names
     """Model names that the endpoint returned."""
@@ -67,15 +66,6 @@ class SilentSide:
         return f"between {first} and {last}"
 
     @property
-    def summary(self) -> str:
-        """Summary of the change in a sentence or two."""
-        text = (
-            f"{self.references.requested_model or 'The model'} on {self.route} answers the same requests "
-            f"differently. It began {self.when}: {likeness(self.references)}."
-        )
-        return text if self.scores is None else f"{text} {judged_words(self.scores)}".rstrip()
-
-    @property
     def facts(self) -> list[tuple[str, str]]:
         """Facts at the head of the report, as pairs of name and text."""
         return [
@@ -83,7 +73,7 @@ class SilentSide:
             ("Began", self.when),
             ("Requested model", self.references.requested_model or "none named"),
             ("Route", self.route),
-            ("Reference prompts", likeness(self.references, "new answers")),
+            ("Reference prompts", likeness(self.references)),
             ("Returned model", self.models.said("no name was returned")),
             ("System fingerprint", self.fingerprints.said("none was returned")),
         ]

@@ -14,7 +14,7 @@ from evenkeel.stores.verdict_log import LoggedNote
 if TYPE_CHECKING:
     from evenkeel.core.incidents import Decision
     from evenkeel.monitor.changes import ChangeRecord
-    from evenkeel.monitor.changes.silent import Closed
+    from evenkeel.monitor.changes.record import Closed
     from evenkeel.monitor.detect import AlertChange, Baseline, DriftChange
     from evenkeel.monitor.fold.cell import Cell
     from evenkeel.monitor.fold.settings import MonitorSettings

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 
 from evenkeel.core.cells import OTHER_MODEL
-from evenkeel.monitor.changes.silent import Silent
+from evenkeel.monitor.changes.record import Silent
 from evenkeel.monitor.detect.references import ReferenceTest
 from evenkeel.monitor.fold.events import change_closed, change_raised
 from evenkeel.monitor.fold.models import RouteModels
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.sightings import ReferenceAnswered
     from evenkeel.monitor.changes import RouteWatch
-    from evenkeel.monitor.changes.silent import Closed
+    from evenkeel.monitor.changes.record import Closed
     from evenkeel.monitor.detect.references import ReferenceEvidence
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.stores.monitor_state import AlertEvent
@@ -186,7 +186,7 @@ class SilentChanges:
         if evidence is not None:
             events += self._find(tests, evidence, offset)
         elif sighting.p_value is not None:
-            self._watch(sighting.route).note_reference(sighting.at, same=tests.is_quiet)
+            self._watch(sighting.route).note_reference(same=tests.is_quiet)
         return events
 
     def expire(self, offset: int, now: float) -> list[AlertEvent]:

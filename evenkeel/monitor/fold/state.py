@@ -82,7 +82,7 @@ class LogClock(Struct):
         return sorted(self.times)[(len(self.times) - 1) // 2] if self.times else 0.0
 
 
-VERSION: Final = 26
+VERSION: Final = 27
 """Version of the checkpoint format; no other version is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """Exceptions raised by reading something that is not a checkpoint."""

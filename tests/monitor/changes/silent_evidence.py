@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenkeel.monitor.changes.silent import Silent
+from evenkeel.monitor.changes.record import Silent
 from evenkeel.monitor.detect.references import ReferenceEvidence
 
 

@@ -8,10 +8,10 @@ from itertools import combinations
 import pytest
 
 from evenkeel.core.cells import ChangeMark
+from evenkeel.core.panel import FEWEST, YARDSTICK, PairRated, PanelRated
 from evenkeel.monitor.changes import Cause, RouteWatch, kinds
 from evenkeel.monitor.changes.causes import Experiments, likely_cause
 from evenkeel.monitor.changes.onset import Onset
-from evenkeel.monitor.changes.record import ChangeRecord, ChangeTally
 from tests.kit.records import altered
 
 THEN = Onset(1.0, 1.0)
@@ -88,13 +88,15 @@ def test_what_changed_at_another_moment_leaves_silent_causes_possible(noticed, o
 
 def test_a_panel_that_is_due_leaves_the_judge_possible():
     """Until a round is as before; a route without a panel could never tell."""
-    record = ChangeRecord("c1", "chat", tuple(marks(kinds.PROMPT)), ChangeTally())
-    watch = RouteWatch("chat", open_records=[record])
     said = []
-    for panel_at in (0.0, 1.0, 1e9):
-        watch.panel_at = panel_at
+    for has_panel in (False, True):
+        watch = RouteWatch("chat", judge="j", has_panel=has_panel)
+        watch.mark(*marks(kinds.PROMPT))
         said.append(watch.records()[0].panel)
-    assert said == ["", "due", "same"]
+        as_before = PairRated((3,) * YARDSTICK, 3)
+        watch.note_panel(PanelRated("p", 2.0, "chat", "j", 0.0, (as_before,) * FEWEST), 2)
+        said.append(watch.records()[0].panel)
+    assert said == ["", "same", "due", "same"]
 
 
 def test_only_the_panel_and_another_judge_ever_say_judge():
