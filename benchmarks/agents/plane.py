@@ -27,9 +27,10 @@ from evenkeel.shadow.replay import Replay, Target
 from evenkeel.shadow.trial_log import TrialLog
 from evenkeel.shadow.trial_maker import TrialMaker
 from evenkeel.shadow.worker import Worker
+from evenkeel.stores.budget import SharedCostTracker
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
@@ -121,7 +122,7 @@ class AgentPlane:
             TrialLog(self._log, self._scorer.scorer, clock=self._clock),
             self._scorer,
             QuotedReplays(replayer, Prices(), lambda _: target, tally=tally),
-            SqliteCostTracker(self._database, Budget(), self._clock),
+            SharedCostTracker(SqliteDocuments(self._database), Budget(), self._clock),
             tally=tally,
         )
         worker = Worker(self._queue, self._reader, trials, tally=tally)

@@ -33,8 +33,9 @@ from benchmarks.chaos.stage import (
 )
 from benchmarks.chaos.traffic import ProxyAddress, SimulatedClients
 from benchmarks.chaos.witness import append_only_files, contents_of_redis
+from evenkeel.stores.counters import CounterStore
 from evenkeel.stores.redis.connection import RedisPlace, RedisStore
-from evenkeel.stores.redis.counters import RedisCounterStore
+from evenkeel.stores.redis.documents import RedisDocuments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -179,7 +180,7 @@ class OnRedis(Scene):
     def counters(self) -> list[Snapshot]:
         """Return the counters that the processes published."""
         with contextlib.closing(self.store()) as store:
-            return list(RedisCounterStore(store, time.time).read())
+            return list(CounterStore(RedisDocuments(store), time.time).read())
 
 
 async def run(folder: Path, options: Options) -> RunEvidence:

@@ -124,10 +124,10 @@ class Monitor:
         if self._state is not None:
             return self._state
         state = MonitorState(self._settings)
-        head, _ = self._store.load()
-        if head is not None:
+        saved = self._store.load()
+        if saved.state is not None:
             try:
-                state = MonitorState.restored(head, self._store.parts(), self._settings)
+                state = MonitorState.restored(saved.state, saved.parts, self._settings)
             except CheckpointError as error:
                 _LOG.warning("%s; folding the verdict log again from its start", error)
         with self._lock:
@@ -236,6 +236,6 @@ def stored_states(stores: Iterable[MonitorStore], settings: MonitorSettings) -> 
     Raises: CheckpointError if one is of another version.
     """
     for store in stores:
-        head, _ = store.load()
-        if head is not None:
-            yield MonitorState.restored(head, store.parts(), settings)
+        saved = store.load()
+        if saved.state is not None:
+            yield MonitorState.restored(saved.state, saved.parts, settings)

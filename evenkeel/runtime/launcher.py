@@ -29,11 +29,11 @@ from evenkeel.runtime.stores import checkpoint_name, connect
 from evenkeel.runtime.supervisor import Briefing, Child, Supervisor, listen, listen_shared
 from evenkeel.settings import SettingsError
 from evenkeel.shadow.timesheet import Timesheet
-from evenkeel.stores.counters import gauges, merge
+from evenkeel.stores.counters import CounterStore, gauges, merge
 from evenkeel.stores.errors import DamagedStoreError, StoreError
 from evenkeel.stores.keys import ADMIN_TOKEN, LOGIN_CODE, METRICS_TOKEN, fresh, kept
-from evenkeel.stores.sqlite.counters import SqliteCounterStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.privacy import LOCK_FILE
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.measuring import MeasuringWatch
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
-    from evenkeel.stores.counters import CounterStore, Snapshot
+    from evenkeel.stores.counters import Snapshot
 
 Role = Literal["up", "proxy", "worker", "monitor"]
 
@@ -336,7 +336,7 @@ class DataFolder:
             self._lock = held.enter_context(_lock(path))
         held.callback(self._database.close)
         SqliteExchangeQueue(self._database, time.time).check_readable()
-        self.counters = SqliteCounterStore(self._database)
+        self.counters = CounterStore(SqliteDocuments(self._database), time.time)
         """Store for the counters of the children."""
 
     @classmethod

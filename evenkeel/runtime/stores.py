@@ -21,20 +21,20 @@ from evenkeel.core.exchange import QueueBounds
 from evenkeel.settings import SettingsError, load
 from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.audit_log import ActionLog
+from evenkeel.stores.budget import SharedCostTracker
 from evenkeel.stores.bursts import Bursts
 from evenkeel.stores.cache import DocumentCache
 from evenkeel.stores.challenges import ChallengeStore
 from evenkeel.stores.changes import ChangeStore
+from evenkeel.stores.counters import CounterStore
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.labels import LabelStore
 from evenkeel.stores.lease import SoleLease
+from evenkeel.stores.monitor_state import MonitorStore, monitor_names
 from evenkeel.stores.panels import PanelStore
 from evenkeel.stores.references import ReferenceStore
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
-from evenkeel.stores.sqlite.counters import SqliteCounterStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.templates import TemplateStore
@@ -42,14 +42,12 @@ from evenkeel.stores.templates import TemplateStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from evenkeel.core.budget import CostTracker
     from evenkeel.core.cache import Cache
     from evenkeel.settings import Redis, Settings
     from evenkeel.shadow.templates import Templates
-    from evenkeel.stores.counters import CounterStore, Snapshot
+    from evenkeel.stores.counters import Snapshot
     from evenkeel.stores.documents import Documents
     from evenkeel.stores.lease import RoleLease
-    from evenkeel.stores.monitor_state import MonitorStore
     from evenkeel.stores.redis.connection import RedisStore
     from evenkeel.stores.redis.queue import RedisExchangeQueue
     from evenkeel.stores.redis.verdicts import RedisVerdictLog
@@ -131,6 +129,27 @@ class DocumentStores(abc.ABC):
     def references(self) -> ReferenceStore:
         """Reference prompts, kept at most as long as archived exchanges."""
         return ReferenceStore(self.documents, kept_s=self._texts_kept_s)
+
+    @cached_property
+    def monitor(self) -> MonitorStore:
+        """Checkpoint, alerts and trends of this monitor, by its name if there may be several."""
+        shared = self.settings.storage.redis is not None
+        return MonitorStore(self.documents, checkpoint_name(self.settings) if shared else "")
+
+    def monitors(self) -> list[MonitorStore]:
+        """Return the stores of every monitor that there has been, for reading. Blocks."""
+        return [MonitorStore(self.documents, name) for name in monitor_names(self.documents)]
+
+    @cached_property
+    def ledger(self) -> SharedCostTracker:
+        """Cost tracker of all processes together, within the budgets of the settings."""
+        limits = budgets(self.settings)
+        return SharedCostTracker(self.documents, limits.all_routes, time.time, limits.routes, limits.sharing)
+
+    @cached_property
+    def counters(self) -> CounterStore:
+        """Counters of all processes."""
+        return CounterStore(self.documents, time.time)
 
     @cached_property
     def judge_cache(self) -> Cache:
@@ -215,26 +234,6 @@ class SqliteStores(DocumentStores):
             folded=self.monitor.offset,
         )
 
-    @cached_property
-    def monitor(self) -> SqliteMonitorStore:
-        """Checkpoint, alerts and trends."""
-        return SqliteMonitorStore(self._database)
-
-    def monitors(self) -> list[MonitorStore]:
-        """Return the stores of all monitors: there is one."""
-        return [self.monitor]
-
-    @cached_property
-    def ledger(self) -> CostTracker:
-        """Cost tracker within the budgets of the settings."""
-        limits = budgets(self.settings)
-        return SqliteCostTracker(self._database, limits.all_routes, time.time, limits.routes, limits.sharing)
-
-    @cached_property
-    def counters(self) -> CounterStore:
-        """Counters of all processes."""
-        return SqliteCounterStore(self._database)
-
     def lease(self, name: str, length_s: float = 10.0) -> RoleLease:  # noqa: ARG002 - one process holds them all
         """Return a lease that is always held, because a single process uses the file."""
         return SoleLease()
@@ -313,40 +312,6 @@ class RedisStores(DocumentStores):
             evidence_kept=limits.evidence,
             evidence_s=self._texts_kept_s,
         )
-
-    @cached_property
-    def monitor(self) -> MonitorStore:
-        """Checkpoint, alerts and trends of this monitor, by its name."""
-        return self._monitor(checkpoint_name(self.settings))
-
-    def monitors(self) -> list[MonitorStore]:
-        """Return the stores of every monitor that there has been, for reading. Blocks."""
-        from evenkeel.stores.redis.monitor import monitor_names
-
-        monitors = []
-        for name in monitor_names(self._store):
-            monitors.append(self._monitor(name))
-        return monitors
-
-    def _monitor(self, name: str) -> MonitorStore:
-        from evenkeel.stores.redis.monitor import RedisMonitorStore
-
-        return RedisMonitorStore(self._store, name)
-
-    @cached_property
-    def ledger(self) -> CostTracker:
-        """Cost tracker of all workers together, within the budgets of the settings."""
-        from evenkeel.stores.redis.budget import RedisCostTracker
-
-        limits = budgets(self.settings)
-        return RedisCostTracker(self._store, limits.all_routes, time.time, limits.routes, limits.sharing)
-
-    @cached_property
-    def counters(self) -> CounterStore:
-        """Counters of all processes."""
-        from evenkeel.stores.redis.counters import RedisCounterStore
-
-        return RedisCounterStore(self._store, time.time)
 
     def lease(self, name: str, length_s: float = 10.0) -> RoleLease:
         """Return a lease that processes compete for, as `DocumentStores.lease` does."""

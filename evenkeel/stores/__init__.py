@@ -1,6 +1,6 @@
-"""Durable stores: one module for each contract, implemented in `sqlite/` and in `redis/`.
+"""Durable stores: one module for each contract.
 
-Queue, `verdict_log`, `monitor_state`, `archive` and `counters` are contracts of their own. Small documents
-share one: goldens, labels, the audit log, the memory of the change response, bursts and templates.
-
+Queue and `verdict_log` are implemented in `sqlite/` and in `redis/`. Everything else is small documents, one
+contract over both: the monitors' state, spend, counters, goldens, labels, the audit log and so on are typed
+layers on `documents`.
 """

@@ -10,10 +10,14 @@ import json
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from evenkeel.stores.documents import Collection, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    from evenkeel.stores.documents import Change, Documents
 
 
 Snapshot: TypeAlias = dict[str, list[Any]]
@@ -143,16 +147,69 @@ def untried(snapshots: Iterable[Snapshot]) -> list[UntriedPerturbation]:
     return sorted(skips, key=lambda skip: (-(skip.count or 0), skip.route, skip.perturbation, skip.reason))
 
 
-class CounterStore(Protocol):
-    """Store of the latest snapshot of each supervisor, which adds up the counters of its processes."""
+class _SupervisorCounters(NamedTuple):
+    source: str
+    at: float
+    """Unix time in seconds."""
+    snapshot: Snapshot
+
+
+_PUBLISHED: Final = Collection(name="published_counters", key=("source",), body=plain(_SupervisorCounters))
+# Sum of the counters of supervisors that are forgotten.
+_RETIRED: Final = "retired"
+# Seconds of silence after which a supervisor is taken for dead; each publishes every second.
+_SILENT_S: Final = 15.0
+# A supervisor that is silent for so long will not come back.
+_FORGOTTEN_S: Final = 86_400.0
+
+
+class CounterStore:
+    """Store of the latest snapshot of each supervisor, which adds up the counters of its processes.
+
+    Nobody watches over supervisors: one that is silent for 15 s counts as ended, and if it speaks again it
+    goes on from where it was. Its counters are kept, its gauges not. After a day they become part of the sum
+    of those that ended.
+    """
+
+    def __init__(self, documents: Documents, clock: Callable[[], float]) -> None:
+        """Open the store; `clock` is Unix time in seconds."""
+        self._documents = documents
+        self._clock = clock
+        self._tidied = False
+        documents.open(_PUBLISHED)
 
     def publish(self, source: str, snapshot: Snapshot) -> None:
         """Replace the snapshot of one supervisor."""
-        ...
+        self._documents.put(_PUBLISHED, _SupervisorCounters(source, self._clock(), snapshot))
+        # Once in each process: every supervisor that starts takes up what others have left.
+        if not self._tidied:
+            self._documents.change(_PUBLISHED, self._retire)
+            self._tidied = True
 
     def read(self, source: str = "") -> list[Snapshot]:
         """Return the snapshots of all supervisors, ended ones included, or that of one."""
-        ...
+        now = self._clock()
+        snapshots = []
+        for published in self._documents.history(_PUBLISHED, *([source] if source else [])):
+            if now - published.at > _SILENT_S:
+                published.snapshot["gauges"] = []
+            snapshots.append(published.snapshot)
+        return snapshots
+
+    def _retire(self, change: Change) -> None:
+        """Add the counters of the supervisors that will not come back to the sum of those that ended."""
+        before = self._clock() - _FORGOTTEN_S
+        gone, ended = [], []
+        for published in self._documents.history(_PUBLISHED):
+            if published.source == _RETIRED:
+                ended.append(published.snapshot)
+            elif published.at < before:
+                gone.append(published)
+        for published in gone:
+            change.drop(_PUBLISHED, published.source)
+            ended.append(published.snapshot)
+        if gone:
+            change.put(_PUBLISHED, _SupervisorCounters(_RETIRED, 0.0, merge(ended)))
 
 
 class Tally:

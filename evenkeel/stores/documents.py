@@ -1,8 +1,8 @@
 """Small documents: named collections of them in one store, implemented on SQLite and on Redis.
 
 A `Collection` declares what its documents are called and how they are filtered, packed and bounded; a new one
-is one declaration. Thin typed layers add rules and know nothing of storage: `goldens`, `labels`, `audit_log`,
-`changes`, `bursts`, `templates`, `references`, `cache` and `salt`.
+is one declaration. Thin typed layers add rules and know nothing of storage: `monitor_state`, `budget`,
+`counters`, `goldens`, `labels`, `references` and more.
 """
 
 from __future__ import annotations

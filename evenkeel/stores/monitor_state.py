@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import secrets
+import zlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.core.cells import ChangeMark  # noqa: TC001 - msgspec reads the annotations
+from evenkeel.stores.documents import Collection, DocumentBody, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from evenkeel.stores.documents import Change, Documents, Packed
+    from evenkeel.stores.sealing import Seal
+
+
+EVENTS_KEPT: Final = 10_000
+"""Far more than a page shows; without a bound the store would grow for years."""
+TREND_KEPT_PER_CELL: Final = 400
+"""Points that a chart draws: at a point every ten seconds, an hour of a cell's trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +163,7 @@ class ChannelState:
     """Number of changes reported that came while the incident was open and did not end it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrendPoint:
+class TrendPoint(NamedTuple):
     """Points above noise of a cell since the last change of its route, which charts draw.
 
     None = too few trials.
@@ -164,23 +176,125 @@ class TrendPoint:
     excess_upper: float | None
 
 
-class MonitorStore(Protocol):
-    """Durable state of the monitor. `commit` is atomic: state, offset and events, or nothing."""
+class OtherMonitorError(Exception):
+    """Conflict with another monitor that has written this checkpoint. The state must be read again."""
 
-    def load(self) -> tuple[bytes | None, int]:
-        """Return the last committed checkpoint and the log offset it includes; (None, 0) at first."""
-        ...
 
-    def parts(self) -> dict[str, bytes]:
-        """Return every part of the checkpoint as it was last committed, by name."""
-        ...
+class SavedCheckpoint(NamedTuple):
+    """Checkpoint as it was committed last."""
+
+    state: bytes | None
+    """State but for its parts; None before the first commit."""
+    offset: int
+    """Place in the verdict log up to which it counts."""
+    parts: dict[str, bytes]
+
+
+class _CheckpointHead(NamedTuple):
+    monitor: str
+    offset: int
+    commit: str
+    """Name of the commit: offsets alone may be equal for two monitors of one name."""
+
+
+class _Part(NamedTuple):
+    monitor: str
+    name: str
+    """Name of the part; "" for the state."""
+    body: bytes
+
+
+class _CellTrend(NamedTuple):
+    monitor: str
+    route: str
+    model: str
+    perturbation: str
+    points: tuple[TrendPoint, ...]
+
+
+class _SentNotice(NamedTuple):
+    incident: str
+    channel: str
+    state: ChannelState
+
+
+def _unpack_part(packed: Packed, _seal: Seal, key: tuple[str, ...]) -> _Part:
+    assert isinstance(packed, bytes)
+    monitor, name = key
+    return _Part(monitor, name, packed)
+
+
+# Queue, verdict log and the monitors' state are on one node of a Redis Cluster: see `evenkeel.stores.redis`.
+_GROUP: Final = "main"
+_HEADS: Final = Collection(name="monitor_heads", key=("monitor",), body=plain(_CheckpointHead), group=_GROUP)
+_PARTS: Final = Collection(
+    name="monitor_parts_of",
+    key=("monitor", "name"),
+    body=DocumentBody(lambda part, _: part.body, _unpack_part),
+    group=_GROUP,
+)
+_TRENDS: Final = Collection(
+    name="cell_trends",
+    key=("monitor", "route", "model", "perturbation"),
+    body=plain(_CellTrend),
+    group=_GROUP,
+)
+_EVENTS: Final = Collection(
+    name="alerts", key=("id",), kept=EVENTS_KEPT, body=plain(AlertEvent), group=_GROUP
+)
+# Those that nobody was notified of: each is owed a message, however old it is.
+_WAITING: Final = Collection(name="alerts_waiting", key=("id",), body=plain(AlertEvent), group=_GROUP)
+_INCIDENTS: Final = Collection(
+    name="incident_records", key=("id",), kept=1_000, body=plain(IncidentRow), group=_GROUP
+)
+_SENT: Final = Collection(
+    name="notices_sent", key=("incident", "channel"), kept=1_000, body=plain(_SentNotice)
+)
+
+
+class MonitorStore:
+    """Durable state of a monitor. `commit` is atomic: state, offset and events, or nothing.
+
+    Each monitor has a checkpoint under its own name; events and incidents are those of all. Several monitors
+    that fold the same log come to the same state and name their events alike, so that an event is there once
+    whoever finds it first. Two that have the same name by mistake cannot spoil the checkpoint: a commit
+    counts only if nobody else wrote since the caller last read or wrote.
+    """
+
+    def __init__(self, documents: Documents, name: str = "") -> None:
+        """Open the state of the monitor of that name."""
+        self._documents = documents
+        self._name = name
+        # Name of the commit that was read or written last.
+        self._base = ""
+        documents.open(_HEADS, _PARTS, _TRENDS, _EVENTS, _WAITING, _INCIDENTS, _SENT)
+
+    def load(self) -> SavedCheckpoint:
+        """Return the checkpoint that was committed last."""
+        while True:
+            revision = self._documents.revision(_HEADS)
+            head = self._head()
+            parts = {}
+            for part in self._documents.history(_PARTS, self._name):
+                parts[part.name] = part.body
+            # A commit of a monitor that died may still be on its way, and a checkpoint with the parts of a
+            # later one would count verdicts twice.
+            if self._documents.revision(_HEADS) == revision:
+                break
+        self._base = head.commit
+        state = parts.pop("", None)
+        return SavedCheckpoint(None if state is None else zlib.decompress(state), head.offset, parts)
 
     def is_current(self) -> bool:
         """Return whether the checkpoint is still the one that was last read or written.
 
         It is not once another has been written, or the store has lost the last: a Redis that failed over.
         """
-        ...
+        return self._head().commit == self._base
+
+    def offset(self) -> int:
+        """Return the log offset that the last committed checkpoint includes; 0 before the first."""
+        return self._head().offset
 
     def commit(
         self,
@@ -189,48 +303,99 @@ class MonitorStore(Protocol):
         events: Sequence[AlertEvent],
         trend: Sequence[tuple[str, str, str, TrendPoint]],
         *,
-        incidents: Sequence[IncidentRow] = ...,
-        parts: Mapping[str, bytes] = ...,
-        whole: bool = ...,
+        incidents: Sequence[IncidentRow] = (),
+        parts: Mapping[str, bytes] = MappingProxyType({}),
+        whole: bool = False,
     ) -> None:
         """Store a checkpoint with the events and trend points (route, model, perturbation, point) since.
 
         Args:
-            state: the checkpoint but for its parts; replaces the previous one.
-            offset: in the verdict log, up to which it counts.
-            events: in log order.
-            trend: in log order.
-            incidents: those that changed. A record of a later place in the log stays: another monitor may
-                be ahead. The latest thousand are kept.
-            parts: those that changed, by name; the others stay as they are.
-            whole: whether these are all, so that any others are removed.
+            state: The checkpoint but for its parts; replaces the previous one.
+            offset: In the verdict log, up to which it counts.
+            events: In log order.
+            trend: In log order.
+            incidents: Those that changed. A record of a later place in the log stays: another monitor may
+                be ahead.
+            parts: Those that changed, by name; the others stay as they are.
+            whole: True if these are all, so that any others are removed.
+
+        Raises: OtherMonitorError if the checkpoint is not the one this object read or wrote last.
         """
-        ...
+        commit = secrets.token_hex(8)
+
+        def work(change: Change) -> None:
+            if not self.is_current():
+                raise OtherMonitorError(
+                    f"the checkpoint of monitor {self._name} was changed by another monitor; give each a "
+                    "name of its own"
+                )
+            if whole:
+                change.drop(_PARTS, self._name)
+            # The fastest level: a checkpoint is written every few seconds.
+            for name, body in (("", zlib.compress(state, 1)), *parts.items()):
+                change.put(_PARTS, _Part(self._name, name, body))
+            for event in events:
+                self._put_event(change, event)
+            for incident in incidents:
+                # A monitor that folds an old log again must not undo what a later one has written.
+                known = self._documents.find(_INCIDENTS, incident.id)
+                if known is None or incident.offset >= known.offset:
+                    change.put(_INCIDENTS, incident)
+            for cell, points in by_cell.items():
+                earlier = self._documents.find(_TRENDS, self._name, *cell)
+                joined = (*(earlier.points if earlier else ()), *points)[-TREND_KEPT_PER_CELL:]
+                change.put(_TRENDS, _CellTrend(self._name, *cell, joined))
+            change.put(_HEADS, _CheckpointHead(self._name, offset, commit))
+
+        by_cell: dict[tuple[str, str, str], list[TrendPoint]] = {}
+        for route, model, perturbation, point in trend:
+            by_cell.setdefault((route, model, perturbation), []).append(point)
+        self._documents.change(_HEADS, work)
+        self._base = commit
+
+    def _put_event(self, change: Change, event: AlertEvent) -> None:
+        known = self._documents.find(_EVENTS, event.id)
+        # Folded again, an event may say more than it did at first. It is delivered once all the same.
+        if event != known:
+            change.put(_EVENTS, event)
+        if known is None or self._documents.find(_WAITING, event.id) is not None:
+            change.put(_WAITING, event)
 
     def events(self, limit: int) -> list[AlertEvent]:
         """Return the newest alert events, newest first."""
-        ...
+        return self._documents.select(_EVENTS, limit=max(0, limit))
 
     def incidents(self) -> list[bytes]:
         """Return the records of all incidents that are kept, in no order."""
-        ...
+        return [row.body for row in self._documents.select(_INCIDENTS)]
 
     def undelivered(self, limit: int) -> list[AlertEvent]:
         """Return the events not yet notified, oldest first."""
-        ...
+        return self._documents.history(_WAITING)[: max(0, limit)]
 
     def mark_delivered(self, event_id: str) -> None:
         """Remember that an event was notified."""
-        ...
+        self._documents.drop(_WAITING, event_id)
 
     def sent(self, incident: str, channel: str) -> ChannelState | None:
         """Return the state of a channel's messages about an incident; None if it sent none."""
-        ...
+        sent = self._documents.find(_SENT, incident, channel)
+        return sent.state if sent else None
 
     def put_sent(self, incident: str, channel: str, sent: ChannelState) -> None:
-        """Store the state of a channel's messages about an incident. The latest thousand are kept."""
-        ...
+        """Store the state of a channel's messages about an incident."""
+        self._documents.put(_SENT, _SentNotice(incident, channel, sent))
 
     def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
         """Return the newest `limit` points of one cell, oldest first."""
-        ...
+        trend = self._documents.find(_TRENDS, self._name, route, model, perturbation)
+        return list(trend.points[-limit:]) if trend and limit > 0 else []
+
+    def _head(self) -> _CheckpointHead:
+        return self._documents.find(_HEADS, self._name) or _CheckpointHead(self._name, 0, "")
+
+
+def monitor_names(documents: Documents) -> list[str]:
+    """Return the names of all monitors that ever committed, in order."""
+    documents.open(_HEADS)
+    return sorted(head.monitor for head in documents.select(_HEADS))

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from evenkeel.cli.main import main
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.stores.audit_log import ActionLog
+from evenkeel.stores.monitor_state import MonitorStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
@@ -29,7 +29,7 @@ def database(tmp_path):
         log.append(altered(VERDICT, id=f"v{number}", exchange_id=f"e{number}", rating=rating), None)
         if number < 3:
             log.append(altered(VERDICT, id=f"w{number}", exchange_id=f"e{number}", perturbation="a.b"), None)
-    Monitor(log, SqliteMonitorStore(opened)).step()
+    Monitor(log, MonitorStore(SqliteDocuments(opened))).step()
     yield opened
     opened.close()
 
@@ -50,7 +50,7 @@ def test_a_route_is_approved_and_the_monitor_takes_it_up(database):
     (approved,) = SqliteVerdictLog(database).approvals()
     assert (approved.by, approved.note) == ("ann", "as agreed")
     assert f"approved as {approved.id}" in done.output
-    monitor = Monitor(SqliteVerdictLog(database), SqliteMonitorStore(database))
+    monitor = Monitor(SqliteVerdictLog(database), MonitorStore(SqliteDocuments(database)))
     assert monitor.step() == 1
     drift = {report.key.perturbation: report.detection.drift for report in monitor.reports()}
     assert drift["a.b"] is None

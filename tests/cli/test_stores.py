@@ -100,7 +100,7 @@ def test_a_backtest_of_the_store_is_that_of_the_same_verdicts_in_a_file(run, sto
     assert read.pop("source") == path.name
     assert stored == read
     assert stored["trials"] == len(ratings)
-    assert stores.monitor.load() == (None, 0)
+    assert stores.monitor.load() == (None, 0, {})
 
 
 def test_a_report_is_about_the_trials_of_the_store(run, stores):

@@ -7,8 +7,9 @@ from redis.exceptions import OutOfMemoryError
 
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.exchange import Lag
-from evenkeel.stores.redis.budget import RedisCostTracker
+from evenkeel.stores.budget import SharedCostTracker
 from evenkeel.stores.redis.connection import NotReplicatedError
+from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from tests.redis_server import RedisServer, a_store
@@ -50,7 +51,7 @@ def test_a_full_redis_that_forgot_its_scripts_lets_workers_make_room(server):
     store.client.script_flush()
     store.client.config_set("maxmemory", 1)
     first, second = ids(queue.reserve(2, 60))
-    costs = RedisCostTracker(store, Budget(), lambda: 1000.0)
+    costs = SharedCostTracker(RedisDocuments(store), Budget(), lambda: 1000.0)
     with pytest.raises(OutOfMemoryError):
         costs.reserve(Spend(1, 0.0), "default")
     queue.extend([first], 60)

@@ -18,6 +18,7 @@ from evenkeel.monitor.estimate.bounded_mean import weighted_mean
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import summary
+from evenkeel.stores.monitor_state import SavedCheckpoint
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.planted_sightings import interleaved, sightings
@@ -70,12 +71,8 @@ class MemoryStore:
     records: dict[str, bytes] = field(default_factory=dict)
 
     def load(self):
-        """State that was committed."""
-        return self.state, self.offset
-
-    def parts(self):
-        """The parts as they were committed."""
-        return dict(self.kept)
+        """What was committed."""
+        return SavedCheckpoint(self.state, self.offset, dict(self.kept))
 
     def is_current(self):
         """Nobody else writes."""

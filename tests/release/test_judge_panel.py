@@ -12,8 +12,9 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.panel import MOST, YARDSTICK, PanelRated
 from evenkeel.core.verdict import Evidence, Failure, Scoring
 from evenkeel.release.judge_panel import JudgePanel, PanelSettings
+from evenkeel.stores.budget import SharedCostTracker
 from evenkeel.stores.panels import PanelStore
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.verdict_log import LoggedNote
 from tests.stores.examples import verdict
@@ -32,7 +33,7 @@ class Asking:
         self.rate = lambda number: 3 if number % 2 else 1
         self.asked = 0
         self.moved = {}
-        costs = SqliteCostTracker(database, Budget(), lambda: self.now)
+        costs = SharedCostTracker(SqliteDocuments(database), Budget(), lambda: self.now)
         self.panel = JudgePanel(
             self.store,
             self.log,

@@ -9,9 +9,10 @@ import pytest
 from evenkeel.core.budget import SCORING_BUDGET, Budget, Spend
 from evenkeel.core.verdict import Failure, Judgement, QualityScore
 from evenkeel.release.reference_scores import MOST, ReferenceScores
+from evenkeel.stores.budget import SharedCostTracker
 from evenkeel.stores.changes import ChangeStore, ScoredReference
 from evenkeel.stores.references import ReferenceStore
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
 from tests.monitor.changes.test_examples import kept, reference
 from tests.monitor.changes.test_silent_report import FOUND, NOON, REFERENCES, record
@@ -45,7 +46,7 @@ def stores(database, documents):
 
 def scores(stores, records, budget=None):
     database, changes, references = stores
-    costs = SqliteCostTracker(database, budget or Budget(), lambda: NOON)
+    costs = SharedCostTracker(SqliteDocuments(database), budget or Budget(), lambda: NOON)
     made = ReferenceScores(
         records=lambda: records,
         store=changes,

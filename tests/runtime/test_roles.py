@@ -16,9 +16,9 @@ from evenkeel.shadow.original import Reader
 from evenkeel.shadow.planner import CellNeed, Needs
 from evenkeel.shadow.prompt.segments import SlotText
 from evenkeel.shadow.templates import Templates
+from evenkeel.stores.monitor_state import MonitorStore
 from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.lease import RedisLease
-from evenkeel.stores.redis.monitor import RedisMonitorStore
 from evenkeel.stores.templates import TemplateStore
 from tests.kit.cells import cell_report
 from tests.redis_server import a_store
@@ -110,10 +110,9 @@ def test_a_scrape_never_waits_for_redis():
 def test_only_one_monitor_notifies(store):
     """The other one finds nothing to deliver, until the first gives the lease back."""
     first, second = (
-        NotifyingStore(RedisMonitorStore(store, name), RedisLease(store, "notify", name))
-        for name in ("one", "two")
+        NotifyingStore(RedisDocuments(store), RedisLease(store, "notify", name)) for name in ("one", "two")
     )
-    RedisMonitorStore(store, "one").commit(b"a", 1, [event(1), event(2)], [])
+    MonitorStore(RedisDocuments(store), "one").commit(b"a", 1, [event(1), event(2)], [])
     assert [event.id for event in first.undelivered(10)] == ["a1", "a2"]
     assert second.undelivered(10) == []
     first.mark_delivered("a1")

@@ -13,8 +13,8 @@ from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.labels import LabelStore
+from evenkeel.stores.monitor_state import MonitorStore
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
 LOCAL = "http://127.0.0.1:8101"
@@ -51,7 +51,7 @@ def console_over(database, **more):
     return ConsoleSources(
         reports=list,
         log=SqliteVerdictLog(database),
-        monitor_store=SqliteMonitorStore(database),
+        monitor_store=MonitorStore(SqliteDocuments(database)),
         exposition=lambda: b"",
         measuring=lambda: Measuring("measuring", 0.0),
         pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),

@@ -33,10 +33,10 @@ from evenkeel.shadow.references.caller import ReferenceCaller
 from evenkeel.shadow.references.pace import Pace
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
+from evenkeel.stores.budget import SharedCostTracker
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.redis.budget import RedisCostTracker
+from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
@@ -443,7 +443,7 @@ def test_no_fault_passes_the_limit(tmp_path, originals):
     shares = []
     for seed in range(20):
         database = Database(tmp_path / f"{seed}.db")
-        shares.append(check(seed, originals, database, partial(SqliteCostTracker, database)))
+        shares.append(check(seed, originals, database, partial(SharedCostTracker, SqliteDocuments(database))))
         database.close()
     assert sum(shares) > 0.5  # the budgets are used
 
@@ -453,5 +453,5 @@ def test_no_fault_passes_the_limit_on_redis(tmp_path, on_redis, originals):
     database = Database(tmp_path / "evenkeel.db")
     for seed in range(10):
         on_redis.place.client.flushall()
-        check(seed, originals, database, partial(RedisCostTracker, on_redis.place))
+        check(seed, originals, database, partial(SharedCostTracker, RedisDocuments(on_redis.place)))
     database.close()

@@ -7,9 +7,10 @@ import json
 from evenkeel.core.budget import Budget
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.worker import Worker
+from evenkeel.stores.budget import SharedCostTracker
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.shadow.trial_makers import trial_maker
@@ -44,7 +45,7 @@ class Plane:
 
     def costs(self, budget=None, own=None):
         """The cost tracker, with a budget for all and some of single routes."""
-        return SqliteCostTracker(self.database, budget or Budget(), self.clock, own)
+        return SharedCostTracker(SqliteDocuments(self.database), budget or Budget(), self.clock, own)
 
     def worker(self, plans, *trials, settings=None, **others):
         """A worker; `trials` and `others` are what `trial_maker` takes behind the log."""

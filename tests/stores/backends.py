@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from evenkeel.stores.archive import ExchangeArchive
-from evenkeel.stores.redis.budget import RedisCostTracker
+from evenkeel.stores.counters import CounterStore
+from evenkeel.stores.monitor_state import MonitorStore
 from evenkeel.stores.redis.connection import RedisStore
-from evenkeel.stores.redis.counters import RedisCounterStore
 from evenkeel.stores.redis.documents import RedisDocuments
-from evenkeel.stores.redis.monitor import RedisMonitorStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
-from evenkeel.stores.sqlite.counters import SqliteCounterStore
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.redis_server import a_store
@@ -89,24 +85,24 @@ class Backend:
     def documents(self, place=None):
         return self.Documents(place or self.place)
 
+    def monitor(self, name="one"):
+        return MonitorStore(self.documents(), name)
+
+    def counters(self):
+        return CounterStore(self.documents(), self.clock)
+
 
 class SqliteBackend(Backend):
     """A file."""
 
     Queue, Verdicts = SqliteExchangeQueue, SqliteVerdictLog
-    Documents, Costs = SqliteDocuments, SqliteCostTracker
+    Documents = SqliteDocuments
 
     def __init__(self, folder, **options):
         super().__init__(Database(folder / "deep" / "evenkeel.db", **options))
 
     def _again(self, **options):
         return Database(self.place.path, **options)
-
-    def monitor(self, name="one"):
-        return SqliteMonitorStore(self.place)
-
-    def counters(self):
-        return SqliteCounterStore(self.place)
 
     def queue_elsewhere(self):
         """Python that opens the queue in another process."""
@@ -128,7 +124,7 @@ class RedisBackend(Backend):
     """A prefix of its own on the Redis of the test process."""
 
     Queue, Verdicts = RedisExchangeQueue, RedisVerdictLog
-    Documents, Costs = RedisDocuments, RedisCostTracker
+    Documents = RedisDocuments
 
     def __init__(self, server, *, seal=None):
         place = a_store(server)
@@ -137,12 +133,6 @@ class RedisBackend(Backend):
 
     def _again(self, **options):
         return RedisStore(self.place.place, **options)
-
-    def monitor(self, name="one"):
-        return RedisMonitorStore(self.place, name)
-
-    def counters(self):
-        return RedisCounterStore(self.place, lambda: 1000.0)
 
     def queue_elsewhere(self):
         """Python that opens the queue in another process."""

@@ -9,7 +9,7 @@ import pytest
 
 from evenkeel.core.budget import Budget, RouteBudget, Spend
 from evenkeel.llm.price import ModelPrice, Prices
-from evenkeel.stores.redis.budget import RedisCostTracker
+from evenkeel.stores.budget import SharedCostTracker
 from tests.cases import cases
 
 CASES = cases(__file__)
@@ -19,7 +19,7 @@ NOON = 43_200.0
 
 @pytest.fixture
 def open_tracker(backend):
-    return partial(backend.Costs, backend.place)
+    return partial(SharedCostTracker, backend.documents())
 
 
 KINDS = {"begun": {"paced": False}, "urgent": {"urgent": True}, "watch": {"watch": True}}
@@ -91,24 +91,16 @@ def test_processes_share_what_is_left(open_tracker):
     assert one.reserve(Spend(11, 0.0), "a") == "budget"
 
 
-def _silent_for(costs, seconds, now):
-    """Let a tracker have been silent for so long; a Redis goes by its own clock."""
-    if isinstance(costs, RedisCostTracker):
-        client, workers = costs._store.client, costs._store.key("spend", "workers")
-        client.zadd(workers, {costs._worker: client.time()[0] - seconds})
-    now[0] += seconds
-
-
 def test_what_a_dead_process_has_set_aside_is_booked(open_tracker):
     """Nobody knows whether its calls were made: it counts, and 15 minutes later it has been spent."""
     now = [NOON]
     one, other = (open_tracker(Budget(tokens_per_day=100), lambda: now[0]) for _ in range(2))
     assert one.reserve(Spend(60, 0.5), "a") is None
     assert one.reserve(Spend(30, 0.0), "b") is None
-    _silent_for(one, 800, now)
+    now[0] += 800
     assert other.reserve(Spend(11, 0.0), "a") == "budget"
     assert other.today() == Spend(0, 0.0)
-    _silent_for(one, 901, now)
+    now[0] += 901
     assert other.reserve(Spend(11, 0.0), "a") == "budget"
     assert other.reserve(Spend(10, 0.0), "a") is None
     assert other.by_route_and_kind() == {("a", "lost"): Spend(60, 0.5), ("b", "lost"): Spend(30, 0.0)}
@@ -119,7 +111,7 @@ def test_what_was_set_aside_days_ago_is_forgotten(open_tracker):
     now = [NOON]
     one, other = (open_tracker(Budget(tokens_per_day=100), lambda: now[0]) for _ in range(2))
     assert one.reserve(Spend(60, 0.5), "a") is None
-    _silent_for(one, 3 * 86_400, now)
+    now[0] += 3 * 86_400
     assert other.reserve(Spend(100, 0.0), "a") is None
     assert other.today() == Spend(0, 0.0)
 

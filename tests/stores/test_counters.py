@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from evenkeel.stores.counters import merge
-from evenkeel.stores.redis.counters import RedisCounterStore
 
 
 def test_snapshots_add_up():
@@ -45,15 +44,14 @@ def test_supervisors_are_told_apart_and_add_up(backend):
     assert merge(store.read())["counters"] == [["requests", {}, 7]]
 
 
-def test_a_silent_supervisor_keeps_its_counters_and_loses_its_gauges(on_redis):
-    """After a day it is forgotten, and what it has counted is not."""
-    store, now = on_redis.place, [1000.0]
-    counters = RedisCounterStore(store, lambda: now[0])
+def test_a_silent_supervisor_keeps_its_counters_and_loses_its_gauges(backend):
+    """After a day the next one that starts forgets it, and what it has counted stays."""
+    counters, now = backend.counters(), backend.clock.now
     for source, number in (("h:1", 2), ("h:2", 5)):
         counters.publish(source, counted(number))
-    now[0] += 20
+    backend.clock.now = now + 20
     assert merge(counters.read()) == {"counters": [["requests", {}, 7]], "gauges": [], "histograms": []}
-    now[0] += 100_000
-    counters.read()
-    assert store.client.hkeys(store.key("counters", "times")) == []
-    assert merge(counters.read())["counters"] == [["requests", {}, 7]]
+    backend.clock.now = now + 100_000
+    backend.counters().publish("h:3", counted(1))
+    assert [counters.read(source) for source in ("h:1", "h:2")] == [[], []]
+    assert merge(counters.read())["counters"] == [["requests", {}, 8]]

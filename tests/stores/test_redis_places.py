@@ -13,15 +13,15 @@ from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.exchange import Lag
 from evenkeel.core.pair import Answer
 from evenkeel.stores.archive import ExchangeArchive
+from evenkeel.stores.budget import SharedCostTracker
 from evenkeel.stores.cache import DocumentCache
+from evenkeel.stores.counters import CounterStore
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
-from evenkeel.stores.redis.budget import RedisCostTracker
+from evenkeel.stores.monitor_state import MonitorStore
 from evenkeel.stores.redis.connection import Host, NotReplicatedError, RedisPlace, RedisStore
-from evenkeel.stores.redis.counters import RedisCounterStore
 from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.lease import RedisLease
-from evenkeel.stores.redis.monitor import RedisMonitorStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from tests.kit.certificates import Authority
@@ -53,22 +53,22 @@ def use(place):
     """Something of every store; returns what could not be done."""
     store = RedisStore(place)
     store.check()
-    log = RedisVerdictLog(store)
+    documents, log = RedisDocuments(store), RedisVerdictLog(store)
     log.append(verdict(1), EVIDENCE)
     assert log.latest(5, route="default", perturbation="general.spelling") == [verdict(1)]
     assert log.evidence(verdict(1).id) == EVIDENCE
-    monitor = RedisMonitorStore(store, "one")
+    monitor = MonitorStore(documents, "one")
     monitor.commit(b"a", 1, [event(1)], [("r", "m", "p", point(1.0))], parts={"x": b"1"})
-    assert monitor.load() == (b"a", 1)
+    assert monitor.load() == (b"a", 1, {"x": b"1"})
     assert [alert.id for alert in monitor.events(5)] == ["a1"]
-    counters = RedisCounterStore(store, lambda: 1000.0)
+    counters = CounterStore(documents, lambda: 1000.0)
     counters.publish("a", {"counters": [["n", {}, 1]]})
     assert counters.read()[0]["counters"] == [["n", {}, 1]]
-    DocumentCache(RedisDocuments(store), "rulings").put("k", b"same")
-    archive = ExchangeArchive(RedisDocuments(store))
+    DocumentCache(documents, "rulings").put("k", b"same")
+    archive = ExchangeArchive(documents)
     archive.put(ARCHIVED)
     assert archive.latest(route="shop") == [ARCHIVED]
-    goldens = GoldenStore(RedisDocuments(store))
+    goldens = GoldenStore(documents)
     approved = goldens.approve(Golden(id="g", request="{}", answer=Answer("Four.")), by="ann", at=1.0)
     assert goldens.select() == (approved,)
     queue = RedisExchangeQueue(store, lambda: 1000.0)
@@ -79,7 +79,7 @@ def use(place):
     queue.release(held[1:2])
     queue.acknowledge(held[2:])
     assert queue.lag() == Lag(1, 0, 1, 0.0)
-    ledger = RedisCostTracker(store, Budget(tokens_per_day=10), lambda: 1000.0)
+    ledger = SharedCostTracker(documents, Budget(tokens_per_day=10), lambda: 1000.0)
     assert ledger.reserve(Spend(10, 0.0), "a") is None
     assert ledger.reserve(Spend(1, 0.0), "a") == "budget"
     ledger.settle(Spend(10, 0.0), "a", {"judge": Spend(4, 0.5)})

@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from evenkeel.stores.errors import DamagedStoreError, StoreError
+from evenkeel.stores.monitor_state import MonitorStore
 from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.stores.examples import fill, read_after, verdict
 
@@ -156,14 +157,14 @@ def test_several_processes_that_lost_a_store_meet_in_the_new_one(database):
     log = SqliteVerdictLog(database)
     fill(log, [1])
     other = Database(database.path)
-    monitor = SqliteMonitorStore(other)
+    monitor = MonitorStore(SqliteDocuments(other))
     monitor.commit(b"state", 1, [], [])
     shutil.rmtree(database.path.parent)
-    assert monitor.load() == (None, 0)
+    assert monitor.load() == (None, 0, {})
     monitor.commit(b"new", 5, [], [])
     fill(log, [2])
     assert other.recreated == database.recreated == 1
-    assert monitor.load() == (b"new", 5)
+    assert monitor.load() == (b"new", 5, {})
     other.close()
     assert read_after(log, 0, 9)[0].verdict == verdict(2)
 

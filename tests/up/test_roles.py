@@ -10,9 +10,9 @@ import httpx2
 import pytest
 
 from evenkeel.core.exchange import Lag
+from evenkeel.stores.counters import CounterStore
 from evenkeel.stores.keys import SESSION_KEY
 from evenkeel.stores.payloads import unpack_exchange as unpack
-from evenkeel.stores.redis.counters import RedisCounterStore
 from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
@@ -152,7 +152,7 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store, sim
         assert pipeline["routes"][0]["queued"] == 40
     shares = [
         sum(number for name, _, number in snapshot["counters"] if name == "exchanges_scored")
-        for snapshot in RedisCounterStore(store, time.time).read()
+        for snapshot in CounterStore(RedisDocuments(store), time.time).read()
     ]
     assert sum(shares) == 40
     assert sum(share > 0 for share in shares) == 2

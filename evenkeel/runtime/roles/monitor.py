@@ -7,7 +7,7 @@ import contextlib
 import logging
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evenkeel.console import ConsoleSources, GoldenSources, ReferenceSetup, ReferenceSources, create_app
 from evenkeel.metrics.registry import publish_labels
@@ -28,6 +28,7 @@ from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.notifications import challenger_link, channels, contacts, sinks, writer
 from evenkeel.shadow.needs import NeedsPublisher
 from evenkeel.shadow.references.pace import BURST_CALLS
+from evenkeel.stores.monitor_state import MonitorStore
 
 if TYPE_CHECKING:
     import threading
@@ -40,8 +41,9 @@ if TYPE_CHECKING:
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import Snapshot
+    from evenkeel.stores.documents import Documents
     from evenkeel.stores.lease import RoleLease
-    from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
+    from evenkeel.stores.monitor_state import AlertEvent
 
 
 log = logging.getLogger("evenkeel")
@@ -49,21 +51,17 @@ log = logging.getLogger("evenkeel")
 _POLL_S = 0.5
 
 
-class NotifyingStore:
+class NotifyingStore(MonitorStore):
     """The monitors' store as the notifier sees it: only the holder of the lease finds events to deliver."""
 
-    def __init__(self, store: MonitorStore, lease: RoleLease) -> None:
-        self._store = store
+    def __init__(self, documents: Documents, lease: RoleLease) -> None:
+        super().__init__(documents)
         self._lease = lease
 
     def undelivered(self, limit: int) -> list[AlertEvent]:
         """Return events not yet notified, oldest first; none while another monitor notifies."""
-        waiting = self._store.undelivered(limit)
+        waiting = super().undelivered(limit)
         return waiting if waiting and self._lease.hold() else []
-
-    def __getattr__(self, name: str) -> Any:
-        """Delegate everything else to the store."""
-        return getattr(self._store, name)
 
 
 class MonitorRole:
@@ -126,7 +124,7 @@ class MonitorRole:
         )
 
     def _open_notifier(self) -> Notifier:
-        store = NotifyingStore(self._stores.monitor, self._notifying)
+        store = NotifyingStore(self._stores.documents, self._notifying)
         opened = channels(
             self._settings, store, self._writer, lambda: self._watch().causes, announce, time.monotonic
         )

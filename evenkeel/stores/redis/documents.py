@@ -8,7 +8,10 @@ starts over.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeAlias
+import random
+import secrets
+import time
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from evenkeel.stores.documents import EVERYTHING, Documents
 from evenkeel.stores.payloads import storable
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
     from evenkeel.stores.redis.connection import RedisStore
 
 Command: TypeAlias = "list[Value]"
+# Seconds for which a commit is recognised if it is sent again.
+_REMEMBERED_S: Final = 300
+# Pause in seconds after somebody else has written.
+_LONGEST_PAUSE_S: Final = 0.01
 
 
 class RedisDocuments(Documents):
@@ -49,8 +56,12 @@ class RedisDocuments(Documents):
                 words += [len(command), *command]
             if not words:
                 return result
-            if self._commit((self._revision(collection),), writing.seen, max(1, writing.count), *words):
+            # A commit has a name, so that one that is sent again, since its answer was lost, is done once.
+            keys = self._store.keys(_tag(collection), "revision", f"commit:{secrets.token_hex(8)}")
+            if self._commit(keys, writing.seen, max(1, writing.count), _REMEMBERED_S, *words):
                 return result
+            # Others write at this moment: they come back one after the other.
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_S))
 
     def find(self, collection: Collection[Item], *key: str, version: int | None = None) -> Item | None:
         """Return one document."""
@@ -95,7 +106,7 @@ class RedisDocuments(Documents):
 
     def revision(self, collection: Collection[Any]) -> int:
         """Return how many documents of the group were ever put."""
-        return int(self._store.client.get(self._revision(collection)) or 0)
+        return int(self._store.client.get(self._store.key(_tag(collection), "revision")) or 0)
 
     def names(self, collection: Collection[Any], key: Sequence[str] = (), until: int = -1) -> list[str]:
         """Return the names of all versions of some documents, oldest first.
@@ -124,10 +135,7 @@ class RedisDocuments(Documents):
 
     def place(self, collection: Collection[Any], part: str) -> str:
         """Return the key of a part of a collection."""
-        return self._store.key(collection.group or collection.name, f"{collection.name}:{part}")
-
-    def _revision(self, collection: Collection[Any]) -> str:
-        return self._store.key(collection.group or collection.name, "revision")
+        return self._store.key(_tag(collection), f"{collection.name}:{part}")
 
     def _newest(self, collection: Collection[Any], where: Mapping[str, Field]) -> list[str]:
         """Return the names of the documents in their newest versions, in order."""
@@ -238,6 +246,10 @@ class _RedisWriting:
         for name in names:
             self.commands += [["HDEL", key, name] for key in keys]
             self.commands.append(["ZREM", order, name])
+
+
+def _tag(collection: Collection[Any]) -> str:
+    return collection.group or collection.name
 
 
 def _name(key: Sequence[str], *version: int) -> str:

@@ -20,8 +20,9 @@ from evenkeel.settings import load
 from evenkeel.shadow.replay import Replayer
 from evenkeel.simulate import ModelState, PromptMessage, SimulatedModel, Simulation, SimulationSettings
 from evenkeel.stores.archive import ExchangeArchive
+from evenkeel.stores.budget import SharedCostTracker
 from evenkeel.stores.goldens import Golden, GoldenStore
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from tests.kit.records import altered
 from tests.kit.simulated_prompts import make_prompt
@@ -72,7 +73,7 @@ class Bench:
                 self.verdicts,
                 replayer,
                 GateScoring(heuristic_scorer(HeuristicRater())),
-                SqliteCostTracker(self.database, budget, time.time),
+                SharedCostTracker(SqliteDocuments(self.database), budget, time.time),
                 Prices(),
                 most=per_round,
                 clock=time.time,

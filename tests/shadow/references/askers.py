@@ -11,9 +11,9 @@ from evenkeel.shadow.references.asker import AskerSettings, MonitorFindings, Ref
 from evenkeel.shadow.references.caller import ReferenceCaller
 from evenkeel.shadow.references.pace import DAY_S, Pace
 from evenkeel.shadow.replay import Target
+from evenkeel.stores.budget import SharedCostTracker
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.references import ReferenceStore
-from evenkeel.stores.sqlite.budget import SqliteCostTracker
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
@@ -36,7 +36,7 @@ class Asking:
         self.tally = Tally()
         self.now = START + 10.0
         self.noticed = MonitorFindings()
-        self.costs = SqliteCostTracker(self.database, budget or Budget(), lambda: self.now)
+        self.costs = SharedCostTracker(SqliteDocuments(self.database), budget or Budget(), lambda: self.now)
         self.pace = pace or Pace(96, 60, 0.5)
         self.asker = self.again()
 

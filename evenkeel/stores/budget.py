@@ -1,0 +1,164 @@
+"""Budgets that all processes of an installation share."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.core.budget import (
+    FORGOTTEN_S,
+    NOTHING,
+    SILENT_S,
+    CostTracker,
+    Spend,
+    SpendKind,
+    beyond_share,
+    passed,
+    total,
+)
+from evenkeel.stores.documents import Collection, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evenkeel.core.budget import Bound, Budget, Refused
+    from evenkeel.stores.documents import Change, Documents
+
+
+class _Day(NamedTuple):
+    day: str
+    booked: dict[str, dict[SpendKind, Spend]]
+    """Spend by route and kind."""
+
+
+class _Aside(NamedTuple):
+    """Amounts that one process has set aside, by route."""
+
+    holder: str
+    at: float
+    """Unix time in seconds of its latest reservation or settlement."""
+    held: dict[str, Spend]
+
+
+_DAYS: Final = Collection(name="spend_of_days", key=("day",), kept=40, body=plain(_Day), group="spend")
+_ASIDE: Final = Collection(name="spend_set_aside", key=("holder",), body=plain(_Aside), group="spend")
+# Dollars that are left of a sum which comes to nothing: sums of floats seldom come back to zero.
+_LEFT_USD: Final = 1e-9
+
+
+class SharedCostTracker(CostTracker):
+    """`CostTracker` in a store, which keeps any number of processes together within the budgets.
+
+    What one of them has set aside counts for all; what a dead one has set aside is booked as lost after a
+    quarter of an hour.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        budget: Budget,
+        clock: Callable[[], float],
+        routes: Mapping[str, Budget] | None = None,
+        sharing: Sequence[str] = (),
+    ) -> None:
+        """Open the tracker; the other arguments are those of `CostTracker`."""
+        super().__init__(budget, clock, routes, sharing)
+        self._documents = documents
+        self._holder = secrets.token_hex(8)
+        # Threads of this process wait here, and not in the store.
+        self._lock = threading.Lock()
+        documents.open(_DAYS, _ASIDE)
+
+    def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
+        """Return the day's spending. See `CostTracker.by_route_and_kind`."""
+        spends: dict[tuple[str, SpendKind], Spend] = {}
+        for route, kinds in sorted(self._booked().items()):
+            for kind, spend in sorted(kinds.items()):
+                spends[route, kind] = spend
+        return spends
+
+    def reserve(
+        self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True, watch: bool = False
+    ) -> Refused | None:
+        """Set an estimate aside if the limits allow it. See `CostTracker.reserve`."""
+        now = self._clock()
+        bounds = self._bounds(estimate, route, urgent=urgent, paced=paced, watch=watch)
+        others = self._others(route, urgent=urgent, paced=paced, watch=watch)
+
+        def work(change: Change) -> Refused | None:
+            booked, held = self._counted(change, now)
+            taken: dict[str | None, Spend] = {None: estimate, route: estimate}
+            for spends in (booked, *(aside.held for aside in held)):
+                for name, spend in spends.items():
+                    taken[name] = taken.get(name, NOTHING).plus(spend)
+                    taken[None] = taken[None].plus(spend)
+            refused = _refused(taken[None], bounds[0]) or _refused(taken[route], bounds[1])
+            if refused is None and others and beyond_share(taken, route, others, bounds[0][-1].limit):
+                refused = "budget_share"
+            if refused is None:
+                own = self._own(held)
+                own[route] = own.get(route, NOTHING).plus(estimate)
+                change.put(_ASIDE, _Aside(self._holder, now, own))
+            return refused
+
+        with self._lock:
+            return self._documents.change(_DAYS, work)
+
+    def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
+        """Replace an estimate by what was spent. See `CostTracker.settle`."""
+
+        def work(change: Change) -> None:
+            own = self._own(self._documents.history(_ASIDE, self._holder))
+            if route in own:
+                own[route] = own[route].minus(estimate)
+                if own[route].tokens <= 0 and own[route].usd < _LEFT_USD:
+                    del own[route]
+            change.put(_ASIDE, _Aside(self._holder, self._clock(), own))
+            if any(any(amount) for amount in spent.values()):
+                booked = self._booked()
+                for kind, amount in spent.items():
+                    _book(booked, route, kind, amount)
+                change.put(_DAYS, _Day(self._day(), booked))
+
+        with self._lock:
+            self._documents.change(_DAYS, work)
+
+    def _booked(self) -> dict[str, dict[SpendKind, Spend]]:
+        day = self._documents.find(_DAYS, self._day())
+        return day.booked if day else {}
+
+    def _counted(self, change: Change, now: float) -> tuple[dict[str, Spend], list[_Aside]]:
+        """Return what is booked today by route, and what living processes have set aside.
+
+        Books what dead ones had set aside, and forgets what was set aside too long ago.
+        """
+        booked, living, lost = self._booked(), [], False
+        for aside in self._documents.history(_ASIDE):
+            if now - SILENT_S <= aside.at <= now + FORGOTTEN_S:
+                living.append(aside)
+                continue
+            change.drop(_ASIDE, aside.holder)
+            if aside.at >= now - FORGOTTEN_S:
+                for route, spend in aside.held.items():
+                    _book(booked, route, "lost", spend)
+                    lost = True
+        if lost:
+            change.put(_DAYS, _Day(self._day(), booked))
+        totals = {}
+        for route, kinds in booked.items():
+            totals[route] = total(kinds.values())
+        return totals, living
+
+    def _own(self, held: Sequence[_Aside]) -> dict[str, Spend]:
+        return next((aside.held for aside in held if aside.holder == self._holder), {})
+
+
+def _book(booked: dict[str, dict[SpendKind, Spend]], route: str, kind: SpendKind, amount: Spend) -> None:
+    if any(amount):
+        kinds = booked.setdefault(route, {})
+        kinds[kind] = kinds.get(kind, NOTHING).plus(amount)
+
+
+def _refused(taken: Spend, bounds: Sequence[Bound]) -> Refused | None:
+    return next((bound.refused for bound in bounds if passed(taken, bound.limit)), None)
