@@ -8,12 +8,10 @@ import os
 import random
 import sqlite3
 import sys
-import time
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from uuid import uuid4
 
 import click
 
@@ -23,15 +21,16 @@ from evenkeel.cli.options import (
     CommandFailedError,
     NumberRange,
     call_options,
+    console_store,
     file_option,
     json_option,
+    keep_run,
     parameters_option,
     prices_option,
     severity_option,
     task_option,
     yes_option,
 )
-from evenkeel.core.errors import UserError
 from evenkeel.core.figures import usd
 from evenkeel.llm.price import Prices
 from evenkeel.release.check.endpoints import OPENAI, ModelAt, judge_beside, model_at
@@ -60,7 +59,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.release.check.run import CheckOutcome
-    from evenkeel.runtime.stores import DocumentStores
     from evenkeel.shadow.prompt import PromptView
 
 # Estimates above this are confirmed first.
@@ -155,7 +153,7 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
     with contextlib.ExitStack() as stack:
         request = _request(prompt, options, stack)
         # Before anything is paid for.
-        with _store(options):
+        with console_store(options):
             pass
         _confirm(request, options["max_usd"], confirmed=yes or options["ci"])
         outcome = _run(request, err)
@@ -170,7 +168,7 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
     show(document(outcome), out)
     for target in targets:
         err.print(f"wrote {target}", soft_wrap=True)
-    _keep(outcome, options, err)
+    keep_run(as_run(outcome), options)
     if as_json:
         click.echo(to_json(outcome), nl=False)
     # Last, so that a pipeline has its files also where nothing could be measured.
@@ -210,32 +208,6 @@ def _run(request: CheckRequest, err: Console) -> CheckOutcome:
 def _junit(options: Mapping[str, Any]) -> Path | None:
     target: Path | None = options["junit"]
     return target or (_JUNIT if options["ci"] else None)
-
-
-def _keep(outcome: CheckOutcome, options: Mapping[str, Any], err: Console) -> None:
-    """Have the console list the check, if the options name a store."""
-    try:
-        with _store(options) as stores:
-            if stores is not None:
-                stores.changes.put_check(as_run(outcome, name=uuid4().hex, at=time.time()))
-    except (UserError, sqlite3.OperationalError) as error:
-        err.print(f"the console will not list this check: {error}", soft_wrap=True)
-
-
-@contextlib.contextmanager
-def _store(options: Mapping[str, Any]) -> Iterator[DocumentStores | None]:
-    """Open the store whose console lists the check; None if no option names one.
-
-    Raises: UserError if it cannot be opened.
-    """
-    if options["config"] is None and options["data_dir"] is None:
-        yield None
-        return
-    # Loaded on demand: a check without a store starts in half the time.
-    from evenkeel.runtime.stores import opened, settings_of_stores
-
-    with opened(settings_of_stores(options["config"], options["data_dir"])) as stores:
-        yield stores
 
 
 def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitStack) -> CheckRequest:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import io
 import logging
 import os
-import sqlite3
 import sys
-import time
 from collections.abc import Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from uuid import uuid4
 
 import click
 from rich.console import Console
@@ -26,6 +23,7 @@ from evenkeel.cli.options import (
     call_options,
     experiment_settings,
     json_option,
+    keep_run,
     max_usd_option,
     model_options,
     prices_option,
@@ -39,7 +37,7 @@ from evenkeel.monitor.detect.gate import GateRules
 from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.gate.edits import EditError, NewSystemPrompt, NewTemplate
 from evenkeel.release.gate.plan import document as plan_document
-from evenkeel.release.gate.reports import as_json, as_junit, document, headline
+from evenkeel.release.gate.reports import as_json, as_junit, as_run, document
 from evenkeel.release.gate.run import GateOptions, run_gate
 from evenkeel.release.gate.scoring import RATED
 from evenkeel.release.gate.sides import Side
@@ -55,7 +53,6 @@ from evenkeel.settings import Credential, SettingsError
 from evenkeel.settings.credentials import shadow_origin
 from evenkeel.settings.judge import JUDGE_KEY
 from evenkeel.stores.cache import DocumentCache
-from evenkeel.stores.changes import GateRun
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 
@@ -211,7 +208,7 @@ def _run(files: tuple[Path, ...], options: Mapping[str, Any], *, json: bool, con
             ]
         )
         show(document(outcome), out)
-        _keep(outcome, options)
+        keep_run(as_run(outcome, options["route"]), options)
     except NotConfirmedError as error:
         raise InputError("no calls were made; add --yes to run without confirmation") from error
     except KeyboardInterrupt as error:
@@ -226,30 +223,6 @@ def _run(files: tuple[Path, ...], options: Mapping[str, Any], *, json: bool, con
     if json:
         click.echo(as_json(outcome), nl=False)
     return _EXIT_CODES[outcome.report.verdict.value]
-
-
-def _keep(outcome: GateOutcome, options: Mapping[str, Any]) -> None:
-    """Have the console list the run, if the options name a store."""
-    if options["config"] is None and options["data_dir"] is None:
-        return
-    run = GateRun(
-        uuid4().hex,
-        options["route"] or "",
-        time.time(),
-        outcome.candidate,
-        outcome.reference,
-        outcome.report.verdict.value,
-        headline(outcome.report),
-        outcome.report.measured,
-        outcome.ledger.calls,
-        outcome.ledger.cost_usd,
-    )
-    try:
-        with opened(experiment_settings(options)) as stores:
-            stores.changes.put_gate(run)
-    except (UserError, sqlite3.OperationalError) as error:
-        # The verdict stands and has been printed; only the list of the console lacks it.
-        log.warning("the console will not list this run: %s", error)
 
 
 def options_of(files: tuple[Path, ...], options: Mapping[str, Any]) -> GateOptions:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import sqlite3
 import time
 from dataclasses import asdict
 from functools import wraps
@@ -26,7 +28,7 @@ from evenkeel.settings.types import Section, upstream_url, variable_name
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from rich.console import Console
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.tasks import Task
     from evenkeel.runtime.stores import Stores
     from evenkeel.stores.audit_log import What
+    from evenkeel.stores.changes import ReleaseRun
 
 _OPENAI: Final = "https://api.openai.com/v1"
 
@@ -149,6 +152,33 @@ def audit(stores: Stores, what: What, by: str, subject: str, detail: str, at: fl
 
     moment = round(time.time() if at is None else at, 3)
     stores.actions.record(Action(moment, by, "command", what, subject, detail))
+
+
+@contextlib.contextmanager
+def console_store(options: Mapping[str, Any]) -> Iterator[Stores | None]:
+    """Open the store that --config or --data-dir names, for its console to list a run; None without them.
+
+    Raises: UserError if it cannot be opened.
+    """
+    if options["config"] is None and options["data_dir"] is None:
+        yield None
+        return
+    # Loaded on demand: a check without a store starts in half the time.
+    from evenkeel.runtime.stores import opened, settings_of_stores
+
+    with opened(settings_of_stores(options["config"], options["data_dir"])) as stores:
+        yield stores
+
+
+def keep_run(run: ReleaseRun, options: Mapping[str, Any]) -> None:
+    """Have the console list a gate or a check, if the options name a store."""
+    try:
+        with console_store(options) as stores:
+            if stores is not None:
+                stores.changes.put_release(run)
+    except (UserError, sqlite3.OperationalError) as error:
+        # The verdict stands and has been printed; only the list of the console lacks it.
+        click.echo(f"the console will not list this run: {error}", err=True)
 
 
 def print_rows(

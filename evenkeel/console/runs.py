@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
 
-_GATES_SHOWN: Final = 200
-_CHECKS_SHOWN: Final = 50
+_SHOWN: Final = 200
 
 
 def run_handler(sources: ConsoleSources, renderer: Renderer) -> HTTPRouteHandler:
@@ -21,10 +20,6 @@ def run_handler(sources: ConsoleSources, renderer: Renderer) -> HTTPRouteHandler
 
     @get("/runs", sync_to_thread=True, needs="viewer")
     def runs() -> Response[bytes]:
-        return renderer.response(
-            "runs.html",
-            gates=sources.gates()[: -_GATES_SHOWN - 1 : -1],
-            checks=sources.checks()[: -_CHECKS_SHOWN - 1 : -1],
-        )
+        return renderer.response("runs.html", runs=sources.releases()[: -_SHOWN - 1 : -1])
 
     return runs

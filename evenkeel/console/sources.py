@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenkeel.release.challenge.board import ChallengeBoard
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
-    from evenkeel.stores.changes import CheckRun, GateRun, GoldenRun
+    from evenkeel.stores.changes import GoldenRun, ReleaseRun
     from evenkeel.stores.counters import RouteFlow, UntriedPerturbation
     from evenkeel.stores.goldens import GoldenStore
     from evenkeel.stores.labels import LabelStore
@@ -145,10 +145,8 @@ class ConsoleSources:
     """Says what happened in an incident."""
     setup: tuple[RouteSetup, ...] = ()
     """Set-up of each route, for the set-up page and the first hour."""
-    gates: Callable[[], list[GateRun]] = list
-    """Results of gate runs, oldest first."""
-    checks: Callable[[], list[CheckRun]] = list
-    """Results of checks, oldest first."""
+    releases: Callable[[], list[ReleaseRun]] = list
+    """Results of gates and checks, oldest first."""
     challengers: ChallengeBoard | None = None
     """Challengers; None leaves their page out."""
     goldens: GoldenSources | None = None

@@ -1,10 +1,11 @@
-"""Store of the change response: golden runs, gate runs, checks, reference scores, responses and settings."""
+"""Store of the change response: runs of goldens, gates and checks, scores, responses and settings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from evenkeel.core.cells import Standing  # noqa: TC001 - read by msgspec
 from evenkeel.stores.documents import Collection, plain
 
 if TYPE_CHECKING:
@@ -118,65 +119,26 @@ class AnswerScores:
 
 
 @dataclass(frozen=True, slots=True)
-class GateRun:
-    """Result of one `evenkeel gate` run."""
+class ReleaseRun:
+    """Result of one run of `evenkeel gate` or `evenkeel check`, in words for people."""
 
     id: str
-    route: str
-    """Route of the goldens; "" for goldens of several routes."""
     at: float
     """Unix time in seconds."""
-    candidate: str
-    """Candidate that was asked, in one line for people."""
-    reference: str
-    """Reference that was asked, in one line for people; "" if none was asked."""
+    kind: Literal["gate", "check"]
+    subject: str
+    """Candidate, or prompt, that was asked."""
+    beside: str
+    """Reference, or models; "" without any."""
+    standing: Standing
+    """Colour of the verdict."""
     verdict: str
-    """Verdict of the gate: "pass", "regression", "undecided" or "could_not_measure"."""
     headline: str
     """Verdict and its reason in one sentence."""
-    goldens: int
-    """Number of goldens that were compared."""
-    calls: int
-    usd: float
-
-
-class CheckedCategory(NamedTuple):
-    """Figures of one category of rewordings in a check, as they are shown."""
-
-    category: str
-    standing: str
-    """"within", "over", "unknown" or "unmeasured"."""
-    standing_text: str
-    points: str
-    """Points above noise with their interval; "–" without."""
-    robustness: float | None
-    """Likeness in [0, 1], as are those of the resends."""
-    control_robustness: float | None
-
-
-class CheckedModel(NamedTuple):
-    """A model, or a prompt, of a check."""
-
-    name: str
-    sensitivity: str
-    """Sentence on how often another question moved the answer."""
-    categories: tuple[CheckedCategory, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckRun:
-    """Result of one `evenkeel check`."""
-
-    id: str
-    at: float
-    """Unix time in seconds."""
-    prompt: str
-    """Name of the prompt's file."""
-    headline: str
-    limit: float
-    """Points above noise that are tolerated, in (0, 1]."""
-    models: tuple[CheckedModel, ...]
-    rounds: int
+    details: tuple[str, ...]
+    """Lines about each measure, or about each category of rewordings."""
+    asked: str
+    """Goldens that were compared, or rounds that were made."""
     calls: int
     usd: float
 
@@ -199,15 +161,7 @@ _RUNS: Final = Collection(
     kept_of="route",
     body=plain(GoldenRun),
 )
-_GATES: Final = Collection(
-    name="gate_runs",
-    key=("id",),
-    fields=("route",),
-    kept=_RUNS_KEPT,
-    kept_of="route",
-    body=plain(GateRun),
-)
-_CHECKS: Final = Collection(name="check_runs", key=("id",), kept=_RUNS_KEPT, body=plain(CheckRun))
+_RELEASES: Final = Collection(name="release_runs", key=("id",), kept=_RUNS_KEPT, body=plain(ReleaseRun))
 # Scores kept for each route.
 _SCORES_KEPT: Final = 100
 _SCORES: Final = Collection(
@@ -230,7 +184,7 @@ class ChangeStore:
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
-        documents.open(_RUNS, _GATES, _CHECKS, _SCORES, _RESPONSES, _SETTINGS)
+        documents.open(_RUNS, _RELEASES, _SCORES, _RESPONSES, _SETTINGS)
 
     def put_run(self, run: GoldenRun) -> None:
         """Keep a run of goldens; it replaces a run of the same id."""
@@ -244,21 +198,13 @@ class ChangeStore:
         """Number that grows with every run that is kept."""
         return self._documents.revision(_RUNS)
 
-    def put_gate(self, run: GateRun) -> None:
-        """Keep the result of a gate run."""
-        self._documents.put(_GATES, run)
+    def put_release(self, run: ReleaseRun) -> None:
+        """Keep the result of a gate or a check."""
+        self._documents.put(_RELEASES, run)
 
-    def gates(self) -> list[GateRun]:
-        """Return the gate runs, oldest first."""
-        return self._documents.history(_GATES)
-
-    def put_check(self, run: CheckRun) -> None:
-        """Keep the result of a check."""
-        self._documents.put(_CHECKS, run)
-
-    def checks(self) -> list[CheckRun]:
-        """Return the checks, oldest first."""
-        return self._documents.history(_CHECKS)
+    def releases(self) -> list[ReleaseRun]:
+        """Return the results of gates and checks, oldest first."""
+        return self._documents.history(_RELEASES)
 
     def put_scores(self, scores: AnswerScores) -> None:
         """Keep the scores of a change; they replace earlier scores of the same change."""

@@ -128,7 +128,7 @@ def whole(scene, make_cell):
         scene.sources(),
         measuring=lambda: scene.measuring,
         change_reports=lambda: changes,
-        gates=lambda: [altered(GATE, candidate="new-" * 40, headline=f"REGRESSION: {'far ' * 60}.")],
+        releases=lambda: [altered(GATE, subject="new-" * 40, headline=f"REGRESSION: {'far ' * 60}.")],
         writer=Writer({route: Contact("@support-ml", "", "helm rollback support")}),
         ledger=Ledger(
             {

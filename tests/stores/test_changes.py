@@ -8,12 +8,9 @@ from evenkeel.stores.bursts import Bursts, Override
 from evenkeel.stores.changes import (
     AnswerScores,
     ChangeStore,
-    CheckedCategory,
-    CheckedModel,
-    CheckRun,
-    GateRun,
     GoldenRun,
     QualityTally,
+    ReleaseRun,
     ScoredReference,
 )
 from tests.kit.records import altered
@@ -41,23 +38,18 @@ def test_runs_come_back_in_the_order_they_were_put(changes):
     assert changes.runs() == [later, again]
 
 
-ROWS = (CheckedCategory("general", "over", "over the limit", "+31.0", 0.71, None),)
-CHECK = CheckRun("c1", 5.0, "p.txt", "m: over.", 0.1, (CheckedModel("m", "", ROWS),), 80, 560, 0.42)
-GATE = GateRun("g1", "shop", 5.0, "m-2", "m-1", "pass", "PASS: no excess.", 40, 80, 0.5)
+GATE = ReleaseRun(
+    "g1", 5.0, "gate", "m-2", "against m-1", "within", "pass", "PASS: no excess.", ("content_shift: pass",),
+    "40 goldens", 80, 0.5,
+)  # fmt: skip
+CHECK = altered(GATE, id="c1", kind="check", subject="p.txt", beside="m", headline="m: over.")
 
 
-@pytest.mark.parametrize(
-    ("kind", "first", "later"),
-    [
-        ("check", CHECK, altered(CHECK, id="c2")),
-        ("gate", GATE, altered(GATE, id="g2", route="", headline="REGRESSION: \u202eodd.")),
-    ],
-)
-def test_checks_and_gates_come_back_in_their_order(changes, kind, first, later):
+def test_gates_and_checks_come_back_in_their_order(changes):
     """They stand beside the runs of goldens after changes."""
-    for run in (first, later):
-        getattr(changes, f"put_{kind}")(run)
-    assert getattr(changes, f"{kind}s")() == [first, later]
+    for run in (CHECK, GATE):
+        changes.put_release(run)
+    assert changes.releases() == [CHECK, GATE]
     assert changes.runs() == []
 
 

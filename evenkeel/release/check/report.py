@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 from evenkeel.core.figures import NO_JUDGE, count, duration, listing, number, percent, reasons, rounded, usd
 from evenkeel.core.rewordings import why_untried
@@ -14,7 +16,6 @@ from evenkeel.release.check.endpoints import SIMULATED
 from evenkeel.release.check.figures import ERROR_RATE, FIRST, fragile_words
 from evenkeel.release.kit.charts import Point, dot_plot
 from evenkeel.release.kit.document import (
-    MISSING,
     Bullets,
     Column,
     Document,
@@ -28,11 +29,12 @@ from evenkeel.release.kit.document import (
     both,
 )
 from evenkeel.release.kit.renderings import JUnitCase, diff, json_text, junit
-from evenkeel.stores.changes import CheckedCategory, CheckedModel, CheckRun
+from evenkeel.stores.changes import ReleaseRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evenkeel.core.cells import Standing
     from evenkeel.release.check.figures import CategoryFigures, CheckTrial, PromptWord
     from evenkeel.release.check.run import CheckOutcome
     from evenkeel.release.kit.document import Block, Tone, Value
@@ -239,13 +241,16 @@ def standing_text(figures: CategoryFigures) -> str:
     return words
 
 
+def _points(figures: CategoryFigures) -> str:
+    return both(figures.points, FigureForm.SIGNED_POINTS, 1)
+
+
 def _picture(outcome: CheckOutcome, arm: str) -> Picture:
     points = []
     for each in outcome.arms[arm]:
         if each.points is not None:
-            text = both(each.points, FigureForm.SIGNED_POINTS, 1)
             value, lower, upper = each.points.value, each.points.lower, each.points.upper
-            points.append(Point(_label(each.category), value, lower, upper, text))
+            points.append(Point(_label(each.category), value, lower, upper, _points(each)))
     # From −50: lower values would mean that rewording makes answers much steadier than resending.
     chart = dot_plot("Points above noise", points, low=-0.5, high=1, ticks=_TICKS)
     return Picture(chart)
@@ -486,34 +491,26 @@ def _category_as_json(category: CategoryFigures) -> dict[str, Any]:
     }
 
 
-def as_run(outcome: CheckOutcome, *, name: str, at: float) -> CheckRun:
-    """Return the outcome as the console lists it, under an id and at a Unix time in seconds."""
+def as_run(outcome: CheckOutcome) -> ReleaseRun:
+    """Return the outcome as the console lists it."""
     options = outcome.options
-    sentences = list(_sensitivity(outcome))
-    models = []
-    for (arm, model), sentence in zip(options.models.items(), sentences, strict=True):
-        categories = []
-        for category in outcome.arms[arm]:
-            points = both(category.points, FigureForm.SIGNED_POINTS, 1) if category.points else MISSING
-            categories.append(
-                CheckedCategory(
-                    category.category,
-                    category.standing,
-                    standing_text(category),
-                    points,
-                    category.robustness,
-                    category.control_robustness,
-                )
-            )
-        models.append(CheckedModel(model, sentence, tuple(categories)))
-    return CheckRun(
-        id=name,
-        at=at,
-        prompt=options.source,
+    standing: Standing = "over" if outcome.is_over else "within" if outcome.settled else "unknown"
+    details = []
+    for arm, name in options.models.items():
+        for each in outcome.arms[arm]:
+            figure = f", {_points(each)} points above noise" if each.points else ""
+            details.append(f"{name}, {_label(each.category)}: {standing_text(each)}{figure}")
+    return ReleaseRun(
+        id=uuid4().hex,
+        at=time.time(),
+        kind="check",
+        subject=options.source,
+        beside=listing(tuple(options.models.values())),
+        standing=standing,
+        verdict=_WORDS_FOR[standing],
         headline=headline(outcome),
-        limit=options.limit,
-        models=tuple(models),
-        rounds=outcome.rounds,
+        details=(*details, *_sensitivity(outcome)),
+        asked=count(outcome.rounds, "round"),
         calls=outcome.costs.calls,
         usd=outcome.costs.usd,
     )
@@ -524,8 +521,7 @@ def as_junit(outcome: CheckOutcome) -> str:
     cases = []
     for arm, name in outcome.options.models.items():
         for each in outcome.arms[arm]:
-            figure = both(each.points, FigureForm.SIGNED_POINTS, 1) if each.points else MISSING
-            text = f"{figure} points above noise: {standing_text(each)}"
+            text = f"{_points(each)} points above noise: {standing_text(each)}"
             # A pipeline must not fail for what does not apply to its prompt.
             skipped = each.standing == "unmeasured" or bool(each.not_applicable)
             failure = None

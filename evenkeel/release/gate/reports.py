@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 from evenkeel.core.figures import count, duration, number, percent, usd
 from evenkeel.core.text import one_line
@@ -20,10 +22,12 @@ from evenkeel.release.kit.document import (
     Table,
 )
 from evenkeel.release.kit.renderings import MOST_CHARS, JUnitCase, diff, json_text, junit, plain
+from evenkeel.stores.changes import ReleaseRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evenkeel.core.cells import Standing
     from evenkeel.monitor.detect.gate import GateFinding, GateReport
     from evenkeel.release.gate.run import FallenGolden, GateOutcome
     from evenkeel.release.kit.document import Block, Rendering, Tone
@@ -42,6 +46,10 @@ _MARKS: Final = {
 # A pass that nothing proves must not look like one that something does.
 _UNDECIDED: Final = "⚠️"
 _TONES: Final[Mapping[GateVerdict, Tone]] = {GateVerdict.PASS: "better", GateVerdict.REGRESSION: "worse"}
+_STANDINGS: Final[Mapping[GateVerdict, Standing]] = {
+    GateVerdict.PASS: "within",
+    GateVerdict.REGRESSION: "over",
+}
 _TERMINAL: Final[frozenset[Rendering]] = frozenset(("terminal",))
 _MARKDOWN: Final[frozenset[Rendering]] = frozenset(("markdown",))
 _VERDICTS: Final = {
@@ -307,6 +315,29 @@ def _fallen(fallen: FallenGolden) -> dict[str, Any]:
         "approved": fallen.golden.answer,
         "answer": fallen.answer,
     }
+
+
+def as_run(outcome: GateOutcome, route: str | None) -> ReleaseRun:
+    """Return the outcome as the console lists it; `route` names the one route that was asked."""
+    report = outcome.report
+    details = []
+    for finding in report.findings:
+        details.append(f"{finding.measure.name}: {role(finding)}, {excess(finding)}, {settled(finding)}")
+    beside = f"against {outcome.reference}" if outcome.reference else "without a reference"
+    return ReleaseRun(
+        id=uuid4().hex,
+        at=time.time(),
+        kind="gate",
+        subject=outcome.candidate,
+        beside=f"{beside}, {route}" if route else beside,
+        standing=_STANDINGS.get(report.verdict, "unknown"),
+        verdict=report.verdict.value.replace("_", " "),
+        headline=headline(report),
+        details=tuple(details) if report.measured else (),
+        asked=count(report.measured, "golden"),
+        calls=outcome.ledger.calls,
+        usd=outcome.ledger.cost_usd,
+    )
 
 
 def as_junit(outcome: GateOutcome) -> str:

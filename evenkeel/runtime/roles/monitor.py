@@ -162,8 +162,7 @@ class MonitorRole:
             pipeline=self._pipeline.view,
             clock=time.time,
             change_reports=book.reports,
-            gates=stores.changes.gates,
-            checks=stores.changes.checks,
+            releases=stores.changes.releases,
             writer=self._writer,
             goldens=GoldenSources(stores.goldens, stores.archive, book.latest_runs),
             references=ReferenceSources(

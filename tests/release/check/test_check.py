@@ -151,16 +151,16 @@ def test_without_a_judge_content_is_unmeasured_and_a_pipeline_fails(check):
 
 
 def test_a_check_with_a_store_is_listed_by_its_console(prompt, check):
-    """The record holds the standing of each category, and how sensitive the answer is."""
+    """The record says where each category stands, and how sensitive the answer is."""
     Database(prompt.parent / "evenkeel.db").close()
 
     check("--rounds", 8, "--data-dir", ".")
 
     database = Database(prompt.parent / "evenkeel.db")
-    (kept,) = ChangeStore(SqliteDocuments(database)).checks()
+    (kept,) = ChangeStore(SqliteDocuments(database)).releases()
     database.close()
-    assert kept.models[0].categories[0].category == "general"
-    assert "answers moved when the question was another one" in kept.models[0].sensitivity
+    assert kept.details[0].startswith("simulated-steady, general: ")
+    assert "answers moved when the question was another one" in kept.details[-1]
 
 
 def test_the_budget_ends_a_check_with_what_there_is(check):

@@ -345,6 +345,6 @@ def test_goldens_of_the_store_are_taken_without_a_file(planted, gate, tmp_path):
     assert found["report"]["goldens"] == 6
     # … and the console lists the run.
     with contextlib.closing(Database(tmp_path / "evenkeel.db")) as database:
-        (run,) = ChangeStore(SqliteDocuments(database)).gates()
-    assert (run.verdict, run.goldens, run.route) == ("undecided", 6, "")
+        (run,) = ChangeStore(SqliteDocuments(database)).releases()
+    assert (run.verdict, run.asked, run.kind) == ("undecided", "6 goldens", "gate")
     assert run.headline.startswith("NOT SHOWN TO DIFFER after 6 goldens")
