@@ -11,6 +11,7 @@ from evenkeel.core.text import one_line
 from evenkeel.core.version import VERSION
 from evenkeel.monitor.detect.gate import GateVerdict
 from evenkeel.release.gate.scoring import DIFFERS
+from evenkeel.release.kit.cost import JUDGE
 from evenkeel.release.kit.document import (
     Bullets,
     Column,
@@ -181,14 +182,13 @@ def lost(report: GateReport, details: Mapping[str, str]) -> list[str]:
 
 def effort(outcome: GateOutcome) -> str:
     """Calls, what stopping early saved, tokens, dollars, time."""
-    ledger = outcome.ledger
+    costs = outcome.costs
     share = outcome.saved_calls / outcome.planned_calls if outcome.planned_calls else 0.0
-    tokens = ledger.prompt_tokens + ledger.completion_tokens + ledger.judge_tokens
     saved = f", {number(outcome.saved_calls)} ({percent(share)}) saved by stopping early"
     return (
-        f"{number(ledger.calls)} calls of {number(outcome.planned_calls)}, {number(ledger.remembered)} "
+        f"{number(costs.calls)} calls of {number(outcome.planned_calls)}, {number(costs.remembered)} "
         f"remembered{saved if outcome.report.settled else ''}; "
-        f"{number(tokens)} tokens, {usd(ledger.cost_usd)}, {duration(outcome.duration_s)}"
+        f"{number(costs.tokens)} tokens, {usd(costs.usd)}, {duration(outcome.duration_s)}"
     )
 
 
@@ -292,13 +292,23 @@ def as_json(outcome: GateOutcome) -> str:
     Shares are in [0, 1]. Goldens are named by id and version; those that were answered worse come with the
     approved answer and the candidate's.
     """
-    result: dict[str, Any] = {
+    costs, result = outcome.costs, plain(outcome)
+    del result["costs"]
+    result |= {
         "schema_version": SCHEMA,
         "evenkeel": VERSION,
         "verdict": outcome.report.verdict.value,
         "headline": headline(outcome.report),
-        **plain(outcome),
         "saved_calls": outcome.saved_calls,
+        "ledger": {
+            "calls": costs.calls,
+            "remembered": costs.remembered,
+            "failed": costs.failed,
+            "prompt_tokens": costs.total("prompt_tokens"),
+            "completion_tokens": costs.total("completion_tokens"),
+            "cost_usd": costs.usd,
+            "judge_tokens": costs.of(JUDGE).tokens,
+        },
         "fallen": [_fallen(fallen) for fallen in outcome.fallen],
     }
     return json_text(result)
@@ -335,8 +345,8 @@ def as_run(outcome: GateOutcome, route: str | None) -> ReleaseRun:
         headline=headline(report),
         details=tuple(details) if report.measured else (),
         asked=count(report.measured, "golden"),
-        calls=outcome.ledger.calls,
-        usd=outcome.ledger.cost_usd,
+        calls=outcome.costs.calls,
+        usd=outcome.costs.usd,
     )
 
 

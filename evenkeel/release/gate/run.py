@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.budget import Spend
 from evenkeel.core.endpoint import with_model
@@ -32,7 +32,7 @@ from evenkeel.release.gate.sides import (
 from evenkeel.release.gate.steps import step_change
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised
-from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError, CostEstimate, Costs
+from evenkeel.release.kit.cost import BudgetUsedUpError, CostEstimate, Costs
 from evenkeel.release.kit.journal import Answers, opened_journal
 from evenkeel.release.kit.progress import progress
 from evenkeel.release.kit.service_watch import ServiceWatch, service_advice
@@ -91,33 +91,6 @@ class GateOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """Calls of a run, and their cost."""
-
-    calls: int = 0
-    remembered: int = 0
-    failed: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost_usd: float = 0.0
-    """0 for a model without a price. Of answers and of the judge."""
-    judge_tokens: int = 0
-
-    @classmethod
-    def of(cls, costs: Costs) -> Spent:
-        """Costs of a run."""
-        return cls(
-            costs.calls,
-            costs.remembered,
-            costs.failed,
-            costs.total("prompt_tokens"),
-            costs.total("completion_tokens"),
-            costs.usd,
-            costs.of(JUDGE).tokens,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class FallenGolden:
     """A golden that the candidate answers worse than the reference."""
 
@@ -152,7 +125,7 @@ class GateOutcome:
     scored_by: str
     planned_calls: int
     """Calls to both sides that asking all goldens takes."""
-    ledger: Spent
+    costs: Costs
     fallen: tuple[FallenGolden, ...]
     """Worst first."""
     failures: Mapping[str, str]
@@ -165,30 +138,14 @@ class GateOutcome:
     @property
     def saved_calls(self) -> int:
         """Calls that were not needed because the answer was settled before."""
-        return max(0, self.planned_calls - self.ledger.calls - self.ledger.remembered)
+        return max(0, self.planned_calls - self.costs.calls - self.costs.remembered)
 
 
-@dataclass(frozen=True, slots=True)
-class GoldenLook:
+class GoldenLook(NamedTuple):
     """Findings about a golden."""
 
     measured: Measured | Failure
     fallen: FallenGolden | None = None
-
-
-@dataclass(slots=True)
-class Course:
-    """Records of a run besides the gate's counts."""
-
-    fallen: list[FallenGolden] = field(default_factory=list)
-    failures: dict[str, str] = field(default_factory=dict)
-    """The first detail of each reason."""
-    cut_short: str = ""
-    """Why it stopped before it was settled, "" if it did not."""
-
-    def note(self, failure: Failure) -> None:
-        """Remember what was said about a reason, the first time it occurs."""
-        self.failures.setdefault(failure.reason, failure.detail)
 
 
 def shuffled(tasks: Sequence[SideTask], cluster: Mapping[str, str], seed: int) -> list[SideTask]:
@@ -207,38 +164,36 @@ def shuffled(tasks: Sequence[SideTask], cluster: Mapping[str, str], seed: int) -
 class Run:
     """Asks and scores goldens for a gate."""
 
+    options: GateOptions
     gate: Gate
     """Takes what is found."""
     asker: Asker
     scoring: GateScoring
     """Scores each answer beside the approved one."""
-    repeats: int = 1
-    """Calls to each side for each golden."""
-    concurrency: int = 8
-    """Approximate number of calls under way at once: goldens are begun until their calls reach it."""
-    task: Callable[[Golden], str | None] = lambda golden: golden.task
-    """Name of a golden's task."""
     clusters: Mapping[str, str] = field(default_factory=dict)
     """Names of the goldens' clusters, by their ids; a golden that is not listed is one of its own."""
-    explain: Callable[[AskedCall, Failure], str] = lambda _call, failure: failure.detail
-    """Says why a call has no answer, and what to do."""
     progress: Callable[[], None] = lambda: None
     """Called after each golden."""
+    fallen: list[FallenGolden] = field(default_factory=list, init=False)
+    failures: dict[str, str] = field(default_factory=dict, init=False)
+    """The first detail of each reason."""
+    cut_short: str = field(default="", init=False)
+    """Why it stopped before it was settled, "" if it did not."""
 
-    async def run(self, tasks: Sequence[SideTask], left_out: Sequence[Failure] = ()) -> Course:
+    async def run(self, tasks: Sequence[SideTask], left_out: Sequence[Failure] = ()) -> None:
         """Take the tasks in order until the gate is settled or there are no more.
 
         Answers come in any order; they are taken in that of the tasks, so that a quick answer does not
         count before a slow one, and a run can be repeated.
         """
-        course = Course()
         # Those that cannot be asked come first of all: if they are too many, nothing is spent.
         for failure in left_out:
             self.gate.leave_out(failure)
-            course.note(failure)
+            self.failures.setdefault(failure.reason, failure.detail)
         waiting = iter(tasks)
         # More goldens at the same time would be asked in vain once the gate is settled.
-        ahead = max(1, round(self.concurrency / len(draws(tasks[0], self.repeats)))) if tasks else 0
+        calls = len(draws(tasks[0], self.options.repeats)) if tasks else 1
+        ahead = max(1, round(self.options.concurrency / calls))
         begun: deque[tuple[SideTask, asyncio.Task[GoldenLook]]] = deque()
         try:
             while not self.gate.settled:
@@ -247,85 +202,86 @@ class Run:
                 if not begun:
                     break
                 task, looking = begun.popleft()
-                self._take(await looking, course, self.clusters.get(task.golden.id))
+                self._take(await looking, self.clusters.get(task.golden.id))
         except UnusableError as error:
-            course.cut_short = str(error)
+            self.cut_short = str(error)
         except BudgetUsedUpError:
-            course.cut_short = "the budget was used up before the evidence settled anything"
+            self.cut_short = "the budget was used up before the evidence settled anything"
         finally:
             # Settled, or failed: what is still under way would be paid for and say nothing.
             for _, looking in begun:
                 looking.cancel()
             await asyncio.gather(*(looking for _, looking in begun), return_exceptions=True)
-        return course
 
-    def _take(self, looked: GoldenLook, course: Course, cluster: str | None) -> None:
-        self.gate.take(looked.measured, cluster)
-        if looked.fallen is not None:
-            course.fallen.append(looked.fallen)
-        measured = looked.measured
-        for outcome in [measured] if isinstance(measured, Failure) else measured.values():
+    def _take(self, look: GoldenLook, cluster: str | None) -> None:
+        self.gate.take(look.measured, cluster)
+        if look.fallen is not None:
+            self.fallen.append(look.fallen)
+        for outcome in [look.measured] if isinstance(look.measured, Failure) else look.measured.values():
             if isinstance(outcome, Failure):
-                course.note(outcome)
+                self.failures.setdefault(outcome.reason, outcome.detail)
         self.progress()
 
     async def _look(self, task: SideTask) -> GoldenLook:
-        planned_calls = draws(task, self.repeats)
+        planned_calls = draws(task, self.options.repeats)
         calls = []
         for side, repeat in planned_calls:
             calls.append(asyncio.create_task(self.asker.ask(drawn(task.requests[side], repeat))))
         try:
-            answers = await asyncio.gather(*calls)
+            outcomes = await asyncio.gather(*calls)
         finally:
             # One that failed leaves the others running, and each of them costs money.
             for call in calls:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
-        # One missing answer makes the golden unmeasured: a difference needs both sides.
+        answers: dict[SideName, list[Answer]] = {}
         failures: dict[SideName, Failure] = {}
-        for (side, _), answer in zip(planned_calls, answers, strict=True):
-            if isinstance(answer, Failure):
-                failures[side] = replace(answer, detail=self.explain(task.requests[side], answer))
+        for (side, _), outcome in zip(planned_calls, outcomes, strict=True):
+            if isinstance(outcome, Failure):
+                said = explained(self.options.sides, task.requests[side], outcome)
+                failures[side] = replace(outcome, detail=said)
+            else:
+                answers.setdefault(side, []).append(outcome)
+        # One missing answer makes the golden unmeasured: a difference needs both sides.
         if "reference" in failures:
             return GoldenLook(failures["reference"])
         if failures:
             # A candidate may fail at goldens that it would get wrong, so a pass has to allow for each.
             return GoldenLook({measure.name: failures["candidate"] for measure in self.gate.measures})
-        scored: dict[SideName, list[ScoredAnswer]] = {}
-        for (side, _), answer in zip(planned_calls, answers, strict=True):
-            assert not isinstance(answer, Failure)
-            scored.setdefault(side, []).append(await self._score(task, answer))
-        look = _looked(task.golden, scored)
-        if look.fallen is not None and self.task(task.golden) == Task.WORKFLOW:
-            pair = Pair(task.golden.answer, look.fallen.answer, task.context, Task.WORKFLOW)
-            look = replace(look, fallen=replace(look.fallen, steps=step_change(pair)))
-        return look
+        return await self._compared(task, answers)
 
-    async def _score(self, task: SideTask, answer: Answer) -> ScoredAnswer:
-        pair = Pair(task.golden.answer, answer, task.context, self.task(task.golden))
-        return await self.scoring.score(pair)
+    async def _compared(self, task: SideTask, answers: Mapping[SideName, Sequence[Answer]]) -> GoldenLook:
+        golden = task.golden
+        name = task_of(golden, self.options.route_tasks, self.options.task)
+        scored: dict[SideName, list[ScoredAnswer]] = {}
+        for side, given in answers.items():
+            scored[side] = []
+            for answer in given:
+                scored[side].append(await self.scoring.score(Pair(golden.answer, answer, task.context, name)))
+        measured: Measured = {}
+        differences: dict[str, float] = {}
+        for measure in scored["candidate"][0].breaches:
+            measured[measure] = shares = _shares(scored, measure)
+            if isinstance(shares, Shares) and shares.difference > 0:
+                differences[measure] = shares.difference
+        if not differences:
+            return GoldenLook(measured)
+        # The first answer of the candidate that breaches one of them.
+        worst = next(
+            each for each in scored["candidate"] if any(each.breaches[name] is True for name in differences)
+        )
+        steps = ""
+        if name == Task.WORKFLOW:
+            steps = step_change(Pair(golden.answer, worst.answer, task.context, name))
+        rating, explanation = worst.judgement.rating, worst.judgement.explanation
+        return GoldenLook(
+            measured, FallenGolden(golden, differences, worst.answer, rating, explanation, steps)
+        )
 
 
 def draws(task: SideTask, repeats: int) -> list[tuple[SideName, int]]:
     """Return each call for a golden: the side and the number of the call."""
     return list(product(task.requests, range(repeats)))
-
-
-def _looked(golden: Golden, scored: Mapping[SideName, Sequence[ScoredAnswer]]) -> GoldenLook:
-    measured: Measured = {}
-    differences: dict[str, float] = {}
-    for name in scored["candidate"][0].breaches:
-        # Nearly every answer is unlike the approved one, so only the comparison with the other side tells.
-        if name == DIFFERS and "reference" in scored:
-            shares = _less_similar(scored["candidate"], scored["reference"])
-        else:
-            shares = _shares(scored, name)
-        measured[name] = shares
-        if isinstance(shares, Shares) and shares.difference > 0:
-            differences[name] = shares.difference
-    if not differences:
-        return GoldenLook(measured)
-    return GoldenLook(measured, _fallen(golden, differences, scored["candidate"]))
 
 
 def _shares(scored: Mapping[SideName, Sequence[ScoredAnswer]], name: str) -> Shares | Failure:
@@ -339,66 +295,43 @@ def _shares(scored: Mapping[SideName, Sequence[ScoredAnswer]], name: str) -> Sha
                 return breach
             breaches += breach
         shares[side] = breaches / len(answers)
+    # Nearly every answer is unlike the approved one, so only the comparison with the other side tells.
+    if name == DIFFERS and "reference" in scored:
+        return _less_similar(scored["candidate"], scored["reference"])
     return Shares(shares["candidate"], shares.get("reference"))
 
 
-def _fallen(
-    golden: Golden, differences: Mapping[str, float], answers: Sequence[ScoredAnswer]
-) -> FallenGolden:
-    """Return what fell, with the candidate's first answer that breaches one of the measures."""
-    for scored in answers:
-        for name in differences:
-            if scored.breaches[name] is True:
-                judgement = scored.judgement
-                return FallenGolden(
-                    golden, differences, scored.answer, judgement.rating, judgement.explanation
-                )
-    raise AssertionError("a share above 0 comes from an answer that breaches")
-
-
-def _less_similar(candidate: Sequence[ScoredAnswer], reference: Sequence[ScoredAnswer]) -> Shares | Failure:
+def _less_similar(candidate: Sequence[ScoredAnswer], reference: Sequence[ScoredAnswer]) -> Shares:
     """Return how often the answers of each side are less similar to the approved one than the other side's.
 
     Without a judge this is all that can be compared. If nothing has changed, both sides do so equally often.
     """
     worse = better = 0
     for ours, theirs in product(candidate, reference):
-        for scored in (ours, theirs):
-            breach = scored.breaches[DIFFERS]
-            if isinstance(breach, Failure):
-                return breach
-        worse += _similarity(ours) < _similarity(theirs)
-        better += _similarity(theirs) < _similarity(ours)
+        # An answer without a similarity breaches by a failure, which ends the comparison before.
+        assert ours.judgement.similarity is not None
+        assert theirs.judgement.similarity is not None
+        worse += ours.judgement.similarity < theirs.judgement.similarity
+        better += theirs.judgement.similarity < ours.judgement.similarity
     pairs = len(candidate) * len(reference)
     return Shares(worse / pairs, better / pairs)
 
 
-def _similarity(scored: ScoredAnswer) -> float:
-    # An answer without one breaches by a failure, which ends the comparison before.
-    assert scored.judgement.similarity is not None
-    return scored.judgement.similarity
-
-
-def explaining(sides: Sequence[Side]) -> Callable[[AskedCall, Failure], str]:
-    """Return a function that says which side gave no answer to a call, why, and what to do."""
-    by_name = {side.name: side for side in sides}
-
-    def explain(call: AskedCall, failure: Failure) -> str:
-        side = by_name["candidate" if call.payee == "candidate" else "reference"]
-        advice = advised(
-            failure.reason,
-            failure.detail,
-            variable=side.key_variable,
-            key_option="--api-key-env" if side.name == "candidate" else "--reference-key-env",
-            url_option="--base-url" if side.name == "candidate" else "--reference-url",
-            members="the goldens' requests",
-        )
-        if failure.reason == "rejected" and not (call.model or with_model(call.target.url, "any")):
-            option = "--model" if side.name == "candidate" else "--reference-model"
-            advice += f"; the golden names no model: name one with {option}"
-        return f"the {side.name} at {call.target.url} does not answer: {advice}"
-
-    return explain
+def explained(sides: Sequence[Side], call: AskedCall, failure: Failure) -> str:
+    """Say which side gave no answer to a call, why, and what to do."""
+    is_candidate = call.payee == "candidate"
+    advice = advised(
+        failure.reason,
+        failure.detail,
+        variable=next((side.key_variable for side in sides if side.name == call.payee), ""),
+        key_option="--api-key-env" if is_candidate else "--reference-key-env",
+        url_option="--base-url" if is_candidate else "--reference-url",
+        members="the goldens' requests",
+    )
+    if failure.reason == "rejected" and not (call.model or with_model(call.target.url, "any")):
+        option = "--model" if is_candidate else "--reference-model"
+        advice += f"; the golden names no model: name one with {option}"
+    return f"the {call.payee} at {call.target.url} does not answer: {advice}"
 
 
 def estimate(
@@ -486,36 +419,26 @@ async def _decided(
             concurrency=options.concurrency, timeout_s=options.timeout_s, user_agent=f"evenkeel/{VERSION}"
         )
         services.push_async_callback(replayer.close)
-        explain = explaining(sides)
 
         def give_up(call: AskedCall, failure: Failure) -> None:
             # Asking on would only collect failures.
-            raise UnusableError(explain(call, failure))
+            raise UnusableError(explained(sides, call, failure))
 
         asker = Asker(replayer, answers, options.prices, costs, patience=_PATIENCE, give_up=give_up)
         with progress("asking", "goldens", len(asked), err, details=lambda: _spent_so_far(costs)) as made:
-            course = await Run(
-                gate,
-                asker,
-                scoring,
-                repeats=options.repeats,
-                concurrency=options.concurrency,
-                task=lambda golden: task_of(golden, options.route_tasks, options.task),
-                clusters=cluster,
-                explain=explain,
-                progress=made.add,
-            ).run(asked, prepared.left_out)
+            run = Run(options, gate, asker, scoring, cluster, made.add)
+            await run.run(asked, prepared.left_out)
         took_s = time.monotonic() - started
     return GateOutcome(
-        report=gate.report(course.cut_short),
+        report=gate.report(run.cut_short),
         source=options.source,
         candidate=described(sides[0]),
         reference=described(sides[1]) if len(sides) > 1 else "",
         scored_by=scoring.title,
         planned_calls=planned_calls,
-        ledger=Spent.of(costs),
-        fallen=tuple(sorted(course.fallen, key=lambda fallen: fallen.weight, reverse=True)),
-        failures=course.failures,
+        costs=costs,
+        fallen=tuple(sorted(run.fallen, key=lambda fallen: fallen.weight, reverse=True)),
+        failures=run.failures,
         notes=tuple(_notes(options, Counter(cluster.values()), gate)),
         seed=options.seed,
         repeats=options.repeats,

@@ -13,7 +13,8 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.monitor.detect.gate import Gate, GateMeasure, GateRules, GateVerdict, Shares
 from evenkeel.release.gate.reports import as_json, as_junit, document, headline, verdict_words
-from evenkeel.release.gate.run import FallenGolden, GateOutcome, Spent
+from evenkeel.release.gate.run import FallenGolden, GateOutcome
+from evenkeel.release.kit.cost import Account, Costs
 from evenkeel.release.kit.renderings import markdown, show
 from evenkeel.stores.goldens import Golden
 
@@ -44,7 +45,7 @@ def outcome(shares=1.0, *, goldens=60, failing=0, with_reference=True, fall=(), 
         reference="in use" if with_reference else "",
         scored_by="rated by metrics, without a judge",
         planned_calls=2 * goldens,
-        ledger=Spent(calls=2 * gate.asked, prompt_tokens=1000, completion_tokens=500, cost_usd=0.02),
+        costs=Costs(accounts={"candidate": Account(calls=2 * gate.asked, tokens=1500, usd=0.02)}),
         fallen=tuple(fall),
         failures={"timeout": "no answer in time"},
         duration_s=12.5,

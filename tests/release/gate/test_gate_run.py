@@ -11,12 +11,14 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.monitor.detect.gate import Gate, GateRules
-from evenkeel.release.gate.run import Run
+from evenkeel.release.gate.run import GateOptions, Run
 from evenkeel.release.gate.scoring import GateScoring
 from evenkeel.release.gate.sides import SideTask, drawn
 from evenkeel.release.kit.asking import AskedCall
 from evenkeel.shadow.replay import Target
 from evenkeel.stores.goldens import Golden
+
+OPTIONS = GateOptions(goldens=(), source="", sides=(), rating=heuristic_scorer, concurrency=8)
 
 
 def tasks_of(count):
@@ -64,8 +66,9 @@ def test_answers_count_in_the_order_of_the_goldens():
         scoring = GateScoring(heuristic_scorer())
         gate = Gate(GateRules(), scoring.measures(("differs",)), goldens=len(tasks))
         asker = Backwards(len(tasks))
-        run = Run(gate, asker, scoring, concurrency=8)
-        return await run.run(tasks), gate.report(), asker
+        run = Run(OPTIONS, gate, asker, scoring)
+        await run.run(tasks)
+        return run, gate.report(), asker
 
     found, report, asker = asyncio.run(course())
     assert report.verdict == "regression"
@@ -92,5 +95,5 @@ def test_a_candidate_that_fails_where_the_reference_answers_is_not_passed(side, 
     tasks = tasks_of(100)
     scoring = GateScoring(heuristic_scorer())
     gate = Gate(GateRules(), scoring.measures(("differs",)), goldens=len(tasks))
-    asyncio.run(Run(gate, Failing(side), scoring).run(tasks))
+    asyncio.run(Run(OPTIONS, gate, Failing(side), scoring).run(tasks))
     assert gate.report().verdict == verdict
