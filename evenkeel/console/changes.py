@@ -58,12 +58,14 @@ class ExampleView(NamedTuple):
     answers: SideBySide
 
 
+def change_of(sources: ConsoleSources, change: str) -> ChangeReport | None:
+    """Return the report on a change; None if it is not kept."""
+    return next((report for report in sources.change_reports() if report.id == change), None)
+
+
 def incident_of(change: ChangeReport, incidents: Iterable[Incident]) -> Incident | None:
     """Return the incident that a change opened; None if it opened none."""
-    for incident in incidents:
-        if incident.change and change.id == incident.change:
-            return incident
-    return None
+    return next((incident for incident in incidents if incident.change == change.id), None)
 
 
 def effect_words(change: ChangeReport, incident: Incident | None) -> str:
@@ -102,10 +104,10 @@ def change_handlers(
         return exhibits(report.silent, sources.references.store)
 
     def found(change: str) -> ChangeReport:
-        for report in sources.change_reports():
-            if report.id == change:
-                return report
-        raise NotFoundException(detail="There is no change of this id, or it is no longer kept.")
+        report = change_of(sources, change)
+        if report is None:
+            raise NotFoundException(detail="There is no change of this id, or it is no longer kept.")
+        return report
 
     @get("/changes/{change:str}", sync_to_thread=True, needs="viewer")
     def page(change: PathText) -> Response[bytes]:

@@ -20,7 +20,7 @@ from evenkeel.console.access import (
     visitor_of,
 )
 from evenkeel.console.api import Limit, json_object, json_response, scored_by
-from evenkeel.console.changes import effect_words, incident_of
+from evenkeel.console.changes import change_of, effect_words, incident_of
 from evenkeel.console.pipeline import stuck
 from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, live_handlers, see_other
 from evenkeel.console.trends import incident_trend
@@ -122,65 +122,12 @@ def next_step(incident: Incident, contact: Contact) -> str:
     return "If the answers are worse, pin the model's version or ask the provider."
 
 
-class IncidentCheck(NamedTuple):
-    """A question about the measurement, and its answer."""
-
-    name: str
-    said: str
-    good: bool = True
-
-
-def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellReport]) -> list[IncidentCheck]:
-    """Return facts that show whether a measurement can be trusted: trials, noise, clients, judge, queue."""
-    worst = _worst(incident)
-    cell = _measured_cell(incident, cells)
-    lines = []
-    if worst is not None and worst.raised.run_trials:
-        said = f"{worst.raised.run_trials:,} since it began to show"
-        if sources.thresholds is not None:
-            rare = sources.thresholds.mean_trials_between_false_alarms
-            said += (
-                f"; chance raises one alert in {rare:,} trials of all cells together, on average, {CONDITION}"
-            )
-        lines.append(IncidentCheck("Trials", said))
-    if cell is not None and cell.noise_floor is not None:
-        floor = figures.estimate_of(cell.noise_floor)
-        lines.append(IncidentCheck("Noise floor", f"{floor} repeats of the same prompt got another answer"))
-    if worst is not None and worst.raised.clients:
-        several = len(worst.raised.clients) > 1
-        affected = f"{len(worst.raised.clients)} affected. " if several else ""
-        # One client among several on the route: its prompts may be fragile, rather than the model.
-        alone = not several and cell is not None and len(cell.clients) > 1
-        lines.append(
-            IncidentCheck("Clients", f"{affected}{figures.clients(worst.raised.clients)}", not alone)
-        )
-    lines.append(_judge_check(sources, cell))
-    measuring = sources.measuring()
-    behind = stuck(sources.pipeline(), measuring) or " ".join(held_back(measuring.thinned, incident))
-    lines.append(IncidentCheck("Scoring", behind or "nothing waits", not behind))
-    return lines
-
-
 def _measured_cell(incident: Incident, cells: Iterable[CellReport]) -> CellReport | None:
     """Return a cell of the incident's model with a noise floor, which all cells of the model share."""
     for cell in cells:
         if cell.key.route in incident.routes and cell.key.model == incident.model and cell.noise_floor:
             return cell
     return None
-
-
-def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> IncidentCheck:
-    if sources.judge is None:
-        return IncidentCheck("Judge", "none is set: similarity only, contradictions cannot be seen")
-    trouble = sources.measuring().cause("judge", "judge_key")
-    if trouble:
-        return IncidentCheck("Judge", trouble.sentence, good=False)
-    again = (
-        f"; another rating in {figures.estimate_of(cell.judge.noise)} trials judged twice"
-        if cell and cell.judge.noise
-        else ""
-    )
-    return IncidentCheck("Judge", f"{sources.judge.model} answers{again}")
 
 
 def _worst(incident: Incident) -> Part | None:
@@ -235,13 +182,6 @@ def _decide(
     return decision
 
 
-def _change_of(sources: ConsoleSources, incident: Incident) -> ChangeReport | None:
-    for report in sources.change_reports():
-        if incident.change and report.id == incident.change:
-            return report
-    return None
-
-
 def _sides(change: ChangeReport | None, incident: Incident) -> Sides | None:
     """Points above noise under the worst rewording before the change and since; None if not both known."""
     worst = _worst(incident)
@@ -271,8 +211,8 @@ def incident_page(
     over = incident.state == "resolved"
     cells = situation.cells()
     line = _line(incident, sources.writer)
-    change = _change_of(sources, incident)
-    worst = _worst(incident)
+    change = change_of(sources, incident.change) if incident.change else None
+    worst, measuring = _worst(incident), sources.measuring()
     # What is over is decided: another decision would reopen a question that nobody asks.
     decisions = {} if over else dict(DECISIONS)
     if incident.state != "open":
@@ -286,7 +226,12 @@ def incident_page(
         worst=worst,
         sides=_sides(change, incident),
         trend=incident_trend(incident, worst, cells, sources.monitor_store, sources.clock()),
-        checks=checks(sources, incident, cells),
+        cell=_measured_cell(incident, cells),
+        thresholds=sources.thresholds,
+        condition=CONDITION,
+        judge=sources.judge,
+        judge_trouble=measuring.cause("judge", "judge_key"),
+        behind=stuck(sources.pipeline(), measuring) or " ".join(held_back(measuring.thinned, incident)),
         change=change,
         trials_href=_trials_href(incident, worst, change) if worst else "",
         trials=_shown(sources.log, worst_trials(sources.log, incident)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 from litestar import Response, Router, get, post
@@ -20,7 +20,7 @@ from evenkeel.stores.labels import CountedLabels, LabelError, LabelStatement, de
 from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from litestar.types import ControllerRouterHandler
 
@@ -33,27 +33,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import VerdictLog
 
 
-RATINGS: Final = {3: "the same", 2: "the same, but details differ", 1: "different"}
-QUALITIES: Final = {
-    "worse": "worse than the original answer",
-    "equal": "just as good",
-    "better": "better than the original answer",
-}
 # Newest verdicts from which a random one is drawn.
 _DRAWN_FROM: Final = 2_000
-
-
-class Feedback(NamedTuple):
-    """The labels that the page of a trial shows."""
-
-    labels: Sequence[Label]
-    ratings: Mapping[int, str] = RATINGS
-    qualities: Mapping[str, str] = QUALITIES
-
-    def said(self, label: Label) -> str:
-        """Describe a label."""
-        parts = (self.ratings.get(label.rating or 0), self.qualities.get(label.quality or ""))
-        return "; ".join(filter(None, parts))
 
 
 def drawn(log: VerdictLog, store: LabelStore, counted: CountedLabels) -> str | None:

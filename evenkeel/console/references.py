@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from litestar import Response, get
 
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from evenkeel.stores.references import AskedToday, ReferenceState
 
 
-class RouteReferences(NamedTuple):
-    """The references of one route."""
+@dataclass(frozen=True, slots=True)
+class RouteReferences:
+    """The references of one route, as the page and the API show them: never a prompt or an answer."""
 
     route: str
     references: int
@@ -29,19 +30,17 @@ class RouteReferences(NamedTuple):
     """References with enough answers to be asked in turn."""
     asked_at: float
     """Unix time in seconds of the last call; 0 before the first."""
-    asked: AskedToday | None
+    calls_today: int
+    """Calls of this UTC day, including extra ones made on a suspicion."""
+    usd_today: float
+    asked_today: AskedToday | None
     """Calls of this UTC day; None if there were none."""
-    tests: tuple[SilentReport, ...] = ()
+    tests: tuple[SilentReport, ...]
     """State of the tests for silent changes, by requested model."""
 
-    @property
-    def calls(self) -> int:
-        """Calls of this UTC day, including extra ones made on a suspicion."""
-        return self.asked.calls + self.asked.burst_calls if self.asked else 0
 
-
-def route_references(sources: ReferenceSources, now: float) -> list[RouteReferences]:
-    """Return every route with its references. Blocks on storage."""
+def route_references(sources: ReferenceSources, now: float) -> dict[str, RouteReferences]:
+    """Return the references of every route. Blocks on storage."""
     today = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
     kept: dict[str, list[ReferenceState]] = {route: [] for route in sources.routes}
     for state in sources.store.states():
@@ -49,14 +48,21 @@ def route_references(sources: ReferenceSources, now: float) -> list[RouteReferen
     tests: dict[str, list[SilentReport]] = {}
     for test in sources.tests():
         tests.setdefault(test.route, []).append(test)
-    by_route = []
+    by_route = {}
     for route, own in sorted(kept.items()):
         asked = sources.store.asked(route)
         # The record of an earlier day stays until the first call of the next one.
         asked = asked if asked and asked.day == today else None
-        ready = sum(state.answers >= FULL for state in own)
-        asked_at = max((state.asked_at for state in own), default=0.0)
-        by_route.append(RouteReferences(route, len(own), ready, asked_at, asked, tuple(tests.get(route, ()))))
+        by_route[route] = RouteReferences(
+            route,
+            references=len(own),
+            ready=sum(state.answers >= FULL for state in own),
+            asked_at=max((state.asked_at for state in own), default=0.0),
+            calls_today=asked.calls + asked.burst_calls if asked else 0,
+            usd_today=asked.usd if asked else 0.0,
+            asked_today=asked,
+            tests=tuple(tests.get(route, ())),
+        )
     return by_route
 
 
@@ -65,23 +71,7 @@ def reference_handler(sources: ConsoleSources, references: ReferenceSources) -> 
 
     @get("/api/references", sync_to_thread=True, needs="viewer")
     def listed() -> Response[bytes]:
-        """Return the number of references, never a prompt or an answer."""
-        by_route = route_references(references, sources.clock())
-        return json_response(
-            {"routes": [_plain(reference) for reference in by_route], "limits": references.setup._asdict()}
-        )
+        by_route = route_references(references, sources.clock()).values()
+        return json_response({"routes": list(map(asdict, by_route)), "limits": references.setup._asdict()})
 
     return listed
-
-
-def _plain(references: RouteReferences) -> dict[str, Any]:
-    return {
-        "route": references.route,
-        "references": references.references,
-        "ready": references.ready,
-        "asked_at": references.asked_at,
-        "calls_today": references.calls,
-        "usd_today": references.asked.usd if references.asked else 0.0,
-        "asked_today": asdict(references.asked) if references.asked else None,
-        "tests": [asdict(each) for each in references.tests],
-    }

@@ -187,6 +187,7 @@ class Renderer:
         self._environment.globals["links"] = links
         self._environment.globals["now"] = clock
         own: dict[str, Callable[..., Any]] = {
+            "category": lambda perturbation: rewordings.category(perturbation).name,
             "known_by": lambda how: KNOWN_BY.get(how, how),
             "metric_label": metric_label,
             "mark_words": lambda kind: NAMES.get(kind, kind),
@@ -271,7 +272,6 @@ _FILTERS: Final = (
     wording.rating_words,
     summary,
     wording.trials_left,
-    wording.tool_shares,
     step_words,
     tool_changes,
     code_spans,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from litestar.exceptions import NotFoundException
@@ -18,8 +17,7 @@ from evenkeel.console.pipeline import not_replayed
 from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.spend import spend_text, spent_by
-from evenkeel.console.wording import doubts
-from evenkeel.core import figures, rewordings
+from evenkeel.core import rewordings
 from evenkeel.core.budget import NOTHING, Budget
 from evenkeel.core.together import by_themselves
 from evenkeel.core.verdict import BASELINE, CONTRAST
@@ -27,12 +25,11 @@ from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 from evenkeel.monitor.fold import MonitorSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.chart import Spark
-    from evenkeel.console.references import RouteReferences
     from evenkeel.console.rendering import AnyRequest, Renderer
     from evenkeel.console.situation import Situation
     from evenkeel.console.sources import ConsoleSources
@@ -50,22 +47,6 @@ _SPARK_POINTS: Final = 120
 _DAY_S: Final = 86_400.0
 # Latest incidents of a route that are mentioned.
 _INCIDENTS: Final = 5
-
-
-@dataclass(frozen=True, slots=True)
-class ModelPart:
-    """A model that answers on the route, or used to."""
-
-    id: str
-    model: str
-    retired: bool
-    last_at: float
-    """Unix time of its newest trial."""
-    control: CellReport | None
-    groups: list[tuple[str, list[CellReport]]]
-    """Cells of the model by category."""
-    sensitivity: Estimate | None
-    """Share of the answers to another question that moved."""
 
 
 def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Page | None:
@@ -101,17 +82,16 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         route=route,
         flow=flow,
         not_replayed=not_replayed([flow], own) if flow else [],
-        models=_models(own, _sensitivities(sources.log, route)),
+        models=_models(own),
+        sensitivities=_sensitivities(sources.log, route),
         spark=lambda report: _course(sources.monitor_store, report, now),
         in_incidents=situation.in_incidents(),
-        quality_changed=_quality_changed,
-        doubts=doubts,
         going=going_lines,
         past=incident_lines(past[:_INCIDENTS], sources.writer),
         notices=[*_held_up(sources, route), *blind_notices(own), *retirement_notices(sources, own)],
         change=change,
         change_effect=effect_words(change, incident_of(change, incidents)) if change else "",
-        references=_references(sources, route, now),
+        references=route_references(sources.references, now).get(route) if sources.references else None,
         reference_setup=sources.references.setup if sources.references else None,
         spent=spend_text(spent_by(sources)[0].get(route, NOTHING), sources.budgets.get(route, Budget())),
         minimum=(sources.thresholds or MonitorSettings()).min_trials,
@@ -161,53 +141,15 @@ def _course(store: MonitorStore, report: CellReport, now: float) -> Spark | None
     return spark([point for point in points if point.at > now - _DAY_S], report.detection.threshold, now)
 
 
-def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferences | None:
-    if sources.references is None:
-        return None
-    for report in route_references(sources.references, now):
-        if report.route == route:
-            return report
-    return None
-
-
-def _models(own: Sequence[CellReport], sensitivity: Mapping[str, Estimate]) -> list[ModelPart]:
+def _models(own: Sequence[CellReport]) -> dict[str, list[CellReport]]:
+    """Return the cells of each model in the order of the page; models that no longer answer come last."""
     models: dict[str, list[CellReport]] = {}
-    for report in own:
+    for report in sorted(
+        own, key=lambda report: (report.key.model, rewordings.position(report.key.perturbation))
+    ):
         models.setdefault(report.key.model, []).append(report)
-    parts = []
-    for number, (model, reports) in enumerate(models.items()):
-        parts.append(
-            ModelPart(
-                id=f"model-{number}",
-                model=model,
-                retired=reports[0].retired,
-                last_at=max(report.last_scored_at or 0.0 for report in reports),
-                control=next((report for report in reports if report.key.perturbation == BASELINE), None),
-                groups=_cell_groups(reports),
-                sensitivity=sensitivity.get(model),
-            )
-        )
     # Live models are not ordered by time: two that share a route would swap places at each refresh.
-    return sorted(parts, key=lambda part: (part.retired, -part.last_at if part.retired else 0.0, part.model))
-
-
-def _cell_groups(reports: Sequence[CellReport]) -> list[tuple[str, list[CellReport]]]:
-    groups: dict[str, list[CellReport]] = {}
-    for report in sorted(reports, key=lambda report: rewordings.position(report.key.perturbation)):
-        groups.setdefault(rewordings.category(report.key.perturbation).name, []).append(report)
-    return list(groups.items())
-
-
-def _quality_changed(report: CellReport) -> str:
-    """Describe the share of shifted answers that changed in quality, and in which direction."""
-    if report.estimates.quality_delta is None:
-        return figures.MISSING
-    # Of the shifted answers only, hence the number beside it.
-    text = figures.estimate_of(report.estimates.quality_delta)
-    worse, better = report.estimates.quality_worse, report.estimates.quality_better
-    if worse and better:
-        text += f": {figures.percent(worse.value)} worse, {figures.percent(better.value)} better"
-    return text
+    return dict(sorted(models.items(), key=lambda item: item[1][0].retired))
 
 
 def _sensitivities(log: VerdictLog, route: str) -> dict[str, Estimate]:

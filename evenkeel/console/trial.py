@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from litestar import Response, get
 
-from evenkeel.console import diffs, links, wording
+from evenkeel.console import diffs, wording
 from evenkeel.console.access import form_token, visitor_of
-from evenkeel.console.labels import Feedback
 from evenkeel.console.questions import question, reworded_question
 from evenkeel.console.rendering import AnyRequest, PathText, QueryText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core import figures, rewordings
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
     from evenkeel.console.diffs import DiffRun, SideBySide
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import ConsoleSources, GoldenSources
+    from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.stores.archive import ArchivedExchange
+    from evenkeel.stores.goldens import Golden
     from evenkeel.stores.verdict_log import VerdictLog
 
 
@@ -44,38 +45,18 @@ _MOST_STEPS = 500
 _CONTEXT_WORDS = 40
 
 
-@dataclass(frozen=True, slots=True)
-class GoldenApproval:
-    """The state of a trial's exchange with regard to approval as a golden."""
-
-    exchange_id: str
-    archived: bool
-    """True if the exchange is still archived and can be approved."""
-    empty: bool
-    """True if the answer has neither text nor tool calls and therefore cannot be approved."""
-    golden_href: str
-    """Address of the golden that this exchange already is, "" if it is none."""
-
-
-def approval(sources: GoldenSources, exchange_id: str) -> GoldenApproval:
-    """Return whether a trial's exchange can be approved, or has been."""
-    exchange = _archived(sources, exchange_id)
-    answer = exchange.answer if exchange else None
-    golden = golden_from(exchange, sources.store) if exchange else sources.store.find(exchange_id)
-    return GoldenApproval(
-        exchange_id,
-        archived=exchange is not None,
-        empty=answer is not None and not answer.text and not answer.tool_calls,
-        golden_href=links.golden_link(golden.id) if golden else "",
-    )
-
-
-def _archived(sources: GoldenSources, exchange_id: str) -> ArchivedExchange | None:
+def _exchange_and_golden(
+    sources: ConsoleSources, exchange_id: str
+) -> tuple[ArchivedExchange | None, Golden | None]:
+    """Return the exchange of a trial, which can be approved, and the golden that it already is."""
+    if sources.goldens is None:
+        return None, None
+    store = sources.goldens.store
     # Without its key an exchange is as good as gone here; the page of the trial says what is missing.
-    try:
-        return sources.archive.find(exchange_id)
-    except SealError:
-        return None
+    with contextlib.suppress(SealError):
+        if exchange := sources.goldens.archive.find(exchange_id):
+            return exchange, golden_from(exchange, store)
+    return None, store.find(exchange_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,19 +215,22 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         texts, others = texts_of(sources.log, verdict.id), siblings(sources.log, verdict)
         evidence, control = texts.evidence, _control_of(sources.log, others)
         again = control.evidence.candidate if control.evidence else None
-        feedback = Feedback(sources.labels.of_verdict(verdict.id)) if sources.labels else None
+        labels = sources.labels.of_verdict(verdict.id) if sources.labels else None
+        exchange, golden = _exchange_and_golden(sources, verdict.exchange_id)
         return renderer.response(
             "trial.html",
             one=TrialView(verdict, exhibit_in_full(verdict, evidence, again) if evidence else None),
             gaps=_gaps(verdict, texts, control),
-            request=_request_of(sources, verdict.exchange_id),
+            request=visible(exchange.request[:_PAGE_CHARS]) if exchange else "",
             trace_url=_trace_url(sources.trace_url, verdict.trace_id),
-            approval=approval(sources.goldens, verdict.exchange_id) if sources.goldens else None,
+            can_approve=sources.goldens is not None,
+            exchange=exchange,
+            golden=golden,
             steps=session_steps(sources.log, verdict),
             siblings=[TrialView(other) for other in others],
-            feedback=feedback,
+            labels=labels,
             # Once somebody has rated the trial, hiding the rating helps nobody.
-            blind=bool(blind) and feedback is not None and not feedback.labels,
+            blind=bool(blind) and labels is not None and not labels,
             token=form_token(request),
             visitor=visitor_of(request),
         )
@@ -285,11 +269,6 @@ def _gaps(verdict: Verdict, texts: Texts, control: Texts) -> list[str]:
     if texts.evidence and _REDACTED.search(texts.evidence.prompt):
         gaps.append("Values such as e-mail addresses were replaced before anything was stored.")
     return gaps
-
-
-def _request_of(sources: ConsoleSources, exchange_id: str) -> str:
-    archived = _archived(sources.goldens, exchange_id) if sources.goldens else None
-    return visible(archived.request[:_PAGE_CHARS]) if archived else ""
 
 
 def siblings(log: VerdictLog, verdict: Verdict) -> list[Verdict]:

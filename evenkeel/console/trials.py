@@ -17,7 +17,7 @@ from evenkeel.core import rewordings
 from evenkeel.core.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
@@ -32,60 +32,27 @@ _ROWS: Final = 40
 _EXCERPT: Final = 220
 # Digits of a position in the log; more would not fit the store's 64 bits.
 _LONGEST_PLACE: Final = 18
-# Labels of the filter's parts that differ from their names in the address.
-_NAMES: Final = {
-    "perturbation": "rewording",
-    "prompt_version": "prompt version",
-    "rating": "outcome",
-    "since": "from",
-    "until": "to",
-}
 
 
-class SearchField(NamedTuple):
-    """A list to choose from; the first entry, "any", is not among the options."""
-
-    name: str
-    label: str
-    value: str
-    options: Mapping[str, str]
-    """Labels by value."""
-
-
-def filter_fields(sources: ConsoleSources, chosen: TrialFilter) -> list[SearchField]:
-    """Return the lists of the form, with the names of the known cells as entries."""
-    routes, models, kinds = {}, {}, {}
+def filter_options(sources: ConsoleSources, chosen: TrialFilter) -> dict[str, dict[str, str]]:
+    """Return the entries of the form's lists, with the names of the known cells: labels by value."""
+    routes, models, kinds = set(), set(), set()
     for report in sources.reports():
-        key = report.key
-        routes[key.route], models[key.model] = key.route, key.model
-        kinds[key.perturbation] = rewordings.label(key.perturbation)
+        routes.add(report.key.route)
+        models.add(report.key.model)
+        kinds.add(report.key.perturbation)
     options = {
-        "route": dict(sorted(routes.items())),
-        "model": dict(sorted(models.items())),
-        "perturbation": dict(sorted(kinds.items(), key=lambda kind: rewordings.position(kind[0]))),
+        "route": {route: route for route in sorted(routes)},
+        "model": {model: model for model in sorted(models)},
+        "perturbation": {kind: rewordings.label(kind) for kind in sorted(kinds, key=rewordings.position)},
         "rating": {value: words for value, (words, _) in RATINGS.items()},
-        "control": CONTROLS,
+        "control": dict(CONTROLS),
     }
-    fields = []
-    for name, choices in options.items():
-        value: str = getattr(chosen, name)
+    for name, entries in options.items():
         # A value that is not known is from an old link, or of something that is over.
-        listed = {**choices, value: value} if value and value not in choices else choices
-        if listed:
-            label = _NAMES.get(name, name)
-            fields.append(SearchField(name, f"{label[:1].upper()}{label[1:]}", value, listed))
-    return fields
-
-
-def _chips(chosen: TrialFilter, fields: Iterable[SearchField]) -> list[FilterLink]:
-    words = {field.name: field.options for field in fields}
-    chips = []
-    for name, value in chosen.parts().items():
-        if value and name != "order":
-            label = words.get(name, {}).get(value, value.replace("T", " "))
-            href = links.trials_link(**chosen.parts(**{name: ""}))
-            chips.append(FilterLink(f"{_NAMES.get(name, name)}: {label}", href, active=True))
-    return chips
+        if value := getattr(chosen, name):
+            entries.setdefault(value, value)
+    return options
 
 
 class TrialRow(NamedTuple):
@@ -115,13 +82,12 @@ def trials_page(sources: ConsoleSources, chosen: TrialFilter, before: int | None
     # "Worst first" ranks a bounded number of trials, so it is one page; "newest first" pages through all.
     if worst:
         shown = tuple(sorted(shown, key=lambda row: (badness(row.verdict), -row.offset))[:_ROWS])
-    fields, parts = filter_fields(sources, chosen), chosen.parts()
+    parts = chosen.parts()
     older = {"before": str(page.older)} if page.older and not worst else {}
     return Page(
         "Trials · evenkeel",
         chosen=chosen,
-        fields=fields,
-        chips=_chips(chosen, fields),
+        options=filter_options(sources, chosen),
         rows=trial_rows(sources.log, shown),
         orders=[
             FilterLink("worst first", links.trials_link(**chosen.parts(order="")), worst),
@@ -132,7 +98,7 @@ def trials_page(sources: ConsoleSources, chosen: TrialFilter, before: int | None
         start_href=links.trials_link(**parts),
         next_href=links.trials_link(**parts | older) if older else "",
         newest_href=links.trials_link(**chosen.parts(order="newest")),
-        narrowed=any(value for name, value in parts.items() if name != "order"),
+        narrowed={name: value for name, value in parts.items() if value and name != "order"},
         empty=not sources.log.latest(1),
         labels=sources.labels is not None,
     )

@@ -74,32 +74,3 @@ def trials_left(report: CellReport) -> str:
     """Say about how many more trials decide on the limit, "~300 more"; "" if nobody can say."""
     more = None if report.key.perturbation == BASELINE else report.more_trials
     return f"~{figures.rounded(more):,} more" if more else ""
-
-
-def tool_shares(report: CellReport) -> str:
-    """Describe how often tool choice and arguments change, beside the control; "" without tools."""
-    measured = report.estimates
-    shares = (
-        ("tool choice", measured.tool_choice, measured.tool_choice_noise),
-        ("arguments", measured.tool_arguments, measured.tool_arguments_noise),
-    )
-    parts = []
-    for name, trials, controls in shares:
-        if trials is not None:
-            control = f" (control {figures.percent(controls.value)})" if controls else ""
-            parts.append(f"{name} changed in {figures.percent(trials.value)}{control}")
-    return ", ".join(parts)
-
-
-def doubts(report: CellReport) -> str:
-    """Unsure and invalid answers and the similarity, to show next to a share of shifts; "" if nothing."""
-    parts = []
-    if report.estimates.unsure and report.estimates.unsure.value:
-        parts.append(f"{figures.percent(report.estimates.unsure.value)} unsure")
-    if report.estimates.invalid and report.estimates.invalid.value:
-        parts.append(f"{figures.percent(report.estimates.invalid.value)} invalid")
-    if report.estimates.similarity is not None and report.scorer == "metrics":
-        control = report.estimates.control_similarity
-        beside = "" if control is None else f", control {control.value:.2f}"
-        parts.append(f"similarity {report.estimates.similarity.value:.2f}{beside}")
-    return "; ".join(parts)

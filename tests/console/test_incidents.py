@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.console import JudgeSetup
-from evenkeel.console.incidents import case_lines, checks
+from evenkeel.console.incidents import case_lines
 from evenkeel.console.trends import incident_trend
 from evenkeel.core.incidents import DECIDED
 from evenkeel.monitor.fold import MonitorSettings
@@ -14,7 +14,7 @@ from evenkeel.monitor.measuring import HoldUp, Measuring
 from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.stores.audit_log import ActionLog
 from tests.cases import cases
-from tests.kit.pages import form_token
+from tests.kit.pages import form_token, words
 from tests.kit.records import altered
 from tests.monitor.notify.scene import BILLING, FOUND, SPELLING, TONE, decided, incidents_of, over
 
@@ -155,38 +155,35 @@ def test_incidents_with_one_cause_stand_together():
     assert lines[0].said.startswith("support and chat: answers became fragile")
 
 
-def test_whether_it_is_real_is_answered_in_words(make_scene, make_cell):
+def test_whether_it_is_real_is_answered_in_words(served, make_cell):
     """Noise floor, clients, judge and queue; a judge that is down is never said to be none."""
-    scene = make_scene("quiet")
-    setup = JudgeSetup("referee-2", "https://judge.example/v1")
+    event = altered(SPELLING, clients={"a": 15, "b": 5})
+    client, scene = served(event, judge=JudgeSetup("referee-2", "https://judge.example/v1"))
+    scene.reports = [make_cell("support", "helpdesk-2", "general.spelling")]
+    text = words(client.get("/incidents/cafe"))
+    assert "Trials 20 since it began to show Noise floor 4" in text
+    assert "Clients 2 affected. 15 of 20 trials come from client a, 5 from 1 other client" in text
+    assert "Judge referee-2 answers Scoring nothing waits" in text
     cause = HoldUp("judge_key", "The judge rejected its key (401)", "Set judge.api_key_env.", 1.0)
-    down = altered(scene.sources(), judge=setup, measuring=lambda: Measuring("held_up", 1.0, (cause,)))
-    (incident,) = incidents_of([altered(SPELLING, clients={"a": 15, "b": 5})])
-    cells = [make_cell("support", "helpdesk-2", "general.spelling")]
-    found = {check.name: check for check in checks(down, incident, cells)}
-    assert found["Trials"].said == "20 since it began to show"
-    assert found["Noise floor"].said.startswith("4")
-    assert found["Clients"].said == "2 affected. 15 of 20 trials come from client a, 5 from 1 other client"
-    assert found["Judge"].said == "The judge rejected its key (401). Set judge.api_key_env."
-    assert (found["Judge"].good, found["Scoring"].good) == (False, False)
-    known_limits = altered(scene.sources(), thresholds=MonitorSettings())
-    found = {check.name: check for check in checks(known_limits, incident, cells)}
-    assert found["Trials"].said.endswith(
+    scene.measuring = Measuring("held_up", 1.0, (cause,))
+    said = "The judge rejected its key (401). Set judge.api_key_env."
+    assert f"Judge look {said} Scoring look {said}" in words(client.get("/incidents/cafe"))
+    without, _ = served(event, thresholds=MonitorSettings())
+    text = words(without.get("/incidents/cafe"))
+    assert (
         "chance raises one alert in 10,000 trials of all cells together, on average, "
-        "if blocks of 40 exchanges are exchangeable"
+        "if blocks of 40 exchanges are exchangeable" in text
     )
-    assert found["Judge"].said == "none is set: similarity only, contradictions cannot be seen"
+    assert "none is set: similarity only, contradictions cannot be seen" in text
 
 
 @pytest.mark.parametrize(("routes", "told"), [((), True), (("support",), True), (("other",), False)])
-def test_a_budget_that_is_held_back_is_told_where_it_hides_the_end(make_scene, routes, told):
+def test_a_budget_that_is_held_back_is_told_where_it_hides_the_end(served, routes, told):
     """A rollback shows late on a route that is measured in part; other routes have nothing to do with it."""
-    scene = make_scene("quiet")
+    client, scene = served(SPELLING)
     cause = HoldUp("budget_pace", "The budget is held back so that it lasts the day", "Wait.", 1.0, routes)
-    thinned = altered(scene.sources(), measuring=lambda: Measuring("measuring", 1.0, thinned=(cause,)))
-    (incident,) = incidents_of([SPELLING])
-    (scoring,) = [check for check in checks(thinned, incident, []) if check.name == "Scoring"]
-    assert ("a rollback too, is noticed later" in scoring.said, scoring.good) == (told, not told)
+    scene.measuring = Measuring("measuring", 1.0, thinned=(cause,))
+    assert ("a rollback too, is noticed later" in words(client.get("/incidents/cafe"))) is told
 
 
 def test_the_chart_marks_the_change(make_scene):

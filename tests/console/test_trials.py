@@ -187,14 +187,13 @@ def test_a_form_that_sends_empty_fields_ends_at_a_clean_address(client):
     assert response.headers["location"] == "/trials?route=desk"
 
 
-def test_every_choice_can_be_taken_back(client):
-    """A chip for each part that is set, linking to the rest."""
-    html = client.get("/trials?route=desk&rating=1").text
-    chips = re.findall(r'<a href="(/trials\?[^"]*)">([^<]+) <span aria-hidden', html)
-    assert chips == [
-        ("/trials?rating=1", "route: desk"),
-        ("/trials?route=desk", "outcome: 1 different message"),
-    ]
+def test_the_form_says_what_is_chosen(client):
+    """Also while it is folded; a link shows all trials again."""
+    html = client.get("/trials?route=desk&rating=1&client=c-3").text
+    assert "<summary>Filter: desk, 1 different message, c-3</summary>" in html
+    assert html.count(" selected>") == 2
+    assert '<a href="/trials">all trials</a>' in html
+    assert "<summary>Filter</summary>" in client.get("/trials").text
 
 
 def ranked(number, **changes):
