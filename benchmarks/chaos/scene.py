@@ -330,9 +330,7 @@ class Options:
 
 
 # Reasons for which workers leave an exchange alone; proxies have others.
-_OF_WORKERS: Final = frozenset(
-    {"settled", "unpriced", "budget", "budget_reserve", "budget_pace", "budget_share"}
-)
+_OF_WORKERS: Final = frozenset({"settled", "unpriced", "budget", "budget_reserve", "budget_pace"})
 
 
 def skipped_by_workers(snapshots: Iterable[Snapshot]) -> Counter[str]:

@@ -137,7 +137,6 @@ STEPS: Final = {
     "budget": "Raise the budget, or lower sampling_rate.",
     "budget_pace": "Raise the budget, or lower sampling_rate.",
     "budget_reserve": "Raise the budget, or lower sampling_rate.",
-    "budget_share": "Raise the budget, or lower sampling_rate.",
     "client_quota": "Raise replays.client_exchanges_per_hour.",
     "unpriced": "Set the price of the model under budget.prices.",
     "status": "See the endpoint's errors.",

@@ -10,7 +10,7 @@ from evenkeel.monitor.notify import Writer
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.core.budget import Budget, CostTracker
+    from evenkeel.core.budget import Budget
     from evenkeel.core.cells import CellReport, RollupReport, RouteChanges
     from evenkeel.core.exchange import DeadLetter
     from evenkeel.monitor.changes.report import ChangeReport
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evenkeel.release.challenge.board import ChallengeBoard
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
+    from evenkeel.stores.budget import SharedCostTracker
     from evenkeel.stores.changes import GoldenRun, ReleaseRun
     from evenkeel.stores.counters import RouteFlow, UntriedPerturbation
     from evenkeel.stores.goldens import GoldenStore
@@ -159,7 +160,7 @@ class ConsoleSources:
     """Audit log; None hides its page."""
     trace_url: str | None = None
     """URL of a trace, with the placeholder `{trace_id}`; None shows the bare id."""
-    ledger: CostTracker | None = None
+    ledger: SharedCostTracker | None = None
     """The day's spend by route and purpose; None shows the day's total only."""
     budgets: Mapping[str, Budget] = field(default_factory=dict)
     """Budgets of routes that have limits of their own."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import abc
 import asyncio
-import datetime as dt
 import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeVar
 
 from evenkeel.core.tiers import SCORING_WAITS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
 T = TypeVar("T")
 
@@ -24,19 +22,13 @@ SpendKind = Literal["replay", "golden", "reference", "judge", "rewriter", "chall
 the rewriter, or everything about a challenger. "lost" is the reservation of a process that was killed: its
 real spend is unknown."""
 
-Refused = Literal["budget", "budget_reserve", "budget_pace", "budget_share"]
+Refused = Literal["budget", "budget_reserve", "budget_pace"]
 """Reason for refusing a reservation. "budget": the day's budget is used up. "budget_reserve": only the
-reserve is left. "budget_pace": the budget is used faster than the day passes. "budget_share": the route has
-had its share, and the rest is for other routes."""
+reserve is left. "budget_pace": the budget is used faster than the day passes."""
 
 # Share of a spread budget that is free from the first second of the day on: a busy morning needs no hours of
 # waiting, and three quarters are left for the day.
 _HEAD_START: Final = 0.25
-LEFT_TO_OTHERS: Final = 0.5
-"""Share of the other routes' unused shares that a route beyond its own share must leave to them."""
-MOST_LEFT: Final = 0.25
-"""Largest share of the free budget that is held back for other routes. Most of a budget stays usable by
-whichever route has traffic."""
 _SECONDS_PER_DAY: Final = 86_400
 SILENT_S: Final = 900
 """Seconds without a reservation or settlement after which a process counts as dead; no trial takes that long.
@@ -144,75 +136,18 @@ def passed(spent: Spend, limit: BudgetLimit) -> bool:
     return (tokens is not None and spent.tokens > tokens) or (usd is not None and spent.usd > usd)
 
 
-def beyond_share(
-    taken: Mapping[str | None, Spend], route: str, others: Sequence[str], free: BudgetLimit
-) -> bool:
-    """Return whether a route takes budget that it has to leave to other routes.
-
-    Every route may use an equal share of the free budget. A route beyond its share must leave the others half
-    of their unused shares, but at most a quarter of the free budget.
-
-    Args:
-        taken: Spend booked or set aside by route, this call included; under None, of all routes.
-        route: Route of the call.
-        others: Routes that share the budget with it.
-        free: Limit on the spend of all routes together by now.
-    """
-    for measure, most in enumerate(free):
-        if most is None:
-            continue
-        part = most / (len(others) + 1)
-        # A route within its own share is never held back for others.
-        if taken.get(route, NOTHING)[measure] > part:
-            unused = sum(max(0.0, part - taken.get(route, NOTHING)[measure]) for route in others)
-            if taken[None][measure] > most - min(LEFT_TO_OTHERS * unused, MOST_LEFT * most):
-                return True
-    return False
-
-
 def day_share_of(now: float) -> float:
     """Return the share of the UTC day that has passed at a Unix time, in [0, 1)."""
     return now % _SECONDS_PER_DAY / _SECONDS_PER_DAY
 
 
-class CostTracker(abc.ABC):
+class CostTracker(Protocol):
     """Tracker of the current UTC day's spend against the budgets. Calls block on storage.
-
-    The day is the one that the clock shows: one that runs a day ahead for a while spends that day's budget.
 
     A caller reserves what a call may cost before making it and books what it did cost afterwards,
     so calls in flight cannot run past a budget together.
     """
 
-    def __init__(
-        self,
-        budget: Budget,
-        clock: Callable[[], float],
-        routes: Mapping[str, Budget] | None = None,
-        sharing: Sequence[str] = (),
-    ) -> None:
-        """Set the limits.
-
-        Args:
-            budget: The limits of all routes together.
-            clock: Unix time in seconds.
-            routes: Further limits of single routes.
-            sharing: The routes that share what is free fairly (see `beyond_share`).
-        """
-        self.budget = budget
-        self._clock = clock
-        self._routes = dict(routes or {})
-        self._sharing = tuple(sharing)
-
-    def today(self) -> Spend:
-        """Return the spend booked this UTC day, for all routes."""
-        return total(self.by_route_and_kind().values())
-
-    @abc.abstractmethod
-    def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
-        """Return the spend booked today for each route and kind of call that has any."""
-
-    @abc.abstractmethod
     def reserve(
         self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True, watch: bool = False
     ) -> Refused | None:
@@ -223,41 +158,17 @@ class CostTracker(abc.ABC):
         Args:
             estimate: Amount to set aside.
             route: Route that it is set aside for.
-            urgent: True if it may use the reserve and the budget left to other routes, because a change
-                of the route was detected or is suspected.
+            urgent: True if it may use the reserve, because a change of the route was detected or is
+                suspected.
             paced: True if it has to fit in the budget that is free by now; False if only in the whole day's.
             watch: True for reference prompts and the judge's panel, which keep a pace of their own: they
                 may use all that is left of the day, and nothing else may use the share set aside for them.
         """
+        ...
 
-    @abc.abstractmethod
     def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
         """Release a reservation and book what was really spent."""
-
-    def _bounds(
-        self, estimate: Spend, route: str, *, urgent: bool, paced: bool, watch: bool
-    ) -> tuple[tuple[Bound, ...], tuple[Bound, ...]]:
-        whole, own, day_share = self.budget, self._routes.get(route, Budget()), day_share_of(self._clock())
-        if not estimate.usd:
-            # A free call needs no dollars: a price that was set to 0 helps also where they are spent.
-            whole, own = replace(whole, usd_per_day=None), replace(own, usd_per_day=None)
-        return (
-            whole.bounds(day_share, urgent=urgent, paced=paced, watch=watch),
-            own.bounds(day_share, urgent=urgent, paced=paced, watch=watch),
-        )
-
-    def _others(self, route: str, *, urgent: bool, paced: bool, watch: bool) -> tuple[str, ...]:
-        # A change, a watch and a trial that has begun are worth more than an even share.
-        if urgent or watch or not paced or route not in self._sharing:
-            return ()
-        sharers: list[str] = []
-        for sharer in self._sharing:
-            if sharer != route:
-                sharers.append(sharer)
-        return tuple(sharers)
-
-    def _day(self) -> str:
-        return dt.datetime.fromtimestamp(self._clock(), tz=dt.UTC).date().isoformat()
+        ...
 
 
 def total(amounts: Iterable[Spend]) -> Spend:

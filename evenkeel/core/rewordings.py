@@ -143,7 +143,6 @@ _WHY_UNTRIED: Final = {
     "budget": "the rest of the day's budget is too small",
     "budget_pace": "held back so that the budget lasts the day",
     "budget_reserve": "only the part of the day's budget that is reserved for changes is left",
-    "budget_share": "the route has used its share; the rest of the budget is reserved for other routes",
     "unpriced": "not replayed: their model has no known price",
     "no_input": "the prompt has no user text",
     "nothing_to_change": "nothing in the input can be reworded in this way",

@@ -20,11 +20,11 @@ from evenkeel.stores.counters import merge
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from evenkeel.core.budget import CostTracker
     from evenkeel.core.cells import CellReport
     from evenkeel.core.exchange import ExchangeQueue
     from evenkeel.core.trouble import JudgeTrouble
     from evenkeel.monitor.monitor import Monitor
+    from evenkeel.stores.budget import SharedCostTracker
     from evenkeel.stores.counters import CounterStore, Snapshot
 
 State = Literal["measuring", "learning", "held_up"]
@@ -79,7 +79,6 @@ _SAID: Final = {
 _SAME_REASON: Final = {
     "forbidden": "unauthorized",
     "budget_reserve": "budget",
-    "budget_share": "budget_pace",
 }
 _RUNBOOKS: Final = {
     "judge": "EvenkeelJudgeUnusable",
@@ -195,7 +194,7 @@ class MeasuringWatch:
         counters: CounterStore,
         queue: ExchangeQueue,
         judge: Callable[[], JudgeTrouble | None],
-        ledger: CostTracker,
+        ledger: SharedCostTracker,
         clock: Callable[[], float],
         *,
         fold: Monitor | None = None,

@@ -22,9 +22,9 @@ from evenkeel.stores.counters import RouteFlow, UntriedPerturbation, gauges, mer
 
 if TYPE_CHECKING:
     from evenkeel.console import ConsoleSources
-    from evenkeel.core.budget import CostTracker
     from evenkeel.core.exchange import ExchangeQueue
     from evenkeel.settings import Settings
+    from evenkeel.stores.budget import SharedCostTracker
     from evenkeel.stores.counters import CounterStore, Snapshot
 
 
@@ -32,7 +32,7 @@ log = logging.getLogger("evenkeel")
 
 
 def with_operations(
-    sources: ConsoleSources, settings: Settings, queue: ExchangeQueue, ledger: CostTracker
+    sources: ConsoleSources, settings: Settings, queue: ExchangeQueue, ledger: SharedCostTracker
 ) -> ConsoleSources:
     """Complete the sources from the settings, the queue and the spend."""
     choices.perturbations(settings)  # registers the names that the console shows
@@ -80,7 +80,7 @@ class Pipeline:
         settings: Settings,
         counters: CounterStore,
         queue: ExchangeQueue,
-        ledger: CostTracker,
+        ledger: SharedCostTracker,
     ) -> None:
         self._settings = settings
         self._counters = counters

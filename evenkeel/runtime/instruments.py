@@ -27,7 +27,7 @@ from evenkeel.tracing import LAST_SPANS_S, open_spans
 from evenkeel.tracing.scores import ScorePoster
 
 if TYPE_CHECKING:
-    from evenkeel.core.budget import CallBudget, CostTracker
+    from evenkeel.core.budget import CallBudget
     from evenkeel.core.cache import Cache
     from evenkeel.core.verdict import Failure
     from evenkeel.llm.observer import CallObserver
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
     from evenkeel.shadow.replay import Replayer
+    from evenkeel.stores.budget import SharedCostTracker
     from evenkeel.stores.counters import Snapshot
     from evenkeel.tracing import Spans
 
@@ -239,7 +240,7 @@ class Instruments:
     """Judge, encoder, scorer and replayer of a process."""
 
     prices: Prices
-    ledger: CostTracker
+    ledger: SharedCostTracker
     tally: Tally
     spans: Spans
     scores: ScorePoster | None

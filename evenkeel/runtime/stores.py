@@ -144,7 +144,7 @@ class DocumentStores(abc.ABC):
     def ledger(self) -> SharedCostTracker:
         """Cost tracker of all processes together, within the budgets of the settings."""
         limits = budgets(self.settings)
-        return SharedCostTracker(self.documents, limits.all_routes, time.time, limits.routes, limits.sharing)
+        return SharedCostTracker(self.documents, limits.all_routes, time.time, limits.routes)
 
     @cached_property
     def counters(self) -> CounterStore:
@@ -346,8 +346,6 @@ class Budgets(NamedTuple):
     all_routes: Budget
     routes: dict[str, Budget]
     """Additional limits of routes that have their own."""
-    sharing: tuple[str, ...]
-    """Routes without limits of their own, which share the rest fairly."""
 
 
 def budgets(settings: Settings) -> Budgets:
@@ -375,7 +373,6 @@ def budgets(settings: Settings) -> Budgets:
             watch=_watch_share(settings, len(settings.routes), common.tokens_per_day, common.usd_per_day),
         ),
         own,
-        tuple(route.name for route in settings.routes if route.name not in own),
     )
 
 

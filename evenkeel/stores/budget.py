@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import secrets
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.budget import (
     FORGOTTEN_S,
     NOTHING,
     SILENT_S,
-    CostTracker,
+    Budget,
     Spend,
     SpendKind,
-    beyond_share,
+    day_share_of,
     passed,
     total,
 )
@@ -22,7 +24,7 @@ from evenkeel.stores.documents import Collection, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.core.budget import Bound, Budget, Refused
+    from evenkeel.core.budget import Bound, Refused
     from evenkeel.stores.documents import Change, Documents
 
 
@@ -47,11 +49,12 @@ _ASIDE: Final = Collection(name="spend_set_aside", key=("holder",), body=plain(_
 _LEFT_USD: Final = 1e-9
 
 
-class SharedCostTracker(CostTracker):
+class SharedCostTracker:
     """`CostTracker` in a store, which keeps any number of processes together within the budgets.
 
     What one of them has set aside counts for all; what a dead one has set aside is booked as lost after a
-    quarter of an hour.
+    quarter of an hour. The day is the one that the clock shows: one that runs a day ahead for a while spends
+    that day's budget.
     """
 
     def __init__(
@@ -60,18 +63,26 @@ class SharedCostTracker(CostTracker):
         budget: Budget,
         clock: Callable[[], float],
         routes: Mapping[str, Budget] | None = None,
-        sharing: Sequence[str] = (),
     ) -> None:
-        """Open the tracker; the other arguments are those of `CostTracker`."""
-        super().__init__(budget, clock, routes, sharing)
+        """Open the tracker: `budget` limits all routes together, and `routes` has further limits of some.
+
+        `clock` gives Unix time in seconds.
+        """
+        self.budget = budget
+        self._clock = clock
+        self._routes = dict(routes or {})
         self._documents = documents
         self._holder = secrets.token_hex(8)
         # Threads of this process wait here, and not in the store.
         self._lock = threading.Lock()
         documents.open(_DAYS, _ASIDE)
 
+    def today(self) -> Spend:
+        """Return the spend booked this UTC day, for all routes."""
+        return total(self.by_route_and_kind().values())
+
     def by_route_and_kind(self) -> dict[tuple[str, SpendKind], Spend]:
-        """Return the day's spending. See `CostTracker.by_route_and_kind`."""
+        """Return the spend booked today for each route and kind of call that has any."""
         spends: dict[tuple[str, SpendKind], Spend] = {}
         for route, kinds in sorted(self._booked().items()):
             for kind, spend in sorted(kinds.items()):
@@ -83,19 +94,20 @@ class SharedCostTracker(CostTracker):
     ) -> Refused | None:
         """Set an estimate aside if the limits allow it. See `CostTracker.reserve`."""
         now = self._clock()
-        bounds = self._bounds(estimate, route, urgent=urgent, paced=paced, watch=watch)
-        others = self._others(route, urgent=urgent, paced=paced, watch=watch)
+        day_share, whole, own_limits = day_share_of(now), self.budget, self._routes.get(route, Budget())
+        if not estimate.usd:
+            # A free call needs no dollars: a price that was set to 0 helps also where they are spent.
+            whole, own_limits = replace(whole, usd_per_day=None), replace(own_limits, usd_per_day=None)
+        bounds = whole.bounds(day_share, urgent=urgent, paced=paced, watch=watch)
+        own_bounds = own_limits.bounds(day_share, urgent=urgent, paced=paced, watch=watch)
 
         def work(change: Change) -> Refused | None:
             booked, held = self._counted(change, now)
-            taken: dict[str | None, Spend] = {None: estimate, route: estimate}
+            taken = taken_by_route = estimate
             for spends in (booked, *(aside.held for aside in held)):
-                for name, spend in spends.items():
-                    taken[name] = taken.get(name, NOTHING).plus(spend)
-                    taken[None] = taken[None].plus(spend)
-            refused = _refused(taken[None], bounds[0]) or _refused(taken[route], bounds[1])
-            if refused is None and others and beyond_share(taken, route, others, bounds[0][-1].limit):
-                refused = "budget_share"
+                taken = taken.plus(total(spends.values()))
+                taken_by_route = taken_by_route.plus(spends.get(route, NOTHING))
+            refused = _refused(taken, bounds) or _refused(taken_by_route, own_bounds)
             if refused is None:
                 own = self._own(held)
                 own[route] = own.get(route, NOTHING).plus(estimate)
@@ -149,6 +161,9 @@ class SharedCostTracker(CostTracker):
         for route, kinds in booked.items():
             totals[route] = total(kinds.values())
         return totals, living
+
+    def _day(self) -> str:
+        return dt.datetime.fromtimestamp(self._clock(), tz=dt.UTC).date().isoformat()
 
     def _own(self, held: Sequence[_Aside]) -> dict[str, Spend]:
         return next((aside.held for aside in held if aside.holder == self._holder), {})

@@ -364,13 +364,12 @@ class Life:
         usd, reserve = chance.choice((None, tokens * 3e-6)), chance.choice((0.0, 0.2))
         self.most = Budget(tokens, usd, spread=chance.random() < 0.2, reserve=reserve)
         self.own = {"shop": Budget(round(tokens * 0.8), reserve=reserve)} if chance.random() < 0.3 else {}
-        self.sharing = () if self.own else ("shop", "idle")
         self.processes = [self.begun() for _ in range(chance.choice((1, 2)))]
 
     def begun(self, share=1.0):
         usd = self.most.usd_per_day and self.most.usd_per_day * share
         budget = altered(self.most, tokens_per_day=round(self.most.tokens_per_day * share), usd_per_day=usd)
-        costs = self.open_costs(budget, self.world.clock, self.own, self.sharing)
+        costs = self.open_costs(budget, self.world.clock, self.own)
         return Process(self.world, costs, *self.given)
 
     async def run(self):

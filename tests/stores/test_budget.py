@@ -29,8 +29,8 @@ KINDS = {"begun": {"paced": False}, "urgent": {"urgent": True}, "watch": {"watch
 def test_what_may_be_reserved(open_tracker, case):
     """Each refusal says which part of the budget is used up."""
     own = {route: Budget(**limits) for route, limits in case.get("own", {}).items()}
-    now, sharing = case.get("now", NOON), tuple(case.get("sharing", ()))
-    costs = open_tracker(Budget(**case["day"]), lambda: now, own, sharing)
+    now = case.get("now", NOON)
+    costs = open_tracker(Budget(**case["day"]), lambda: now, own)
     for tokens, route, kinds, refused in case["calls"]:
         kind = {name: value for word in kinds.split() for name, value in KINDS[word].items()}
         assert costs.reserve(Spend(tokens, 0.0), route, **kind) == refused, (tokens, route, kinds)
@@ -129,16 +129,6 @@ def test_a_clock_that_ran_ahead_has_spent_of_that_day_alone(open_tracker):
     assert costs.today() == Spend(70, 0.0)
     assert costs.reserve(Spend(31, 0.0), "a") == "budget"
     assert costs.reserve(Spend(30, 0.0), "a") is None
-
-
-def test_a_route_within_its_share_is_not_kept_from_it(open_tracker):
-    """Of 100 each of two has 50; once the other has used 40, only half of its last 10 is left to it."""
-    costs = open_tracker(Budget(tokens_per_day=100), lambda: NOON, {}, ("a", "b"))
-    costs.settle(Spend(0, 0.0), "b", {"replay": Spend(40, 0.0)})
-    assert costs.reserve(Spend(50, 0.0), "a") is None
-    assert costs.reserve(Spend(5, 0.0), "a") is None
-    assert costs.reserve(Spend(1, 0.0), "a") == "budget_share"
-    assert costs.reserve(Spend(5, 0.0), "b") is None
 
 
 def test_dollars_alone_stay_set_aside(open_tracker):
