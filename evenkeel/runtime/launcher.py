@@ -17,14 +17,14 @@ import socket
 import sys
 import threading
 import time
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO
+from functools import partial
+from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
 
 from evenkeel import logs
 from evenkeel.core.trouble import JudgeTrouble
 from evenkeel.core.version import VERSION
 from evenkeel.runtime.process import probes, publish_counters, served, threads
-from evenkeel.runtime.reload import Follower, Reloader, SettingsSource
+from evenkeel.runtime.reload import Reloader
 from evenkeel.runtime.stores import checkpoint_name, connect
 from evenkeel.runtime.supervisor import Briefing, Child, Supervisor, listen, listen_shared
 from evenkeel.settings import SettingsError
@@ -39,9 +39,10 @@ from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from evenkeel.monitor.measuring import MeasuringWatch
+    from evenkeel.runtime.reload import SettingsSource
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import Snapshot
@@ -71,204 +72,137 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
     if role in {"worker", "monitor"}:
         _shared_at(written, role)
     # Before the store is touched: a port in use means that another evenkeel may hold it.
-    ports = _Ports.open(written, data=role in {"up", "proxy"}, admin=admin)
-    settings = ports.known_to(written)
-    follower = Follower(Reloader(source, written, settings, clock=time.time))
+    at, access = written.listen, written.access
+    data: list[socket.socket] = []
+    if role in {"up", "proxy"}:
+        data = listen_shared(at.host, at.port, at.processes, option="--port (listen.port)")
+    on_admin_port = []
+    if admin:
+        on_admin_port.append(listen(access.host, access.port, option="--admin-port (access.port)"))
+    settings = _as_started(written, data, on_admin_port)
+    reloader = Reloader(source, written, settings, clock=time.time)
     if role in {"up", "monitor"} and settings.access.makes_tokens:
         for name in (ADMIN_TOKEN, METRICS_TOKEN):  # now, so that an unwritable folder is reported
             kept(settings.data_dir, name)
-    new = settings.storage.shared_at is None and not (settings.data_dir / DATABASE_FILE).exists()
+    shared = settings.storage.shared_at is not None
+    new = not shared and not (settings.data_dir / DATABASE_FILE).exists()
     # A file has one supervisor at a time, whose counters replace those of the one before.
-    name = "supervisor"
+    # With the time, because in a container the host's name and the process id are always the same.
+    source_name = f"{socket.gethostname()}:{os.getpid()} since {time.time():.0f}" if shared else "supervisor"
+    supervisor = Supervisor(_children(role, source_name, settings, data, on_admin_port), data)
+
+    with _store(role, settings, source_name) as store:
+        problems = _problems(settings, role)
+
+        def ready() -> None:
+            say(_banner(role, settings, admin=admin, new=new))
+            for problem in problems:
+                log.error("%s", problem)
+
+        def published() -> Snapshot:
+            return merge([reloader.snapshot(), supervisor.snapshot(), store.counted()])
+
+        # The admin port of a data plane, or of a worker; a monitor serves its own.
+        probed = on_admin_port if role in {"proxy", "worker"} else []
+        app = partial(probes, settings, lambda: [published()], store.held_up)
+        publishing: list[Callable[[threading.Event], object]] = []
+        if store.publish is not None:
+            publishing.append(partial(publish_counters, publish=store.publish, snapshot=published))
+        asyncio.run(_supervise(supervisor, reloader, ready, served(app, settings, probed), publishing))
+
+
+class _SupervisorStore(NamedTuple):
+    """The store as a supervisor uses it."""
+
+    publish: Callable[[Snapshot], None] | None = None
+    """Publishes counters; None for a proxy without a Redis: nobody else would read them."""
+    counted: Callable[[], Snapshot] = dict
+    """Returns further counters of the supervisor."""
+    held_up: Callable[[], dict[str, str]] | None = None
+    """Returns what keeps a worker from measuring, by part."""
+
+
+@contextlib.contextmanager
+def _store(role: Role, settings: Settings, source: str) -> Iterator[_SupervisorStore]:
     if settings.storage.shared_at is not None:
-        # With the time, because in a container the host's name and the process id are always the same.
-        name = f"{socket.gethostname()}:{os.getpid()} since {time.time():.0f}"
-    start = _Start(name, follower, ports, cache(lambda: say(_banner(role, settings, admin=admin, new=new))))
-    if role == "up":
-        _up(start)
+        with contextlib.closing(connect(settings)) as stores:
+            # A proxy does not ask the Redis: while it is away, requests are forwarded.
+            if role != "proxy":
+                stores.check()
+            if role in {"up", "worker"}:
+                stores.queue.check_readable()
+            held_up = _held_up(stores) if role == "worker" else None
+            yield _SupervisorStore(partial(stores.counters.publish, source), held_up=held_up)
+    elif role == "up":
+        with DataFolder.taken(settings.data_dir) as folder:
+            yield _SupervisorStore(partial(folder.counters.publish, source), folder.counted)
     else:
-        _alone(role, start)
+        # Requests are forwarded also where no file can be written.
+        yield _SupervisorStore()
 
 
-class _Ports(NamedTuple):
-    """The sockets that a role listens on."""
-
-    data: list[socket.socket]
-    """Sockets for requests, one for each data-plane process."""
-    admin: list[socket.socket]
-    """Socket of the admin port, if the role has one."""
-
-    @classmethod
-    def open(cls, settings: Settings, *, data: bool, admin: bool) -> _Ports:
-        """Open the sockets.
-
-        Raises: ListenError.
-        """
-        at = settings.listen
-        return cls(
-            listen_shared(at.host, at.port, at.processes, option="--port (listen.port)") if data else [],
-            [listen(settings.access.host, settings.access.port, option="--admin-port (access.port)")]
-            if admin
-            else [],
-        )
-
-    def known_to(self, settings: Settings) -> Settings:
-        """Return the settings with the actual ports and the absolute path of the data folder."""
-        port_settings: dict[str, object] = {"data_dir": settings.data_dir.absolute()}
-        for name, sockets in (("listen", self.data), ("access", self.admin)):
-            if sockets:
-                port = sockets[0].getsockname()[1]
-                port_settings[name] = getattr(settings, name).model_copy(update={"port": port})
-        return settings.model_copy(update=port_settings)
+def _as_started(
+    settings: Settings, data: Sequence[socket.socket], admin: Sequence[socket.socket]
+) -> Settings:
+    """Return the settings with the actual ports and the absolute path of the data folder."""
+    changes: dict[str, object] = {"data_dir": settings.data_dir.absolute()}
+    for name, sockets in (("listen", data), ("access", admin)):
+        if sockets:
+            port = sockets[0].getsockname()[1]
+            changes[name] = getattr(settings, name).model_copy(update={"port": port})
+    return settings.model_copy(update=changes)
 
 
-class _Start(NamedTuple):
-    """Follower, ports and banner of a role that is starting."""
-
-    source: str
-    """Name of this supervisor in the counter store."""
-    follower: Follower
-    """Holder of the settings in effect."""
-    ports: _Ports
-    ready: Callable[[], object]
-    """Prints the banner, once."""
-
-    @property
-    def settings(self) -> Settings:
-        """Settings in effect."""
-        return self.follower.reloader.running
-
-
-def _up(start: _Start) -> None:
-    """Run data planes, worker and monitor, each in a process of its own."""
-    settings = start.settings
-    children = [*_proxies(start), _worker(start), _monitor(start)]
-    with contextlib.ExitStack() as opened:
-        counted: Callable[[], Snapshot] = dict
-        if settings.storage.shared_at is not None:
-            stores = opened.enter_context(contextlib.closing(connect(settings)))
-            stores.check()
-            stores.queue.check_readable()
-            counters = stores.counters
-        else:
-            folder = opened.enter_context(DataFolder.taken(settings.data_dir))
-            counters, counted = folder.counters, folder.counted
-        _supervise(start, children, counters, counted=counted, problems=_problems(settings))
-
-
-def _alone(role: Literal["proxy", "worker", "monitor"], start: _Start) -> None:
-    """Run a role under a supervisor of its own, which restarts it with new settings."""
-    settings = start.settings
-    if role == "proxy" and settings.storage.shared_at is None:
-        # Nobody else reads its counters, and requests are forwarded also where no file can be written.
-        _supervise(start, _proxies(start), None, probed=True)
-        return
-    with contextlib.closing(connect(settings)) as stores:
-        if role == "proxy":
-            # The Redis is not asked: while it is away, requests are forwarded.
-            _supervise(start, _proxies(start), stores.counters, probed=True)
-            return
-        # Loaded on demand: a proxy stays small.
-        from evenkeel.runtime.preflight import missing_keys  # noqa: PLC0415
-
-        stores.check()
-        problems = missing_keys(settings, role)
-        if role == "monitor":
-            _supervise(start, [_monitor(start)], stores.counters, problems=problems)
-            return
-        stores.queue.check_readable()
-        watch = _watch(stores)
-        _supervise(start, [_worker(start)], stores.counters, problems=problems, probed=True, measuring=watch)
-
-
-def _worker(start: _Start) -> Child:
-    """Return the worker's process."""
-    return Child("worker", Briefing("worker", start.source, start.settings, ()), sheet=Timesheet.blank())
-
-
-def _monitor(start: _Start) -> Child:
-    """Return the monitor's process, which serves the admin port itself."""
-    sockets = tuple(sock.fileno() for sock in start.ports.admin)
-    return Child("monitor", Briefing("monitor", start.source, start.settings, sockets))
-
-
-def _proxies(start: _Start) -> list[Child]:
-    """Return the data-plane processes, one for each socket."""
+def _children(
+    role: Role,
+    source: str,
+    settings: Settings,
+    data: Sequence[socket.socket],
+    admin: Sequence[socket.socket],
+) -> list[Child]:
+    """Return the processes of a role: data planes, one for each socket, worker, and monitor."""
     children: list[Child] = []
-    for number, sock in enumerate(start.ports.data):
-        children.append(
-            Child(
-                "proxy" if number == 0 else f"proxy-{number + 1}",
-                Briefing("proxy", start.source, start.settings, (sock.fileno(),)),
-                follows=True,
-            )
-        )
+    for number, sock in enumerate(data):
+        name = "proxy" if number == 0 else f"proxy-{number + 1}"
+        children.append(Child(name, Briefing("proxy", source, settings, (sock.fileno(),)), follows=True))
+    if role in {"up", "worker"}:
+        children.append(Child("worker", Briefing("worker", source, settings, ()), sheet=Timesheet.blank()))
+    if role in {"up", "monitor"}:
+        sockets = tuple(sock.fileno() for sock in admin)
+        children.append(Child("monitor", Briefing("monitor", source, settings, sockets)))
     return children
 
 
-def _supervise(
-    start: _Start,
-    children: Sequence[Child],
-    counters: CounterStore | None,
-    *,
-    counted: Callable[[], Snapshot] = dict,
-    problems: Sequence[str] = (),
-    probed: bool = False,
-    measuring: MeasuringWatch | None = None,
+async def _supervise(
+    supervisor: Supervisor,
+    reloader: Reloader,
+    ready: Callable[[], None],
+    serving: AbstractAsyncContextManager[None],
+    publishing: Sequence[Callable[[threading.Event], object]],
 ) -> None:
-    """Keep children alive, and give them new settings when these change.
-
-    Args:
-        start: The settings and the banner.
-        children: Processes to run.
-        counters: Where the counters of the children and the results of reloads are published; None = nowhere.
-        counted: Further counters of the supervisor.
-        problems: Logged after the banner.
-        probed: True if the supervisor serves the admin port, for children that are data planes or a worker.
-        measuring: Watch over the measuring of a worker, for `/readyz`; None for data planes.
-    """
-    follower = start.follower
+    """Keep children alive, and give them new settings when these change."""
     warnings: set[asyncio.Task[None]] = set()
 
-    def ready() -> None:
-        start.ready()
-        for problem in problems:
-            log.error("%s", problem)
+    def apply(settings: Settings) -> None:
+        supervisor.renew(settings)
+        task = asyncio.create_task(asyncio.to_thread(_warn, settings))
+        warnings.add(task)
+        task.add_done_callback(warnings.discard)
 
-    supervisor = Supervisor(children, start.ports.data)
-
-    def published() -> Snapshot:
-        return merge([follower.reloader.snapshot(), supervisor.snapshot(), counted()])
-
-    async def supervise() -> None:
-
-        def apply(settings: Settings) -> None:
-            supervisor.renew(settings)
-            task = asyncio.create_task(asyncio.to_thread(_warn, settings))
-            warnings.add(task)
-            task.add_done_callback(warnings.discard)
-
-        stopping = threading.Event()
-        bodies = []
-        if counters is not None:
-            publish = partial(counters.publish, start.source)
-            bodies.append(partial(publish_counters, stopping, publish, published))
-        sockets = start.ports.admin if probed else []
-        held_up = (lambda: measuring().problems()) if measuring else None
-        app = partial(probes, start.settings, lambda: [published()], held_up)
-        async with served(app, start.settings, sockets):
-            following = asyncio.create_task(follower.run(apply))
-            try:
-                with threads(stopping, bodies):
-                    await supervisor.run(ready=ready)
-            finally:
-                await _cancelled(following)
-
-    asyncio.run(supervise())
+    stopping = threading.Event()
+    async with serving:
+        following = asyncio.create_task(reloader.follow(apply))
+        try:
+            with threads(stopping, [partial(body, stopping) for body in publishing]):
+                await supervisor.run(ready=ready)
+        finally:
+            following.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await following
 
 
-def _watch(stores: Stores) -> MeasuringWatch:
-    """Return a watch over the measuring of a worker, which publishes the state of its judge as a gauge."""
+def _held_up(stores: Stores) -> Callable[[], dict[str, str]]:
+    """Return a reader of what keeps a worker from measuring; its judge's state comes from a gauge."""
     # Loaded on demand: only a supervisor of a worker alone watches.
     from evenkeel.monitor.measuring import MeasuringWatch  # noqa: PLC0415
 
@@ -282,27 +216,25 @@ def _watch(stores: Stores) -> MeasuringWatch:
             return None
         return JudgeTrouble("", "The judge cannot be used", "The log says why.")
 
-    return MeasuringWatch(stores.counters, stores.queue, judge, stores.ledger, time.time)
+    watch = MeasuringWatch(stores.counters, stores.queue, judge, stores.ledger, time.time)
+    return lambda: watch().problems()
 
 
-def _problems(settings: Settings) -> list[str]:
-    """Find problems of valid settings: missing keys, unreachable upstreams. Blocks for seconds."""
+def _problems(settings: Settings, role: Role) -> list[str]:
+    """Find problems of valid settings: missing keys, unreachable upstreams. May block for seconds."""
+    if role == "proxy":
+        return []
     # Loaded on demand: it brings what a data plane never needs.
     from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams  # noqa: PLC0415
 
+    if role != "up":
+        return missing_keys(settings, role)
     return [*missing_keys(settings), *unreachable_upstreams(settings)]
 
 
 def _warn(settings: Settings) -> None:
-    for problem in _problems(settings):
+    for problem in _problems(settings, "up"):
         settings_log.error("%s", problem)
-
-
-async def _cancelled(*tasks: asyncio.Task[Any]) -> None:
-    for task in tasks:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 # Stores

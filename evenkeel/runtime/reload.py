@@ -1,9 +1,9 @@
 """Settings that change while evenkeel runs.
 
 `changed` names what differs between two settings, and `is_live` what needs no restart. `Reloader` reads them
-again, refuses what is not good as a whole, and remembers how that went. `Follower` asks it to, on SIGHUP and
-when the file has changed. What then happens is up to the process (`evenkeel.runtime.launcher`): a data plane
-takes the new routes for new requests, everything else finishes what it holds and starts again.
+again, on SIGHUP and when the file has changed, refuses what is not good as a whole, and remembers how that
+went. What then happens is up to the process (`evenkeel.runtime.launcher`): a data plane takes the new routes
+for new requests, everything else finishes what it holds and starts again.
 """
 
 from __future__ import annotations
@@ -110,51 +110,6 @@ class WatchedFile:
             self._taken = now
         return settled
 
-    def taken(self) -> None:
-        """Note that the file is being read for another reason: its current content is not a change."""
-        self._taken = self._seen = _content(self._path)
-
-
-class Follower:
-    """Waits for reasons to reload, for as long as the process lives."""
-
-    def __init__(self, reloader: Reloader) -> None:
-        """Args: reloader: does the reloading."""
-        self.reloader = reloader
-        self._file = WatchedFile(reloader.source.path)
-        self._asked = asyncio.Event()
-        self._at_a_terminal = _terminal()
-
-    async def run(self, apply: Callable[[Settings], None]) -> None:
-        """Reload whenever there is a reason, until cancelled.
-
-        Args:
-            apply: Called in the event loop with settings that are good and differ.
-        """
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hung_up)
-        while True:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._asked.wait(), _POLL_S)
-            asked = self._asked.is_set()
-            self._asked.clear()
-            settings = await asyncio.to_thread(self._reload, asked=asked)
-            if settings is not None:
-                apply(settings)
-
-    def _reload(self, *, asked: bool) -> Settings | None:
-        if asked:
-            self._file.taken()
-        elif not self._file.look():
-            return None
-        return self.reloader.reload()
-
-    def _hung_up(self) -> None:
-        if self._at_a_terminal and not _terminal():
-            # Nobody asked to reload: the terminal in which evenkeel was started has been closed.
-            os.kill(os.getpid(), signal.SIGTERM)
-        else:
-            self._asked.set()
-
 
 def _terminal() -> bool:
     """Tell whether this process has a controlling terminal."""
@@ -176,7 +131,7 @@ class SettingsSource:
 
 
 class Reloader:
-    """Holds the settings in effect. Used by one thread at a time."""
+    """Holds the settings in effect, and reads them again whenever there is a reason."""
 
     def __init__(
         self, source: SettingsSource, written: Settings, running: Settings, *, clock: Callable[[], float]
@@ -189,16 +144,43 @@ class Reloader:
             running: Settings as the process runs them, with the actual ports.
             clock: Unix time in seconds.
         """
-        self.source = source
         self.running = running
         """Settings in effect."""
         self.problem = ""
         """Error in the settings last read; "" without one."""
+        self._source = source
+        self._file = WatchedFile(source.path)
         self._written = written
         # This file is read at the start of what uses it, so a change of its content counts too.
         self._limits = _content(written.alerts.limits)
         self._clock = clock
         self._reloaded_at = clock()
+
+    async def follow(self, apply: Callable[[Settings], None]) -> None:
+        """Reload on SIGHUP, and when the file has changed, until cancelled.
+
+        Args:
+            apply: Called in the event loop with settings that are good and differ.
+        """
+        asked = asyncio.Event()
+        at_a_terminal = _terminal()
+
+        def hung_up() -> None:
+            if at_a_terminal and not _terminal():
+                # Nobody asked to reload: the terminal in which evenkeel was started has been closed.
+                os.kill(os.getpid(), signal.SIGTERM)
+            else:
+                asked.set()
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hung_up)
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asked.wait(), _POLL_S)
+            if asked.is_set() or await asyncio.to_thread(self._file.look):
+                asked.clear()
+                settings = await asyncio.to_thread(self.reload)
+                if settings is not None:
+                    apply(settings)
 
     def reload(self) -> Settings | None:
         """Read the settings and log the result.
@@ -206,7 +188,7 @@ class Reloader:
         Returns: the settings if they are valid and differ, else None. Blocks.
         """
         try:
-            settings = self.source.read()
+            settings = self._source.read()
             limits = _content(settings.alerts.limits)
             paths = changed(self._written, settings)
             if limits != self._limits and "alerts.limits" not in paths:
@@ -257,7 +239,7 @@ class Reloader:
         log.error("settings not reloaded, the old ones stay in force: %s", problem)
 
     def _where(self) -> str:
-        return str(self.source.path) if self.source.path else "the environment"
+        return str(self._source.path) if self._source.path else "the environment"
 
 
 def _content(path: Path | None) -> str:
