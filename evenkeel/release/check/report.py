@@ -28,7 +28,7 @@ from evenkeel.release.kit.document import (
     TableCell,
     both,
 )
-from evenkeel.release.kit.renderings import JUnitCase, diff, json_text, junit
+from evenkeel.release.kit.renderings import ResultLine, diff, json_text, junit
 from evenkeel.stores.changes import ReleaseRun
 
 if TYPE_CHECKING:
@@ -241,16 +241,13 @@ def standing_text(figures: CategoryFigures) -> str:
     return words
 
 
-def _points(figures: CategoryFigures) -> str:
-    return both(figures.points, FigureForm.SIGNED_POINTS, 1)
-
-
 def _picture(outcome: CheckOutcome, arm: str) -> Picture:
     points = []
     for each in outcome.arms[arm]:
         if each.points is not None:
             value, lower, upper = each.points.value, each.points.lower, each.points.upper
-            points.append(Point(_label(each.category), value, lower, upper, _points(each)))
+            text = both(each.points, FigureForm.SIGNED_POINTS, 1)
+            points.append(Point(_label(each.category), value, lower, upper, text))
     # From −50: lower values would mean that rewording makes answers much steadier than resending.
     chart = dot_plot("Points above noise", points, low=-0.5, high=1, ticks=_TICKS)
     return Picture(chart)
@@ -491,15 +488,25 @@ def _category_as_json(category: CategoryFigures) -> dict[str, Any]:
     }
 
 
+def result_lines(outcome: CheckOutcome) -> list[ResultLine]:
+    """Return a line for each category of each model."""
+    failures = {"over": "over_limit", "unknown": "not_known"}
+    lines = []
+    for arm, name in outcome.options.models.items():
+        for each in outcome.arms[arm]:
+            said = standing_text(each)
+            # A pipeline must not fail for what does not apply to its prompt.
+            skipped = said if each.standing == "unmeasured" or each.not_applicable else ""
+            said = f"{both(each.points, FigureForm.SIGNED_POINTS, 1)} points above noise: {said}"
+            failure = failures.get(each.standing, "")
+            lines.append(ResultLine(f"{name}: {_label(each.category)}", said, failure, said, skipped=skipped))
+    return lines
+
+
 def as_run(outcome: CheckOutcome) -> ReleaseRun:
     """Return the outcome as the console lists it."""
     options = outcome.options
     standing: Standing = "over" if outcome.is_over else "within" if outcome.settled else "unknown"
-    details = []
-    for arm, name in options.models.items():
-        for each in outcome.arms[arm]:
-            figure = f", {_points(each)} points above noise" if each.points else ""
-            details.append(f"{name}, {_label(each.category)}: {standing_text(each)}{figure}")
     return ReleaseRun(
         id=uuid4().hex,
         at=time.time(),
@@ -509,7 +516,7 @@ def as_run(outcome: CheckOutcome) -> ReleaseRun:
         standing=standing,
         verdict=_WORDS_FOR[standing],
         headline=headline(outcome),
-        details=(*details, *_sensitivity(outcome)),
+        details=(*map(str, result_lines(outcome)), *_sensitivity(outcome)),
         asked=count(outcome.rounds, "round"),
         calls=outcome.costs.calls,
         usd=outcome.costs.usd,
@@ -518,29 +525,9 @@ def as_run(outcome: CheckOutcome) -> ReleaseRun:
 
 def as_junit(outcome: CheckOutcome) -> str:
     """Return the outcome as JUnit XML: a test case for each category of each model."""
-    cases = []
-    for arm, name in outcome.options.models.items():
-        for each in outcome.arms[arm]:
-            text = f"{_points(each)} points above noise: {standing_text(each)}"
-            # A pipeline must not fail for what does not apply to its prompt.
-            skipped = each.standing == "unmeasured" or bool(each.not_applicable)
-            failure = None
-            if each.standing == "over":
-                failure = ("over_limit", text, text)
-            elif each.standing == "unknown":
-                failure = ("not_known", text, text)
-            cases.append(
-                JUnitCase(
-                    name=f"{name}: {_label(each.category)}",
-                    output=text,
-                    failure=failure,
-                    skipped=standing_text(each) if skipped else None,
-                )
-            )
     return junit(
         "evenkeel check",
-        "evenkeel.check",
-        cases,
+        result_lines(outcome),
         properties={"model": outcome.options.models[FIRST], "limit": f"{outcome.options.limit:g}"},
         output=headline(outcome),
         duration_s=outcome.duration_s,

@@ -22,7 +22,7 @@ from evenkeel.release.kit.document import (
     ReportSection,
     Table,
 )
-from evenkeel.release.kit.renderings import MOST_CHARS, JUnitCase, diff, json_text, junit, plain
+from evenkeel.release.kit.renderings import MOST_CHARS, ResultLine, diff, json_text, junit, plain
 from evenkeel.stores.changes import ReleaseRun
 
 if TYPE_CHECKING:
@@ -327,12 +327,34 @@ def _fallen(fallen: FallenGolden) -> dict[str, Any]:
     }
 
 
+def result_lines(outcome: GateOutcome) -> list[ResultLine]:
+    """Return a line for each measure.
+
+    A regression is a failure. If nothing could be measured, one line has an error. A measure that is not
+    settled fails if the rules say so. One that does not decide is skipped.
+    """
+    report = outcome.report
+    if report.verdict is GateVerdict.COULD_NOT_MEASURE:
+        return [ResultLine("measurement", report.reason, error="could_not_measure")]
+    lines = []
+    for finding in report.findings:
+        name, failure, skipped = finding.measure.name, "", ""
+        # Where evidence settled the gate, what is still open has not failed.
+        still_open = finding.state == "not_settled" and not report.settled
+        if not finding.measure.decides:
+            skipped = f"{finding.measure.why_not}: does not decide"
+        elif report.verdict is not GateVerdict.PASS and (finding.state == "regression" or still_open):
+            failure = finding.state
+        worse = ", ".join(fallen.golden.id for fallen in outcome.fallen if name in fallen.differences)
+        more = f"worse than by the reference: {worse}" if worse else ""
+        said = f"excess {excess(finding)}, {STATES[finding.state]}, {settled(finding)}"
+        lines.append(ResultLine(name, said, failure, more, skipped=skipped))
+    return lines
+
+
 def as_run(outcome: GateOutcome, route: str | None) -> ReleaseRun:
     """Return the outcome as the console lists it; `route` names the one route that was asked."""
     report = outcome.report
-    details = []
-    for finding in report.findings:
-        details.append(f"{finding.measure.name}: {role(finding)}, {excess(finding)}, {settled(finding)}")
     beside = f"against {outcome.reference}" if outcome.reference else "without a reference"
     return ReleaseRun(
         id=uuid4().hex,
@@ -343,7 +365,7 @@ def as_run(outcome: GateOutcome, route: str | None) -> ReleaseRun:
         standing=_STANDINGS.get(report.verdict, "unknown"),
         verdict=report.verdict.value.replace("_", " "),
         headline=headline(report),
-        details=tuple(details) if report.measured else (),
+        details=tuple(map(str, result_lines(outcome))),
         asked=count(report.measured, "golden"),
         calls=outcome.costs.calls,
         usd=outcome.costs.usd,
@@ -351,40 +373,11 @@ def as_run(outcome: GateOutcome, route: str | None) -> ReleaseRun:
 
 
 def as_junit(outcome: GateOutcome) -> str:
-    """JUnit XML, one test case a measure.
-
-    A regression is a failure. If nothing could be measured, one test case has an error. A measure that is not
-    settled fails if the rules say so; otherwise it passes with that said in its output. One that does not
-    decide is skipped.
-    """
-    report = outcome.report
-    if report.verdict is GateVerdict.COULD_NOT_MEASURE:
-        cases = [JUnitCase(name="measurement", error=("could_not_measure", report.reason))]
-    else:
-        cases = [_case(finding, outcome) for finding in report.findings]
+    """JUnit XML, one test case a measure."""
     return junit(
         "evenkeel gate",
-        "evenkeel.gate",
-        cases,
+        result_lines(outcome),
         properties={"candidate": outcome.candidate, "reference": outcome.reference},
-        output=f"{headline(report)}\n{goldens_asked(report)}; {effort(outcome)}",
+        output=f"{headline(outcome.report)}\n{goldens_asked(outcome.report)}; {effort(outcome)}",
         duration_s=outcome.duration_s,
     )
-
-
-def _case(finding: GateFinding, outcome: GateOutcome) -> JUnitCase:
-    summary = f"excess {excess(finding)}, {STATES[finding.state]}, {settled(finding)}"
-    report, name = outcome.report, finding.measure.name
-    if not finding.measure.decides:
-        return JUnitCase(name=name, output=summary, skipped=f"{finding.measure.why_not}: does not decide")
-    # Where evidence settled the gate, what is still open has not failed.
-    still_open = finding.state == "not_settled" and not report.settled
-    failed = finding.state == "regression" or still_open
-    if not failed or report.verdict is GateVerdict.PASS:
-        return JUnitCase(name=name, output=summary)
-    named = []
-    for fallen in outcome.fallen:
-        if name in fallen.differences:
-            named.append(fallen.golden.id)
-    text = f"worse than by the reference: {', '.join(named)}" if named else ""
-    return JUnitCase(name=name, output=summary, failure=(finding.state, summary, text))

@@ -268,26 +268,31 @@ def plain(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JUnitCase:
-    """A test case of a suite."""
+@dataclass(frozen=True, slots=True)
+class ResultLine:
+    """Finding about one measure or category: a line of a run in the console, a test case in JUnit."""
 
     name: str
-    output: str = ""
-    failure: tuple[str, str, str] | None = None
-    """(type, message, text)."""
-    error: tuple[str, str] | None = None
-    """(type, message)."""
-    skipped: str | None = None
+    said: str
+    failure: str = ""
+    """Kind of a failure, such as "regression"; "" if it is none."""
+    more: str = ""
+    """Text of a failure besides what is said."""
+    error: str = ""
+    """The same of what could not be measured."""
+    skipped: str = ""
+    """Reason why it decides nothing."""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.said}"
 
 
 def junit(
-    suite: str, classname: str, cases: Sequence[JUnitCase], *, properties: Mapping[str, str], output: str,
-    duration_s: float,
-) -> str:  # fmt: skip
+    suite: str, lines: Sequence[ResultLine], *, properties: Mapping[str, str], output: str, duration_s: float
+) -> str:
     """XML in the shape that CI servers read."""
     filled: str = _template("junit.xml", _xml).render(
-        suite=suite, classname=classname, cases=cases, properties=properties, output=output,
+        suite=suite, classname=suite.replace(" ", "."), cases=lines, properties=properties, output=output,
         time_s=f"{duration_s:.3f}",
     )  # fmt: skip
     return filled

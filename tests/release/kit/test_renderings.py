@@ -27,7 +27,7 @@ from evenkeel.release.kit.document import (
     Table,
     TableCell,
 )
-from evenkeel.release.kit.renderings import JUnitCase, fitted, html, json_text, junit, markdown, show
+from evenkeel.release.kit.renderings import ResultLine, fitted, html, json_text, junit, markdown, show
 from tests.kit.pages import Page
 
 HOSTILE = '=1+1"<script>alert(1)</script>|`\x1b[31m'
@@ -157,11 +157,11 @@ def test_json_has_the_fields_of_the_classes():
 def test_junit_counts_its_cases():
     """Failures, what could not be measured, what was skipped; what XML cannot hold is replaced."""
     cases = [
-        JUnitCase(name="a", failure=("regression", "worse", "g1"), output="said"),
-        JUnitCase(name="b", skipped="decides nothing"),
-        JUnitCase(name="c", error=("could_not_measure", "why\x00")),
+        ResultLine("a", "worse", "regression", "g1"),
+        ResultLine("b", "said", skipped="decides nothing"),
+        ResultLine("c", "why\x00", error="could_not_measure"),
     ]
-    text = junit("suite", "class", cases, properties={"candidate": "m\x01"}, output="all", duration_s=1.5)
+    text = junit("suite", cases, properties={"candidate": "m\x01"}, output="all", duration_s=1.5)
     (suite,) = ET.fromstring(text)
     assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped", "time")} == {
         "tests": "3", "failures": "1", "errors": "1", "skipped": "1", "time": "1.500",
