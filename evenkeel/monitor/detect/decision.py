@@ -14,6 +14,7 @@ The gate, `evenkeel check --against` and challengers all decide by `decide`.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Final, Literal
@@ -21,9 +22,10 @@ from typing import TYPE_CHECKING, Final, Literal
 from evenkeel.core.cells import Estimate
 from evenkeel.monitor.detect.gate_evidence import bounds, mirrored
 from evenkeel.monitor.detect.last_look import excluded
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 LAST_LOOK: Final = 0.5
 """Share of the error probabilities that is kept for the last look. In 200 rounds at 5 % noise, 20 points are
@@ -81,6 +83,41 @@ def paired_mean(
 def with_unrated(counts: Mapping[float, int], unrated: int, difference: float) -> Mapping[float, int]:
     """Return counts in which every unrated difference is taken for one and the same."""
     return {**counts, difference: counts.get(difference, 0) + unrated} if unrated else counts
+
+
+def rated_mean(
+    outcomes: Iterable[float | None],
+    *,
+    low: float | None = None,
+    high: float = 1.0,
+    alpha: float,
+    beta: float | None = None,
+) -> Estimate | None:
+    """Return the mean of outcomes with ends that hold at any time of looking; None without any.
+
+    Args:
+        outcomes: Independent of each other; None where nobody could rate the answers. Each end of the
+            interval counts those as the most extreme outcome in its own direction.
+        low: Smallest outcome there can be; None = −high.
+        high: Largest.
+        alpha: Probability with which the lower end is ever above the mean.
+        beta: Probability with which the upper end is ever below it; None = alpha.
+    """
+    counts = Counter(outcomes)
+    unrated = counts.pop(None, 0)
+    rated = {float(outcome): count for outcome, count in counts.items() if outcome is not None}
+    least = -high if low is None else low
+
+    def mean_of(histogram: Mapping[float, int], error: float) -> Estimate | None:
+        # Each end of a two-sided interval misses with half of its alpha.
+        return bounded_mean(histogram, low=least, high=high, alpha=2 * error)
+
+    mean = mean_of(rated, alpha)
+    lowest = mean_of(with_unrated(rated, unrated, least), alpha)
+    highest = mean_of(with_unrated(rated, unrated, high), alpha if beta is None else beta)
+    if mean is None or lowest is None or highest is None:
+        return None
+    return Estimate(mean.value, lowest.lower, highest.upper, mean.n)
 
 
 def smaller(first: Estimate | None, second: Estimate | None) -> Estimate | None:

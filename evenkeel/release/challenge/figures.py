@@ -13,7 +13,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.cells import Estimate
-from evenkeel.monitor.detect.decision import SwitchMeasure, smaller
+from evenkeel.monitor.detect.decision import SwitchMeasure, rated_mean, smaller
 from evenkeel.monitor.estimate.bounded_mean import proportion
 from evenkeel.release.challenge.differences import (
     again_place,
@@ -31,7 +31,6 @@ from evenkeel.release.challenge.verdict import (
     UNUSABLE,
     WORSE,
     decided,
-    interval,
     watched_segments,
     whole_rates,
 )
@@ -189,12 +188,12 @@ def challenge_figures(
         if fragility is not None or (pair.judged and pair.rewording is not None):
             beyond_noise.append(fragility.beyond_noise if fragility else None)
             moved.append(fragility.moved if fragility else None)
-    worse = interval((loss for _, loss in losses), scale=2.0, alpha=alpha, beta=beta)
+    worse = rated_mean((loss for _, loss in losses), high=2.0, alpha=alpha, beta=beta)
     fragile = smaller(
-        interval(beyond_noise, scale=2.0, alpha=alpha, beta=beta / 2),
-        interval(moved, scale=1.0, alpha=alpha, beta=beta / 2),
+        rated_mean(beyond_noise, high=2.0, alpha=alpha, beta=beta / 2),
+        rated_mean(moved, alpha=alpha, beta=beta / 2),
     )
-    unusable = interval(_known(unusable_difference, pairs), scale=1.0, alpha=alpha, beta=beta)
+    unusable = rated_mean(_known(unusable_difference, pairs), alpha=alpha, beta=beta)
     segments = watched_segments(losses)
     again_side = _side([pair.again for pair in every])
     candidate_side = _side([pair.candidate for pair in every])
@@ -225,10 +224,10 @@ def challenge_figures(
         worse=worse,
         candidate=_places(candidate_place, pairs),
         again=_places(again_place, pairs),
-        differs=interval(_known(content_difference, pairs), scale=1.0, alpha=both),
+        differs=rated_mean(_known(content_difference, pairs), alpha=both),
         fragile=fragile,
         unusable=unusable,
-        tool_choice=interval(_known(tool_difference, pairs), scale=1.0, alpha=both),
+        tool_choice=rated_mean(_known(tool_difference, pairs), alpha=both),
         slower=_share(_slower(pairs)),
         longer=_share(_longer(pairs)),
         again_side=again_side,
@@ -391,7 +390,7 @@ def _judge_figures(
         prefers_longer=prefers_longer,
         prefers_a_length=shown and other_length,
         favours=(
-            interval(labelled, scale=2.0, alpha=ERROR_RATE / 2) if len(labelled) >= _FEWEST_LABELS else None
+            rated_mean(labelled, high=2.0, alpha=ERROR_RATE / 2) if len(labelled) >= _FEWEST_LABELS else None
         ),
     )
 

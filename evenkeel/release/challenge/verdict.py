@@ -11,13 +11,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.cells import Estimate
-from evenkeel.monitor.detect.decision import SwitchMeasure, decide, more_needed, with_unrated
-from evenkeel.monitor.estimate.bounded_mean import bounded_mean
+from evenkeel.monitor.detect.decision import SwitchMeasure, decide, more_needed, rated_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
+    from evenkeel.core.cells import Estimate
     from evenkeel.core.challenge import ChallengePair
     from evenkeel.monitor.detect.decision import Answer
 
@@ -39,37 +38,6 @@ _DIMENSIONS: Final = ("client", "task", "language", "length", "prompt_version")
 WORSE: Final = "worse"
 FRAGILE: Final = "fragile"
 UNUSABLE: Final = "unusable"
-
-
-def interval(
-    differences: Iterable[float | None], *, scale: float, alpha: float, beta: float | None = None
-) -> Estimate | None:
-    """Return the mean of differences in [−scale, scale]; None without any.
-
-    Args:
-        differences: One for each pair; None for a pair that nobody could rate. Each end of the interval
-            counts those as the most extreme difference in its own direction.
-        scale: Largest difference there can be.
-        alpha: Probability with which the lower end is ever above the mean.
-        beta: Probability with which the upper end is ever below it; None = alpha.
-    """
-    counts: Counter[float] = Counter()
-    unrated = 0
-    for difference in differences:
-        if difference is None:
-            unrated += 1
-        else:
-            counts[difference] += 1
-    # Each end of a two-sided interval misses with half of its alpha.
-    mean = bounded_mean(counts, low=-scale, high=scale, alpha=2 * alpha)
-    if mean is None:
-        return None
-    least, most = with_unrated(counts, unrated, -scale), with_unrated(counts, unrated, scale)
-    low = bounded_mean(least, low=-scale, high=scale, alpha=2 * alpha)
-    high = bounded_mean(most, low=-scale, high=scale, alpha=2 * (alpha if beta is None else beta))
-    assert low is not None
-    assert high is not None
-    return Estimate(mean.value, low.lower, high.upper, mean.n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +133,8 @@ def watched_segments(losses: Sequence[tuple[ChallengePair, float | None]]) -> tu
                 inside.append(loss)
             else:
                 outside.append(loss)
-        worse = interval(inside, scale=2.0, alpha=rate)
-        rest = interval(outside, scale=2.0, alpha=rate)
+        worse = rated_mean(inside, high=2.0, alpha=rate)
+        rest = rated_mean(outside, high=2.0, alpha=rate)
         if worse is not None and rest is not None:
             segments.append(SegmentFigures(dimension, name, share, worse, rest))
     return tuple(segments)

@@ -8,12 +8,11 @@ decide, have the interval of `evenkeel.monitor.detect.decision`; the other figur
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.cells import Estimate
-from evenkeel.monitor.detect.decision import more_needed, paired_mean, smaller, with_unrated
-from evenkeel.monitor.estimate.bounded_mean import bounded_mean
+from evenkeel.monitor.detect.decision import more_needed, paired_mean, rated_mean, smaller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -145,7 +144,7 @@ def category_figures(
     """
     rated: list[CheckTrial] = []
     excess: Counter[float] = Counter()
-    similarity_losses: Counter[float] = Counter()
+    similarity_losses: list[float] = []
     failures: Counter[str] = Counter()
     invalid = 0
     for trial in trials:
@@ -156,7 +155,7 @@ def category_figures(
             rated.append(trial)
             excess[trial.excess] += 1
         if trial.similarity is not None and trial.control_similarity is not None:
-            similarity_losses[trial.control_similarity - trial.similarity] += 1
+            similarity_losses.append(trial.control_similarity - trial.similarity)
     unrated = sum(trial.unrated for trial in trials)
     # The lower end, which accuses, holds for all categories together, and the upper end for one.
     points = paired_mean(
@@ -166,10 +165,8 @@ def category_figures(
         complete=complete,
         unrated=unrated,
     )
-    # Each end of a two-sided interval misses with half of alpha.
-    alpha = 2 * ERROR_RATE
     standing, more = _standing(points, limit)
-    noise_floor = _share(rated, "control_moved", alpha, unrated)
+    noise_floor = _share(rated, "control_moved", unrated)
     # Answers that are another each time would be within any limit, whatever was asked.
     nearly_all_move = noise_floor is not None and 1 - noise_floor.value <= limit
     is_blind = standing == "within" and nearly_all_move
@@ -177,11 +174,11 @@ def category_figures(
         category=category,
         standing="unknown" if is_blind else standing,
         points=points,
-        content_delta=_share(rated, "moved", alpha, unrated),
+        content_delta=_share(rated, "moved", unrated),
         noise_floor=noise_floor,
-        quality_loss=_share(rated, "quality_changed", alpha, unrated),
-        control_quality_loss=_share(rated, "control_quality_changed", alpha, unrated),
-        similarity_loss=bounded_mean(similarity_losses, low=-1.0, alpha=alpha),
+        quality_loss=_share(rated, "quality_changed", unrated),
+        control_quality_loss=_share(rated, "control_quality_changed", unrated),
+        similarity_loss=rated_mean(similarity_losses, alpha=ERROR_RATE),
         invalid=invalid,
         failures=failures,
         not_applicable=not_applicable,
@@ -196,31 +193,18 @@ def sensitivity(trials: Sequence[CheckTrial]) -> Estimate | None:
     for trial in trials:
         if trial.moved is not None or trial.unrated:
             answered.append(trial)
-    return _share(answered, "moved", ERROR_RATE)
+    return _share(answered, "moved", alpha=ERROR_RATE / 2)
 
 
-def _share(trials: Iterable[CheckTrial], outcome: str, alpha: float, unrated: int = 0) -> Estimate | None:
-    """Return the share of the trials with an outcome; the interval allows for any where it is not known.
+def _share(
+    trials: Iterable[CheckTrial], outcome: str, unrated: int = 0, alpha: float = ERROR_RATE
+) -> Estimate | None:
+    """Return the share of the trials with an outcome, and of `unrated` further ones in which it is not known.
 
-    Args:
-        trials: Trials whose answers are there.
-        outcome: Name of the field.
-        alpha: Probability with which the interval may ever miss the truth.
-        unrated: Further trials in which it is not known.
+    Either end of the interval may ever miss the truth with the probability `alpha`.
     """
-    counts: Counter[float] = Counter()
-    for trial in trials:
-        happened = getattr(trial, outcome)
-        if happened is None:
-            unrated += 1
-        else:
-            counts[float(happened)] += 1
-    share = bounded_mean(counts, alpha=alpha)
-    least = bounded_mean(with_unrated(counts, unrated, 0.0), alpha=alpha)
-    most = bounded_mean(with_unrated(counts, unrated, 1.0), alpha=alpha)
-    if share is None or least is None or most is None:
-        return None
-    return replace(share, lower=least.lower, upper=most.upper)
+    outcomes = [getattr(trial, outcome) for trial in trials]
+    return rated_mean([*outcomes, *[None] * unrated], low=0.0, alpha=alpha)
 
 
 def _standing(points: Estimate | None, limit: float) -> tuple[Standing, int | None]:

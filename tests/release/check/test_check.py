@@ -159,7 +159,7 @@ def test_a_check_with_a_store_is_listed_by_its_console(prompt, check):
     database = Database(prompt.parent / "evenkeel.db")
     (kept,) = ChangeStore(SqliteDocuments(database)).releases()
     database.close()
-    assert kept.details[0].startswith("simulated-steady, general: ")
+    assert kept.details[0].startswith("simulated-steady: general: ")
     assert "answers moved when the question was another one" in kept.details[-1]
 
 
