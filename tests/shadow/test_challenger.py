@@ -140,8 +140,8 @@ def test_a_pair_holds_both_answers_their_places_and_their_prices(tmp_path, upstr
     assert 2 <= len(reworded) <= 11
     assert not any(made.incumbent_moved or made.incumbent_resend_moved for made in reworded)
     figures = challenge_figures(CHALLENGE, pairs)
-    assert figures.worse.value > 0
-    assert figures.again.worse == 0
+    assert figures.measures["worse"].value > 0
+    assert figures.again_side.places.worse == 0
     assert "case" not in "".join(map(to_json, pairs)).replace("case_summary", "")
     worse = {pair.exchange for pair in pairs if pair.preference == -1}
     texts = {kept.exchange: kept for kept in plane.store.texts(CHALLENGE.id)}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.monitor.export.prometheus import ListedCollector
 from evenkeel.monitor.notify import NoticeMessage
-from evenkeel.release.challenge.figures import challenge_figures
+from evenkeel.release.challenge.figures import DIFFERS, challenge_figures
+from evenkeel.release.challenge.verdict import FRAGILE, UNUSABLE, WORSE
 from evenkeel.release.challenge.words import details, headline, name_of
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ class ChallengeState(NamedTuple):
         return self.challenge.stopped_at is None
 
 
-@dataclass(frozen=True, slots=True)
-class _FiguresThen:
+class _FiguresThen(NamedTuple):
     at: float
     revision: tuple[int, int]
     figures: ChallengeFigures
@@ -84,11 +84,9 @@ class ChallengeBoard:
 
     def _figures(self, challenge: Challenge) -> ChallengeFigures:
         now, revision = self._clock(), self.store.revision()
-        figures_then = self._remembered.get(challenge)
-        if figures_then is not None and (
-            figures_then.revision == revision or now - figures_then.at < _FRESH_S
-        ):
-            return figures_then.figures
+        then = self._remembered.get(challenge)
+        if then is not None and (then.revision == revision or now - then.at < _FRESH_S):
+            return then.figures
         pairs, labels = self.store.pairs(challenge.id), self.store.labels(challenge.id)
         figures = challenge_figures(challenge, pairs, labels)
         self._remembered[challenge] = _FiguresThen(now, revision, figures)
@@ -113,8 +111,8 @@ class ChallengeCollector(ListedCollector):
             for answer in ("may_switch", "must_not", "not_yet"):
                 decision.add_metric([*labels, answer], float(figures.decision.answer == answer))
             pairs.add_metric(labels, figures.pairs)
-            for measure in ("worse", "fragile", "unusable", "differs"):
-                estimate = getattr(figures, measure)
+            for measure in (WORSE, FRAGILE, UNUSABLE, DIFFERS):
+                estimate = figures.measures[measure]
                 if estimate is None:
                     continue
                 named = [*labels, measure]

@@ -86,6 +86,36 @@ def tool_difference(pair: ChallengePair) -> float | None:
     return float(other) - float(pair.again.tool_calls != pair.served.tool_calls)
 
 
+def is_slower(pair: ChallengePair) -> bool | None:
+    """Return whether the candidate took longer than the incumbent asked again; None if that is not known."""
+    candidate, incumbent = pair.candidate, pair.again
+    if candidate.failure or incumbent.failure or candidate.total_s is None or incumbent.total_s is None:
+        return None
+    return candidate.total_s > incumbent.total_s
+
+
+def is_longer(pair: ChallengePair) -> bool | None:
+    """Return whether the candidate's answer is longer than the incumbent's second one; None without both."""
+    if pair.candidate.failure or pair.again.failure:
+        return None
+    return pair.candidate.characters > pair.again.characters
+
+
+def order_changed(pair: ChallengePair) -> bool | None:
+    """Return whether the judge preferred another answer in the other order; None if it saw one order."""
+    return None if pair.both_orders is None else pair.both_orders[0] != pair.both_orders[1]
+
+
+def longer_preferred(pair: ChallengePair) -> bool | None:
+    """Return whether the longer of the incumbent's own answers won; None if neither did.
+
+    The two answers come from one model, so neither is better on average; whoever prefers the longer one in
+    most of them looks at length.
+    """
+    preference, served, again = pair.control_preference, pair.served.characters, pair.again.characters
+    return (preference > 0) == (again > served) if preference and served != again else None
+
+
 class FragilityDifference(NamedTuple):
     """Difference between how the same rewording moved the candidate and the incumbent.
 

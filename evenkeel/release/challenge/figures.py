@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.cells import Estimate
 from evenkeel.monitor.detect.decision import SwitchMeasure, rated_mean, smaller
-from evenkeel.monitor.estimate.bounded_mean import proportion
 from evenkeel.release.challenge.differences import (
     again_place,
     candidate_place,
     content_difference,
     fragility_difference,
     hindrances,
+    is_longer,
+    is_slower,
+    longer_preferred,
     net_loss,
+    order_changed,
     tool_difference,
     unusable_difference,
 )
@@ -41,6 +44,20 @@ if TYPE_CHECKING:
     from evenkeel.core.challenge import Challenge, ChallengeAnswer, ChallengePair
     from evenkeel.release.challenge.verdict import ChallengeDecision, SegmentFigures
 
+DIFFERS: Final = "differs"
+MEASURES: Final = {
+    WORSE: "worse minus better answers (below 0 is better), beyond the incumbent asked again",
+    FRAGILE: (
+        "answers moved by the same rewordings, with or without noise, whichever is less: candidate minus "
+        "incumbent"
+    ),
+    UNUSABLE: "failed, empty, or without the form asked for, beyond the incumbent asked again",
+    DIFFERS: "other content than the served answer, beyond noise",
+    "tool_choice": "calls of other tools, beyond noise",
+    "slower": "pairs in which it took longer than the incumbent asked again",
+    "longer": "pairs in which its answer is longer",
+}
+"""Everything that is measured, and what it counts. The first three decide."""
 # Probability with which a judge is ever said falsely to prefer longer, or shorter, answers.
 _LENGTH_ALPHA: Final = 0.01
 # Ratio of mean lengths, or its inverse, up to which a judge's preference for length does no harm.
@@ -53,6 +70,20 @@ _MOST_DAYS: Final = 365
 _NO_BIAS: Final = 0.5
 # Pairs labelled by people before their labels are compared with the judge.
 _FEWEST_LABELS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceCounts:
+    """Pairs in which an answer is worse than the served one, as good, and better."""
+
+    worse: int
+    as_good: int
+    better: int
+
+    @property
+    def n(self) -> int:
+        """Number of judged pairs."""
+        return self.worse + self.as_good + self.better
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +108,8 @@ class SideFigures:
     completion_tokens: float | None
     dollars: float | None
     """Mean price of a request, with what caches save."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceCounts:
-    """Pairs in which an answer is worse than the served one, as good, and better."""
-
-    worse: int
-    as_good: int
-    better: int
-
-    @property
-    def n(self) -> int:
-        """Number of judged pairs."""
-        return self.worse + self.as_good + self.better
+    places: PlaceCounts
+    """Against the served answer; of the incumbent asked again they are the noise floor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,26 +128,11 @@ class JudgeFigures:
 
 @dataclass(frozen=True, slots=True)
 class ChallengeFigures:
-    """Everything that is known about a candidate; differences are candidate minus incumbent."""
+    """Everything that is known about a candidate."""
 
     pairs: int
-    worse: Estimate | None
-    """Net losses against the served answer beyond those of the incumbent asked again, in [−2, 2]."""
-    candidate: PlaceCounts
-    again: PlaceCounts
-    """The noise floor of `candidate`: the incumbent asked again against the answer that was served."""
-    differs: Estimate | None
-    """Answers of other content beyond noise, in [−1, 1]."""
-    fragile: Estimate | None
-    """Points above noise minus the incumbent's, or moved answers minus its, whichever is less; in [−2, 1]."""
-    unusable: Estimate | None
-    """Answers that failed, are empty or invalid, beyond those of the incumbent asked again, in [−1, 1]."""
-    tool_choice: Estimate | None
-    """Answers that call other tools than the served one, beyond noise, in [−1, 1]."""
-    slower: Estimate | None
-    """Share of the pairs in which the candidate took longer than the incumbent asked again."""
-    longer: Estimate | None
-    """Share of the pairs in which the candidate's answer is longer than the incumbent's asked again."""
+    measures: Mapping[str, Estimate | None]
+    """By the names in `MEASURES`, candidate minus incumbent asked again."""
     again_side: SideFigures
     candidate_side: SideFigures
     requests_a_day: float | None
@@ -188,17 +192,25 @@ def challenge_figures(
         if fragility is not None or (pair.judged and pair.rewording is not None):
             beyond_noise.append(fragility.beyond_noise if fragility else None)
             moved.append(fragility.moved if fragility else None)
-    worse = rated_mean((loss for _, loss in losses), high=2.0, alpha=alpha, beta=beta)
-    fragile = smaller(
-        rated_mean(beyond_noise, high=2.0, alpha=alpha, beta=beta / 2),
-        rated_mean(moved, alpha=alpha, beta=beta / 2),
-    )
-    unusable = rated_mean(_known(unusable_difference, pairs), alpha=alpha, beta=beta)
+    # What decides nothing has intervals of its own, which take nothing from the decision's error.
+    both = ERROR_RATE / 2
+    measures = {
+        WORSE: rated_mean((loss for _, loss in losses), high=2.0, alpha=alpha, beta=beta),
+        FRAGILE: smaller(
+            rated_mean(beyond_noise, high=2.0, alpha=alpha, beta=beta / 2),
+            rated_mean(moved, alpha=alpha, beta=beta / 2),
+        ),
+        UNUSABLE: rated_mean(map(unusable_difference, pairs), alpha=alpha, beta=beta),
+        DIFFERS: rated_mean(_known(content_difference, pairs), alpha=both),
+        "tool_choice": rated_mean(_known(tool_difference, pairs), alpha=both),
+        "slower": rated_mean(_known(is_slower, pairs), low=0.0, alpha=both),
+        "longer": rated_mean(_known(is_longer, pairs), low=0.0, alpha=both),
+    }
     segments = watched_segments(losses)
-    again_side = _side([pair.again for pair in every])
-    candidate_side = _side([pair.candidate for pair in every])
+    again_side = _side([pair.again for pair in every], map(again_place, pairs))
+    candidate_side = _side([pair.candidate for pair in every], map(candidate_place, pairs))
     trust = _judge_figures(pairs, labels or {}, again_side, candidate_side) if judge else None
-    net = worse
+    net = measures[WORSE]
     if net is not None and trust is not None and trust.favours is not None:
         favours = trust.favours
         # Where people show that the judge favours a side, or its liking for a length has to be corrected,
@@ -209,27 +221,18 @@ def challenge_figures(
     decision = decided(
         [
             SwitchMeasure(WORSE, net, margin, margin),
-            SwitchMeasure(FRAGILE, fragile, most_fragile, most_fragile),
-            SwitchMeasure(UNUSABLE, unusable, margin, margin),
+            SwitchMeasure(FRAGILE, measures[FRAGILE], most_fragile, most_fragile),
+            SwitchMeasure(UNUSABLE, measures[UNUSABLE], margin, margin),
         ],
         segments,
         len(pairs),
         judge=judge,
         length=trust is not None and trust.prefers_a_length and trust.favours is None,
     )
-    # What decides nothing has intervals of its own, which take nothing from the decision's error.
-    both, pace = ERROR_RATE / 2, _pairs_a_day(every)
+    pace = _pairs_a_day(every)
     return ChallengeFigures(
         pairs=len(pairs),
-        worse=worse,
-        candidate=_places(candidate_place, pairs),
-        again=_places(again_place, pairs),
-        differs=rated_mean(_known(content_difference, pairs), alpha=both),
-        fragile=fragile,
-        unusable=unusable,
-        tool_choice=rated_mean(_known(tool_difference, pairs), alpha=both),
-        slower=_share(_slower(pairs)),
-        longer=_share(_longer(pairs)),
+        measures=measures,
         again_side=again_side,
         candidate_side=candidate_side,
         requests_a_day=None if pace is None else pace / challenge.share,
@@ -288,42 +291,7 @@ def _known(
     return values
 
 
-def _places(
-    preference_of: Callable[[ChallengePair], int | None], pairs: Iterable[ChallengePair]
-) -> PlaceCounts:
-    counts = Counter(map(preference_of, pairs))
-    return PlaceCounts(worse=counts[-1], as_good=counts[0], better=counts[1])
-
-
-def _share(outcomes: Iterable[bool], alpha: float = ERROR_RATE) -> Estimate | None:
-    counts = Counter(outcomes)
-    return proportion(counts[True], counts.total(), alpha=alpha)
-
-
-def _both_answered(pair: ChallengePair) -> bool:
-    return not pair.candidate.failure and not pair.again.failure
-
-
-def _slower(pairs: Iterable[ChallengePair]) -> Iterable[bool]:
-    for pair in pairs:
-        candidate, incumbent = pair.candidate.total_s, pair.again.total_s
-        if _both_answered(pair) and candidate is not None and incumbent is not None:
-            yield candidate > incumbent
-
-
-def _longer(pairs: Iterable[ChallengePair]) -> Iterable[bool]:
-    for pair in pairs:
-        if _both_answered(pair):
-            yield pair.candidate.characters > pair.again.characters
-
-
-def _order_changed(pairs: Iterable[ChallengePair]) -> Iterable[bool]:
-    for pair in pairs:
-        if pair.both_orders is not None:
-            yield pair.both_orders[0] != pair.both_orders[1]
-
-
-def _side(answers: Iterable[ChallengeAnswer]) -> SideFigures:
+def _side(answers: Iterable[ChallengeAnswer], places: Iterable[int | None] = ()) -> SideFigures:
     made: list[ChallengeAnswer] = []
     failures: Counter[str] = Counter()
     for answer in answers:
@@ -331,7 +299,7 @@ def _side(answers: Iterable[ChallengeAnswer]) -> SideFigures:
             failures[answer.failure] += 1
         else:
             made.append(answer)
-    prices = _values(made, "dollars")
+    prices, counts = _values(made, "dollars"), Counter(places)
     return SideFigures(
         answers=len(made),
         # No counter: `asdict` would count its items.
@@ -346,6 +314,7 @@ def _side(answers: Iterable[ChallengeAnswer]) -> SideFigures:
         completion_tokens=_mean(_values(made, "completion_tokens")),
         # A side is priced as a whole or not at all: the requests without a price may be the dear ones.
         dollars=_mean(prices) if len(prices) == len(made) else None,
+        places=PlaceCounts(worse=counts[-1], as_good=counts[0], better=counts[1]),
     )
 
 
@@ -373,7 +342,7 @@ def _judge_figures(
     incumbent: SideFigures,
     candidate: SideFigures,
 ) -> JudgeFigures:
-    prefers_longer = _share(_longer_preferred(pairs), _LENGTH_ALPHA)
+    prefers_longer = rated_mean(_known(longer_preferred, pairs), low=0.0, alpha=_LENGTH_ALPHA / 2)
     shown = prefers_longer is not None and (
         prefers_longer.lower > _NO_BIAS or prefers_longer.upper < _NO_BIAS
     )
@@ -386,25 +355,13 @@ def _judge_figures(
         if preference is not None and label is not None:
             labelled.append(float(preference - label))
     return JudgeFigures(
-        order_changed=_share(_order_changed(pairs)),
+        order_changed=rated_mean(_known(order_changed, pairs), low=0.0, alpha=ERROR_RATE / 2),
         prefers_longer=prefers_longer,
         prefers_a_length=shown and other_length,
         favours=(
             rated_mean(labelled, high=2.0, alpha=ERROR_RATE / 2) if len(labelled) >= _FEWEST_LABELS else None
         ),
     )
-
-
-def _longer_preferred(pairs: Iterable[ChallengePair]) -> Iterable[bool]:
-    """Yield, for each of the incumbent's own pairs with a preference, whether the longer answer won.
-
-    The two answers come from one model, so neither is better on average; whoever prefers the longer one in
-    most of them looks at length.
-    """
-    for pair in pairs:
-        preference, served, again = pair.control_preference, pair.served.characters, pair.again.characters
-        if preference and served != again:
-            yield (preference > 0) == (again > served)
 
 
 def _sum(first: Estimate, second: Estimate) -> Estimate:

@@ -8,7 +8,6 @@ from evenkeel.core.figures import (
     MISSING,
     count,
     date,
-    estimate_text,
     listing,
     number,
     percent,
@@ -17,6 +16,7 @@ from evenkeel.core.figures import (
     rounded,
     usd,
 )
+from evenkeel.release.challenge.figures import DIFFERS, MEASURES
 from evenkeel.release.challenge.verdict import (
     ERROR_RATE,
     FRAGILE,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import Estimate
     from evenkeel.core.challenge import Challenge
-    from evenkeel.release.challenge.figures import ChallengeFigures, PlaceCounts, SideFigures
+    from evenkeel.release.challenge.figures import ChallengeFigures, SideFigures
     from evenkeel.release.challenge.verdict import SegmentFigures
 
 ANSWERS: Final = {"may_switch": "may switch", "must_not": "must not switch", "not_yet": "not yet"}
@@ -79,13 +79,15 @@ def headline(challenge: Challenge, figures: ChallengeFigures) -> str:
         return f"Not yet known whether {name} may take over on {challenge.route}."
     why = []
     if WORSE in decision.because:
-        why.append(f"its answers are worse, {_over(figures.worse, challenge.worse)}")
+        why.append(f"its answers are worse, {_over(figures.measures[WORSE], challenge.worse)}")
     if FRAGILE in decision.because:
-        why.append(f"rewordings move its answers more, {_over(figures.fragile, challenge.fragile)}")
+        why.append(f"rewordings move its answers more, {_over(figures.measures[FRAGILE], challenge.fragile)}")
     if UNUSABLE in decision.because:
         failed = reasons(figures.candidate_side.failures)
         named = f" ({failed})" if failed else ""
-        why.append(f"more of its answers are of no use{named}, {_over(figures.unusable, challenge.worse)}")
+        why.append(
+            f"more of its answers are of no use{named}, {_over(figures.measures[UNUSABLE], challenge.worse)}"
+        )
     segments = _segments(decision.because)
     # Where the whole loses, the parts that show it as well add nothing.
     if segments and WORSE not in decision.because:
@@ -115,8 +117,8 @@ def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
         lines.append(_spared(decision.may_for, figures))
     if decision.because == ("judge",):
         lines.append(
-            f"There is no judge, so only contents are compared: {_contents(figures.differs)}. Set one "
-            "(`judge: {model: …}`) to learn which answers are better."
+            f"There is no judge, so only contents are compared: {_contents(figures.measures[DIFFERS])}. "
+            "Set one (`judge: {model: …}`) to learn which answers are better."
         )
     elif decision.because == ("length",):
         lines.append(
@@ -230,66 +232,40 @@ def pair_cost(figures: ChallengeFigures) -> float | None:
 
 def rows(challenge: Challenge, figures: ChallengeFigures) -> list[ChallengeRow]:
     """Return the table of figures: name, figure with its interval, limit, n, and what it counts."""
-    worse, fragile = f"{challenge.worse:g}", f"{challenge.fragile:g}"
-    table = [
-        _points(
-            "worse", figures.worse, worse,
-            "worse minus better answers (below 0 is better), beyond the incumbent asked again",
-        ),
-        _points(
-            "more fragile", figures.fragile, fragile,
-            "answers moved by the same rewordings, with or without noise, whichever is less: candidate minus "
-            "incumbent",
-        ),
-        _points(
-            "of no use", figures.unusable, worse,
-            "failed, empty, or without the form asked for, beyond the incumbent asked again",
-        ),
-        _points("different", figures.differs, "", "other content than the served answer, beyond noise"),
-        _points("other tools", figures.tool_choice, "", "calls of other tools, beyond noise"),
-        _share("slower", figures.slower, "pairs in which it took longer than the incumbent asked again"),
-        _share("longer", figures.longer, "pairs in which its answer is longer"),
-    ]  # fmt: skip
+    names = {
+        FRAGILE: "more fragile",
+        UNUSABLE: "of no use",
+        DIFFERS: "different",
+        "tool_choice": "other tools",
+    }
+    limits = {WORSE: challenge.worse, FRAGILE: challenge.fragile, UNUSABLE: challenge.worse}
     rows = []
-    for row in table:
-        if row.n or row.limit:
-            rows.append(row)
+    for name, about in MEASURES.items():
+        estimate = figures.measures[name]
+        if estimate is not None or name in limits:
+            limit, n = f"{limits[name]:g}" if name in limits else "", estimate.n if estimate else 0
+            rows.append(ChallengeRow(names.get(name, name), points_text(estimate), limit, n, about))
     return rows
-
-
-def _points(name: str, estimate: Estimate | None, limit: str, about: str) -> ChallengeRow:
-    return ChallengeRow(name, points_text(estimate), limit, estimate.n if estimate else 0, about)
-
-
-def _share(name: str, estimate: Estimate | None, about: str) -> ChallengeRow:
-    if estimate is None:
-        return ChallengeRow(name, MISSING, "", 0, about)
-    return ChallengeRow(name, estimate_text(estimate), "", estimate.n, about)
-
-
-def places(counts: PlaceCounts) -> str:
-    """Return how often an answer was worse, as good and better than the served one."""
-    if not counts.n:
-        return MISSING
-    shares = (counts.worse / counts.n, counts.as_good / counts.n, counts.better / counts.n)
-    worse, as_good, better = map(percent, shares)
-    return f"worse {worse}, as good {as_good}, better {better}"
 
 
 def sides(figures: ChallengeFigures) -> list[tuple[str, str, str]]:
     """Return the two sides' answers row by row: name, the incumbent's asked again, the candidate's."""
-    incumbent = _side_texts(figures.again_side, figures.again)
-    candidate = _side_texts(figures.candidate_side, figures.candidate)
+    incumbent, candidate = _side_texts(figures.again_side), _side_texts(figures.candidate_side)
     sides = []
     for name, text in incumbent.items():
         sides.append((name, text, candidate[name]))
     return sides
 
 
-def _side_texts(side: SideFigures, counts: PlaceCounts) -> dict[str, str]:
+def _side_texts(side: SideFigures) -> dict[str, str]:
+    counts = side.places
+    places = MISSING
+    if counts.n:
+        shares = (counts.worse / counts.n, counts.as_good / counts.n, counts.better / counts.n)
+        places = "worse {}, as good {}, better {}".format(*map(percent, shares))
     return {
         "answers": number(side.answers),
-        "against the served answer": places(counts),
+        "against the served answer": places,
         "failed": _failed(side),
         "without the form asked for": number(side.invalid),
         "refused": number(side.refusals),

@@ -72,7 +72,7 @@ def test_an_equal_candidate_may_switch_and_its_savings_are_known():
     found = figures((1200, PAIR))
     assert found.decision.answer == "may_switch"
     assert found.saved_dollars == pytest.approx(0.0015)
-    assert found.worse.upper < 0.03
+    assert found.measures["worse"].upper < 0.03
 
 
 def test_pairs_that_nobody_rated_may_be_losses():
@@ -80,8 +80,8 @@ def test_pairs_that_nobody_rated_may_be_losses():
     unrated = replace(PAIR, rating=None, preference=None)
     found = figures((1200, PAIR), (60, unrated))
     assert (found.decision.answer, found.decision.because) == ("not_yet", ("worse",))
-    assert found.worse.value == 0
-    assert found.worse.upper > 2 * 60 / 1260
+    assert found.measures["worse"].value == 0
+    assert found.measures["worse"].upper > 2 * 60 / 1260
     before = [replace(unrated, exchange=f"b{number}", judged=False) for number in range(60)]
     later = [replace(PAIR, exchange=f"l{number}", judged=True) for number in range(1200)]
     assert challenge_figures(CHALLENGE, [*before, *later]).decision.answer == "may_switch"
@@ -100,8 +100,8 @@ def test_pairs_that_nobody_rated_may_be_losses_of_their_segment():
 
 def test_a_candidate_that_loses_must_not():
     found = figures((400, PAIR), (100, WORSE), (20, BETTER))
-    assert (found.candidate.worse, found.candidate.better) == (100, 20)
-    assert found.worse.value == pytest.approx(80 / 520)
+    assert (found.candidate_side.places.worse, found.candidate_side.places.better) == (100, 20)
+    assert found.measures["worse"].value == pytest.approx(80 / 520)
 
 
 OF_A, OF_B = (replace(PAIR, client=client) for client in "ab")
@@ -148,7 +148,7 @@ def test_one_segment_that_loses_forbids_it_and_the_rest_may():
     found = figures(
         (5400, replace(PAIR, language="en")), (900, replace(BETTER, language="en")), (700, german)
     )
-    assert found.worse.value < 0
+    assert found.measures["worse"].value < 0
     assert (found.decision.answer, found.decision.because) == ("must_not", ("language de",))
     assert found.decision.may_for.share == pytest.approx(0.1)
     assert details(CHALLENGE, found)[0] == (
@@ -181,7 +181,7 @@ def test_further_pairs_are_stated_and_enough():
     assert few.decision.answer == "not_yet"
     times = (220 + few.decision.more_pairs) / 220
     later = figures((round(200 * times), PAIR), (round(10 * times), WORSE), (round(10 * times), BETTER))
-    assert later.worse.upper == pytest.approx(0.03, abs=0.006)
+    assert later.measures["worse"].upper == pytest.approx(0.03, abs=0.006)
 
 
 def test_a_judge_that_prefers_length_decides_nothing():
@@ -216,7 +216,11 @@ def test_what_keeps_evenkeel_from_asking_counts_for_nobody(reason):
         (300, replace(PAIR, candidate=refused, rating=None, preference=None)),
         (200, replace(PAIR, again=refused, control_rating=None, control_preference=None)),
     )
-    assert (found.worse, found.unusable, found.decision) == (alike.worse, alike.unusable, alike.decision)
+    assert (found.measures["worse"], found.measures["unusable"], found.decision) == (
+        alike.measures["worse"],
+        alike.measures["unusable"],
+        alike.decision,
+    )
     assert (found.pairs, found.left_out) == (400, 500)
     assert found.hindrances == {f"candidate {reason}": 300, f"incumbent {reason}": 200}
     first = details(CHALLENGE, found)[0]
