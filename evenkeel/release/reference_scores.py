@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.budget import Allowance, scoring_paid_by
+from evenkeel.core.budget import RouteBudget, scoring_paid_by
 from evenkeel.core.pair import Pair
 from evenkeel.monitor.changes.examples import both_sides
 from evenkeel.release.goldens.prompts import prompt_text
@@ -99,17 +99,8 @@ class ReferenceScores:
         pair = Pair(
             before, after, prompt_text(reference.request), reference.task or self.tasks[reference.route]
         )
-        estimate = self.scorer.estimate(len(before.text) + len(after.text), len(pair.context), pair.task)
-        refused = await asyncio.to_thread(self.costs.reserve, estimate, reference.route, urgent=True)
-        if refused is not None:
-            return ScoredReference(reference.id, failure=refused)
-        booked = Allowance(self.costs, reference.route, estimate, urgent=True)
-        try:
-            with scoring_paid_by(booked):
-                judgement = await self.scorer.score(pair)
-        finally:
-            held = booked.close()
-            await asyncio.to_thread(self.costs.settle, held, reference.route, {"judge": booked.spent})
+        with scoring_paid_by(RouteBudget(self.costs, reference.route, "judge", urgent=True)):
+            judgement = await self.scorer.score(pair)
         return _scored(reference.id, judgement)
 
 

@@ -26,16 +26,15 @@ class Scorer:
     def __init__(self):
         self.pairs = []
 
-    def estimate(self, _answers_chars, _context_chars, _task):
-        return Spend(100, 0.01)
-
     async def score(self, pair):
         self.pairs.append(pair)
         if pair.candidate.text == "fail":
             return Judgement("judge", None, failures=(Failure("similarity", 1, "timeout"),))
         qualities = (QualityScore("completeness", 1, 3, 2), QualityScore("tone", 1, 3, 3))
-        spent = Spend(40, 0.004)
-        assert SCORING_BUDGET.get().reserve(spent)
+        spent, budget = Spend(40, 0.004), SCORING_BUDGET.get()
+        if not budget.reserve(spent):
+            return Judgement("judge", None, failures=(Failure("similarity", 1, "budget"),))
+        budget.settle(spent, spent)
         return Judgement("judge", 2, quality=qualities, spent=spent)
 
 

@@ -132,7 +132,7 @@ class ChallengeFigures:
 
     pairs: int
     measures: Mapping[str, Estimate | None]
-    """By the names in `MEASURES`, candidate minus incumbent asked again."""
+    """Estimates by the names in `MEASURES`, candidate minus incumbent asked again."""
     again_side: SideFigures
     candidate_side: SideFigures
     requests_a_day: float | None

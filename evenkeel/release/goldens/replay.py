@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.budget import Allowance, Spend, scoring_paid_by
+from evenkeel.core.budget import RouteBudget, scoring_paid_by
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import Quote, estimate_tokens
@@ -180,43 +180,25 @@ class GoldenReplayer:
             # A model without a price cannot be held to a budget in dollars.
             if self.prices.refuses(request.model, golden.answer.model):
                 return GoldenResult(key, failure="unpriced"), None
-            quote, scoring = await asyncio.to_thread(self._estimates, task)
-            estimate = quote.estimate
-            refused = await asyncio.to_thread(self.costs.reserve, estimate.plus(scoring), route, urgent=True)
-            if refused is not None:
-                return GoldenResult(key, failure=refused), None
-            asking = Allowance(self.costs, route, estimate, urgent=True)
-            judging = Allowance(self.costs, route, scoring, urgent=True)
-            try:
-                replay = await self.replayer.send(
-                    request.target, request.body, api=request.api, budget=asking, quote=quote
-                )
-                if isinstance(replay, Failure):
-                    return GoldenResult(key, failure=replay.reason), None
-                answer = replay.answer
-                context = task.context
-                pair = Pair(golden.answer, answer, context, task_of(golden, {}, self.routes[route].task))
-                with scoring_paid_by(judging):
-                    scored = await self.scoring.score(pair)
-            finally:
-                held = asking.close().plus(judging.close())
-                await asyncio.to_thread(
-                    self.costs.settle, held, route, {"golden": asking.spent, "judge": judging.spent}
-                )
+            replay = await self.replayer.send(
+                request.target,
+                request.body,
+                api=request.api,
+                budget=RouteBudget(self.costs, route, "golden", urgent=True),
+                quote=await asyncio.to_thread(self._quote, task),
+            )
+            if isinstance(replay, Failure):
+                return GoldenResult(key, failure=replay.reason), None
+            answer, name = replay.answer, task_of(golden, {}, self.routes[route].task)
+            with scoring_paid_by(RouteBudget(self.costs, route, "judge", urgent=True)):
+                scored = await self.scoring.score(Pair(golden.answer, answer, task.context, name))
         return result_of(key, scored), answer.model or request.model or None
 
-    def _estimates(self, task: SideTask) -> tuple[Quote, Spend]:
-        """Estimate the cost of replaying a golden and of scoring its answer."""
+    def _quote(self, task: SideTask) -> Quote:
+        """Estimate the cost of asking a golden. Blocks, for a long prompt."""
         answer, request = task.golden.answer, task.requests["candidate"]
         tokens = answer.completion_tokens or estimate_tokens(answer.text)
-        names = (request.model, answer.model)
-        replay = Quote(self.prices, names, request.body, answer.prompt_tokens, tokens)
-        expense = self.scoring.rating.estimate(
-            2 * len(answer.text),
-            len(task.context),
-            task_of(task.golden, {}, self.routes[task.golden.route].task),
-        )
-        return replay, expense
+        return Quote(self.prices, (request.model, answer.model), request.body, answer.prompt_tokens, tokens)
 
 
 def result_of(key: str, scored: ScoredAnswer) -> GoldenResult:
