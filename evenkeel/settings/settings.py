@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
@@ -360,34 +360,14 @@ def _outside(location: tuple[int | str, ...], overrides: Mapping[str, Any]) -> s
     return variable if inner is None else "the command line"
 
 
-# Messages by type of pydantic's fault; the fields in braces come from the fault's context.
+_MAPPING: Final = "must be a mapping, with a blank behind each colon"
+# Messages by type of pydantic's fault, where its own would need knowledge of pydantic.
 _WORDS: Final = {
     "missing": "is missing",
-    "too_short": "has too few entries: at least {min_length}",
-    "too_long": "has too many entries: at most {max_length}",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
-    "dict_type": "must be a mapping",
-    "model_type": "must be a mapping, with a blank behind each colon",
-    "model_attributes_type": "must be a mapping, with a blank behind each colon",
-    "string_type": "must be text",
+    "too_short": "has too few entries",
+    "model_type": _MAPPING,
+    "model_attributes_type": _MAPPING,
     "path_type": "must be a path",
-    "string_too_short": "is too short: at least {min_length} characters",
-    "string_too_long": "is too long: at most {max_length} characters",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "finite_number": "must be a finite number",
-    "less_than": "must be less than {lt:.10g}",
-    "less_than_equal": "must be at most {le:.10g}",
-    "greater_than": "must be greater than {gt:.10g}",
-    "greater_than_equal": "must be at least {ge:.10g}",
-    "literal_error": "must be {expected}",
-    "enum": "must be {expected}",
 }
 _PATTERNS: Final = {
     NAME_PATTERN: "must be 1 to 63 lower-case letters, digits, “_”, “.” or “-”, "
@@ -404,13 +384,12 @@ def _in_words(fault: ErrorDetails) -> str:
     context, value = fault.get("ctx", {}), fault["input"]
     if fault["type"] == "string_pattern_mismatch":
         return _PATTERNS.get(context["pattern"], f"must match {context['pattern']}")
-    words = _WORDS.get(fault["type"])
-    if words is None:
-        return fault["msg"].removeprefix("Value error, ")
+    words = fault["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    words = words.partition(", unable to")[0]
     # Who writes 10 or 10% where at most 1 may stand means a share.
     is_share = 1 in {context.get("le"), context.get("lt")}
     is_share = is_share or (str(value).endswith("%") and "float" in fault["type"])
-    return words.format(**context) + (_SHARE if is_share else "")
+    return _WORDS.get(fault["type"], words) + (_SHARE if is_share else "")
 
 
 def _wrong_value(fault: ErrorDetails) -> str:
@@ -435,39 +414,33 @@ def _unknown(location: tuple[int | str, ...]) -> str:
     remedy = GONE.get(".".join(names))
     if remedy is not None:
         return f"is gone: {remedy}"
-    *section, unknown = ["[]" if isinstance(part, int) else part for part in location]
-    paths = dict.fromkeys(_places(Settings))
-    # The shorter path is for mappings such as `budget.prices`, where the last part is a key of the user's.
-    for own in (tuple(section), tuple(section[:-1])):
-        siblings = []
-        for path in paths:
-            if path[:-1] == own:
-                siblings.append(path[-1])
-        if siblings:
-            if meant := difflib.get_close_matches(unknown.lower(), siblings, n=1):
-                return f"unknown setting; did you mean {meant[0]!r}?"
-            break
-    # In no section of that name: it may be meant for another one.
-    by_name: dict[str, tuple[str, ...]] = {}
-    for path in paths:
-        by_name.setdefault(path[-1], path)
+    *section, unknown = names
+    siblings: list[str] = []
+    by_name: dict[str, str] = {}
+    for path in _places(Settings):
+        by_name.setdefault(path[-1], ".".join(path))
+        if list(path[:-1]) == section:
+            siblings.append(path[-1])
+    near = difflib.get_close_matches(unknown.lower(), siblings, n=1)
+    if near:
+        return f"unknown setting; did you mean {near[0]!r}?"
+    # It may be meant for another section.
     near = difflib.get_close_matches(unknown.lower(), by_name, n=1)
-    if not near:
-        return "unknown setting; docs/reference/settings.md lists all there are"
-    return f"unknown setting; did you mean {'.'.join(by_name[near[0]]).replace('.[]', '[]')!r}?"
+    if near:
+        return f"unknown setting; did you mean {by_name[near[0]]!r}?"
+    return "unknown setting; docs/reference/settings.md lists all there are"
 
 
 def _places(section: type[BaseModel]) -> Iterator[tuple[str, ...]]:
-    """Yield the path of each setting below a section, as a tuple of names; "[]" is an entry of a list."""
+    """Yield the path of each setting below a section, as a tuple of names."""
     for name, field in section.model_fields.items():
         yield (name,)
-        for steps, inner in _sections_in(field.annotation):
-            yield from ((name, *steps, *rest) for rest in _places(inner))
+        for inner in _sections_in(field.annotation):
+            yield from ((name, *rest) for rest in _places(inner))
 
 
-def _sections_in(annotation: object) -> Iterator[tuple[tuple[str, ...], type[BaseModel]]]:
+def _sections_in(annotation: object) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, Section):
-        yield (), annotation
-    steps = ("[]",) if get_origin(annotation) in {list, tuple} else ()
+        yield annotation
     for part in get_args(annotation):
-        yield from (((*steps, *inner), section) for inner, section in _sections_in(part))
+        yield from _sections_in(part)

@@ -75,14 +75,18 @@ def test_a_bad_file_is_a_clear_line_for_each_fault(read, tmp_path, text, message
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("EVENKEEL_LISTEN__PORT", "x", "EVENKEEL_LISTEN__PORT: listen.port: must be a whole number"),
+        ("EVENKEEL_LISTEN__PORT", "x", "EVENKEEL_LISTEN__PORT: listen.port: must be a valid integer"),
         (
             "EVENKEEL_LISTEN",
             '{"prt": 1}',
             "EVENKEEL_LISTEN: listen.prt: unknown setting; did you mean 'port'",
         ),
         ("EVENKEEL_LISTEN__HOSTS", "[", "EVENKEEL_LISTEN__…: is not JSON"),
-        ("EVENKEEL_LISTEN__PORT", "1", "the command line: listen.port: must be at least 0 (it is -1)"),
+        (
+            "EVENKEEL_LISTEN__PORT",
+            "1",
+            "the command line: listen.port: must be greater than or equal to 0 (it is -1)",
+        ),
     ],
 )
 def test_a_fault_outside_the_file_is_looked_for_there(write, monkeypatch, variable, value, message):
