@@ -16,14 +16,6 @@ if TYPE_CHECKING:
 
 # Approved baselines on the page, newest first.
 _APPROVALS: Final = 60
-_NAMES: Final = {
-    "content": "shifted answers, points above noise",
-    "similarity": "loss of similarity, points against the control",
-    "quality": "answers that got worse, points above the control",
-    "invalid": "invalid answers, percent",
-    "segment": "shifted answers of one client, prompt version, task or language, points above noise",
-    "drift": "drift, points around the baseline",
-}
 
 
 class RouteLimits(NamedTuple):
@@ -42,7 +34,6 @@ def calibration_page(sources: ConsoleSources) -> Page:
         thresholds=sources.thresholds,
         condition=CONDITION,
         limits=_limits(sources),
-        names=_NAMES,
     )
 
 

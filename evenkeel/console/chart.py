@@ -36,8 +36,8 @@ _GAP_STEPS: Final = 6.0
 _GAP_SHARE: Final = 40.0
 # Width of an alert's label, in user units.
 _LABEL_WIDTH = 92
-# Rows for labels of events; two that would overlap stand in different ones.
-_LABEL_ROWS: Final = 3
+# Kinds of marks by the row of their labels.
+_LABEL_ROWS: Final = ("change", "raised", "resolved")
 
 
 class ChartMark(NamedTuple):
@@ -128,17 +128,14 @@ def chart(
         line = _line(samples, x, y, current=samples is series[-1])
         if line is not None:
             lines.append(line)
-    placed = []
-    for mark in marks:
-        if start <= mark.at <= end:
-            placed.append((x.at(mark.at), mark))
+    placed = [_mark_line(x.at(mark.at), mark) for mark in marks if start <= mark.at <= end]
     return Chart(
         lines=tuple(lines),
         threshold_y=y.at(threshold),
         zero_y=y.at(0.0),
         y_ticks=_value_ticks(y),
         x_ticks=tuple(Tick(x.at(at), label) for at, label in time_ticks(start, end)) if times else (),
-        marks=_mark_lines(placed),
+        marks=tuple(placed),
     )
 
 
@@ -223,18 +220,10 @@ def _value_ticks(y: Scale) -> tuple[Tick, ...]:
     return y.ticks(chosen, lambda value: geometry.plain_number(round(value * 100)))
 
 
-def _mark_lines(placed: Sequence[tuple[float, ChartMark]]) -> tuple[MarkLine, ...]:
-    """Place the labels in rows, each in the first row where it covers no other label."""
-    lines: list[MarkLine] = []
-    taken = [-math.inf] * _LABEL_ROWS
-    for x, mark in sorted(placed):
-        # Near the right edge a label stands left of its line.
-        before = x > RIGHT - _LABEL_WIDTH
-        left = x - _LABEL_WIDTH if before else x
-        row = next((row for row, end in enumerate(taken) if end <= left), taken.index(min(taken)))
-        taken[row] = left + _LABEL_WIDTH
-        lines.append(MarkLine(x, 11 + 12 * row, "end" if before else "start", mark.label, mark.kind))
-    return tuple(lines)
+def _mark_line(x: float, mark: ChartMark) -> MarkLine:
+    # A row for each kind of mark, so that no label covers another's; near the right edge it stands left.
+    anchor = "end" if x > RIGHT - _LABEL_WIDTH else "start"
+    return MarkLine(x, 11 + 12 * _LABEL_ROWS.index(mark.kind), anchor, mark.label, mark.kind)
 
 
 SPARK_WIDTH: Final = 76

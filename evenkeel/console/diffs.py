@@ -7,14 +7,13 @@ word diff grows faster than the texts and the page has a weight budget.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from evenkeel.core.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 Kind = Literal["same", "removed", "added", "gap"]
 
@@ -27,8 +26,9 @@ _MOST_CHARS = 400_000
 # Shortest gap in words: a gap that hides fewer is not worth its dots.
 _GAP_WORDS = 3
 
-_WORD = re.compile(r"(\w+(?:['’]\w+)*|[^\w\s])(\s*)|(\s+)")
-_MARKS = str.maketrans({" ": "·", "\t": "⇥", "\u00a0": "⍽"})
+# A word or a mark; or white space, so that words stand at even distances.
+_TOKEN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]|\s+")
+_MARKS = str.maketrans({" ": "·", "\t": "⇥", "\u00a0": "⍽", "\r": "", "\n": "↵\n"})
 
 
 class DiffRun(NamedTuple):
@@ -38,21 +38,13 @@ class DiffRun(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class SideBySide:
+class SideBySide(NamedTuple):
     """Two texts, each with the words marked that the other lacks."""
 
     left: tuple[DiffRun, ...]
     """Runs of kind `same` and `removed`."""
     right: tuple[DiffRun, ...]
     """Runs of kind `same` and `added`."""
-
-
-class _Word(NamedTuple):
-    text: str
-    """The word or punctuation mark itself."""
-    space: str
-    """White space that follows it."""
 
 
 def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tuple[DiffRun, ...]:
@@ -71,13 +63,20 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
     if before == after:
         return cut([DiffRun("same", before)], max_chars)
     runs: list[DiffRun] = []
-    blocks = list(_opcodes(_words(before), _words(after), spaces=True))
-    for index, (tag, old, new) in enumerate(blocks):
-        if tag == "equal":
-            before_change = context_words if index < len(blocks) - 1 else 0
-            runs.extend(_shortened(old, context_words if index else 0, before_change))
+    blocks = list(_blocks(_tokens(before), _tokens(after), spaces=True))
+    for index, (same, old, new) in enumerate(blocks):
+        if same:
+            head = 2 * context_words if index else 0
+            tail = 2 * context_words if index < len(blocks) - 1 else 0
+            runs += _shortened(old, head, tail)
         else:
-            runs.extend(_replaced(old, new))
+            # As many on both sides are marked one by one, to keep pairs of words together.
+            pairs = zip(old, new, strict=True) if len(old) == len(new) else [("".join(old), "".join(new))]
+            for gone, come in pairs:
+                if gone == come:
+                    runs.append(DiffRun("same", gone))
+                else:
+                    runs += [DiffRun("removed", _shown(gone)), DiffRun("added", _shown(come))]
     return cut(_merged(runs), max_chars)
 
 
@@ -86,31 +85,27 @@ def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
 
     White space is ignored: two answers that only break lines differently are the same.
     """
-    a, b = _words(left), _words(right)
     left_runs: list[DiffRun] = []
     right_runs: list[DiffRun] = []
-    for tag, old, new in _opcodes(a, b, spaces=False):
-        same = tag == "equal"
-        left_runs.append(_side(old, "same" if same else "removed"))
-        right_runs.append(_side(new, "same" if same else "added"))
+    for same, old, new in _blocks(_tokens(left), _tokens(right), spaces=False):
+        gone, come = "".join(old), "".join(new)
+        left_runs.append(DiffRun("same" if same or gone.isspace() else "removed", gone))
+        right_runs.append(DiffRun("same" if same or come.isspace() else "added", come))
     return SideBySide(cut(_merged(left_runs), max_chars), cut(_merged(right_runs), max_chars))
 
 
-def _words(text: str) -> list[_Word]:
-    words = []
-    for word, space, lead in _WORD.findall(text[:_MOST_CHARS]):
-        words.append(_Word(word, space + lead))
-    return [*words, _Word(text[_MOST_CHARS:], "")] if len(text) > _MOST_CHARS else words
+def _tokens(text: str) -> list[str]:
+    tokens = _TOKEN.findall(text[:_MOST_CHARS])
+    return [*tokens, text[_MOST_CHARS:]] if len(text) > _MOST_CHARS else tokens
 
 
-def _opcodes(
-    a: list[_Word], b: list[_Word], *, spaces: bool
-) -> Iterable[tuple[str, Sequence[_Word], Sequence[_Word]]]:
-    """Yield blocks of equal and of different words; words beyond the cap count as equal."""
+def _blocks(
+    a: list[str], b: list[str], *, spaces: bool
+) -> Iterator[tuple[bool, Sequence[str], Sequence[str]]]:
+    """Yield blocks of tokens, and whether they are the same; those beyond the cap count as the same."""
+    keys_a, keys_b = (a, b) if spaces else (list(map(_key, a)), list(map(_key, b)))
     # Perturbed prompts share long ends with the original: taking those off first keeps the
     # quadratic part small.
-    keys_a = [word if spaces else word.text for word in a]
-    keys_b = [word if spaces else word.text for word in b]
     shorter = min(len(a), len(b))
     start = 0
     while start < shorter and keys_a[start] == keys_b[start]:
@@ -118,72 +113,44 @@ def _opcodes(
     end = 0
     while end < shorter - start and keys_a[-1 - end] == keys_b[-1 - end]:
         end += 1
-    stop_a, stop_b = len(a) - end, len(b) - end
     if start:
-        yield "equal", a[:start], b[:start]
-    cap_a, cap_b = min(stop_a, start + MAX_WORDS), min(stop_b, start + MAX_WORDS)
-    matcher = SequenceMatcher(None, keys_a[start:cap_a], keys_b[start:cap_b])
+        yield True, a[:start], b[:start]
+    cap_a, cap_b = min(len(a) - end, start + 2 * MAX_WORDS), min(len(b) - end, start + 2 * MAX_WORDS)
+    # White space alone is no reason to call two places the same.
+    matcher = SequenceMatcher(str.isspace, keys_a[start:cap_a], keys_b[start:cap_b])
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-        yield tag, a[start + i1 : start + i2], b[start + j1 : start + j2]
+        yield tag == "equal", a[start + i1 : start + i2], b[start + j1 : start + j2]
     if cap_a < len(a) or cap_b < len(b):
-        yield "equal", a[cap_a:], b[cap_b:]
+        yield True, a[cap_a:], b[cap_b:]
 
 
-def _side(words: Sequence[_Word], kind: Kind) -> DiffRun:
-    text = _joined(words)
-    # White space alone is never marked: a new line break is no difference between answers.
-    return DiffRun(kind if text.strip() else "same", text)
+def _key(token: str) -> str:
+    return " " if token.isspace() else token
 
 
-def _joined(words: Sequence[_Word]) -> str:
-    return "".join(word.text + word.space for word in words)
-
-
-def _shortened(words: Sequence[_Word], head: int, tail: int) -> list[DiffRun]:
-    """Shorten an unchanged stretch to `head` words of its start, a gap, and `tail` words of its end."""
-    if len(words) <= head + tail + _GAP_WORDS:
-        return [DiffRun("same", _joined(words))]
+def _shortened(tokens: Sequence[str], head: int, tail: int) -> list[DiffRun]:
+    """Shorten an unchanged stretch to `head` tokens of its start, a gap, and `tail` tokens of its end."""
+    if len(tokens) <= head + tail + 2 * _GAP_WORDS:
+        return [DiffRun("same", "".join(tokens))]
     return [
-        DiffRun("same", _joined(words[:head])),
+        DiffRun("same", "".join(tokens[:head])),
         DiffRun("gap", " … " if head and tail else "… " if tail else " …"),
-        DiffRun("same", _joined(words[len(words) - tail :])),
+        DiffRun("same", "".join(tokens[len(tokens) - tail :])),
     ]
 
 
-def _replaced(old: Sequence[_Word], new: Sequence[_Word]) -> list[DiffRun]:
-    """Mark words as removed and added; word by word if both sides have as many, to keep pairs together."""
-    if len(old) != len(new):
-        return [DiffRun("removed", _visible(_joined(old))), DiffRun("added", _visible(_joined(new)))]
-    runs: list[DiffRun] = []
-    for before, after in zip(old, new, strict=True):
-        if before.text == after.text:
-            runs.append(DiffRun("same", before.text))
-        else:
-            runs += [DiffRun("removed", before.text), DiffRun("added", after.text)]
-        if before.space == after.space:
-            runs.append(DiffRun("same", before.space))
-        else:
-            runs += [DiffRun("removed", _marked(before.space)), DiffRun("added", _marked(after.space))]
-    return runs
-
-
-def _visible(text: str) -> str:
-    return text if text.strip() else _marked(text)
-
-
-def _marked(space: str) -> str:
-    return space.translate(_MARKS).replace("\r", "").replace("\n", "↵\n")
+def _shown(text: str) -> str:
+    """Make white space visible that is all of a change."""
+    return text.translate(_MARKS) if text.isspace() else text
 
 
 def _merged(runs: Iterable[DiffRun]) -> list[DiffRun]:
     """Join neighboring runs of the same kind and drop empty ones."""
     merged: list[DiffRun] = []
     for run in runs:
-        if not run.text:
-            continue
         if merged and merged[-1].kind == run.kind:
             merged[-1] = DiffRun(run.kind, merged[-1].text + run.text)
-        else:
+        elif run.text:
             merged.append(run)
     return merged
 

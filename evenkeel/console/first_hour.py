@@ -6,11 +6,10 @@ holds trials up is the state of measuring (`evenkeel.monitor.measuring`); this i
 
 from __future__ import annotations
 
-from collections import Counter
 from math import ceil
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core import figures, rewordings
+from evenkeel.core import figures
 from evenkeel.core.endpoint import API_PATHS
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.fold import MonitorSettings
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
 
     from evenkeel.console.sources import ConsoleSources, RouteSetup
     from evenkeel.core.cells import CellReport
-    from evenkeel.stores.counters import RouteFlow, UntriedPerturbation
+    from evenkeel.stores.counters import RouteFlow
 
 # Exchanges from which the yield is read; before, the settings say what to expect.
 _ENOUGH: Final = 5
-_NO_ESTIMATE: Final = "no estimate: no rewording could be rated yet"
+_NO_ESTIMATE: Final = "no estimate: no rewording could be rated yet; Pipeline says what was not tried"
 # The command tests what its own options say, so it needs those of `up`.
 _TRY: Final = "evenkeel check-config --test request, with the options of evenkeel up,"
 
@@ -51,28 +50,20 @@ def first_hour(sources: ConsoleSources) -> list[RouteProgress]:
         return []
     need = max(1, (sources.thresholds or MonitorSettings()).min_trials)
     measuring = sources.measuring()
-    view = sources.pipeline()
-    flows = {}
-    for flow in view.routes:
-        flows[flow.route] = flow
+    flows = {flow.route: flow for flow in sources.pipeline().routes}
     progress = []
     for setup in sources.setup:
-        own, have = [], 0
-        for report in reports:
-            if report.key.route == setup.route:
-                own.append(report)
-                # The rewording that is furthest: its figure comes first.
-                if report.key.perturbation != BASELINE:
-                    # Without a judge the first figure is that of similarity, which every trial has.
-                    rated = (
-                        report.counts.trials if sources.judge is None else sum(report.counts.pairs.values())
-                    )
-                    have = max(have, min(need, rated))
+        own = [report for report in reports if report.key.route == setup.route]
+        have = 0
+        for report in own:
+            # The rewording that is furthest: its figure comes first.
+            if report.key.perturbation != BASELINE:
+                # Without a judge the first figure is that of similarity, which every trial has.
+                rated = report.counts.trials if sources.judge is None else sum(report.counts.pairs.values())
+                have = max(have, min(need, rated))
         # How many requests are missing is beside the point where none of them could be measured.
         held_up = any(setup.route in (cause.routes or (setup.route,)) for cause in measuring.causes)
         outlook = "waits until measuring goes on" if held_up else _outlook(setup, own, have, need)
-        if outlook == _NO_ESTIMATE and all(report.key.perturbation == BASELINE for report in own):
-            outlook = _untried(setup.route, view.untried) or outlook
         problem, step = _unsampled(setup, flows.get(setup.route))
         progress.append(RouteProgress(setup.route, have, need, outlook, problem, step))
     return sorted(progress, key=lambda step: -step.have)
@@ -96,22 +87,6 @@ def _outlook(setup: RouteSetup, reports: Sequence[CellReport], have: int, need: 
     if replayed < _ENOUGH and planned < 1:
         text += f" if all {setup.rewordings} rewordings apply, fewer if some do not"
     return text
-
-
-def _untried(route: str, untried: Sequence[UntriedPerturbation]) -> str:
-    """Say why mostly no rewording of a route could be tried; "" if nothing tells."""
-    reasons: Counter[str] = Counter()
-    for perturbation in untried:
-        # What the settings rule out has no count, and says nothing about the prompts.
-        if perturbation.route == route and perturbation.count:
-            reasons[perturbation.reason] += perturbation.count
-    if not reasons:
-        return ""
-    ((reason, _),) = reasons.most_common(1)
-    return (
-        f"no rewording could be tried yet. Most often: {rewordings.why_untried(reason)}. "
-        "A template is learned from its first 30 requests"
-    )
 
 
 def _unsampled(setup: RouteSetup, flow: RouteFlow | None) -> tuple[str, str]:

@@ -91,7 +91,7 @@ def feedback_handlers(
     @post("/feedback", sync_to_thread=True, guards=[own_pages_only], needs="labeller")
     def said(request: AnyRequest, data: Form) -> Response[bytes]:
         try:
-            label = _signed_label(sources, store, visitor_of(request), fields_of(data))
+            label = say(sources, store, visitor_of(request), fields_of(data))
         except LabelError as error:
             raise HTTPException(f"Nothing was stored: {error}.", status_code=400) from error
         return see_other(f"{links.verdict_link(label.verdict_id)}#feedback")
@@ -108,7 +108,7 @@ def feedback_handlers(
     def given(request: AnyRequest, body: RawBody) -> Response[bytes]:
         """Store a label, which has the fields that `say` takes."""
         try:
-            label = _signed_label(sources, store, visitor_of(request), json_object(body))
+            label = say(sources, store, visitor_of(request), json_object(body))
         except LabelError as error:
             raise HTTPException(str(error), status_code=400) from error
         return json_response({"label": msgspec.to_builtins(label)}, 201)
@@ -117,53 +117,41 @@ def feedback_handlers(
     return [draw, said, Router("/api/labels", route_handlers=[listed, given])]
 
 
-def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) -> Label:
-    """Store a person's label and return it as stored.
+def say(sources: ConsoleSources, store: LabelStore, visitor: Visitor, asked: Mapping[str, Any]) -> Label:
+    """Store a visitor's label under their name, record that in the audit log, and return it as stored.
 
-    `asked` holds `verdict` (its id), `by`, and `rating` ("3", "2", "1"), `quality` ("worse", "equal",
-    "better"), `note`, `drawn` ("1"); or `withdraw` ("1") in their place.
+    `asked` holds `verdict` (its id), `by`, and `rating` (3, 2, 1), `quality` ("worse", "equal", "better"),
+    `note`, `drawn`; or `withdraw` in their place. A form sends texts, a program numbers and true.
 
     Raises: LabelError that says what is missing or wrong.
     """
-    for name in asked:
+    said = {}
+    for name, value in signed(visitor, asked).items():
         if name not in _FIELDS:
             raise LabelError(f'"{name}" is unknown; known are {", ".join(_FIELDS)}')
-    verdict_id, by = asked.get("verdict", ""), asked.get("by", "").strip()
-    at = round(sources.clock(), 3)
-    if asked.get("withdraw"):
-        return store.withdraw(verdict_id, by, at=at)
-    # Ids are printable; what is not would end in the audit log.
-    verdict = sources.log.find(verdict_id) if verdict_id.isprintable() else None
-    if verdict is None:
-        raise LabelError("there is no trial with this id in the log, or no longer")
-    rating, quality = asked.get("rating", ""), asked.get("quality", "")
-    if rating not in ("", "1", "2", "3"):
-        raise LabelError(f"the rating {rating[:20]!r} is none of 1, 2, 3")
-    statement = LabelStatement(
-        by,
-        rating=int(rating) if rating else None,
-        quality=quality or None,  # type: ignore[arg-type]  # checked where the label is made
-        note=asked.get("note", ""),
-        drawn=bool(asked.get("drawn")),
-    )
-    return store.put(label_of(verdict, statement, at=at), sources.log.evidence(verdict_id))
-
-
-def _signed_label(
-    sources: ConsoleSources, store: LabelStore, visitor: Visitor, asked: Mapping[str, Any]
-) -> Label:
-    """Store a visitor's label under their name, and record that in the audit log."""
-    label = say(sources, store, {name: _text(value) for name, value in signed(visitor, asked).items()})
-    what: What = "label_given" if label.withdrawn_at is None else "label_withdrawn"
-    record, at = Recorder(sources.actions), sources.clock()
+        if isinstance(value, list | dict):
+            raise LabelError("only the object itself has members; take text, numbers, true and false in it")
+        said[name] = "" if value is None or value is False else str(value)
+    verdict_id, by, at = said.get("verdict", ""), said.get("by", "").strip(), round(sources.clock(), 3)
+    what: What = "label_withdrawn" if said.get("withdraw") else "label_given"
+    if what == "label_withdrawn":
+        label = store.withdraw(verdict_id, by, at=at)
+    else:
+        # Ids are printable; what is not would end in the audit log.
+        verdict = sources.log.find(verdict_id) if verdict_id.isprintable() else None
+        if verdict is None:
+            raise LabelError("there is no trial with this id in the log, or no longer")
+        rating = said.get("rating", "")
+        if rating not in ("", "1", "2", "3"):
+            raise LabelError(f"the rating {rating[:20]!r} is none of 1, 2, 3")
+        statement = LabelStatement(
+            by,
+            rating=int(rating) if rating else None,
+            quality=said.get("quality") or None,  # type: ignore[arg-type]  # checked where the label is made
+            note=said.get("note", ""),
+            drawn=bool(said.get("drawn")),
+        )
+        label = store.put(label_of(verdict, statement, at=at), sources.log.evidence(verdict_id))
+    record = Recorder(sources.actions)
     record(visitor, label.by, what, label.verdict_id, at=at, detail=f"route {label.route}")
     return label
-
-
-def _text(value: Any) -> str:
-    """Return a JSON value as the text that a form would send. Raises: LabelError if there is none."""
-    if isinstance(value, list | dict):
-        raise LabelError("only the object itself has members; take text, numbers, true and false in it")
-    if value is None or value is False:
-        return ""
-    return "1" if value is True else str(value)

@@ -13,10 +13,10 @@ from evenkeel.console import diffs, wording
 from evenkeel.console.access import form_token, visitor_of
 from evenkeel.console.questions import question, reworded_question
 from evenkeel.console.rendering import AnyRequest, PathText, QueryText  # noqa: TC001 - litestar reads the annotations
-from evenkeel.core import figures, rewordings
+from evenkeel.core import rewordings
 from evenkeel.core.labels import scorer_words
 from evenkeel.core.text import visible
-from evenkeel.core.verdict import BASELINE, PROVENANCE, stage_of
+from evenkeel.core.verdict import BASELINE, stage_of
 from evenkeel.release.goldens.candidates import golden_from
 from evenkeel.stores.sealing import SealError
 from evenkeel.stores.trial_index import Narrow
@@ -105,28 +105,13 @@ class TrialView(NamedTuple):
         """Description of who decided the rating, and whether the judge was needed."""
         if self.verdict.scoring.scorer != "judge" or self.verdict.rating is None:
             return scorer_words(self.verdict.scoring.scorer)
-        return wording.stage_words(stage_of(self.verdict.scoring.details))
+        return wording.STAGES[stage_of(self.verdict.scoring.details)]
 
     @property
     def failure(self) -> str:
         """Reason why there is no rating, "" if there is one."""
         failure = self.verdict.failure
         return f"{failure.metric}: {failure.reason.replace('_', ' ')}" if failure else ""
-
-    @property
-    def details(self) -> list[tuple[str, str]]:
-        """Scores behind a rating of heuristics, and ratings beside the one that counts, by name."""
-        all_details = self.verdict.scoring.details
-        scores = []
-        for name, value in all_details.items():
-            # The rest of the details say who rated, not how.
-            if name not in PROVENANCE:
-                scores.append((wording.score_words(name), figures.number(value, 2)))
-        others = []
-        for name, words in wording.SECOND_RATINGS.items():
-            if name in all_details:
-                others.append((words, wording.rating_words(round(all_details[name]))))
-        return scores + others
 
 
 def exhibit_in_full(verdict: Verdict, evidence: Evidence, control: Answer | None = None) -> Exhibit:
@@ -219,6 +204,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         exchange, golden = _exchange_and_golden(sources, verdict.exchange_id)
         return renderer.response(
             "trial.html",
+            second_ratings=wording.SECOND_RATINGS,
             one=TrialView(verdict, exhibit_in_full(verdict, evidence, again) if evidence else None),
             gaps=_gaps(verdict, texts, control),
             request=visible(exchange.request[:_PAGE_CHARS]) if exchange else "",

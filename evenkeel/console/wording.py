@@ -1,11 +1,10 @@
-"""Words that the console uses for ratings, scorers and scores."""
+"""Words that the console uses for ratings and scorers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from evenkeel.core import figures
-from evenkeel.core.labels import label as metric_label
 from evenkeel.core.verdict import BASELINE, JUDGED_AGAIN, JUDGED_ALONE, JUDGED_SWAPPED
 
 if TYPE_CHECKING:
@@ -40,12 +39,13 @@ def control_words(verdict: Verdict) -> str:
     return "control changed as well" if verdict.control.shifted else "control held"
 
 
-_STAGES: dict[Stage, str] = {
+STAGES: dict[Stage, str] = {
     "equality": "identical, judge not called",
     "empty": "only one side answered, judge not called",
     "judge": "decided by the judge",
     "unsure": "not identical, not decided",
 }
+"""Stages that decide, for a scorer with a judge."""
 
 SECOND_RATINGS = {
     JUDGED_AGAIN: "judged again",
@@ -53,21 +53,6 @@ SECOND_RATINGS = {
     JUDGED_ALONE: "judged alone, not with other trials of the exchange",
 }
 """Names of additional ratings, by the detail that holds them."""
-
-_SCORES = {
-    "cached": "from the judge's cache",
-    "swapped": "calls with sides swapped",
-}
-
-
-def stage_words(stage: Stage) -> str:
-    """Describe the stage that decided, for a scorer with a judge."""
-    return _STAGES[stage]
-
-
-def score_words(metric: str) -> str:
-    """Return the name of a score behind a rating by heuristics."""
-    return _SCORES.get(metric) or metric_label(metric)
 
 
 def trials_left(report: CellReport) -> str:

@@ -1,6 +1,7 @@
 """Verdicts: the outcome of one trial, and the only input of estimates, detectors and gauges.
 
-The steps that led to a rating are among its details, as numbers under the names of `PROVENANCE`.
+The steps that led to a rating are among its details, as numbers under the names `DECIDED_BY` and
+`JUDGED_…`.
 """
 
 from __future__ import annotations
@@ -200,7 +201,7 @@ class Scoring(Struct, frozen=True, omit_defaults=True, gc=False):
     """Model of the judge; "" if no judge was asked."""
     explanation: str = ""
     details: dict[str, float] = msgspec.field(default_factory=dict)
-    """Scores behind a heuristic rating, by metric name, and the numbers of `PROVENANCE`."""
+    """Scores behind a heuristic rating, by metric name, and the steps that led to a rating."""
 
 
 class Control(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -447,9 +448,6 @@ JUDGED_TOGETHER: Final = "judged_together"
 JUDGED_ALONE: Final = "judged_alone"
 """Detail of such a rating that was repeated: the judge's rating of the pair alone. The ratings in
 `JUDGED_AGAIN` and `JUDGED_SWAPPED` are then compared with this one."""
-
-PROVENANCE: Final = frozenset((DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED, JUDGED_TOGETHER, JUDGED_ALONE))
-"""Details that are not scores."""
 
 
 def stage_of(details: Mapping[str, float]) -> Stage:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from evenkeel.console.access import Visitor
 from evenkeel.console.labels import drawn, say
 from evenkeel.core.verdict import BASELINE
 from evenkeel.stores.labels import CountedLabels, LabelError, LabelStore
@@ -79,7 +80,7 @@ def test_what_cannot_be_said_is_explained(make_scene, documents, fields, said):
     scene, store = make_scene("quiet"), LabelStore(documents)
     asked = {"verdict": scene.log.verdicts[0].id, "by": "ann", **fields}
     with pytest.raises(LabelError, match=said):
-        say(scene.sources(), store, asked)
+        say(scene.sources(), store, Visitor(), asked)
     assert store.revision() == 0
 
 
