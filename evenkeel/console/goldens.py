@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 from litestar import Response, Router, get, post
 from litestar.exceptions import HTTPException, NotFoundException
 from litestar.params import FromQuery, QueryParameter, RawBody
+from msgspec import Struct, ValidationError
 
 from evenkeel.console import links
 from evenkeel.console.access import (
@@ -24,6 +25,7 @@ from evenkeel.console.api import json_object, json_response
 from evenkeel.console.questions import question
 from evenkeel.console.rendering import AnyRequest, FilterLink, Form, Page, PathText, QueryText, see_other
 from evenkeel.console.trial import plain
+from evenkeel.core.records import from_plain
 from evenkeel.core.text import one_line, visible
 from evenkeel.release.goldens.candidates import golden_of
 from evenkeel.release.goldens.files import golden_row, read_goldens
@@ -63,15 +65,16 @@ def golden_list(
     )
     # The store has no paging, so pages are cut here; there are a few thousand goldens at most.
     start = (number - 1) * ROWS
+    routes, tasks = {}, {}
+    for route, task in sorted(store.labels()):
+        routes[route] = route
+        if task:
+            tasks[task] = task
     choices: dict[str, dict[str, str | None]] = {
         "show": {"in use": None, "retired too": "all"},
-        "route": {"all": None},
-        "task": {"all": None},
+        "route": {"all": None, **routes},
+        "task": {"all": None, **tasks},
     }
-    for route, task in sorted(store.labels()):
-        choices["route"][route] = route
-        if task:
-            choices["task"][task] = task
     filters: dict[str, list[FilterLink]] = {}
     for name, options in choices.items():
         # A link for each value of a filter; the other filters stay as they are chosen.
@@ -111,22 +114,16 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> GoldenRating |
     run = runs.get(golden.route)
     if run is None:
         return None
-    by_golden = {}
-    for result in run.results:
-        by_golden[result.golden] = result
-    golden_result = by_golden.get(key_of(golden.id, golden.version))
-    if golden_result is None:
+    key = key_of(golden.id, golden.version)
+    result = next((result for result in run.results if result.golden == key), None)
+    if result is None:
         return None
+    breached = [name.replace("_", " ") for name, breach in result.breaches.items() if breach]
+    said = ", ".join(breached) or "as approved"
     # No breach is known where the call or its scoring failed.
-    if not golden_result.breaches:
-        return GoldenRating(
-            f"not rated: {golden_result.failure.replace('_', ' ')}", run.at, run.model, changed=False
-        )
-    breached = []
-    for name, breach in golden_result.breaches.items():
-        if breach:
-            breached.append(name.replace("_", " "))
-    return GoldenRating(", ".join(breached) or "as approved", run.at, run.model, changed=bool(breached))
+    if not result.breaches:
+        said = f"not rated: {result.failure.replace('_', ' ')}"
+    return GoldenRating(said, run.at, run.model, changed=bool(breached))
 
 
 def golden_page(history: Sequence[Golden], rating: GoldenRating | None = None) -> Page:
@@ -143,75 +140,65 @@ def golden_page(history: Sequence[Golden], rating: GoldenRating | None = None) -
     )
 
 
-CHANGES = ("exchange", "golden", "retire", "unretire")
-"""Fields that say what to change; a request has exactly one of them."""
-_TEXTS = ("exchange", "retire", "unretire", "by", "name", "note")
+class _Change(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A change that somebody asks for: exactly one of the first four fields."""
+
+    exchange: str = ""
+    """Id of an archived exchange to approve, with an optional `name` and `note`."""
+    golden: dict[str, Any] | None = None
+    """Fields as in a line of a file, to approve."""
+    retire: str = ""
+    unretire: str = ""
+    by: str = ""
+    name: str = ""
+    note: str = ""
 
 
-def change(sources: GoldenSources, asked: Mapping[str, Any], at: float) -> Golden:
-    """Apply a change and return the golden in its new state.
+def _apply(sources: GoldenSources, wanted: _Change, at: float) -> tuple[What, Golden]:
+    """Apply a change. Return what was done, and the golden in its new state.
 
-    `asked` holds `by` (who does it) and one of `exchange` (id of an archived exchange to approve, with an
-    optional `name` and `note`), `golden` (an object as a line of a file, to approve), `retire` and `unretire`
-    (id of a golden).
-
-    Raises: GoldenError that says what is missing or wrong.
+    Raises: GoldenError or InputError that says what is missing or wrong.
     """
-    what = _checked(asked)
-    by = asked["by"].strip()
-    at = round(at, 3)  # as the audit log writes times, so that the two can be matched
-    match what:
-        case "retire":
-            return sources.store.retire(asked["retire"], by=by, at=at)
-        case "unretire":
-            return sources.store.unretire(asked["unretire"], by=by)
-        case "golden":
-            (golden,) = read_goldens([json.dumps(asked["golden"])], "golden")
-            return sources.store.approve(golden, by=by, at=at)
-    exchange = sources.archive.find(asked["exchange"])
-    if exchange is None:
-        raise GoldenError(
-            f"exchange {asked['exchange']!r} is not in the archive (it may have been removed); "
-            "approve a newer one"
-        )
-    golden = golden_of(exchange, name=asked.get("name", ""), note=asked.get("note", ""))
-    return sources.store.approve(golden, by=by, at=at)
+    by = wanted.by.strip()
+    if not by:
+        raise GoldenError("it must be on record who does this: say your name")
+    if sum(map(bool, (wanted.exchange, wanted.golden, wanted.retire, wanted.unretire))) != 1:
+        raise GoldenError("say what to do: exactly one of exchange, golden, retire, unretire")
+    if wanted.retire:
+        return "golden_retired", sources.store.retire(wanted.retire, by=by, at=at)
+    if wanted.unretire:
+        return "golden_unretired", sources.store.unretire(wanted.unretire, by=by)
+    if wanted.golden:
+        (golden,) = read_goldens([json.dumps(wanted.golden)], "golden")
+    else:
+        exchange = sources.archive.find(wanted.exchange)
+        if exchange is None:
+            raise GoldenError(
+                f"exchange {wanted.exchange!r} is not in the archive (it may have been removed); "
+                "approve a newer one"
+            )
+        golden = golden_of(exchange, name=wanted.name, note=wanted.note)
+    return "golden_approved", sources.store.approve(golden, by=by, at=at)
 
 
 def _changed(
     sources: ConsoleSources, goldens: GoldenSources, request: AnyRequest, asked: Mapping[str, Any]
 ) -> Golden:
-    """Do what a visitor asks for, under their name, and put that on record. Raises: GoldenError."""
-    visitor, at = visitor_of(request), sources.clock()
+    """Do what a visitor asks for, under their name, and put that on record.
+
+    Raises: HTTPException that says what is missing or wrong.
+    """
+    # As the audit log writes times, so that the two can be matched.
+    visitor, at = visitor_of(request), round(sources.clock(), 3)
     asked = signed(visitor, asked)
-    golden = change(goldens, asked, at)
-    what: What = "golden_approved"
-    if asked.get("retire"):
-        what = "golden_retired"
-    elif asked.get("unretire"):
-        what = "golden_unretired"
+    try:
+        wanted = from_plain(asked, _Change)
+        what, golden = _apply(goldens, wanted, at)
+    except (GoldenError, InputError, ValidationError) as error:
+        raise HTTPException(f"Nothing was changed: {error}.", status_code=400) from error
     detail = f"version {golden.version}, route {golden.route}"
-    Recorder(sources.actions)(visitor, asked["by"].strip(), what, golden.id, at=at, detail=detail)
+    Recorder(sources.actions)(visitor, wanted.by.strip(), what, golden.id, at=at, detail=detail)
     return golden
-
-
-def _checked(asked: Mapping[str, Any]) -> str:
-    """Return the name of the requested change."""
-    for name in asked:
-        if name not in ("golden", *_TEXTS):
-            raise GoldenError(f'"{name}" is unknown; known are golden, {", ".join(_TEXTS)}')
-    for name in _TEXTS:
-        if not isinstance(asked.get(name, ""), str):
-            raise GoldenError(f'"{name}" is not text')
-    if not asked.get("by", "").strip():
-        raise GoldenError("it must be on record who does this: say your name")
-    named_changes = []
-    for name in CHANGES:
-        if asked.get(name):
-            named_changes.append(name)
-    if len(named_changes) != 1:
-        raise GoldenError(f"say what to do: exactly one of {', '.join(CHANGES)}")
-    return named_changes[0]
 
 
 PageNumber = Annotated[int, QueryParameter(ge=1, le=1_000)]
@@ -248,11 +235,7 @@ def golden_handlers(
 
     @post("/", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def changed(request: AnyRequest, data: Form) -> Response[bytes]:
-        try:
-            golden = _changed(sources, goldens, request, fields_of(data))
-        except (GoldenError, InputError) as error:
-            raise HTTPException(f"Nothing was changed: {error}.", status_code=400) from error
-        return see_other(links.golden_link(golden.id))
+        return see_other(links.golden_link(_changed(sources, goldens, request, fields_of(data)).id))
 
     # A router, because Litestar would wrap the first of two handlers of one path twice.
     return [Router("/goldens", route_handlers=[listed, changed]), one]
@@ -293,12 +276,8 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def changed(request: AnyRequest, body: RawBody) -> Response[bytes]:
-        """Apply a change, which has the fields that `change` takes."""
-        try:
-            golden = _changed(sources, goldens, request, json_object(body))
-        except (GoldenError, InputError) as error:
-            raise HTTPException(str(error), status_code=400) from error
-        return json_response({"golden": golden_row(golden)})
+        """Apply a change, which has the fields of `_Change`."""
+        return json_response({"golden": golden_row(_changed(sources, goldens, request, json_object(body)))})
 
     # A router, because Litestar would wrap the first of two handlers of one path twice.
     return [Router("/api/goldens", route_handlers=[listed, changed]), one]
