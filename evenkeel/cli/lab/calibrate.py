@@ -42,8 +42,14 @@ from evenkeel.lab.metrics.workflow_judge import WorkflowJudge
 from evenkeel.lab.period import moment
 from evenkeel.metrics.registry import UnknownMetricError
 from evenkeel.monitor.fold import MonitorSettings
-from evenkeel.release.calibration.limits import limits_to_json, lines_of, merged, place_all, read_limits
-from evenkeel.release.calibration.quiet import quiet_routes
+from evenkeel.release.calibration.limits import (
+    limits_to_json,
+    lines_of,
+    merged,
+    place_all,
+    quiet_routes,
+    read_limits,
+)
 from evenkeel.release.goldens.files import load_goldens
 from evenkeel.release.kit.arguments import InputError, check_writable, read_text, words, write_file
 from evenkeel.release.kit.confirmation import confirmation

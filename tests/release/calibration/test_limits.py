@@ -14,16 +14,18 @@ from evenkeel.core.records import to_json
 from evenkeel.core.verdict import Failure
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.calibration.limits import (
+    GRID,
     LimitsError,
     PlacedLimits,
+    QuietTraffic,
     RouteLimit,
     limits_to_json,
     lines_of,
     merged,
     place_all,
+    quiet_routes,
     read_limits,
 )
-from evenkeel.release.calibration.quiet import GRID, QuietTraffic, RouteQuiet, quiet_routes
 from tests.kit.records import altered
 from tests.release.calibration.planted_traffic import quiet_log
 
@@ -46,7 +48,9 @@ def values(found):
 
 def quiet(verdicts, *, alert=False):
     """Traffic of the route that is quiet."""
-    return {"support": RouteQuiet(QuietTraffic.of(verdicts), alert)}
+    traffic = QuietTraffic.of(verdicts)
+    traffic.alert = alert
+    return {"support": traffic}
 
 
 def test_a_limit_lies_above_what_quiet_traffic_loses():
@@ -94,13 +98,13 @@ def test_the_fold_finds_what_is_quiet():
     after = [altered(verdict, model="n") for verdict in quiet_log(800, rng, floor=0.1, since=600)]
     found = quiet_routes([*before, *after], MonitorSettings())["support"]
     assert not found.alert
-    assert 0 < found.traffic.trials <= 800
+    assert 0 < found.trials <= 800
     broken = quiet_log(800, rng, floor=0.1, excess=0.4, kinds=1, since=600)
     assert quiet_routes([*before, *broken], MonitorSettings())["support"].alert
     named = quiet_routes([*before, *broken], MonitorSettings(), since=900.0)["support"]
     assert not named.alert
     # Nothing before 900, and after it only what came since the last change that was found.
-    assert 0 < named.traffic.trials <= 500
+    assert 0 < named.trials <= 500
 
 
 def test_the_file_comes_back_as_it_was():
