@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -18,15 +18,16 @@ from evenkeel.cli.options import (
     json_option,
     named,
     note_option,
+    print_rows,
     route_option,
     store_options,
-    table_console,
     with_stores,
 )
-from evenkeel.release.goldens import terminal
+from evenkeel.core.text import one_line, visible
 from evenkeel.release.goldens.candidates import candidates as approvable
 from evenkeel.release.goldens.candidates import chosen, golden_of
 from evenkeel.release.goldens.files import golden_lines, golden_row, load_goldens
+from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.release.kit.arguments import write_lines
 from evenkeel.release.kit.confirmation import agreed
 from evenkeel.runtime.stores import opened, settings_of_stores
@@ -35,9 +36,13 @@ from evenkeel.stores.goldens import GoldenError, unknown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from evenkeel.release.goldens.candidates import GoldenCandidate
     from evenkeel.runtime.stores import Stores
     from evenkeel.stores.audit_log import What
     from evenkeel.stores.goldens import Golden
+
+_SHORT: Final = 60
+_TEXTS: Final = ("prompt", "answer")
 
 _task = click.option("--task", metavar="NAME", help="Only this task.")
 _model = click.option("--model", metavar="NAME", help="Only answers by this model.")
@@ -83,7 +88,7 @@ def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
     if as_json:
         emit([golden_row(golden) for golden in selected])
     elif selected:
-        terminal.show_list(selected, table_console())
+        _show_list(selected)
     else:
         none = "No goldens yet; see `evenkeel goldens approve --help`."
         click.echo("No matching goldens." if any(narrowed.values()) else none)
@@ -108,9 +113,9 @@ def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) 
         there = ", ".join(versions)
         raise GoldenError(f'"{golden_id}" has no version {version}; there are {there}')
     if as_json:
-        emit(terminal.golden_record(golden, history))
+        emit({"golden": golden_row(golden), "versions": [golden_row(version) for version in history]})
     else:
-        terminal.show_one(golden, history, table_console())
+        _show_one(golden, history)
 
 
 @goldens.command()
@@ -124,14 +129,14 @@ def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) ->
     """List archived exchanges that are not approved yet, newest first."""
     approvable_ones = approvable(stores.archive, stores.goldens, **narrowed)
     if as_json:
-        emit(terminal.candidate_records(approvable_ones[:limit]))
+        emit(_candidate_records(approvable_ones[:limit]))
     elif not approvable_ones:
         note_unknown_route(stores, narrowed["route"])
         click.echo(
             "No exchanges to approve. `evenkeel up` archives what it samples, unless storage.archive is 0."
         )
     else:
-        terminal.show_candidates(approvable_ones[:limit], table_console())
+        _show_candidates(approvable_ones[:limit])
         if len(approvable_ones) > limit:
             click.echo(f"… and {len(approvable_ones) - limit} more; --limit shows more of them")
 
@@ -212,7 +217,7 @@ def _sampled(stores: Stores, who: str, options: dict[str, Any], *, shown: bool) 
             f"archives what it samples{there}"
         )
     if shown:
-        terminal.show_candidates(picked, table_console())
+        _show_candidates(picked)
     if len(picked) < options["sample"]:
         why = "the others are nearly the same" if len(picked) < len(approvable_ones) else "there are no more"
         click.echo(f"{len(picked)} of {len(approvable_ones)} candidates; {why}", err=not shown)
@@ -343,3 +348,92 @@ def _say_each(done: Iterable[Golden], word: str, *, as_json: bool) -> None:
         return
     for golden in done:
         click.echo(f"{word}: {golden.id} version {golden.version}")
+
+
+def _show_list(goldens: Sequence[Golden]) -> None:
+    """Print one line a golden."""
+    rows = []
+    for golden in goldens:
+        state = "retired" if golden.retired_at is not None else _day(golden.approved_at)
+        prompt, answer = _last(prompt_text(golden.request)), one_line(golden.answer.shown, _SHORT)
+        rows.append(
+            (
+                golden.id, f"v{golden.version}", golden.route, golden.task, state, golden.approved_by,
+                golden.model, prompt, answer,
+            )
+        )  # fmt: skip
+    columns = ("id", "version", "route", "task", "approved", "by", "model", "prompt", "answer")
+    print_rows(columns, rows, wide=_TEXTS)
+
+
+def _show_candidates(choices: Sequence[GoldenCandidate]) -> None:
+    """Print one line an exchange."""
+    rows = []
+    for candidate in choices:
+        exchange = candidate.exchange
+        prompt, answer = _last(candidate.prompt), one_line(exchange.answer.shown, _SHORT)
+        day = _day(exchange.received_at)
+        rows.append((exchange.id, exchange.route, exchange.task, day, exchange.model, prompt, answer))
+    columns = ("exchange", "route", "task", "received", "model", "prompt", "answer")
+    print_rows(columns, rows, wide=_TEXTS)
+
+
+def _show_one(golden: Golden, history: Sequence[Golden]) -> None:
+    """Print a golden in full, and who approved and retired each of its versions."""
+    retired = f"   retired by {golden.retired_by}, {_day(golden.retired_at)}" if golden.retired else ""
+    lines = [f"{golden.id}   version {golden.version} of {len(history)}{retired}"]
+    facts = {
+        "route": golden.route,
+        "task": golden.task,
+        "path": golden.path,
+        "model": golden.model,
+        "prompt version": golden.prompt_version,
+        "approved": f"{_day(golden.approved_at)} by {golden.approved_by or 'nobody named'}",
+        "note": golden.note,
+    }
+    for name, fact in facts.items():
+        if fact:
+            lines.append(f"  {name:<15}{fact}")
+    lines += ["", "Prompt", prompt_text(golden.request) or "(only the answer is known)"]
+    lines += ["", "Approved answer", golden.answer.shown, "", "Versions"]
+    for version in history:
+        approved = f"approved {_time(version.approved_at)} by {version.approved_by or 'nobody named'}"
+        retired = f"; retired {_time(version.retired_at)} by {version.retired_by}" if version.retired else ""
+        answered = f"   answered by {version.model}" if version.model else ""
+        prompt = f", prompt {version.prompt_version}" if version.prompt_version else ""
+        lines.append(f"  {version.version}  {approved}{retired}{answered}{prompt}")
+    # As it is, but for what would steer the terminal: texts come from models.
+    click.echo(visible("\n".join(lines)))
+
+
+def _candidate_records(choices: Sequence[GoldenCandidate]) -> list[dict[str, Any]]:
+    """Return candidates as values for JSON."""
+    rows = []
+    for candidate in choices:
+        exchange = candidate.exchange
+        rows.append(
+            {
+                "exchange": exchange.id,
+                "route": exchange.route,
+                "task": exchange.task,
+                "received_at": exchange.received_at,
+                "model": exchange.model,
+                "prompt_version": exchange.prompt_version,
+                "prompt": candidate.prompt,
+                "answer": exchange.answer.shown,
+            }
+        )
+    return rows
+
+
+def _last(prompt: str) -> str:
+    """The beginning of a prompt's last turn, which tells one from the other."""
+    return one_line(prompt.rpartition("\n\nuser: ")[2].removeprefix("user: "), _SHORT)
+
+
+def _day(moment: float | None) -> str:
+    return _time(moment)[:10]
+
+
+def _time(moment: float | None) -> str:
+    return "" if moment is None else time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(moment))

@@ -320,7 +320,7 @@ def _difficulty(tables: BenchTables) -> ReportSection:
 def _basis(outcome: BenchOutcome) -> Iterator[str]:
     yield from _failures(outcome)
     yield from outcome.notes
-    costs = outcome.costs
+    costs = outcome.costs.total
     yield (
         f"{number(costs.calls)} calls beside the judge's, {number(costs.remembered)} answers remembered, "
         f"{number(costs.failed)} failed, {number(costs.tokens)} tokens, {usd(costs.usd)}, "

@@ -404,7 +404,7 @@ def _words(words: list[PromptWord]) -> ReportSection:
 
 
 def _basis(outcome: CheckOutcome) -> Iterator[str]:
-    options, costs = outcome.options, outcome.costs
+    options, costs = outcome.options, outcome.costs.total
     judged = f"rated by the judge {options.judge}" if options.judge else NO_JUDGE
     yield f"{count(outcome.rounds, 'round')} in {duration(outcome.duration_s)}; {judged}."
     besides = " besides the judge's" if options.judge else ""
@@ -451,9 +451,9 @@ def as_json(outcome: CheckOutcome) -> str:
         "switch": outcome.switch,
         "words": _fragile_words(outcome),
         "worst": worst_trials(outcome.trials),
-        "calls": outcome.costs.calls,
-        "remembered": outcome.costs.remembered,
-        "tokens": outcome.costs.tokens,
+        "calls": outcome.costs.total.calls,
+        "remembered": outcome.costs.total.remembered,
+        "tokens": outcome.costs.total.tokens,
         "usd": outcome.costs.usd,
     }
     return json_text(figures_json)
@@ -518,7 +518,7 @@ def as_run(outcome: CheckOutcome) -> ReleaseRun:
         headline=headline(outcome),
         details=(*map(str, result_lines(outcome)), *_sensitivity(outcome)),
         asked=count(outcome.rounds, "round"),
-        calls=outcome.costs.calls,
+        calls=outcome.costs.total.calls,
         usd=outcome.costs.usd,
     )
 

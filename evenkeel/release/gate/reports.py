@@ -182,7 +182,7 @@ def lost(report: GateReport, details: Mapping[str, str]) -> list[str]:
 
 def effort(outcome: GateOutcome) -> str:
     """Calls, what stopping early saved, tokens, dollars, time."""
-    costs = outcome.costs
+    costs = outcome.costs.total
     share = outcome.saved_calls / outcome.planned_calls if outcome.planned_calls else 0.0
     saved = f", {number(outcome.saved_calls)} ({percent(share)}) saved by stopping early"
     return (
@@ -292,7 +292,7 @@ def as_json(outcome: GateOutcome) -> str:
     Shares are in [0, 1]. Goldens are named by id and version; those that were answered worse come with the
     approved answer and the candidate's.
     """
-    costs, result = outcome.costs, plain(outcome)
+    costs, result = outcome.costs.total, plain(outcome)
     del result["costs"]
     result |= {
         "schema_version": SCHEMA,
@@ -304,10 +304,10 @@ def as_json(outcome: GateOutcome) -> str:
             "calls": costs.calls,
             "remembered": costs.remembered,
             "failed": costs.failed,
-            "prompt_tokens": costs.total("prompt_tokens"),
-            "completion_tokens": costs.total("completion_tokens"),
+            "prompt_tokens": costs.prompt_tokens,
+            "completion_tokens": costs.completion_tokens,
             "cost_usd": costs.usd,
-            "judge_tokens": costs.of(JUDGE).tokens,
+            "judge_tokens": outcome.costs.of(JUDGE).tokens,
         },
         "fallen": [_fallen(fallen) for fallen in outcome.fallen],
     }
@@ -367,7 +367,7 @@ def as_run(outcome: GateOutcome, route: str | None) -> ReleaseRun:
         headline=headline(report),
         details=tuple(map(str, result_lines(outcome))),
         asked=count(report.measured, "golden"),
-        calls=outcome.costs.calls,
+        calls=outcome.costs.total.calls,
         usd=outcome.costs.usd,
     )
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from evenkeel.release.gate.scoring import ScoredAnswer
     from evenkeel.release.gate.sides import PreparedGoldens, Side, SideName, SideTask
     from evenkeel.release.kit.confirmation import Confirm
+    from evenkeel.release.kit.cost import Account
     from evenkeel.stores.goldens import Golden
     from evenkeel.stores.sqlite.database import Database
 
@@ -138,7 +139,7 @@ class GateOutcome:
     @property
     def saved_calls(self) -> int:
         """Calls that were not needed because the answer was settled before."""
-        return max(0, self.planned_calls - self.costs.calls - self.costs.remembered)
+        return max(0, self.planned_calls - self.costs.total.calls - self.costs.total.remembered)
 
 
 class GoldenLook(NamedTuple):
@@ -425,7 +426,9 @@ async def _decided(
             raise UnusableError(explained(sides, call, failure))
 
         asker = Asker(replayer, answers, options.prices, costs, patience=_PATIENCE, give_up=give_up)
-        with progress("asking", "goldens", len(asked), err, details=lambda: _spent_so_far(costs)) as made:
+        with progress(
+            "asking", "goldens", len(asked), err, details=lambda: _spent_so_far(costs.total)
+        ) as made:
             run = Run(options, gate, asker, scoring, cluster, made.add)
             await run.run(asked, prepared.left_out)
         took_s = time.monotonic() - started
@@ -446,7 +449,7 @@ async def _decided(
     )
 
 
-def _spent_so_far(costs: Costs) -> str:
+def _spent_so_far(costs: Account) -> str:
     return (
         f"{number(costs.calls)} calls, {number(costs.remembered)} remembered, {number(costs.failed)} failed, "
         f"{usd(costs.usd)}"

@@ -104,33 +104,26 @@ def write_file(path: Path, content: str | bytes) -> None:
     Raises: InputError if it cannot be written.
     """
     data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
-    # A link or a pipe, as /dev/stdout is, must stay one.
-    in_place = path.is_symlink() or (path.exists() and not path.is_file())
-    try:
-        if not in_place:
-            in_place = not _replaced(path, data)
-        if in_place:
-            path.write_bytes(data)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def _replaced(path: Path, data: bytes) -> bool:
-    """Replace a file by one with this content; False if only the file itself may be written."""
     beside = path.with_name(f"{path.name}.new")
     try:
+        # A link or a pipe, as /dev/stdout is, must stay one.
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_bytes(data)
+            return
         try:
             beside.write_bytes(data)
             if path.exists():
                 shutil.copymode(path, beside)
             beside.replace(path)
+        except OSError as error:
+            # Where only the file itself may be written, it is.
+            if error.errno not in _FIXED or not path.exists():
+                raise
+            path.write_bytes(data)
         finally:
             beside.unlink(missing_ok=True)
     except OSError as error:
-        if error.errno in _FIXED and path.exists():
-            return False
-        raise
-    return True
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def words(text: str | None) -> tuple[str, ...]:

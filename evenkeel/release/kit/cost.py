@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.figures import listing, number, usd
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.core.budget import Spend
-    from evenkeel.core.verdict import Judgement
 
 JUDGE: Final = "the judge"
 REWRITER: Final = "the rewriter"
@@ -98,38 +97,20 @@ class Costs:
         """The account of a model by its name in the tables, of `JUDGE` or of `REWRITER`."""
         return self.accounts.setdefault(payee, Account())
 
-    def book_judge(self, judgement: Judgement) -> None:
-        """Add what a judgement has cost to the judge's account."""
-        self.of(JUDGE).book(judgement.spent)
-
     @property
     def usd(self) -> float:
         """Spent in this run."""
-        return sum(account.usd for account in self.accounts.values())
+        return self.total.usd
 
     @property
-    def tokens(self) -> int:
-        """The same in tokens."""
-        return self.total("tokens")
-
-    @property
-    def calls(self) -> int:
-        """Calls made in this run, the rewriter's included; the judge's are not counted."""
-        return self.total("calls")
-
-    @property
-    def remembered(self) -> int:
-        """Answers taken from the journal."""
-        return self.total("remembered")
-
-    @property
-    def failed(self) -> int:
-        """Calls without an answer."""
-        return self.total("failed")
-
-    def total(self, figure: str) -> int:
-        """Return the sum of a number of `Account` over all payees."""
-        return sum(int(getattr(account, figure)) for account in self.accounts.values())
+    def total(self) -> Account:
+        """The sum of all accounts."""
+        total = Account()
+        for account in self.accounts.values():
+            for figure in fields(Account):
+                amount = getattr(total, figure.name) + getattr(account, figure.name)
+                setattr(total, figure.name, amount)
+        return total
 
     def check(self) -> None:
         """Raise BudgetUsedUpError once the limit is reached."""

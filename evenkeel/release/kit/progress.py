@@ -20,7 +20,7 @@ _LINES: Final = 10
 class Progress:
     """Counts what is done."""
 
-    def __init__(self, total: int, show: Callable[[Progress], None]) -> None:
+    def __init__(self, total: int, show: Callable[[int], None]) -> None:
         self.total = total
         self.done = 0
         self._show = show
@@ -28,7 +28,7 @@ class Progress:
     def add(self) -> None:
         """Count one more, and show it."""
         self.done += 1
-        self._show(self)
+        self._show(self.done)
 
 
 @contextlib.contextmanager
@@ -51,8 +51,17 @@ def progress(
         details: What else there is to say, such as the cost so far.
         clock: Seconds; for the time that remains.
     """
+    started = clock()
+
+    def line(done: int) -> None:
+        # A line for each tenth of the way, however many items there are.
+        if done * _LINES // total != (done - 1) * _LINES // total:
+            left = duration((clock() - started) / done * (total - done))
+            said = (f"{number(done)} of {number(total)} {noun}", details(), f"{left} left")
+            err.print(f"{title}: {', '.join(filter(None, said))}", highlight=False)
+
     if not total or not err.is_terminal:
-        yield Progress(total, _lines(title, noun, err, details, clock))
+        yield Progress(total, line)
         return
     # What answers goldens in the background has no terminal, and need not load what draws on one.
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
@@ -64,24 +73,4 @@ def progress(
     )  # fmt: skip
     with Bar(*columns, console=err) as bar:
         task = bar.add_task("", total=total, details="")
-        yield Progress(total, lambda made: bar.update(task, completed=made.done, details=details()))
-
-
-def _lines(
-    title: str, noun: str, err: Console, details: Callable[[], str], clock: Callable[[], float]
-) -> Callable[[Progress], None]:
-    started = clock()
-
-    def show(made: Progress) -> None:
-        # A line for each tenth of the way, however many items there are.
-        if made.done * _LINES // made.total == (made.done - 1) * _LINES // made.total:
-            return
-        left_s = (clock() - started) / made.done * (made.total - made.done)
-        columns = (
-            f"{number(made.done)} of {number(made.total)} {noun}",
-            details(),
-            f"{duration(left_s)} left",
-        )
-        err.print(f"{title}: {', '.join(filter(None, columns))}", highlight=False)
-
-    return show
+        yield Progress(total, lambda done: bar.update(task, completed=done, details=details()))

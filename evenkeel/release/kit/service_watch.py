@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.verdict import INTERNAL_ERROR
 from evenkeel.metrics.identity import IDENTITY
 from evenkeel.release.kit.asking import FAULTS, UnusableError, advised
+from evenkeel.release.kit.cost import JUDGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,7 +65,7 @@ class ServiceWatch:
         failure: Failure | None = None
         rated = False
         for judgement in judgements:
-            self._costs.book_judge(judgement)
+            self._costs.of(JUDGE).book(judgement.spent)
             # A ruling that is remembered says nothing about the judge of now.
             rated = rated or bool(judgement.rated_by and "cached" not in judgement.details)
             for failed in judgement.failures:

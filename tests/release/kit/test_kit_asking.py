@@ -92,7 +92,7 @@ def test_a_fault_of_a_model_that_has_answered_is_tried_once_more(answers):
         return [await one.ask(call(str(number))) for number in range(3)]
 
     assert asyncio.run(three()) == [GOOD.answer, GOOD.answer, ODD]
-    assert (costs.calls, costs.failed) == (4, 1)
+    assert (costs.total.calls, costs.total.failed) == (4, 1)
 
 
 @pytest.mark.parametrize(
