@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from evenkeel.runtime.instruments import Instruments
 from evenkeel.runtime.process import (
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from evenkeel.stores.counters import Snapshot
 
 log = logging.getLogger("evenkeel")
-
-_SWEEP_EVERY_S: Final = 600.0
 
 
 def run(briefing: Briefing) -> None:
@@ -87,7 +85,6 @@ async def serve(briefing: Briefing, stop: asyncio.Event) -> None:
 
             worker = await WorkerRole.set_up(settings, stores, instruments, Timesheet(briefing.sheet))
             bodies.append(partial(worker.keep_templates, stopping))
-            bodies.append(partial(_sweep, stores, stopping))
 
         def published() -> Snapshot:
             return merge([instruments.counted(), *([health.snapshot()] if worker else [])])
@@ -132,12 +129,3 @@ def _start_again(role: str, problem: str) -> None:
     """
     log.error("%s; the %s starts again", problem, role)
     os._exit(1)
-
-
-def _sweep(stores: Stores, stop: threading.Event) -> None:
-    """Remove the names of workers that are gone, from time to time."""
-    while not stop.wait(_SWEEP_EVERY_S):
-        try:
-            stores.forget_workers()
-        except Exception as error:  # noqa: BLE001 - the boundary of this thread: names do no harm
-            log.warning("names of workers that are gone cannot be removed (%s)", error)

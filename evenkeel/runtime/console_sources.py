@@ -1,27 +1,20 @@
 """Sources of the console besides estimates.
 
-`Pipeline` is the replay plane at a glance, also for the gauges; `with_operations` adds settings, judge,
-calibration, spend and dead letters to the sources of the console.
+`Pipeline` is the replay plane at a glance, also for the gauges; the rest is the set-up of routes and judge.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.console import JudgeSetup, PipelineView, RouteSetup
 from evenkeel.monitor.export.snapshots import coverage
-from evenkeel.runtime import choices
 from evenkeel.runtime.replays import route_plans, unavailable
-from evenkeel.runtime.stores import budgets
-from evenkeel.settings.in_effect import settings_in_effect
 from evenkeel.settings.types import without_credentials
 from evenkeel.stores.counters import RouteFlow, UntriedPerturbation, gauges, merge, route_flows, untried
 
 if TYPE_CHECKING:
-    from evenkeel.console import ConsoleSources
     from evenkeel.core.exchange import ExchangeQueue
     from evenkeel.settings import Settings
     from evenkeel.stores.budget import SharedCostTracker
@@ -29,22 +22,6 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger("evenkeel")
-
-
-def with_operations(
-    sources: ConsoleSources, settings: Settings, queue: ExchangeQueue, ledger: SharedCostTracker
-) -> ConsoleSources:
-    """Complete the sources from the settings, the queue and the spend."""
-    choices.perturbations(settings)  # registers the names that the console shows
-    return replace(
-        sources,
-        ledger=ledger,
-        budgets=budgets(settings).routes,
-        dead_letters=queue.dead_letters,
-        setup=route_setups(settings),
-        judge=judge_setup(settings),
-        settings=partial(settings_in_effect, settings),
-    )
 
 
 def route_setups(settings: Settings) -> tuple[RouteSetup, ...]:
@@ -122,20 +99,31 @@ class Pipeline:
         lag = self._queue.lag()
         spent = self._ledger.today()
         budget = self._ledger.budget
+        counted = self._counters.read()
         notices = []
-        if self._reload_refused():
+        if 0 in gauges(counted, "settings_reload_success"):
             notices.append(
                 "The settings were changed and refused: older ones are in force. The log says what is wrong; "
                 "`evenkeel check-config` says whether it is put right."
             )
-        if self._store_recreated():
+        if any(name == "store_recreated" and number for name, _, number in merge(counted)["counters"]):
             notices.append(
                 "The data folder was deleted or replaced while evenkeel ran: nothing is known of before. "
                 "To have it back, stop evenkeel and put the former folder in its place."
             )
+        flows = route_flows(counted)
+        shown = []
+        for route in settings.routes:
+            none = RouteFlow(route.name, eligible=0, sampled=0, queued=0, scored=0)
+            shown.append(flows.get(route.name, none))
+        # First the rewordings that can never run, then those not tried, by frequency.
+        never = []
+        for name, reasons in self._unavailable.items():
+            for kind, reason in reasons.items():
+                never.append(UntriedPerturbation(name, kind, reason, None))
         return PipelineView(
             base_url=settings.base_url(settings.routes[0]),
-            routes=self._flows(),
+            routes=tuple(shown),
             waiting=lag.waiting,
             leased=lag.leased,
             dead=lag.dead,
@@ -146,32 +134,6 @@ class Pipeline:
             budget_usd=budget.usd_per_day,
             judge=settings.judge.title if settings.judge else "",
             simulated=settings.simulated,
-            untried=self._untried(),
+            untried=(*never, *untried(counted)),
             notices=tuple(notices),
         )
-
-    def _reload_refused(self) -> bool:
-        return 0 in gauges(self._counters.read(), "settings_reload_success")
-
-    def _store_recreated(self) -> bool:
-        counted = merge(self._counters.read())["counters"]
-        for name, _, number in counted:
-            if name == "store_recreated" and number:
-                return True
-        return False
-
-    def _untried(self) -> tuple[UntriedPerturbation, ...]:
-        """Return the rewordings that were not tried, first those that can never run, then by frequency."""
-        never = []
-        for route, reasons in self._unavailable.items():
-            for kind, reason in reasons.items():
-                never.append(UntriedPerturbation(route, kind, reason, None))
-        return (*never, *untried(self._counters.read()))
-
-    def _flows(self) -> tuple[RouteFlow, ...]:
-        flows = route_flows(self._counters.read())
-        shown = []
-        for route in self._settings.routes:
-            none = RouteFlow(route.name, eligible=0, sampled=0, queued=0, scored=0)
-            shown.append(flows.get(route.name, none))
-        return tuple(shown)

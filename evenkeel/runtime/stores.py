@@ -42,7 +42,6 @@ from evenkeel.stores.templates import TemplateStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from evenkeel.core.cache import Cache
     from evenkeel.settings import Redis, Settings
     from evenkeel.shadow.templates import Templates
     from evenkeel.stores.counters import Snapshot
@@ -69,97 +68,38 @@ _TEMPLATES_SAVED_EVERY_S = 30.0
 
 
 class DocumentStores(abc.ABC):
-    """Stores that hold small documents, in either kind of storage.
+    """Stores that hold small documents, in either kind of storage."""
 
-    Each store is opened when it is first asked for, and the same one from then on.
-    """
-
-    documents: Documents
-
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, documents: Documents) -> None:
         self.settings = settings
-        self._texts_kept_s = settings.storage.evidence_days * _SECONDS_PER_DAY
+        self.documents = documents
+        limits, kept_s = settings.storage, settings.storage.evidence_days * _SECONDS_PER_DAY
+        self._texts_kept_s = kept_s
+        """Seconds for which texts of prompts and answers are kept, wherever they are."""
+        self.archive = ExchangeArchive(documents, per_route=limits.archive, kept_s=kept_s)
+        self.goldens = GoldenStore(documents)
+        self.labels = LabelStore(documents)
+        self.actions = ActionLog(documents)
+        self.changes = ChangeStore(documents)
+        self.bursts = Bursts(documents)
+        self.panels = PanelStore(documents, kept_s=kept_s)
+        self.challenges = ChallengeStore(documents, kept_s=kept_s)
+        self.references = ReferenceStore(documents, kept_s=kept_s)
+        # A file has one monitor.
+        self.monitor = MonitorStore(documents, checkpoint_name(settings) if limits.redis else "")
+        budget = budgets(settings)
+        self.ledger = SharedCostTracker(documents, budget.all_routes, time.time, budget.routes)
+        self.counters = CounterStore(documents, time.time)
+        self.judge_cache = DocumentCache(documents, "rulings")
+        self.rewrites = DocumentCache(documents, "rewrites")
 
     @abc.abstractmethod
     def lease(self, name: str, length_s: float = 10.0) -> RoleLease:
         """Return a lease, which only one of several processes may hold, in the name of this one."""
 
-    @cached_property
-    def archive(self) -> ExchangeArchive:
-        """Exchanges that can be approved."""
-        per_route = self.settings.storage.archive
-        return ExchangeArchive(self.documents, per_route=per_route, kept_s=self._texts_kept_s)
-
-    @cached_property
-    def goldens(self) -> GoldenStore:
-        """Approved exchanges."""
-        return GoldenStore(self.documents)
-
-    @cached_property
-    def labels(self) -> LabelStore:
-        """Labels by people."""
-        return LabelStore(self.documents)
-
-    @cached_property
-    def actions(self) -> ActionLog:
-        """Audit log."""
-        return ActionLog(self.documents)
-
-    @cached_property
-    def changes(self) -> ChangeStore:
-        """Memory of the change response."""
-        return ChangeStore(self.documents)
-
-    @cached_property
-    def bursts(self) -> Bursts:
-        """Bursts of sampling at the moment."""
-        return Bursts(self.documents)
-
-    @cached_property
-    def panels(self) -> PanelStore:
-        """Pairs of answers that judges rate again, kept as long as archived exchanges."""
-        return PanelStore(self.documents, kept_s=self._texts_kept_s)
-
-    @cached_property
-    def challenges(self) -> ChallengeStore:
-        """Challengers and their pairs; texts are kept as long as archived exchanges."""
-        return ChallengeStore(self.documents, kept_s=self._texts_kept_s)
-
-    @cached_property
-    def references(self) -> ReferenceStore:
-        """Reference prompts, kept at most as long as archived exchanges."""
-        return ReferenceStore(self.documents, kept_s=self._texts_kept_s)
-
-    @cached_property
-    def monitor(self) -> MonitorStore:
-        """Checkpoint, alerts and trends of this monitor, by its name if there may be several."""
-        shared = self.settings.storage.redis is not None
-        return MonitorStore(self.documents, checkpoint_name(self.settings) if shared else "")
-
     def monitors(self) -> list[MonitorStore]:
         """Return the stores of every monitor that there has been, for reading. Blocks."""
         return [MonitorStore(self.documents, name) for name in monitor_names(self.documents)]
-
-    @cached_property
-    def ledger(self) -> SharedCostTracker:
-        """Cost tracker of all processes together, within the budgets of the settings."""
-        limits = budgets(self.settings)
-        return SharedCostTracker(self.documents, limits.all_routes, time.time, limits.routes)
-
-    @cached_property
-    def counters(self) -> CounterStore:
-        """Counters of all processes."""
-        return CounterStore(self.documents, time.time)
-
-    @cached_property
-    def judge_cache(self) -> Cache:
-        """Rulings of the judge."""
-        return DocumentCache(self.documents, "rulings")
-
-    @cached_property
-    def rewrites(self) -> Cache:
-        """Texts of the rewriter."""
-        return DocumentCache(self.documents, "rewrites")
 
     @cached_property
     def templates(self) -> Templates:
@@ -191,12 +131,11 @@ class SqliteStores(DocumentStores):
         Raises:
             StoreError: it cannot be written.
         """
-        super().__init__(settings)
         self._path = Path(settings.data_dir) / DATABASE_FILE
         self._seal = settings.storage.seal
         self._database = Database(self._path, reading=reading, lost=lost, seal=self._seal)
         self._forgiving = lost is None
-        self.documents = SqliteDocuments(self._database)
+        super().__init__(settings, SqliteDocuments(self._database))
 
     @property
     def place(self) -> str:
@@ -210,9 +149,6 @@ class SqliteStores(DocumentStores):
         """Drop what is beyond the limits of the settings."""
         self.archive.prune()
         self.verdicts.trim()
-
-    def forget_workers(self) -> None:
-        """Return at once: one process takes all exchanges."""
 
     @cached_property
     def queue(self) -> SqliteExchangeQueue:
@@ -264,11 +200,10 @@ class RedisStores(DocumentStores):
             raise SettingsError("the settings name no Redis; set storage.redis.url")
         from evenkeel.stores.redis.documents import RedisDocuments
 
-        super().__init__(settings)
         self._redis = settings.storage.redis
         self._consumer = consumer
         self._store = _connection(settings.storage.redis, settings.storage.seal)
-        self.documents = RedisDocuments(self._store)
+        super().__init__(settings, RedisDocuments(self._store))
 
     @property
     def place(self) -> str:
@@ -280,12 +215,12 @@ class RedisStores(DocumentStores):
         self._store.check()
 
     def prepare(self) -> None:
-        """Drop what is beyond the limits. Raise SealError unless the exchanges in the queue can be read."""
+        """Drop what is beyond the limits, and the names of workers that are gone.
+
+        Raises: SealError unless the exchanges in the queue can be read.
+        """
         self.archive.prune()
         self.queue.check_readable()
-
-    def forget_workers(self) -> None:
-        """Remove the names of workers that are gone."""
         self.queue.forget_workers()
 
     @cached_property

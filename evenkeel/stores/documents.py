@@ -77,9 +77,7 @@ class Collection(Generic[Item]):
     name: str
     """Name of the table on SQLite, and part of the keys on Redis."""
     key: tuple[str, ...]
-    """Attributes, all texts, that name a document."""
-    version: bool = False
-    """True if every version of a document is kept, by its attribute `version`."""
+    """Attributes that name a document, as texts."""
     fields: tuple[str, ...] = ()
     """Names of the fields to filter by: attributes, unless `fields_of` returns other values."""
     fields_of: Callable[[Item], tuple[Field, ...]] | None = None
@@ -94,11 +92,7 @@ class Collection(Generic[Item]):
 
     def key_of(self, item: Item) -> tuple[str, ...]:
         """Return the name of a document."""
-        return tuple(getattr(item, name) for name in self.key)
-
-    def version_of(self, item: Item) -> int:
-        """Return the version of a document; 1 where there is no other."""
-        return int(getattr(item, "version")) if self.version else 1  # noqa: B009 - items of any type
+        return tuple(str(getattr(item, name)) for name in self.key)
 
     def values_of(self, item: Item) -> dict[str, Field]:
         """Return what a document is filtered by."""
@@ -111,10 +105,7 @@ class Change(Protocol):
     """Writes within one transaction."""
 
     def put(self, collection: Collection[Item], item: Item) -> None:
-        """Store a document; one of the same name, and version, is replaced.
-
-        It becomes the newest; only a version that is replaced stays at its place in the order.
-        """
+        """Store a document as the newest; one of the same name is replaced."""
         ...
 
     def add(self, collection: Collection[Item], item: Item) -> bool:
@@ -122,7 +113,7 @@ class Change(Protocol):
         ...
 
     def drop(self, collection: Collection[Any], *key: str) -> None:
-        """Remove a document in all versions, if it is there."""
+        """Remove the documents whose name begins so, if there are any."""
         ...
 
 
@@ -159,21 +150,21 @@ class Documents(Protocol):
         return self.change(collection, lambda change: change.add(collection, item))
 
     def drop(self, collection: Collection[Any], *key: str) -> None:
-        """Remove a document in all versions, if it is there."""
+        """Remove documents, as `Change.drop`."""
         self.change(collection, lambda change: change.drop(collection, *key))
 
-    def find(self, collection: Collection[Item], *key: str, version: int | None = None) -> Item | None:
-        """Return one document, in its newest version if none is given."""
+    def find(self, collection: Collection[Item], *key: str) -> Item | None:
+        """Return one document."""
         ...
 
     def history(self, collection: Collection[Item], *key: str) -> list[Item]:
-        """Return all documents and versions whose name begins so, in their order."""
+        """Return all documents whose name begins so, in their order."""
         ...
 
     def select(
         self, collection: Collection[Item], where: Mapping[str, Field] = EVERYTHING, limit: int | None = None
     ) -> list[Item]:
-        """Return documents in their newest version, the last stored first.
+        """Return documents, the last stored first.
 
         Args:
             collection: which.
@@ -183,7 +174,7 @@ class Documents(Protocol):
         ...
 
     def values(self, collection: Collection[Any], *fields: str) -> set[tuple[Field, ...]]:
-        """Return the combinations of fields that there are, in any version."""
+        """Return the combinations of fields that there are."""
         ...
 
     def revision(self, collection: Collection[Any]) -> int:

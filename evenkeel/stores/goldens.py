@@ -197,14 +197,23 @@ class GoldenStore:
         active: bool = True,
         limit: int | None = None,
     ) -> tuple[Golden, ...]:
-        """Return goldens in their newest version, the last approved first; `active` ones are not retired."""
-        # None matches everything: retired goldens too, unless only active ones are wanted.
-        where = {"route": route, "task": task, "retired": False if active else None}
-        return tuple(self._documents.select(_GOLDENS, where, limit))
+        """Return goldens in their newest version, the last changed first; `active` ones are not retired."""
+        newest: dict[str, Golden] = {}
+        for golden in self._documents.select(_GOLDENS):
+            if golden.id not in newest or golden.version > newest[golden.id].version:
+                newest[golden.id] = golden
+        chosen = []
+        for golden in newest.values():
+            fits = route in {None, golden.route} and task in {None, golden.task}
+            if fits and not (active and golden.retired):
+                chosen.append(golden)
+        return tuple(chosen[:limit])
 
     def find(self, golden_id: str, version: int | None = None) -> Golden | None:
         """Return a golden; the newest version if none is given. None if there is no such golden."""
-        return self._documents.find(_GOLDENS, golden_id, version=version)
+        if version is not None:
+            return self._documents.find(_GOLDENS, golden_id, str(version))
+        return max(self.history(golden_id), key=lambda golden: golden.version, default=None)
 
     def history(self, golden_id: str) -> tuple[Golden, ...]:
         """Return all versions of a golden, oldest first; none if the id is unknown."""
@@ -286,9 +295,8 @@ def _put(change: Change, golden: Golden) -> Golden:
 
 _GOLDENS: Final = Collection(
     name="goldens",
-    key=("id",),
-    version=True,
-    fields=("route", "task", "retired"),
+    key=("id", "version"),
+    fields=("route", "task"),
     body=sealed(Golden, _PLACE, lambda golden: golden.id),
 )
 

@@ -210,9 +210,7 @@ def _unpack_texts(packed: Packed, seal: Seal, key: tuple[str, ...]) -> LabelText
 
 _LABELS: Final = Collection(
     name="labels",
-    key=("verdict_id", "by"),
-    version=True,
-    fields=("route", "counts"),
+    key=("verdict_id", "by", "version"),
     body=DocumentBody(_pack, _unpack),
     group="labels",
 )
@@ -246,7 +244,7 @@ class LabelStore:
         """
 
         def work(change: Change) -> Label:
-            newest = self._documents.find(_LABELS, label.verdict_id, label.by)
+            newest = self._newest(label.verdict_id, label.by)
             stored = replace(label, version=newest.version + 1 if newest else 1, withdrawn_at=None)
             if newest is not None and says_the_same(newest, stored):
                 return newest
@@ -265,7 +263,7 @@ class LabelStore:
         """
 
         def work(change: Change) -> Label:
-            newest = self._documents.find(_LABELS, verdict_id, by)
+            newest = self._newest(verdict_id, by)
             if newest is None:
                 raise LabelError(f"{by[:60]!r} has said nothing of the verdict {verdict_id[:80]!r}")
             if newest.withdrawn_at is not None:
@@ -275,6 +273,10 @@ class LabelStore:
             return withdrawn
 
         return self._documents.change(_LABELS, work)
+
+    def _newest(self, verdict_id: str, by: str) -> Label | None:
+        labels = self._documents.history(_LABELS, verdict_id, by)
+        return labels[-1] if labels else None
 
     def of_verdict(self, verdict_id: str) -> tuple[Label, ...]:
         """Return each person's newest label of a verdict, withdrawn ones included."""
@@ -290,7 +292,14 @@ class LabelStore:
 
     def select(self, *, route: str | None = None, limit: int | None = None) -> tuple[Label, ...]:
         """Return labels that count, in their newest version, newest first."""
-        return tuple(self._documents.select(_LABELS, {"counts": True, "route": route}, limit))
+        newest: dict[tuple[str, str], Label] = {}
+        for label in self._documents.select(_LABELS):
+            newest.setdefault((label.verdict_id, label.by), label)
+        counting = []
+        for label in newest.values():
+            if label.counts and route in {None, label.route}:
+                counting.append(label)
+        return tuple(counting[:limit])
 
     def texts(self, verdict_id: str) -> Evidence | None:
         """Return the prompts and answers of a labelled verdict; None if they were not known at the time."""

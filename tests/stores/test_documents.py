@@ -24,9 +24,6 @@ class Note:
 FIELDS = {"fields": ("shelf", "hidden")}
 PLAIN = Collection(name="plain_notes", key=("name",), body=plain(Note))
 FILTERED = Collection(name="filtered_notes", key=("name",), body=plain(Note), group="notes", **FIELDS)
-VERSIONED = Collection(
-    name="versioned_notes", key=("name",), version=True, body=plain(Note), group="notes", **FIELDS
-)
 TRAIL = Collection(name="trail_notes", key=("name", "text"), body=plain(Note), group="notes")
 
 
@@ -42,7 +39,7 @@ def opened(backend):
     return open_with
 
 
-@pytest.mark.parametrize("notes", [PLAIN, FILTERED, VERSIONED], ids=lambda notes: notes.name)
+@pytest.mark.parametrize("notes", [PLAIN, FILTERED], ids=lambda notes: notes.name)
 def test_a_document_is_put_added_once_and_dropped(opened, notes):
     """Putting replaces, adding does not; what is dropped can be stored again."""
     documents = opened(notes)
@@ -91,86 +88,65 @@ def test_the_newest_are_kept_of_all_or_of_each_field(opened, kept_of, left):
     assert seen[0] == 0
 
 
-def test_every_version_is_kept_and_the_newest_is_selected(opened):
-    """Fields and names narrow the selection; as many come as asked for, the last stored first."""
-    documents = opened(VERSIONED)
-    written = [
-        Note("a", "1"),
-        Note("b", "2", shelf="é\x00"),
-        Note("c", "3", hidden=True),
-        Note("a", "4", version=2),
-    ]
-    for note in written:
-        documents.put(VERSIONED, note)
-    assert documents.find(VERSIONED, "a") == written[3]
-    assert documents.history(VERSIONED, "a") == [written[0], written[3]]
-    assert [note.name for note in documents.select(VERSIONED)] == ["a", "c", "b"]
-    assert [note.name for note in documents.select(VERSIONED, {"shelf": "é\x00"})] == ["b"]
-    assert [note.name for note in documents.select(VERSIONED, {"hidden": False, "shelf": None})] == ["a", "b"]
-    assert [note.name for note in documents.select(VERSIONED, limit=2)] == ["a", "c"]
+def test_fields_narrow_what_is_selected(opened):
+    """As many come as asked for, the last stored first; None matches everything."""
+    documents = opened(FILTERED)
+    for note in (Note("a"), Note("b", shelf="é\x00"), Note("c", hidden=True), Note("d", shelf=None)):
+        documents.put(FILTERED, note)
+    assert [note.name for note in documents.select(FILTERED, {"shelf": "é\x00"})] == ["b"]
+    narrowed = {"hidden": False, "shelf": None}
+    assert [note.name for note in documents.select(FILTERED, narrowed)] == ["d", "b", "a"]
+    assert [note.name for note in documents.select(FILTERED, narrowed, limit=2)] == ["d", "b"]
+    assert documents.values(FILTERED, "shelf") == {("a",), ("é\x00",), (None,)}
 
 
-def test_an_older_version_can_be_asked_for_replaced_and_stored_later(opened):
-    """A replaced document stays at its place in the order; the newest stays the newest."""
-    documents = opened(VERSIONED)
-    for note in (Note("a", "third", version=3), Note("b", shelf=None), Note("a", "first", shelf="z")):
-        documents.put(VERSIONED, note)
-    documents.put(VERSIONED, Note("a", "3rd", version=3, hidden=True))
-    assert documents.find(VERSIONED, "a") == documents.find(VERSIONED, "a", version=3)
-    assert documents.find(VERSIONED, "a", version=1) == Note("a", "first", shelf="z")
-    assert documents.find(VERSIONED, "a", version=2) is None
-    assert documents.values(VERSIONED, "shelf") == {("a",), ("z",), (None,)}
-    assert [note.name for note in documents.select(VERSIONED)] == ["b", "a"]
-
-
-def test_a_document_is_dropped_in_all_versions(opened):
+def test_documents_are_dropped_by_the_beginning_of_their_names(opened):
     """Within a change too; the others stay, in other collections as well."""
-    documents = opened(VERSIONED, FILTERED)
+    documents = opened(TRAIL, FILTERED)
     documents.put(FILTERED, Note("b"))
-    for note in (Note("a"), Note("a", version=2), Note("b", shelf="z"), Note("c", shelf="z")):
-        documents.put(VERSIONED, note)
-    documents.drop(VERSIONED, "a")
+    for note in (Note("a", "1"), Note("a", "2"), Note("b", "1"), Note("c", "1")):
+        documents.put(TRAIL, note)
+    documents.drop(TRAIL, "a")
 
     def work(change):
-        change.drop(VERSIONED, "b")
-        change.put(VERSIONED, Note("d"))
+        change.drop(TRAIL, "b")
+        change.put(TRAIL, Note("d"))
 
-    documents.change(VERSIONED, work)
-    assert documents.find(VERSIONED, "a") is documents.find(VERSIONED, "a", version=1) is None
-    assert [note.name for note in documents.select(VERSIONED)] == ["d", "c"]
-    assert documents.values(VERSIONED, "shelf") == {("a",), ("z",)}
+    documents.change(TRAIL, work)
+    assert documents.find(TRAIL, "a", "1") is None
+    assert [note.name for note in documents.select(TRAIL)] == ["d", "c"]
     assert documents.find(FILTERED, "b") == Note("b")
 
 
 def test_a_change_is_all_or_nothing(opened):
     """An error in it leaves nothing of what it wrote, in no collection."""
-    documents = opened(VERSIONED, TRAIL)
+    documents = opened(FILTERED, TRAIL)
 
     def work(change):
-        change.put(VERSIONED, Note("a"))
+        change.put(FILTERED, Note("a"))
         change.put(TRAIL, Note("a"))
         raise ValueError
 
     with pytest.raises(ValueError):  # noqa: PT011 - which it is says the function above
-        documents.change(VERSIONED, work)
-    assert documents.find(VERSIONED, "a") is None
+        documents.change(FILTERED, work)
+    assert documents.find(FILTERED, "a") is None
     assert documents.history(TRAIL, "a") == []
-    assert documents.revision(VERSIONED) == 0
+    assert documents.revision(FILTERED) == 0
 
 
 def test_changes_at_once_are_worked_out_one_after_another(opened):
-    """Each builds on what the others left: no version is given twice, and the trail has them all."""
-    every = [opened(VERSIONED, TRAIL) for _ in range(4)]
+    """Each builds on what the others left: no number is given twice, and the trail has them all."""
+    every = [opened(FILTERED, TRAIL) for _ in range(4)]
 
     def correct(documents):
         def work(change):
-            known = documents.find(VERSIONED, "a")
+            known = documents.find(FILTERED, "a")
             version = known.version + 1 if known else 1
-            change.put(VERSIONED, Note("a", version=version))
+            change.put(FILTERED, Note("a", version=version))
             change.put(TRAIL, Note("a", f"{version}", version))
 
         for _ in range(5):
-            documents.change(VERSIONED, work)
+            documents.change(FILTERED, work)
 
     threads = [threading.Thread(target=correct, args=(documents,)) for documents in every]
     for thread in threads:
@@ -178,5 +154,5 @@ def test_changes_at_once_are_worked_out_one_after_another(opened):
     for thread in threads:
         thread.join()
     versions = list(range(1, 21))
-    assert [note.version for note in every[0].history(VERSIONED, "a")] == versions
+    assert every[0].find(FILTERED, "a").version == 20
     assert [note.version for note in every[0].history(TRAIL, "a")] == versions

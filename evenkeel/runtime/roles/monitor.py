@@ -21,11 +21,13 @@ from evenkeel.monitor.measuring import MeasuringWatch, known
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import Notifier
 from evenkeel.release.challenge.board import ChallengeBoard, ChallengeCollector, ChallengeWatch
-from evenkeel.runtime import references
+from evenkeel.runtime import choices, references
 from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond, urgent_routes
-from evenkeel.runtime.console_sources import Pipeline, with_operations
+from evenkeel.runtime.console_sources import Pipeline, judge_setup, route_setups
 from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.notifications import challenger_link, channels, contacts, sinks, writer
+from evenkeel.runtime.stores import budgets
+from evenkeel.settings.in_effect import settings_in_effect
 from evenkeel.shadow.needs import NeedsPublisher
 from evenkeel.shadow.references.pace import BURST_CALLS
 from evenkeel.stores.monitor_state import MonitorStore
@@ -108,8 +110,8 @@ class MonitorRole:
         self._notifier = self._open_notifier()
         self._exposition = self._open_exposition(counted)
         publish_labels()
-        sources = with_operations(self._console_sources(), settings, stores.queue, instruments.ledger)
-        self.app: ASGIApp = create_app(sources)
+        choices.perturbations(settings)  # registers the names that the console shows
+        self.app: ASGIApp = create_app(self._console_sources())
         """Application with console and metrics."""
         self.asker = references.asker(settings, stores, instruments, self.monitor)
         self._panel = references.judge_panel(settings, stores, instruments, self.monitor)
@@ -171,6 +173,12 @@ class MonitorRole:
                 tuple(route.name for route in settings.routes),
                 monitor.silent,
             ),
+            ledger=stores.ledger,
+            budgets=budgets(settings).routes,
+            dead_letters=stores.queue.dead_letters,
+            setup=route_setups(settings),
+            judge=judge_setup(settings),
+            settings=partial(settings_in_effect, settings),
             labels=stores.labels,
             challengers=self._board,
             actions=stores.actions,

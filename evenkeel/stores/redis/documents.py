@@ -1,6 +1,6 @@
 """Small documents on Redis.
 
-A collection has hashes of its bodies, fields and newest versions, and the order in which bodies were put. A
+A collection has hashes of its bodies and fields, and the order in which bodies were put. A
 change reads, then commits all its commands in one step. If the revision of its group has moved meanwhile, it
 starts over.
 """
@@ -63,15 +63,9 @@ class RedisDocuments(Documents):
             # Others write at this moment: they come back one after the other.
             time.sleep(random.uniform(0, _LONGEST_PAUSE_S))
 
-    def find(self, collection: Collection[Item], *key: str, version: int | None = None) -> Item | None:
+    def find(self, collection: Collection[Item], *key: str) -> Item | None:
         """Return one document."""
-        if collection.version and version is None:
-            newest = self._store.client.hget(self.place(collection, "newest"), _name(key))
-            if newest is None:
-                return None
-            version = int(newest)
-        name = _name(key, version or 1)
-        body = self._store.client.hget(self.place(collection, "bodies"), name)
+        body = self._store.client.hget(self.place(collection, "bodies"), _name(key))
         return None if body is None else collection.body.unpack(body, self.seal, tuple(map(storable, key)))
 
     def history(self, collection: Collection[Item], *key: str) -> list[Item]:
@@ -87,8 +81,8 @@ class RedisDocuments(Documents):
         """Return documents, the last stored first."""
         if limit == 0:
             return []
-        if collection.version or where:
-            names = self._newest(collection, where)[::-1][:limit]
+        if where:
+            names = self._chosen(collection, where)[::-1][:limit]
         else:
             last = -1 if limit is None else limit - 1
             order = self.place(collection, "order")
@@ -109,7 +103,7 @@ class RedisDocuments(Documents):
         return int(self._store.client.get(self._store.key(_tag(collection), "revision")) or 0)
 
     def names(self, collection: Collection[Any], key: Sequence[str] = (), until: int = -1) -> list[str]:
-        """Return the names of all versions of some documents, oldest first.
+        """Return the names of some documents, oldest first.
 
         Args:
             collection: Collection.
@@ -123,36 +117,23 @@ class RedisDocuments(Documents):
         return [name for name in every if json.loads(name)[: len(start)] == start] if start else every
 
     def rows(self, collection: Collection[Any]) -> dict[str, dict[str, Field]]:
-        """Return the fields of all versions, by name."""
+        """Return the fields of all documents, by name."""
         rows: dict[str, dict[str, Field]] = {}
         for name, row in self._store.client.hgetall(self.place(collection, "fields")).items():
             rows[text(name)] = dict(zip(collection.fields, json.loads(row), strict=True))
         return rows
 
-    def newest(self, hash_key: str, key: str) -> int:
-        """Return the newest version of a document, 0 if there is none."""
-        return int(self._store.client.hget(hash_key, key) or 0)
-
     def place(self, collection: Collection[Any], part: str) -> str:
         """Return the key of a part of a collection."""
         return self._store.key(_tag(collection), f"{collection.name}:{part}")
 
-    def _newest(self, collection: Collection[Any], where: Mapping[str, Field]) -> list[str]:
-        """Return the names of the documents in their newest versions, in order."""
-        names = self.names(collection)
-        if collection.version:
-            versions = self._store.client.hgetall(self.place(collection, "newest"))
-            newest = set()
-            for key, version in versions.items():
-                newest.add(_name(json.loads(key), int(version)))
-            names = [name for name in names if name in newest]
-        rows: dict[str, dict[str, Field]] | None = None
+    def _chosen(self, collection: Collection[Any], where: Mapping[str, Field]) -> list[str]:
+        """Return the names of the documents with these values of fields, in order."""
+        names, rows = self.names(collection), self.rows(collection)
         for field, value in where.items():
-            if value is None:
-                continue
-            rows = self.rows(collection) if rows is None else rows
-            wanted = _plain(value)
-            names = [name for name in names if rows[name][field] == wanted]
+            if value is not None:
+                wanted = _plain(value)
+                names = [name for name in names if rows[name][field] == wanted]
         return names
 
     def _items(self, collection: Collection[Item], names: Sequence[str]) -> list[Item]:
@@ -161,7 +142,7 @@ class RedisDocuments(Documents):
         for name, body in zip(names, bodies, strict=True):
             # A document may have been dropped since its name was read.
             if body is not None:
-                items.append(collection.body.unpack(body, self.seal, tuple(json.loads(name)[:-1])))
+                items.append(collection.body.unpack(body, self.seal, tuple(json.loads(name))))
         return items
 
 
@@ -173,20 +154,16 @@ class _RedisWriting:
         self.count = 0
         """Documents put; their turns follow the revision."""
         self.commands: list[Command] = []
-        self._newest: dict[str, int] = {}
 
     def put(self, collection: Collection[Item], item: Item) -> None:
         documents = self._documents
         bodies = documents.place(collection, "bodies")
         order = documents.place(collection, "order")
-        key, version = collection.key_of(item), collection.version_of(item)
-        name = _name(key, version)
+        name = _name(collection.key_of(item))
         self.count += 1
-        # A version that is replaced stays at its place in the order.
-        condition = ["NX"] if collection.version else []
         self.commands += [
             ["HSET", bodies, name, collection.body.pack(item, documents.seal)],
-            ["ZADD", order, *condition, self.seen + self.count, name],
+            ["ZADD", order, self.seen + self.count, name],
         ]
         values = {}
         for field, value in collection.values_of(item).items():
@@ -194,8 +171,6 @@ class _RedisWriting:
         if values:
             row = json.dumps(list(values.values()))
             self.commands.append(["HSET", documents.place(collection, "fields"), name, row])
-        if collection.version:
-            self._note_version(documents.place(collection, "newest"), _name(key), version)
         if collection.kept is not None:
             self._remove(collection, self._beyond(collection, collection.kept, name, values))
 
@@ -222,21 +197,9 @@ class _RedisWriting:
         return True
 
     def drop(self, collection: Collection[Any], *key: str) -> None:
-        if len(key) == len(collection.key) and not collection.version:
-            # Its name is known, so the others need not be read.
-            self._remove(collection, [_name(key, 1)])
-            return
-        names = self._documents.names(collection, key)
-        self._remove(collection, names)
-        if names and collection.version:
-            self.commands.append(["HDEL", self._documents.place(collection, "newest"), _name(key)])
-
-    def _note_version(self, newest: str, key: str, version: int) -> None:
-        # A version may be put late, as in an import: then a later one stays the newest.
-        newest_known = self._newest.get(key) or self._documents.newest(newest, key)
-        if version > newest_known:
-            self._newest[key] = version
-            self.commands.append(["HSET", newest, key, version])
+        # Of one document the name is known, so the others need not be read.
+        whole = len(key) == len(collection.key)
+        self._remove(collection, [_name(key)] if whole else self._documents.names(collection, key))
 
     def _remove(self, collection: Collection[Any], names: Sequence[str]) -> None:
         keys = []
@@ -252,9 +215,9 @@ def _tag(collection: Collection[Any]) -> str:
     return collection.group or collection.name
 
 
-def _name(key: Sequence[str], *version: int) -> str:
+def _name(key: Sequence[str]) -> str:
     # As JSON, since a part of a key may hold any separator.
-    return json.dumps([*map(storable, key), *version])
+    return json.dumps([storable(part) for part in key])
 
 
 def _plain(value: Field) -> Field:

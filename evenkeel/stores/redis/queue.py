@@ -179,6 +179,7 @@ class RedisExchangeQueue:
 
     def forget_workers(self) -> int:
         """Remove the names of workers that hold nothing and were last seen an hour ago. Return how many."""
+        self._make_group()
         client = self._store.client
         forgotten = 0
         for consumer in client.xinfo_consumers(self._stream, _GROUP):

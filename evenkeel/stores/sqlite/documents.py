@@ -35,12 +35,10 @@ class SqliteDocuments(Documents):
         with self._database.write() as connection:
             return work(_Writing(self.seal, connection))
 
-    def find(self, collection: Collection[Item], *key: str, version: int | None = None) -> Item | None:
+    def find(self, collection: Collection[Item], *key: str) -> Item | None:
         """Return one document."""
         named, values = _named(collection, key)
-        if version is not None:
-            named, values = f"{named} AND version = ?", [*values, version]
-        return next(self._read(collection, f"WHERE {named} ORDER BY version DESC LIMIT 1", values), None)
+        return next(self._read(collection, f"WHERE {named}", values), None)
 
     def history(self, collection: Collection[Item], *key: str) -> list[Item]:
         """Return documents in their order."""
@@ -54,7 +52,7 @@ class SqliteDocuments(Documents):
         limit: int | None = None,
     ) -> list[Item]:
         """Return documents, the last stored first."""
-        chosen, values = _chosen(collection, where)
+        chosen, values = _chosen(where)
         rest = f"WHERE {chosen} ORDER BY turn DESC LIMIT ?"
         return list(self._read(collection, rest, [*values, -1 if limit is None else limit]))
 
@@ -82,14 +80,8 @@ class _Writing:
         self._connection = connection
 
     def put(self, collection: Collection[Item], item: Item) -> None:
-        if not collection.version:
-            # A new row takes the next turn, so that what was put last is the newest.
-            self.drop(collection, *collection.key_of(item))
-        changed = [*map(_quoted, collection.fields), "body"]
-        # With versions a conflict is a version that is put again: it keeps its turn.
-        update = ", ".join(f"{name} = excluded.{name}" for name in changed)
-        named = _columns((*collection.key, "version"))
-        turn = self._insert(collection, item, f"ON CONFLICT ({named}) DO UPDATE SET {update}").lastrowid
+        # A new row takes the next turn, so that what was put last is the newest.
+        turn = self._insert(collection, item, "INSERT OR REPLACE").lastrowid
         if collection.kept is None:
             return
         # Looking for the oldest goes through all that are kept, which takes 10 ms for 20,000.
@@ -109,22 +101,22 @@ class _Writing:
 
     def add(self, collection: Collection[Item], item: Item) -> bool:
         """Store a document unless one of its name is there."""
-        return self._insert(collection, item, "ON CONFLICT DO NOTHING").rowcount > 0
+        return self._insert(collection, item, "INSERT OR IGNORE").rowcount > 0
 
     def drop(self, collection: Collection[Any], *key: str) -> None:
-        """Remove a document in all versions."""
+        """Remove the documents whose name begins so."""
         named, values = _named(collection, key)
         self._connection.execute(f"DELETE FROM {collection.name} WHERE {named}", values)  # noqa: S608 - ours
 
-    def _insert(self, collection: Collection[Item], item: Item, otherwise: str) -> sqlite3.Cursor:
+    def _insert(self, collection: Collection[Item], item: Item, verb: str) -> sqlite3.Cursor:
         row: dict[str, Any] = {}
         for name, value in collection.values_of(item).items():
             row[name] = _column(value)
         row |= zip(collection.key, map(storable, collection.key_of(item)), strict=True)
-        row |= {"version": collection.version_of(item), "body": collection.body.pack(item, self._seal)}
+        row["body"] = collection.body.pack(item, self._seal)
         marks = ", ".join("?" * len(row))
         return self._connection.execute(
-            f"INSERT INTO {collection.name} ({_columns(row)}) VALUES ({marks}) {otherwise}",  # noqa: S608 - ours
+            f"{verb} INTO {collection.name} ({_columns(row)}) VALUES ({marks})",
             list(row.values()),
         )
 
@@ -142,10 +134,10 @@ def _schema(collection: Collection[Any]) -> Iterator[str]:
     columns += "".join(f", {_quoted(name)}" for name in fields)
     yield (
         f"CREATE TABLE IF NOT EXISTS {collection.name} (turn INTEGER PRIMARY KEY AUTOINCREMENT, {columns}, "
-        f"version INTEGER NOT NULL, body NOT NULL, UNIQUE ({_columns((*collection.key, 'version'))}))"
+        f"body NOT NULL, UNIQUE ({_columns(collection.key)}))"
     )
     if fields:  # It covers all that is asked without the bodies.
-        covered = _columns((*fields, *collection.key, "version"))
+        covered = _columns((*fields, *collection.key))
         yield f"CREATE INDEX IF NOT EXISTS {collection.name}_fields ON {collection.name} ({covered})"
 
 
@@ -165,7 +157,7 @@ def _named(collection: Collection[Any], key: tuple[str, ...]) -> tuple[str, list
     return " AND ".join(conditions) or "1", [storable(part) for part in key]
 
 
-def _chosen(collection: Collection[Any], where: Mapping[str, Field]) -> tuple[str, list[Any]]:
+def _chosen(where: Mapping[str, Field]) -> tuple[str, list[Any]]:
     """Return the condition of `select`, and the values bound in it."""
     conditions: list[str] = []
     values: list[Any] = []
@@ -173,10 +165,6 @@ def _chosen(collection: Collection[Any], where: Mapping[str, Field]) -> tuple[st
         if value is not None:
             conditions.append(f'"{column}" = ?')
             values.append(_column(value))
-    if collection.version:
-        same = " AND ".join(f'other."{column}" = {collection.name}."{column}"' for column in collection.key)
-        newest = f"SELECT max(version) FROM {collection.name} AS other WHERE {same}"  # noqa: S608 - ours
-        conditions.append(f"version = ({newest})")
     return " AND ".join(conditions) or "1", values
 
 

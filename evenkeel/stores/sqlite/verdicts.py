@@ -96,10 +96,10 @@ class SqliteVerdictLog:
             """CREATE TABLE IF NOT EXISTS evidence (
                  offset INTEGER PRIMARY KEY, verdict_id TEXT NOT NULL UNIQUE, body BLOB NOT NULL)""",
             "CREATE TABLE IF NOT EXISTS log_figures (name TEXT PRIMARY KEY, number INTEGER NOT NULL)",
-            """CREATE TABLE IF NOT EXISTS approvals (
-                 offset INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL)""",
-            """CREATE TABLE IF NOT EXISTS sightings (
-                 offset INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL)""",
+            """CREATE TABLE IF NOT EXISTS notes (
+                 offset INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kept INTEGER NOT NULL,
+                 body TEXT NOT NULL)""",
+            "CREATE INDEX IF NOT EXISTS notes_kept ON notes (kept, offset)",
         )
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
@@ -158,43 +158,24 @@ class SqliteVerdictLog:
             (last, _TRIMMED_AT_ONCE),
         ).rowcount
         if removed:
-            # Offsets have no gaps but notes, so everything below the oldest verdict belongs to removed ones.
-            connection.execute(
-                "DELETE FROM trials WHERE offset < (SELECT coalesce(min(offset), ?) FROM verdicts)",
-                (newest + 1,),
-            )
             connection.execute(
                 "INSERT INTO log_figures (name, number) VALUES ('verdicts_trimmed', ?1)"
                 " ON CONFLICT (name) DO UPDATE SET number = number + ?1",
                 (removed,),
             )
-            connection.execute(
-                "DELETE FROM evidence WHERE offset < (SELECT coalesce(min(offset), ?) FROM verdicts)",
-                (newest + 1,),
-            )
-        oldest_sightings = "SELECT offset FROM sightings WHERE offset <= ? ORDER BY offset LIMIT ?"
+            # Offsets have no gaps but notes, so everything below the oldest verdict belongs to removed ones.
+            for table in ("trials", "evidence"):
+                connection.execute(
+                    f"DELETE FROM {table} WHERE offset < (SELECT coalesce(min(offset), ?) FROM verdicts)",  # noqa: S608 - ours
+                    (newest + 1,),
+                )
+        connection.execute("DELETE FROM notes WHERE NOT kept AND offset <= ?", (last,))
         connection.execute(
-            f"DELETE FROM sightings WHERE offset IN ({oldest_sightings})",  # noqa: S608 - a constant
-            (last, _TRIMMED_AT_ONCE),
+            "DELETE FROM evidence WHERE offset <= ? OR offset IN"
+            " (SELECT offset FROM evidence JOIN trials USING (offset) WHERE scored_at < ?)",
+            (newest - self._evidence_kept, self._clock() - self._evidence_s),
         )
-        connection.execute("DELETE FROM evidence WHERE offset <= ?", (newest - self._evidence_kept,))
-        self._trim_by_age(connection)
         return removed
-
-    def _trim_by_age(self, connection: sqlite3.Connection) -> None:
-        before = self._clock() - self._evidence_s
-        last = None
-        rows = connection.execute(
-            "SELECT offset, scored_at FROM evidence JOIN trials USING (offset) ORDER BY offset"
-        )
-        for offset, scored_at in rows:
-            # The log is nearly in order of time, so the first young one ends the search.
-            if scored_at >= before:
-                break
-            last = offset
-        rows.close()
-        if last is not None:
-            connection.execute("DELETE FROM evidence WHERE offset <= ?", (last,))
 
     def of_exchange(self, exchange_id: str) -> list[Verdict]:
         """Return the verdicts already logged for an exchange, oldest first."""
@@ -205,10 +186,9 @@ class SqliteVerdictLog:
 
     def note(self, note: Note) -> bool:
         """Store a note behind all verdicts so far. Return False if it exists already."""
-        name, table = storable(note.id), "approvals" if is_kept(note) else "sightings"
+        name = storable(note.id)
         with self._database.write() as connection:
-            exists = connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (name,)).fetchone()  # noqa: S608
-            if exists:
+            if connection.execute("SELECT 1 FROM notes WHERE id = ?", (name,)).fetchone():
                 return False
             # Takes the next place of the verdicts, which none of them gets any more.
             offset = connection.execute(
@@ -216,8 +196,8 @@ class SqliteVerdictLog:
             ).lastrowid
             connection.execute("DELETE FROM verdicts WHERE offset = ?", (offset,))
             connection.execute(
-                f"INSERT INTO {table} (offset, id, body) VALUES (?, ?, ?)",  # noqa: S608 - one of two names
-                (offset, name, storable(note_to_text(note))),
+                "INSERT INTO notes (offset, id, kept, body) VALUES (?, ?, ?, ?)",
+                (offset, name, is_kept(note), storable(note_to_text(note))),
             )
             assert offset is not None
             self._trim_now_and_then(connection, offset)
@@ -228,8 +208,7 @@ class SqliteVerdictLog:
         # One statement, so that all are read as of one moment: none is passed over.
         rows = self._database.rows(
             "SELECT offset, 0, body FROM verdicts WHERE offset > ?1 UNION ALL"
-            " SELECT offset, 1, body FROM approvals WHERE offset > ?1 UNION ALL"
-            " SELECT offset, 1, body FROM sightings WHERE offset > ?1 ORDER BY offset LIMIT ?2",
+            " SELECT offset, 1, body FROM notes WHERE offset > ?1 ORDER BY offset LIMIT ?2",
             (offset, limit),
         )
         entries: list[Logged] = []
@@ -242,7 +221,7 @@ class SqliteVerdictLog:
 
     def approvals(self) -> list[Approval]:
         """Return every approval, in log order."""
-        rows = self._database.rows("SELECT body FROM approvals ORDER BY offset")
+        rows = self._database.rows("SELECT body FROM notes WHERE kept ORDER BY offset")
         return approvals_in(body for (body,) in rows)
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
