@@ -127,10 +127,10 @@ class SimulatedWorker:
             planned = decide()
             if not planned:
                 break
-            for trial, _ in planned:
-                verdict, judged = draw_answer(exchange, trial, exchange_trial.control)
+            for run in planned:
+                verdict, judged = draw_answer(exchange, run.trial, exchange_trial.control)
                 played.append(PlayedTrial(verdict, judged, exchange_trial.can_wait, stage))
-                exchange_trial.verdicts[trial.id] = verdict
+                exchange_trial.verdicts[verdict.id] = verdict
         return played
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeVar
 from evenkeel.core.tiers import SCORING_WAITS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 
 T = TypeVar("T")
 
@@ -233,7 +233,7 @@ async def set_aside(reserve: Callable[[], T], give_back: Callable[[T], None]) ->
 
 
 class Allowance:
-    """A `CallBudget` for several calls of one route that are settled together at the end.
+    """Budget of several calls of one route, which are settled together at the end.
 
     Each call counts at its full estimate from before it is sent until its real cost is proven, or forever if
     it never is. More is set aside as soon as a call does not fit, within the whole day's budget: a trial that
@@ -241,64 +241,108 @@ class Allowance:
     """
 
     def __init__(
-        self,
-        costs: CostTracker,
-        route: str,
-        held: Spend = NOTHING,
-        *,
-        urgent: bool = False,
-        watch: bool = False,
+        self, costs: CostTracker, route: str, held: Spend, *, urgent: bool = False, watch: bool = False
     ) -> None:
-        """Open it.
-
-        Args:
-            costs: Tracks the daily budgets.
-            route: Route of the calls.
-            held: Amount already set aside for them; released with the rest.
-            urgent: True if they may use the reserve.
-            watch: True for the calls of `CostTracker.reserve` that have a share of their own.
-        """
-        self.held = held
-        """Amount set aside so far."""
-        self.spent = NOTHING
-        """Proven costs, and the estimates of all other calls that were sent."""
+        """Open it for calls of a route. `held` is set aside for them; the rest is as for `allowed`."""
         self._costs = costs
         self._route = route
+        self._held = held
         self._urgent = urgent
         self._watch = watch
+        self._accounts: list[BudgetAccount] = []
         self._lock = threading.Lock()
         self._closed = False
 
-    def reserve(self, estimate: Spend) -> bool:
-        """Reserve the estimate of one call; False if a daily budget forbids it or the allowance is closed."""
+    @classmethod
+    def opened(
+        cls,
+        costs: CostTracker,
+        estimate: Spend,
+        route: str,
+        *,
+        urgent: bool = False,
+        paced: bool = True,
+        watch: bool = False,
+    ) -> Allowance | Refused:
+        """Set an estimate aside. The arguments and the reason for a refusal are those of `CostTracker`."""
+        refused = costs.reserve(estimate, route, urgent=urgent, paced=paced, watch=watch)
+        return refused or cls(costs, route, estimate, urgent=urgent, watch=watch)
+
+    def account(self, kind: SpendKind) -> BudgetAccount:
+        """Return a budget for some of the calls."""
+        account = BudgetAccount(self, kind)
+        self._accounts.append(account)
+        return account
+
+    def reserve(self, account: BudgetAccount, estimate: Spend) -> bool:
+        """Reserve the estimate of a call; False if a daily budget forbids it or the allowance is closed."""
         with self._lock:
             if self._closed:
                 return False
             # Set aside call by call, since nobody knows at the start how many calls a trial will need.
-            needed = self.spent.plus(estimate)
-            held = Spend(max(needed.tokens, self.held.tokens), max(needed.usd, self.held.usd))
-            further = held.minus(self.held)
-            if any(further) and not self._allowed(further):
+            needed = total(account.spent for account in self._accounts).plus(estimate)
+            held = Spend(max(needed.tokens, self._held.tokens), max(needed.usd, self._held.usd))
+            further = held.minus(self._held)
+            if any(further) and self._costs.reserve(
+                further, self._route, urgent=self._urgent, paced=False, watch=self._watch
+            ):
                 return False
-            self.held, self.spent = held, needed
+            self._held, account.spent = held, account.spent.plus(estimate)
             return True
 
-    def settle(self, estimate: Spend, spent: Spend) -> None:
+    def settle(self, account: BudgetAccount, estimate: Spend, spent: Spend) -> None:
         """Replace a call's estimate with what it is proven to have cost."""
         with self._lock:
-            self.spent = self.spent.minus(estimate).plus(spent)
+            account.spent = account.spent.minus(estimate).plus(spent)
 
-    def _allowed(self, further: Spend) -> bool:
-        refused = self._costs.reserve(
-            further, self._route, urgent=self._urgent, paced=False, watch=self._watch
-        )
-        return refused is None
-
-    def close(self) -> Spend:
-        """Allow no further call, and return what was set aside for the caller to settle."""
+    def close(self) -> None:
+        """Allow no further call, book what was spent and release the rest."""
+        booked: dict[SpendKind, Spend] = {}
         with self._lock:
             self._closed = True
-            return self.held
+            for account in self._accounts:
+                booked[account.kind] = booked.get(account.kind, NOTHING).plus(account.spent)
+        self._costs.settle(self._held, self._route, booked)
+
+
+class BudgetAccount:
+    """A `CallBudget` for calls of one kind, out of an allowance."""
+
+    def __init__(self, allowance: Allowance, kind: SpendKind) -> None:
+        self.kind = kind
+        self.spent = NOTHING
+        """Proven costs, and the estimates of all other calls that were sent."""
+        self._allowance = allowance
+
+    def reserve(self, estimate: Spend) -> bool:
+        """Reserve the estimate of one call. See `Allowance.reserve`."""
+        return self._allowance.reserve(self, estimate)
+
+    def settle(self, estimate: Spend, spent: Spend) -> None:
+        """Book what a call has cost. See `Allowance.settle`."""
+        self._allowance.settle(self, estimate, spent)
+
+
+@asynccontextmanager
+async def allowed(
+    costs: CostTracker, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True
+) -> AsyncIterator[Allowance | Refused]:
+    """Set an estimate aside for the calls in the block, and book behind it what they have cost.
+
+    Yields: the allowance, or the reason why a daily budget forbids it. `CostTracker` explains both.
+    """
+
+    def close(opened: Allowance | Refused) -> None:
+        if isinstance(opened, Allowance):
+            opened.close()
+
+    opened = await set_aside(
+        partial(Allowance.opened, costs, estimate, route, urgent=urgent, paced=paced), close
+    )
+    try:
+        yield opened
+    finally:
+        await asyncio.to_thread(close, opened)
 
 
 SCORING_BUDGET: Final[ContextVar[CallBudget | None]] = ContextVar("scoring_budget", default=None)
@@ -320,37 +364,19 @@ def scoring_paid_by(budget: CallBudget, *, can_wait: bool = False) -> Iterator[N
 
 
 class RouteBudget:
-    """A `CallBudget` for one kind of call of one route, out of the daily budgets."""
+    """A `CallBudget` for one kind of call of one route, out of the whole day's budgets."""
 
-    def __init__(
-        self,
-        costs: CostTracker,
-        route: str,
-        kind: SpendKind,
-        booked: Callable[[Spend], None] = lambda _: None,
-        *,
-        urgent: bool = False,
-    ) -> None:
-        """Open the budget.
-
-        Args:
-            costs: Tracks the daily budgets.
-            route: Route of the calls.
-            kind: Purpose of the calls.
-            booked: Called with each amount that is booked.
-            urgent: True if they may use the reserve.
-        """
+    def __init__(self, costs: CostTracker, route: str, kind: SpendKind, *, urgent: bool = False) -> None:
+        """Open the budget. `urgent` is true if the calls may use the reserve."""
         self._costs = costs
         self._route = route
         self._kind = kind
-        self._booked = booked
         self._urgent = urgent
 
     def reserve(self, estimate: Spend) -> bool:
-        """Reserve the estimate of one call out of the whole day's budget; False if a budget forbids it."""
+        """Reserve the estimate of one call; False if a budget forbids it."""
         return self._costs.reserve(estimate, self._route, urgent=self._urgent, paced=False) is None
 
     def settle(self, estimate: Spend, spent: Spend) -> None:
         """Release a reservation and book the spend."""
         self._costs.settle(estimate, self._route, {self._kind: spent})
-        self._booked(spent)

@@ -14,10 +14,9 @@ import logging
 import random
 import time
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.budget import Allowance, Spend, scoring_paid_by, set_aside, total
+from evenkeel.core.budget import Spend, allowed, scoring_paid_by, total
 from evenkeel.core.challenge import (
     CHALLENGERS,
     ChallengeAnswer,
@@ -35,7 +34,7 @@ from evenkeel.shadow.replay import Replay
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenkeel.core.budget import CostTracker, Refused
+    from evenkeel.core.budget import BudgetAccount, CostTracker
     from evenkeel.core.challenge import Challenge
     from evenkeel.core.pair import Answer
     from evenkeel.core.tiers import Tier
@@ -160,22 +159,13 @@ class Challenger:
         if self._replays.prices.refuses(candidate.model):
             return "unpriced"
         plan = await asyncio.to_thread(self._plan, challenge, original, candidate)
-        held = plan.estimate(self._judges, resend)
-        budget = Allowance(self._costs, CHALLENGERS, held)
-
-        def settle(refused: Refused | None = None) -> None:
-            if refused is None:
-                self._costs.settle(budget.close(), CHALLENGERS, {"challenge": budget.spent})
-
-        refused = await set_aside(partial(self._costs.reserve, held, CHALLENGERS), settle)
-        if refused:
-            return refused
-        try:
+        async with allowed(self._costs, plan.estimate(self._judges, resend), CHALLENGERS) as allowance:
+            if isinstance(allowance, str):
+                return allowance
+            budget = allowance.account("challenge")
             answers = await plan.asked(budget, resend)
             with scoring_paid_by(budget, can_wait=True):
                 rated = await _rated(plan, answers, self._judges)
-        finally:
-            await asyncio.to_thread(settle)
         judged = self._judges.preference is not None
         pair = replace(_pair(plan, answers, rated, self._replays.prices), judged=judged)
         if await asyncio.to_thread(self._store.add, pair) and self._keeps_texts:
@@ -261,7 +251,7 @@ class _Plan:
             ]
         )
 
-    async def asked(self, budget: Allowance, resend: Replay | Failure | None) -> _Answers:
+    async def asked(self, budget: BudgetAccount, resend: Replay | Failure | None) -> _Answers:
         """Send all requests and return the answers."""
         sent = [self._candidate(self.candidate.view, budget)]
         if resend is None:
@@ -276,10 +266,10 @@ class _Plan:
         again = others.pop(0) if resend is None else resend
         return _Answers(again, candidate, *others)
 
-    async def _incumbent(self, view: PromptView, budget: Allowance) -> Replay | Failure:
+    async def _incumbent(self, view: PromptView, budget: BudgetAccount) -> Replay | Failure:
         return await self.senders[0].replay(self.original, view, self.quotes[0], budget)
 
-    async def _candidate(self, view: PromptView, budget: Allowance) -> Replay | Failure:
+    async def _candidate(self, view: PromptView, budget: BudgetAccount) -> Replay | Failure:
         return await self.senders[1].replay(self.candidate, view, self.quotes[1], budget)
 
 

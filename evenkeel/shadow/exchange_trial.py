@@ -7,9 +7,10 @@ of its route's cells and from the verdicts in the log, so another worker goes on
 from __future__ import annotations
 
 import random
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.budget import NOTHING
 from evenkeel.shadow.groups import (
     MOVED_WEIGHT,
     drawn_of,
@@ -19,30 +20,56 @@ from evenkeel.shadow.groups import (
     plan_of,
     roots_of,
 )
+from evenkeel.shadow.observer import TrialReport
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.together import Together
 from evenkeel.shadow.planner import SEVERITIES, WHOLE, candidates, contrasts_of, trial_of
+from evenkeel.shadow.replay import Replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from evenkeel.core.verdict import Failure, Verdict
+    from evenkeel.core.budget import BudgetAccount, Spend
+    from evenkeel.core.pair import Answer
+    from evenkeel.core.verdict import Failure, Judgement, Verdict
+    from evenkeel.llm.price import Quote
     from evenkeel.shadow.groups import Root, RootTrials
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Draft, Outcome, Perturbation
     from evenkeel.shadow.planner import Needs, Trial
     from evenkeel.shadow.prompt import PromptView
-    from evenkeel.shadow.replay import Replay
 
 _CONTROL: Final = IdenticalResend()
 
 
-class PlannedTrial(NamedTuple):
-    """Planned trial, with the outcome of applying its perturbation to the prompt."""
+@dataclass(slots=True)
+class TrialRun:
+    """A trial on its way: planned, then quoted and booked, then replayed, then judged."""
 
     trial: Trial
-    outcome: PromptView | Draft
+    prompt: PromptView | Draft
+    """Variant of the prompt; a draft until its texts are rewritten."""
+    report: TrialReport = field(default_factory=TrialReport)
+    quote: Quote = field(init=False)
+    replaying: BudgetAccount = field(init=False)
+    """Budget of the replay."""
+    replay: Replay | Failure | None = None
+    """None until it is replayed."""
+    judgement: Judgement | None = None
+    """Judgement of the answer; None if the replay brought no answer."""
+    judging: Spend = NOTHING
+    """Cost of the judgement, with a share of what failed."""
+
+    @property
+    def answer(self) -> Answer | None:
+        """Return the answer to the variant; None if there is none."""
+        return self.replay.answer if isinstance(self.replay, Replay) else None
+
+    @property
+    def spent(self) -> Spend:
+        """Return the cost of the trial."""
+        return self.replaying.spent.plus(self.judging)
 
 
 class ExchangeTrial:
@@ -90,7 +117,7 @@ class ExchangeTrial:
         """Return the verdict of the identical resend; None while there is none."""
         return self.verdicts.get(self.control_trial.id)
 
-    def first(self) -> list[PlannedTrial] | None:
+    def first(self) -> list[TrialRun] | None:
         """Return the trials of the first round, led by the identical resend if it has no verdict yet.
 
         Returns: None if everything is settled and chance leaves the exchange out.
@@ -103,10 +130,10 @@ class ExchangeTrial:
             rewordings = self._by_need()
         rewordings += self._contrast()
         if self.control is None:
-            return [PlannedTrial(self.control_trial, self.original.view), *rewordings]
+            return [TrialRun(self.control_trial, self.original.view), *rewordings]
         return rewordings
 
-    def follow(self) -> list[PlannedTrial]:
+    def follow(self) -> list[TrialRun]:
         """Return the single rewordings to try, given the answers to the groups that contain them."""
         trials: list[Trial] = []
         for looked in self._roots:
@@ -114,7 +141,7 @@ class ExchangeTrial:
                 trials += self._singles(looked)
         return self._applicable(trials, len(trials))
 
-    def _by_need(self) -> list[PlannedTrial]:
+    def _by_need(self) -> list[TrialRun]:
         """Return as many rewordings as the route allows, the least known first."""
         original = self.original
         left = original.route.trials_per_exchange
@@ -124,7 +151,7 @@ class ExchangeTrial:
         trials = candidates(original.exchange.id, original.route, self._needs.cells)
         return self._applicable(trials, left)
 
-    def _contrast(self) -> list[PlannedTrial]:
+    def _contrast(self) -> list[TrialRun]:
         """Return the contrast of this exchange, if it has one and none was made."""
         if any(verdict.is_contrast for verdict in self.verdicts.values()):
             return []
@@ -135,10 +162,10 @@ class ExchangeTrial:
         for trial in drawn:
             outcome = self._outcome(trial)
             if not isinstance(outcome, NotApplicable):
-                return [PlannedTrial(trial, outcome)]
+                return [TrialRun(trial, outcome)]
         return []
 
-    def _roots_to_try(self) -> list[PlannedTrial] | None:
+    def _roots_to_try(self) -> list[TrialRun] | None:
         """Return the applicable trials of the adaptive plan; None if the exchange is left out."""
         original = self.original
         assert original.route.settled_rate is not None
@@ -173,11 +200,11 @@ class ExchangeTrial:
             weight = MOVED_WEIGHT if split else 1.0
             yield replace(self._part(root, kind), path_weight=weight, split_of=because)
 
-    def _applicable(self, trials: Sequence[Trial], count: int) -> list[PlannedTrial]:
+    def _applicable(self, trials: Sequence[Trial], count: int) -> list[TrialRun]:
         """Return the first `count` trials that apply and have no verdict yet."""
-        planned: list[PlannedTrial] = []
+        runs: list[TrialRun] = []
         for trial in trials:
-            if len(planned) >= count:
+            if len(runs) >= count:
                 break
             if trial.id in self.verdicts:
                 continue
@@ -185,8 +212,8 @@ class ExchangeTrial:
             if isinstance(outcome, NotApplicable):
                 self._skip(trial, outcome.reason)
             else:
-                planned.append(PlannedTrial(trial, outcome))
-        return planned
+                runs.append(TrialRun(trial, outcome))
+        return runs
 
     def _trial(self, perturbation: Perturbation) -> Trial:
         severity = self._severity if perturbation.graded else WHOLE

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evenkeel.core.budget import NOTHING
 from evenkeel.core.text import named, named_if
 from evenkeel.core.verdict import (
     NO_CONTROL,
@@ -25,15 +24,11 @@ from evenkeel.shadow.replay import Replay
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenkeel.core.budget import Allowance, Spend
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
-    from evenkeel.core.verdict import Judgement, Scorer
-    from evenkeel.llm.price import Quote
-    from evenkeel.shadow.observer import TrialReport
+    from evenkeel.core.verdict import Scorer
+    from evenkeel.shadow.exchange_trial import TrialRun
     from evenkeel.shadow.original import Original
-    from evenkeel.shadow.perturbations import Draft
-    from evenkeel.shadow.planner import Trial
     from evenkeel.stores.verdict_log import VerdictLog
 
 
@@ -47,35 +42,6 @@ class Stamp:
     """Model name of the judge, "" without a judge."""
     label_share: float = 0.0
     """Share of verdicts that are drawn at random for a person's label, in [0, 1]."""
-
-
-@dataclass(slots=True)
-class TrialRun:
-    """A trial on its way: quoted and booked, then replayed, then judged."""
-
-    trial: Trial
-    prompt: PromptView | Draft
-    """Variant of the prompt; a draft until its texts are rewritten."""
-    report: TrialReport
-    quote: Quote = field(init=False)
-    replaying: Allowance = field(init=False)
-    """Budget of the replay."""
-    replay: Replay | Failure | None = None
-    """None until it is replayed."""
-    judgement: Judgement | None = None
-    """Judgement of the answer; None if the replay brought no answer."""
-    judging: Spend = NOTHING
-    """Cost of the judgement, with a share of what failed."""
-
-    @property
-    def answer(self) -> Answer | None:
-        """Return the answer to the variant; None if there is none."""
-        return self.replay.answer if isinstance(self.replay, Replay) else None
-
-    @property
-    def spent(self) -> Spend:
-        """Return the cost of the trial."""
-        return self.replaying.spent.plus(self.judging)
 
 
 class TrialLog:

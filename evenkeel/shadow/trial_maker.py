@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from evenkeel.core.budget import Allowance, RouteBudget, Spend, scoring_paid_by, set_aside, total
+from evenkeel.core.budget import Refused, Spend, allowed, scoring_paid_by, total
 from evenkeel.core.pair import AS_BEFORE, Pair
 from evenkeel.core.verdict import INTERNAL_ERROR, REPLAY, Failure, Judgement
 from evenkeel.shadow.exchange_trial import ExchangeTrial
@@ -20,19 +20,18 @@ from evenkeel.shadow.groups import SettledNeeds
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.planner import Needs
 from evenkeel.shadow.replay import VERSION
-from evenkeel.shadow.trial_log import TrialRun
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from evenkeel.core.budget import CostTracker, Refused
+    from evenkeel.core.budget import Allowance, BudgetAccount, CostTracker
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Verdict
     from evenkeel.llm.price import Quote
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.shadow.challenger import Challenger
-    from evenkeel.shadow.exchange_trial import PlannedTrial
+    from evenkeel.shadow.exchange_trial import TrialRun
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Outcome as Perturbed
     from evenkeel.shadow.planner import Trial
@@ -45,12 +44,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.worker")
 
 NO_REWRITER: Final = NotApplicable("no_rewriter", "no rewriter is configured")
-# Trials in progress at once: enough to keep replays and judge busy, but few enough that the money set aside
-# for them is a small part of a budget.
-_AT_ONCE: Final = 16
+# Rounds in progress at once: with two to four trials each, enough to keep replays and judge busy, but few
+# enough that the money set aside for them is a small part of a budget.
+_ROUNDS: Final = 6
 # Share of the scorer's highest possible cost that is reserved. The maximum assumes a token per character and
 # that every quality is rated. Most trials cost less; reserving all of it would block much of a small budget.
 _USUAL_SHARE_OF_CEILING: Final = 1 / 3
+Untried: TypeAlias = Refused | Literal["unpriced"]
+"""Reason why a round is not made: the refusal of the budget, or a missing price."""
 _SEE_LOG: Final = "The worker's log has the traceback."
 
 
@@ -79,14 +80,13 @@ class TrialMaker:
         self._needs = SettledNeeds(needs)
         self._rewriter = rewriter
         self._challenger = challenger
-        self._slots = asyncio.Semaphore(_AT_ONCE)
-        self._entrance = asyncio.Lock()
+        self._rounds = asyncio.Semaphore(_ROUNDS)
 
-    async def make(self, original: Original) -> int | Refused | Literal["unpriced", "settled"]:
+    async def make(self, original: Original) -> int | Untried | Literal["settled"]:
         """Make the missing trials of an exchange.
 
-        Returns: the number of verdicts that the exchange has now. If it has none, the reason: the refusal of
-            the budget, "unpriced", or "settled" if the route is well measured and sampling left it out.
+        Returns: the number of verdicts that the exchange has now. If it has none, the reason, which is
+            "settled" if the route is well measured and sampling left it out.
         """
         exchange = original.exchange
         state = ExchangeTrial(
@@ -96,10 +96,10 @@ class TrialMaker:
             outcome=partial(self.perturb, original),
             skip=lambda trial, reason: self._skip(trial, exchange.route, reason),
         )
-        planned = await asyncio.to_thread(state.first)
-        made: int | Refused | Literal["unpriced", "settled"] = "settled"
-        if planned is not None:
-            refused = await self.carry_out(state, planned)
+        first = await asyncio.to_thread(state.first)
+        made: int | Untried | Literal["settled"] = "settled"
+        if first is not None:
+            refused = await self.carry_out(state, first)
             if state.control is not None:
                 await self.carry_out(state, await asyncio.to_thread(state.follow))
             made = len(state.verdicts) or refused or "budget"
@@ -119,9 +119,7 @@ class TrialMaker:
             return NotApplicable(INTERNAL_ERROR, _SEE_LOG)
         return NO_REWRITER if isinstance(made, Draft) and self._rewriter is None else made
 
-    async def carry_out(
-        self, state: ExchangeTrial, planned: Sequence[PlannedTrial]
-    ) -> Refused | Literal["unpriced"] | None:
+    async def carry_out(self, state: ExchangeTrial, runs: Sequence[TrialRun]) -> Untried | None:
         """Make some trials of an exchange; none of them if the budget is too small for all.
 
         The first round needs room in the budget released so far today; a later round may use the whole day's.
@@ -129,44 +127,18 @@ class TrialMaker:
 
         Returns: the reason why none were made; None if they were.
         """
-        if not planned:
+        if not runs:
             return None
-        route = state.original.exchange.route
-        async with self._places(len(planned)):
+        async with self._rounds:
             with ExitStack() as reports:
-                runs = []
-                for trial, prompt in planned:
-                    runs.append(TrialRun(trial, prompt, reports.enter_context(self.observer.trial(trial))))
-                judge: Allowance | Refused | Literal["unpriced"] = await set_aside(
-                    partial(self._book, state, runs), partial(self._settle, route, runs)
-                )
-                if not isinstance(judge, Allowance):
+                for run in runs:
+                    run.report = reports.enter_context(self.observer.trial(run.trial))
+                refused = await self._make(state, runs)
+                if refused:
                     for run in runs:
-                        self._skip(run.trial, route, judge)
-                        run.report.skipped(judge)
-                    return judge
-                try:
-                    await self._make(state, runs, judge)
-                finally:
-                    await asyncio.to_thread(self._settle, route, runs, judge)
-        return None
-
-    @asynccontextmanager
-    async def _places(self, count: int) -> AsyncIterator[None]:
-        """Hold slots for the trials of a round.
-
-        Only one round acquires slots at a time, or two could wait forever for the slots that the other holds.
-        """
-        taken = 0
-        try:
-            async with self._entrance:
-                while taken < min(count, _AT_ONCE):
-                    await self._slots.acquire()
-                    taken += 1
-            yield
-        finally:
-            for _ in range(taken):
-                self._slots.release()
+                        self._skip(run.trial, state.original.exchange.route, refused)
+                        run.report.skipped(refused)
+        return refused
 
     def _skip(self, trial: Trial, route: str, reason: str) -> None:
         self._tally.add("trials_skipped", route=route, perturbation=trial.perturbation.name, reason=reason)
@@ -183,16 +155,11 @@ class TrialMaker:
         self._tally.add("spend_tokens", spent.tokens, route=route)
         self._tally.add("spend_usd", spent.usd, route=route)
 
-    def _book(
-        self, state: ExchangeTrial, runs: Sequence[TrialRun]
-    ) -> Allowance | Refused | Literal["unpriced"]:
-        """Reserve the estimated cost of a round: of each of its replays, and of judging their answers.
-
-        Returns: the judge's part, or the reason why a budget or an unknown price forbids the round.
-        """
-        original, route = state.original, state.original.exchange.route
+    def _quoted(self, state: ExchangeTrial, runs: Sequence[TrialRun]) -> Spend | None:
+        """Quote the replays of a round. Return their cost and that of judging; None if a price is missing."""
+        original = state.original
         if self._replays.refuses(original):
-            return "unpriced"
+            return None
         by_length: dict[bool, Quote] = {}
         for run in runs:
             as_long = run.trial.perturbation.wanted == AS_BEFORE
@@ -204,41 +171,36 @@ class TrialMaker:
         ceiling = self._scorer.estimate(chars, len(original.view.text), original.task).times(len(runs))
         share = _USUAL_SHARE_OF_CEILING
         scoring = Spend(round(ceiling.tokens * share), ceiling.usd * share)
-        whole = total(run.quote.estimate for run in runs).plus(scoring)
-        refused = self._costs.reserve(whole, route, urgent=state.urgent, paced=state.control is None)
-        if refused:
-            return refused
-        for run in runs:
-            run.replaying = Allowance(self._costs, route, run.quote.estimate, urgent=state.urgent)
-        return Allowance(self._costs, route, scoring, urgent=state.urgent)
+        return total(run.quote.estimate for run in runs).plus(scoring)
 
-    def _settle(
-        self, route: str, runs: Sequence[TrialRun], judge: Allowance | Refused | Literal["unpriced"]
-    ) -> None:
-        """Book what a round has cost and release the rest, unless it was not booked."""
-        if isinstance(judge, str):
-            return
-        replaying = [run.replaying for run in runs]
-        held = total(allowance.close() for allowance in (*replaying, judge))
-        replayed = total(allowance.spent for allowance in replaying)
-        self._costs.settle(held, route, {"replay": replayed, "judge": judge.spent})
+    async def _make(self, state: ExchangeTrial, runs: Sequence[TrialRun]) -> Untried | None:
+        """Replay the trials of a round, judge their answers and log them, all out of one allowance."""
+        original, estimate = state.original, await asyncio.to_thread(self._quoted, state, runs)
+        if estimate is None:
+            return "unpriced"
+        route, paced = original.exchange.route, state.control is None
+        async with allowed(self._costs, estimate, route, urgent=state.urgent, paced=paced) as allowance:
+            if isinstance(allowance, str):
+                return allowance
+            for run in runs:
+                run.replaying = allowance.account("replay")
+            later = list(runs)
+            # The control goes first, alone, so that the provider has cached the prompt before the variants
+            # come.
+            if state.control is None:
+                await self._replay(state, later.pop(0), allowance)
+            await asyncio.gather(*(self._replay(state, run, allowance) for run in later))
+            made = [run for run in runs if run.replay is not None]
+            await self._judge(state, made, allowance.account("judge"))
+            for run in made:
+                await self._log(state, run)
+        return None
 
-    async def _make(self, state: ExchangeTrial, runs: Sequence[TrialRun], judge: Allowance) -> None:
-        later = list(runs)
-        # The control goes first, alone, so that the provider has cached the prompt before the variants come.
-        if state.control is None:
-            await self._replay(state, later.pop(0))
-        await asyncio.gather(*(self._replay(state, run) for run in later))
-        made = [run for run in runs if run.replay is not None]
-        await self._judge(state, made, judge)
-        for run in made:
-            await self._log(state, run)
-
-    async def _replay(self, state: ExchangeTrial, run: TrialRun) -> None:
+    async def _replay(self, state: ExchangeTrial, run: TrialRun, allowance: Allowance) -> None:
         """Finish a variant and replay it, unless it turns out not to apply."""
         with run.report.within():
             try:
-                variant = await self._finish(run.prompt, state)
+                variant = await self._finish(run.prompt, state, allowance)
                 if not isinstance(variant, NotApplicable):
                     run.prompt = variant
                     run.replay = await self._replays.replay(state.original, variant, run.quote, run.replaying)
@@ -274,24 +236,21 @@ class TrialMaker:
         run.report.logged(verdict, answer_id, original.answer.response_id)
         self._count(verdict)
 
-    async def _finish(self, outcome: Perturbed, state: ExchangeTrial) -> PromptView | NotApplicable:
+    async def _finish(
+        self, outcome: Perturbed, state: ExchangeTrial, allowance: Allowance
+    ) -> PromptView | NotApplicable:
         """Ask the rewriter for the texts of a draft until the variant is complete."""
-        route = state.original.exchange.route
         while isinstance(outcome, Draft):
             assert self._rewriter is not None  # see `perturb`
-            budget = RouteBudget(
-                self._costs,
-                route,
-                "rewriter",
-                booked=lambda spent: self._count_spend(spent, route),
-                urgent=state.urgent,
-            )
+            account = allowance.account("rewriter")
+            try:
+                replies = await asyncio.gather(
+                    *(self._rewriter.rewrite(task, account) for task in outcome.tasks)
+                )
+            finally:
+                self._count_spend(account.spent, state.original.exchange.route)
             texts: list[str] = []
-            for task, rewritten in zip(
-                outcome.tasks,
-                await asyncio.gather(*(self._rewriter.rewrite(task, budget) for task in outcome.tasks)),
-                strict=True,
-            ):
+            for task, rewritten in zip(outcome.tasks, replies, strict=True):
                 if task.kind == "blocks" and not isinstance(rewritten, str) and rewritten.reason != "budget":
                     # Without the rewriter's list of blocks, the prompt is split by rules alone.
                     texts.append("")
@@ -303,7 +262,7 @@ class TrialMaker:
             outcome = await asyncio.to_thread(outcome.finish, texts)
         return outcome
 
-    async def _judge(self, state: ExchangeTrial, runs: Sequence[TrialRun], judge: Allowance) -> None:
+    async def _judge(self, state: ExchangeTrial, runs: Sequence[TrialRun], judge: BudgetAccount) -> None:
         """Judge all answers against the original answer, in one call, and charge their trials for it."""
         original = state.original
         compared: list[TrialRun] = []

@@ -81,8 +81,8 @@ def tried(count, trials, known=None, *, rate=0.125, refused=()):
         )
         planned = state.first()
         for decide in (lambda planned=planned: planned or [], state.follow):
-            for trial, _ in decide():
-                verdict = trials.make(original, trial)
+            for run in decide():
+                verdict = trials.make(original, run.trial)
                 state.verdicts[verdict.id] = verdict
         came.append(None if planned is None else len(state.verdicts))
     return came
@@ -186,12 +186,12 @@ def test_few_exchanges_get_a_contrast_besides_their_rewordings():
         view = SimpleNamespace(typed=("Which plan fits?",))
         original = SimpleNamespace(exchange=exchange, route=route, view=view)
         state = ExchangeTrial(original, Needs(), outcome=lambda _: object())
-        names = [trial.perturbation.name for trial, _ in state.first()]
+        names = [run.trial.perturbation.name for run in state.first()]
         contrasts = [name for name in names if name.startswith("contrast.")]
         assert len(names) - len(contrasts) == 3
         assert len(contrasts) <= 1
         drawn += len(contrasts)
-        made = [trials.make(original, trial) for trial, _ in state.first()]
+        made = [trials.make(original, run.trial) for run in state.first()]
         again = ExchangeTrial(original, Needs(), made, outcome=lambda _: object())
         assert again.first() == []
     assert 8 <= drawn <= 36

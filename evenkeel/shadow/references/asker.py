@@ -274,7 +274,6 @@ class ReferenceAsker:
     async def _ask(self, call: ReferenceCall, why: Asked, standing: _Standing) -> float:
         """Make one call and store its result. Return its cost in US dollars."""
         reference, route = call.reference, call.reference.route
-        booked = call.booked
         try:
             replay = await self._caller.send(call)
             now = self._clock()
@@ -285,7 +284,7 @@ class ReferenceAsker:
                 failed = replace(_noted(reference, now), failure=replay.reason)
                 await asyncio.to_thread(self._store.update, reference.id, partial(_failed, at=now))
                 await asyncio.to_thread(self._verdicts.note, failed)
-                return booked.spent.usd
+                return call.account.spent.usd
             standing.failures = 0
             await asyncio.to_thread(self._note, reference, replay.answer, now)
             self._tally.add("references_asked", route=route, asked=why)
@@ -294,10 +293,11 @@ class ReferenceAsker:
             self._tally.add("references_failed", route=route, reason=INTERNAL_ERROR)
             await asyncio.to_thread(self._store.update, reference.id, partial(_failed, at=self._clock()))
         finally:
-            self._tally.add("spend_tokens", booked.spent.tokens, route=route)
-            self._tally.add("spend_usd", booked.spent.usd, route=route)
-            await self._caller.close(call)
-        return booked.spent.usd
+            spent = call.account.spent
+            self._tally.add("spend_tokens", spent.tokens, route=route)
+            self._tally.add("spend_usd", spent.usd, route=route)
+            await asyncio.to_thread(call.allowance.close)
+        return spent.usd
 
     def _note(self, reference: Reference, answer: Answer, now: float) -> None:
         """Rank an answer and add it to the reference.

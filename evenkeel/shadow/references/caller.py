@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +13,7 @@ from evenkeel.shadow.prompt.apis.embeddings import EMBEDDINGS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from evenkeel.core.budget import CostTracker
+    from evenkeel.core.budget import BudgetAccount, CostTracker
     from evenkeel.core.verdict import Failure
     from evenkeel.llm.price import Prices
     from evenkeel.shadow.replay import Replay, Replayer, Target
@@ -23,12 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceCall:
-    """Request for a reference. Its quoted cost is reserved."""
+    """Request for a reference. Its quoted cost is reserved until `allowance` is closed."""
 
     reference: Reference
     view: PromptView
     quote: Quote
-    booked: Allowance
+    allowance: Allowance
+    account: BudgetAccount
 
 
 class NotCalled(NamedTuple):
@@ -56,7 +56,7 @@ class ReferenceCaller:
         self._target = target
 
     def prepare(self, reference: Reference) -> ReferenceCall | NotCalled:
-        """Reserve the cost of a call and return the call, or the refusal. Close every call. Blocks."""
+        """Reserve the cost of a call and return the call, or the refusal. Blocks."""
         view = _view(reference)
         if isinstance(view, str):
             return NotCalled(view, for_good=True)
@@ -65,11 +65,10 @@ class ReferenceCaller:
         if self._prices.refuses(*models):
             return NotCalled("unpriced", for_good=False)
         quote = self._quote(reference, view, models)
-        refused = self._costs.reserve(quote.estimate, reference.route, watch=True)
-        if refused is not None:
-            return NotCalled(refused, for_good=False)
-        booked = Allowance(self._costs, reference.route, quote.estimate, watch=True)
-        return ReferenceCall(reference, view, quote, booked)
+        opened = Allowance.opened(self._costs, quote.estimate, reference.route, watch=True)
+        if isinstance(opened, str):
+            return NotCalled(opened, for_good=False)
+        return ReferenceCall(reference, view, quote, opened, opened.account("reference"))
 
     async def send(self, call: ReferenceCall) -> Replay | Failure:
         """Return the current answer, or the reason why there is none."""
@@ -77,14 +76,9 @@ class ReferenceCaller:
             self._target(call.reference),
             call.view.for_replay(),
             api=call.view.api,
-            budget=call.booked,
+            budget=call.account,
             quote=call.quote,
         )
-
-    async def close(self, call: ReferenceCall) -> None:
-        """Book the cost of a call and release the rest."""
-        held, route = call.booked.close(), call.reference.route
-        await asyncio.to_thread(self._costs.settle, held, route, {"reference": call.booked.spent})
 
     def _quote(self, reference: Reference, view: PromptView, models: Iterable[str | None]) -> Quote:
         """Quote an answer as long as the longest of the earlier ones."""
