@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from evenkeel.core.tiers import DEARER
 from evenkeel.llm.answer import ChatReader, UnreadableAnswer
 from evenkeel.llm.faults import Fault
-from evenkeel.llm.observer import CallResult
 from evenkeel.llm.price import bound_of
 
 if TYPE_CHECKING:
@@ -140,7 +139,7 @@ class ParameterSupport:
         return any(word in words for word in named)
 
 
-def read_reply(reply: dict[str, Any]) -> tuple[Completion, CallResult]:
+def read_reply(reply: dict[str, Any]) -> tuple[Completion, Answer]:
     """Read a server's answer to a chat request, for who asked and for the observer."""
     reader = ChatReader()
     text: str | Fault
@@ -162,7 +161,7 @@ def read_reply(reply: dict[str, Any]) -> tuple[Completion, CallResult]:
         tier,
         reply.get("service_tier") in DEARER,
     )
-    return completion, CallResult.of(answer)
+    return completion, answer
 
 
 def _text_of(answer: Answer, *, refused: bool) -> str | Fault:

@@ -20,7 +20,7 @@ from evenkeel.llm.chat import ChatRequest, Completion, ParameterSupport, read_re
 from evenkeel.llm.encodings import UnreadableBody
 from evenkeel.llm.faults import BETWEEN_ATTEMPTS, UNHEALTHY, Fault, fault_of, sentence_of
 from evenkeel.llm.limits import Breaker, Pauses
-from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall
+from evenkeel.llm.observer import UNOBSERVED, ModelCall
 from evenkeel.llm.price import free, with_cache_writes
 from evenkeel.llm.providers import stores_unasked
 from evenkeel.llm.wire import FLEX_TIMES, MissingResponse, Wire
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import CallBudget
     from evenkeel.llm.observer import CallObserver
     from evenkeel.llm.price import Price
+    from evenkeel.llm.wire import RawResponse
 
 # Share of an unusually long reply that is still expected after the next one: half of it after 69.
 _FADING: Final = 0.99
@@ -353,25 +354,14 @@ class ModelClient:
         with self._observer.call(call) as report:
             url = f"{self._url}/chat/completions{self._query}"
             response = await self._wire.post(url, body, list(report.headers.items()), limit_s)
-            if isinstance(response, MissingResponse) or not response.is_success:
-                fault = fault_of(response, self._api_key)
-            else:
-                try:
-                    reply = json.loads(response.body())
-                except (UnreadableBody, ValueError, RecursionError) as error:
-                    fault = Fault("bad_schema", f"The reply cannot be read: {error}")
-                else:
-                    if not isinstance(reply, dict):
-                        fault = Fault("bad_schema", "The reply is no JSON object.")
-                    elif not reply.get("choices") and sentence_of(response.error()):
-                        fault = fault_of(response, self._api_key)
-                    else:
-                        self._answered += 1
-                        completion, result = read_reply(reply)
-                        report.ended(result)
-                        return completion
-            report.ended(CallResult(failure=fault.reason))
-        return fault
+            reply = _reply_of(response, self._api_key)
+            if isinstance(reply, Fault):
+                report.ended(reply.reason)
+                return reply
+            self._answered += 1
+            completion, answer = read_reply(reply)
+            report.ended(answer)
+            return completion
 
     async def _ask_canary(self, call: _Call) -> Fault | None:
         """Ask the call's canary; those who want to know at the same time share one request.
@@ -421,6 +411,21 @@ class ModelClient:
         if fault.passing and attempt < call.retries:
             await self._sleep(wait_s)
         return fault.passing
+
+
+def _reply_of(response: RawResponse | MissingResponse, api_key: str) -> dict[str, Any] | Fault:
+    """Return the members of a reply, or why there are none."""
+    if isinstance(response, MissingResponse) or not response.is_success:
+        return fault_of(response, api_key)
+    try:
+        reply = json.loads(response.body())
+    except (UnreadableBody, ValueError, RecursionError) as error:
+        return Fault("bad_schema", f"The reply cannot be read: {error}")
+    if not isinstance(reply, dict):
+        return Fault("bad_schema", "The reply is no JSON object.")
+    if not reply.get("choices") and sentence_of(response.error()):
+        return fault_of(response, api_key)
+    return reply
 
 
 def _says_nothing_bad(refused: Fault | None) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.core.pair import Answer, ToolCall
+    from evenkeel.core.pair import Answer
 
 Purpose = Literal["replay", "judge", "rewriter"]
 """Purpose of a call to a model."""
@@ -42,37 +42,6 @@ class ModelCall:
     """The messages to the model; asked only by an observer that may know."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallResult:
-    """The outcome of a call. None = the endpoint did not say."""
-
-    model: str | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    finish_reason: str | None = None
-    text: str = field(default="", repr=False)
-    tool_calls: tuple[ToolCall, ...] = field(default=(), repr=False)
-    response_id: str | None = None
-    cached_tokens: int | None = None
-    """Tokens of the prompt that came from the endpoint's cache."""
-    failure: str = ""
-    """Why there is no answer, in snake case: "timeout", "rate_limited" …; "" if there is one."""
-
-    @classmethod
-    def of(cls, answer: Answer) -> CallResult:
-        """Return the outcome of a call that brought an answer."""
-        return cls(
-            answer.model,
-            answer.prompt_tokens,
-            answer.completion_tokens,
-            answer.finish_reason,
-            answer.text,
-            answer.tool_calls,
-            answer.response_id,
-            answer.cached_tokens,
-        )
-
-
 class CallReport:
     """A call under observation. This base class notes nothing."""
 
@@ -81,8 +50,11 @@ class CallReport:
         """Headers to send with the request, so that the endpoint's own spans join."""
         return {}
 
-    def ended(self, result: CallResult) -> None:
-        """Note that the call is over. Without this, an exception is what came of it."""
+    def ended(self, outcome: Answer | str) -> None:
+        """Note the answer, or why there is none in snake case, as "timeout" or "rate_limited".
+
+        Without this, an exception is what came of the call.
+        """
 
 
 NO_REPORT: Final = CallReport()

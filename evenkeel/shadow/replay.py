@@ -30,7 +30,7 @@ from evenkeel.core.verdict import REPLAY, Failure
 from evenkeel.llm.encodings import UnreadableBody
 from evenkeel.llm.faults import asked_pause_s, fault_of, sentence_of
 from evenkeel.llm.limits import Pauses
-from evenkeel.llm.observer import NO_REPORT, CallResult
+from evenkeel.llm.observer import NO_REPORT
 from evenkeel.llm.providers import stores_unasked
 from evenkeel.llm.wire import FLEX_TIMES, MissingResponse, RawResponse, Wire
 from evenkeel.shadow.answer import read_answer
@@ -337,10 +337,7 @@ class Replayer:
             else:
                 outcome = _read(target, response, self._clock() - started, api)
                 outcome = _flexed(response, outcome) if is_flex else outcome
-            if isinstance(outcome, Failure):
-                report.ended(CallResult(failure=outcome.reason))
-            else:
-                report.ended(CallResult.of(outcome.answer))
+            report.ended(outcome.reason if isinstance(outcome, Failure) else outcome.answer)
         return _Attempt(response, outcome)
 
     async def _place(self, pauses: Pauses, patience_s: float) -> float | None:

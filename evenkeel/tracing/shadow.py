@@ -44,8 +44,9 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
     from evenkeel.core.exchange import Exchange
+    from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import QualityScore, Verdict
-    from evenkeel.llm.observer import CallResult, ModelCall, ObservedMessage
+    from evenkeel.llm.observer import ModelCall, ObservedMessage
     from evenkeel.shadow.observer import ExchangeOutcome
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.planner import Trial
@@ -113,16 +114,16 @@ def input_messages(observed: Sequence[ObservedMessage]) -> str:
     return _written(messages)
 
 
-def output_messages(result: CallResult) -> str:
+def output_messages(answer: Answer) -> str:
     """Return the first choice of an answer as JSON text, cut like the request."""
-    parts = [_part(result.text, LONGEST_CHARS)] if result.text or not result.tool_calls else []
-    room = max(0, LONGEST_CHARS - len(result.text))
-    for call in result.tool_calls:
+    parts = [_part(answer.text, LONGEST_CHARS)] if answer.text or not answer.tool_calls else []
+    room = max(0, LONGEST_CHARS - len(answer.text))
+    for call in answer.tool_calls:
         parts.append({"type": "tool_call", "name": call.name, "arguments": _cut(call.arguments, room)})
         room = max(0, room - len(call.arguments))
     message: dict[str, Any] = {"role": "assistant", "parts": parts}
-    if result.finish_reason is not None:
-        message["finish_reason"] = result.finish_reason
+    if answer.finish_reason is not None:
+        message["finish_reason"] = answer.finish_reason
     return _written([message])
 
 
@@ -279,19 +280,19 @@ class _CallSpan(CallReport):
         PROPAGATOR.inject(carrier, set_span_in_context(self._span))
         return carrier
 
-    def ended(self, result: CallResult) -> None:
+    def ended(self, outcome: Answer | str) -> None:
         self.over = True
-        if result.failure:
-            mark_failed(self._span, result.failure)
+        if isinstance(outcome, str):
+            mark_failed(self._span, outcome)
             return
         attributes = {
-            names.RESPONSE_ID: result.response_id,
-            names.RESPONSE_MODEL: result.model,
-            names.INPUT_TOKENS: result.input_tokens,
-            names.OUTPUT_TOKENS: result.output_tokens,
-            names.CACHED_TOKENS: result.cached_tokens,
-            names.FINISH_REASONS: None if result.finish_reason is None else [result.finish_reason],
-            names.OUTPUT_MESSAGES: output_messages(result) if self._content else None,
+            names.RESPONSE_ID: outcome.response_id,
+            names.RESPONSE_MODEL: outcome.model,
+            names.INPUT_TOKENS: outcome.prompt_tokens,
+            names.OUTPUT_TOKENS: outcome.completion_tokens,
+            names.CACHED_TOKENS: outcome.cached_tokens,
+            names.FINISH_REASONS: None if outcome.finish_reason is None else [outcome.finish_reason],
+            names.OUTPUT_MESSAGES: output_messages(outcome) if self._content else None,
         }
         self._span.set_attributes(sendable(attributes))
 

@@ -19,10 +19,10 @@ from opentelemetry.semconv.attributes import (
     url_attributes,
 )
 
-from evenkeel.core.pair import ToolCall
+from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.llm.chat import read_reply
-from evenkeel.llm.observer import CallResult, ModelCall, ObservedMessage
+from evenkeel.llm.observer import ModelCall, ObservedMessage
 from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.planner import Trial
 from evenkeel.shadow.replay import Replayer, Target
@@ -94,7 +94,7 @@ def test_a_call_outside_of_an_exchange_has_no_span():
 
     def scene(observer):
         with observer.call(CALL) as report:
-            report.ended(CallResult(model="m"))
+            report.ended(Answer("", model="m"))
             return dict(report.headers)
 
     headers, spans = observed(scene)
@@ -192,7 +192,7 @@ def test_odd_characters_of_a_model_name_spoil_no_batch():
 
     def scene(observer):
         with observer.exchange(EXCHANGE, 1), observer.call(odd) as report:
-            report.ended(CallResult(model="n\ude00", finish_reason="\ud800"))
+            report.ended(Answer("", model="n\ude00", finish_reason="\ud800"))
 
     _, spans = observed(scene)
     span = spans["chat m\ufffd"]
@@ -237,7 +237,7 @@ def test_content_is_json_that_can_be_sent(said, answer, finish):
     """Texts may be anything, halves of characters included."""
     sent = input_messages([ObservedMessage(*message) for message in said])
     assert len(json.loads(sent.encode())) == len(said)
-    result = CallResult(text=answer, finish_reason=finish, tool_calls=(ToolCall(answer, answer),))
+    result = Answer(text=answer, finish_reason=finish, tool_calls=(ToolCall(answer, answer),))
     (message,) = json.loads(output_messages(result).encode())
     assert ("finish_reason" in message) == (finish is not None)
 
@@ -245,7 +245,7 @@ def test_content_is_json_that_can_be_sent(said, answer, finish):
 def test_tool_calls_are_parts_of_the_answer():
     """A message that only calls has no text part; arguments count towards the length."""
     calls = (ToolCall("look_up", '{"id": 7}'), ToolCall("note", "n" * LONGEST_CHARS))
-    (message,) = json.loads(output_messages(CallResult(tool_calls=calls)))
+    (message,) = json.loads(output_messages(Answer("", tool_calls=calls)))
     first, second = message["parts"]
     assert first == {"type": "tool_call", "name": "look_up", "arguments": '{"id": 7}'}
     assert second["arguments"].endswith("n… [9 characters left out]")
@@ -269,4 +269,4 @@ def test_long_content_is_cut_and_says_so():
 )
 def test_an_odd_completion_says_nothing(odd):
     """A member that is missing or of another type counts as not said."""
-    assert read_reply(odd)[1] == CallResult()
+    assert read_reply(odd)[1] == Answer("")
