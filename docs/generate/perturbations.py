@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.cli.perturb import asked_of_rewriter, diff_of, lines_of, try_all
+from evenkeel.cli.perturb import asked_of_rewriter, lines_of, record, try_all
 from evenkeel.core.protected_spans import RULES
-from evenkeel.shadow.perturbations import BUILTIN, Draft, NotApplicable
+from evenkeel.shadow.perturbations import BUILTIN
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import fixed_template
@@ -16,7 +16,6 @@ from evenkeel.shadow.prompt.template import fixed_template
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.cli.perturb import PerturbationPreview
     from evenkeel.core.rewordings import Category
     from evenkeel.shadow.perturbations import Perturbation
 
@@ -111,22 +110,21 @@ def _explanation(kind: Perturbation) -> str:
 
 
 def _example(kind: Perturbation, prompt: PromptView) -> str:
-    (tried,) = try_all(prompt, [kind], _SEVERITY, _SEED)
-    match tried.outcome:
-        case Draft():
-            return _asked(tried, prompt)
-        case NotApplicable(reason, detail):
-            return f"Not applicable to the example: {detail or reason}.\n"
-        case _ if tried.status == "unchanged":
+    (outcome,) = record(prompt, try_all(prompt, [kind], _SEVERITY, _SEED))["perturbations"]
+    match outcome["status"]:
+        case "needs_rewriter":
+            return _asked(outcome, prompt)
+        case "not_applicable":
+            return f"Not applicable to the example: {outcome['detail'] or outcome['reason']}.\n"
+        case "unchanged":
             return "The example is sent again as it is.\n"
-        case variant:
-            lines = [line.plain.rstrip() for line in diff_of(prompt, variant)]
-            return "```diff\n" + "\n".join(lines) + "\n```\n"
+    lines = [line.rstrip() for line in outcome["diff"]]
+    return "```diff\n" + "\n".join(lines) + "\n```\n"
 
 
-def _asked(tried: PerturbationPreview, prompt: PromptView) -> str:
-    asked = f"On the example it {asked_of_rewriter(tried)}."
-    texts = [task.text for task in tried.outcome.tasks] if isinstance(tried.outcome, Draft) else []
+def _asked(outcome: dict[str, Any], prompt: PromptView) -> str:
+    asked = f"On the example it {asked_of_rewriter(outcome)}."
+    texts = [task["text"] for task in outcome["tasks"]]
     if texts == [prompt.input_text]:
         return f"{asked} The text is the whole message.\n"
     return f"{asked}\n\n```text\n" + "\n\n".join(texts) + "\n```\n"

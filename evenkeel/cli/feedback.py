@@ -24,7 +24,7 @@ QUALITY_CHANGE: Final = "quality_change"
 METRICS: Final = (SIMILARITY, QUALITY_CHANGE)
 """Metrics of the rows: similarity of two answers, and which of them is better."""
 SCALE: Final = "1-3"
-_QUALITY_STEPS: Final[dict[Quality, int]] = {"worse": 1, "equal": 2, "better": 3}
+_QUALITY_STEPS: Final[dict[Quality | None, int]] = {"worse": 1, "equal": 2, "better": 3}
 
 _judge = click.option("--judge", metavar="MODEL", help="Only trials that this judge rated.")
 _drawn = click.option("--drawn", is_flag=True, help="Only trials drawn at random and rated blind.")
@@ -69,17 +69,10 @@ def export(stores: Stores, output: Path | None, recorded: Path | None, **narrowe
         table_console().out("\n".join(rows), highlight=False)
     else:
         write_lines(output, rows)
-    lines = list(judge_lines(labels)) if recorded is not None else []
     if recorded is not None:
-        write_lines(recorded, lines)
+        write_lines(recorded, list(judge_lines(labels)))
     if output is not None:
-        verdicts, people = set(), set()
-        for label in labels:
-            verdicts.add(label.verdict_id)
-            people.add(label.by)
-        click.echo(f"{len(rows)} rows; verdicts: {len(verdicts)}, people: {len(people)}; in {output}")
-        if recorded is not None:
-            click.echo(f"{len(lines)} ratings of the judge in {recorded}")
+        click.echo(f"{len(rows)} rows in {output}")
 
 
 def _judged(labels: Sequence[Label]) -> list[Label]:
@@ -120,23 +113,19 @@ def rating_lines(labels: Iterable[Label], texts: Callable[[str], Evidence | None
         texts: prompts and answers by verdict.
     """
     for verdict_id, labels_of_verdict in _by_verdict(labels).items():
-        evidence = texts(verdict_id)
+        evidence, text, context = texts(verdict_id), "", ""
+        if evidence:
+            text = evidence.candidate.shown if evidence.candidate else ""
+            context = f"Request:\n{evidence.prompt}\n\nFirst answer:\n{evidence.reference.shown}"
         for metric in METRICS:
             ratings = {}
             for label in labels_of_verdict:
-                rating = _said(label, metric)
+                rating, _ = _ratings(label)[metric]
                 if rating is not None:
                     ratings[label.by] = rating
             if ratings:
-                row = {
-                    "item": verdict_id,
-                    "metric": metric,
-                    "scale": SCALE,
-                    "ratings": ratings,
-                    "text": evidence.candidate.shown if evidence and evidence.candidate else "",
-                    "context": _context(evidence) if evidence else "",
-                }
-                yield json.dumps(row)
+                row = {"item": verdict_id, "metric": metric, "scale": SCALE, "ratings": ratings}
+                yield json.dumps({**row, "text": text, "context": context})
 
 
 def judge_lines(labels: Iterable[Label]) -> Iterator[str]:
@@ -144,17 +133,17 @@ def judge_lines(labels: Iterable[Label]) -> Iterator[str]:
     for verdict_id, labels_of_verdict in _by_verdict(labels).items():
         for metric in METRICS:
             # Without people's ratings there is nothing to hold the judge's against.
-            if all(_said(label, metric) is None for label in labels_of_verdict):
+            if all(_ratings(label)[metric][0] is None for label in labels_of_verdict):
                 continue
-            row: dict[str, Any] = {"item": verdict_id, "metric": metric}
-            row |= {"strategy": "knowledge", "condition": "plain"}
-            row["rating"] = _judge_said(labels_of_verdict[0], metric)
+            _, rating = _ratings(labels_of_verdict[0])[metric]
+            row = {"item": verdict_id, "metric": metric, "strategy": "knowledge", "condition": "plain"}
             # The judge may have rated the content and no quality, or the reverse.
-            if row["rating"] is None:
-                row["failure"] = "not_rated"
+            rest: dict[str, Any]
+            if rating is None:
+                rest = {"rating": None, "failure": "not_rated"}
             else:
-                row["justification"] = labels_of_verdict[0].explanation
-            yield json.dumps(row)
+                rest = {"rating": rating, "justification": labels_of_verdict[0].explanation}
+            yield json.dumps({**row, **rest})
 
 
 def _by_verdict(labels: Iterable[Label]) -> dict[str, list[Label]]:
@@ -165,17 +154,7 @@ def _by_verdict(labels: Iterable[Label]) -> dict[str, list[Label]]:
     return grouped
 
 
-def _said(label: Label, metric: str) -> int | None:
-    if metric == SIMILARITY:
-        return label.rating
-    return None if label.quality is None else _QUALITY_STEPS[label.quality]
-
-
-def _judge_said(label: Label, metric: str) -> int | None:
-    if metric == SIMILARITY:
-        return label.judge_rating
-    return None if label.judge_quality is None else _QUALITY_STEPS[label.judge_quality]
-
-
-def _context(evidence: Evidence) -> str:
-    return f"Request:\n{evidence.prompt}\n\nFirst answer:\n{evidence.reference.shown}"
+def _ratings(label: Label) -> dict[str, tuple[int | None, int | None]]:
+    """Return a person's rating and that of the verdict, by metric."""
+    steps = (_QUALITY_STEPS.get(label.quality), _QUALITY_STEPS.get(label.judge_quality))
+    return {SIMILARITY: (label.rating, label.judge_rating), QUALITY_CHANGE: steps}

@@ -6,10 +6,8 @@ import asyncio
 import difflib
 import json
 import random
-from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 from rich.console import Console
@@ -23,7 +21,8 @@ from evenkeel.cli.options import (
     json_option,
     model_options,
 )
-from evenkeel.core.figures import listing
+from evenkeel.core import rewordings
+from evenkeel.core.figures import count, listing
 from evenkeel.core.text import visible
 from evenkeel.release.check.prompts import read_prompt
 from evenkeel.release.check.rounds import finished
@@ -46,7 +45,7 @@ from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 from evenkeel.shadow.rewriter import Rewriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evenkeel.settings import Route, Settings
     from evenkeel.shadow.perturbations import Outcome, Perturbation
@@ -142,14 +141,13 @@ def perturb(
     tried = try_all(view, kinds, severity, seed)
     if writes:
         options = {"config": config, **rewriter}
-        tried = asyncio.run(written(view, tried, experiment_settings(options), max_usd))
+        tried = asyncio.run(written(tried, experiment_settings(options), max_usd))
+    report = record(view, tried)
     if as_json:
-        emit(record(view, tried))
+        emit(report)
     else:
-        show(view, tried, Console(highlight=False))
+        show(report, Console(highlight=False))
 
-
-Status = Literal["changed", "unchanged", "not_applicable", "needs_rewriter"]
 
 # Severity of perturbations that have no degrees.
 _ALL: Final = 1.0
@@ -157,27 +155,18 @@ _ALL: Final = 1.0
 _PROMPT_MEMBERS: Final = frozenset().union(*(api.prompt_members for api in APIS))
 
 
-@dataclass(frozen=True, slots=True)
-class PerturbationPreview:
+class PerturbationPreview(NamedTuple):
     """A perturbation and its result for a prompt."""
 
     kind: Perturbation
     severity: float
     seed: int
-    status: Status
     outcome: Outcome
-
-    @property
-    def why(self) -> str:
-        """Reason why it does not apply, in snake case and as a sentence; "" if it does."""
-        if not isinstance(self.outcome, NotApplicable):
-            return ""
-        return ": ".join(filter(None, (self.outcome.reason, self.outcome.detail)))
 
 
 def try_all(
     view: PromptView, kinds: Iterable[Perturbation], severity: float, seed: str
-) -> tuple[PerturbationPreview, ...]:
+) -> list[PerturbationPreview]:
     """Apply each kind to a prompt, as the worker would.
 
     Args:
@@ -186,24 +175,13 @@ def try_all(
         severity: Severity of those that have degrees; the others are applied at 1.
         seed: Stands for an exchange's id: the same seed gives the variants of that exchange.
     """
-    previews: list[PerturbationPreview] = []
+    previews = []
     for kind in kinds:
-        previews.append(_try(view, kind, severity if kind.graded else _ALL, seed))
-    return tuple(previews)
-
-
-def _try(view: PromptView, kind: Perturbation, severity: float, seed: str) -> PerturbationPreview:
-    number = seed_for(seed, kind.name, severity, kind.version)
-    outcome = attempt(kind, view, severity, random.Random(number))
-    return PerturbationPreview(kind, severity, number, _status(outcome, view), outcome)
-
-
-def _status(outcome: Outcome, view: PromptView) -> Status:
-    if isinstance(outcome, NotApplicable):
-        return "not_applicable"
-    if isinstance(outcome, Draft):
-        return "needs_rewriter"
-    return "unchanged" if outcome.body() == view.body() else "changed"
+        own = severity if kind.graded else _ALL
+        number = seed_for(seed, kind.name, own, kind.version)
+        outcome = attempt(kind, view, own, random.Random(number))
+        previews.append(PerturbationPreview(kind, own, number, outcome))
+    return previews
 
 
 class _RunCache:
@@ -220,8 +198,8 @@ class _RunCache:
 
 
 async def written(
-    view: PromptView, tried: Sequence[PerturbationPreview], settings: Settings, max_usd: float
-) -> tuple[PerturbationPreview, ...]:
+    tried: Sequence[PerturbationPreview], settings: Settings, max_usd: float
+) -> list[PerturbationPreview]:
     """Have the rewriter of the settings write what the variants wait for."""
     chosen = settings.replays.rewriter
     assert chosen is not None  # its model is named
@@ -236,8 +214,8 @@ async def written(
     async with Rewriter(endpoint(chosen, costs), cache=_RunCache()) as rewriter:
         for preview in tried:
             outcome = await finished(preview.outcome, lambda task: rewriter.rewrite(task, budget))
-            done.append(replace(preview, status=_status(outcome, view), outcome=outcome))
-    return tuple(done)
+            done.append(preview._replace(outcome=outcome))
+    return done
 
 
 def lines_of(view: PromptView) -> list[str]:
@@ -259,14 +237,17 @@ def _members(view: PromptView) -> dict[str, str]:
     return members
 
 
-def diff_of(before: PromptView, after: PromptView) -> Iterator[Text]:
-    """Yield what a variant changes: prompt lines as in `git diff`, then members of the body."""
-    yield from diff_lines(lines_of(before), lines_of(after))
+def diff_of(before: PromptView, after: PromptView) -> list[str]:
+    """Return what a variant changes: prompt lines as in `git diff`, then members of the body."""
+    lines = difflib.unified_diff(lines_of(before), lines_of(after), n=_CONTEXT_LINES, lineterm="")
+    # The first two name files.
+    changed = list(lines)[2:]
     old, new = _members(before), _members(after)
     for key in dict.fromkeys((*old, *new)):
         for sign, members, other in (("-", old, new), ("+", new, old)):
             if key in members and members[key] != other.get(key):
-                yield Text(f'{sign}"{key}": {members[key]}', style=_STYLES[sign])
+                changed.append(f'{sign}"{key}": {members[key]}')
+    return changed
 
 
 _CONTEXT_LINES: Final = 1
@@ -274,113 +255,17 @@ _MOST_CHARACTERS: Final = 70
 _STYLES: Final = {"-": "red", "+": "green", "@": "cyan"}
 
 
-def show(view: PromptView, tried: Sequence[PerturbationPreview], console: Console) -> None:
-    """Print what was read, a diff for each variant, and why the other perturbations don't apply."""
-    _prompt(view, console)
-    unchanged: list[tuple[PerturbationPreview, str]] = []
-    waiting: list[tuple[PerturbationPreview, str]] = []
-    inapplicable: list[tuple[PerturbationPreview, str]] = []
-    for preview in tried:
-        match preview.outcome:
-            case NotApplicable():
-                inapplicable.append((preview, preview.why))
-            case Draft():
-                waiting.append((preview, asked_of_rewriter(preview)))
-            case variant if preview.status == "changed":
-                _say(console)
-                _say(console, Text(f"--- prompt\n+++ {_title(preview)}", style="bold"))
-                for line in diff_of(view, variant):
-                    _say(console, line)
-            case _:
-                unchanged.append((preview, "shows the endpoint's own noise"))
-    _listed("Sent again as it is", unchanged, console)
-    _listed("Needs a rewriter", waiting, console)
-    _listed("Not applicable", inapplicable, console)
-
-
-def _say(console: Console, *pieces: Text | str) -> None:
-    # Without markup and wrapping, so that each line of a diff stays a line.
-    line = Text.assemble(*pieces)
-    line.plain = visible(line.plain)
-    console.print(line, soft_wrap=True, markup=False, highlight=False)
-
-
-def _prompt(view: PromptView, console: Console) -> None:
-    _say(console, Text(f"Prompt ({view.api.name})", style="bold"))
-    for segment in view.segments:
-        title = (
-            segment.kind if segment.type == "text" else f"{segment.kind}, {segment.type.replace('_', ' ')}"
-        )
-        _say(console, f"  {segment.role:<9} ", Text(f"{title:<32}", style="cyan"), f" {_short(segment.text)}")
-
-
-def _title(tried: PerturbationPreview) -> str:
-    wanted = tried.kind.wanted
-    asks = []
-    for form in (wanted.format, wanted.language):
-        if form:
-            asks.append(form)
-    answer = f", answer in {', '.join(asks)}" if asks else ""
-    return f"{tried.kind.name}  severity {tried.severity:g}{answer}"
-
-
-def diff_lines(before: list[str], after: list[str]) -> Iterator[Text]:
-    """Yield lines as `git diff` prints them."""
-    lines = difflib.unified_diff(before, after, n=_CONTEXT_LINES, lineterm="")
-    # The first two name files.
-    for line in islice(lines, 2, None):
-        yield Text(line, style=_STYLES.get(line[0], ""))
-
-
-def asked_of_rewriter(tried: PerturbationPreview) -> str:
-    """Describe the request to a rewriter; "" if there is none."""
-    tasks = tried.outcome.tasks if isinstance(tried.outcome, Draft) else ()
-    asks = dict.fromkeys(f"{task.kind} to {task.target}" if task.target else task.kind for task in tasks)
-    texts = "1 text" if len(tasks) == 1 else f"{len(tasks)} texts"
-    also = "; needs a judge that compares answers across languages" if "judge" in tried.kind.requires else ""
-    return f"would rewrite {texts} ({', '.join(asks)}){also}"
-
-
-def _listed(heading: str, lines: Sequence[tuple[PerturbationPreview, str]], console: Console) -> None:
-    if not lines:
-        return
-    _say(console)
-    _say(console, Text(heading, style="bold"))
-    alike: dict[tuple[str, str], list[str]] = {}
-    for tried, why in lines:
-        alike.setdefault((tried.kind.rewording.category.name, why), []).append(tried.kind.name)
-    # Perturbations of a category with the same reason share a line: there are 80 language pairs.
-    named: dict[str, str] = {}
-    for (_, why), names in alike.items():
-        title = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more like it"
-        named[title] = why
-    width = max(map(len, named))
-    for name, why in named.items():
-        _say(console, f"  {name:<{width}}  ", Text(why, style="dim"))
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _MOST_CHARACTERS else line[: _MOST_CHARACTERS - 1] + "…"
-
-
-def record(view: PromptView, tried: Sequence[PerturbationPreview]) -> dict[str, Any]:
-    """Return everything that the page shows, and the whole body of each variant, as values for JSON.
+def record(view: PromptView, tried: Iterable[PerturbationPreview]) -> dict[str, Any]:
+    """Return all that is shown, and the whole body of each variant, as values for JSON.
 
     Lone surrogates, which a body may hold, stay: write it with escapes.
     """
-    segments: list[dict[str, Any]] = []
+    segments = []
     for segment in view.segments:
-        segments.append(
-            {
-                "index": segment.index,
-                "role": segment.role,
-                "kind": segment.kind,
-                "type": segment.type,
-                "source": segment.source,
-                "text": segment.text,
-            }
-        )
+        shown = {}
+        for name in ("index", "role", "kind", "type", "source", "text"):
+            shown[name] = getattr(segment, name)
+        segments.append(shown)
     outcomes = [_outcome(view, preview) for preview in tried]
     return {"api": view.api.name, "segments": segments, "perturbations": outcomes}
 
@@ -392,22 +277,96 @@ def _outcome(view: PromptView, tried: PerturbationPreview) -> dict[str, Any]:
         "version": kind.version,
         "severity": tried.severity,
         "seed": tried.seed,
-        "status": tried.status,
+        "status": "changed",
         "requires": sorted(kind.requires),
         "wanted": {"format": kind.wanted.format, "language": kind.wanted.language},
     }
     match tried.outcome:
         case NotApplicable(reason, detail):
-            outcome |= {"reason": reason, "detail": detail}
+            outcome |= {"status": "not_applicable", "reason": reason, "detail": detail}
         case Draft(tasks):
-            outcome["reason"] = "no_rewriter"
-            outcome["tasks"] = []
+            outcome |= {"status": "needs_rewriter", "reason": "no_rewriter", "tasks": []}
             for task in tasks:
                 outcome["tasks"].append({"kind": task.kind, "target": task.target, "text": task.text})
         case variant:
-            outcome["diff"] = [line.plain for line in diff_of(view, variant)]
-            outcome["body"] = variant.body().decode()
+            if variant.body() == view.body():
+                outcome["status"] = "unchanged"
+            outcome |= {"diff": diff_of(view, variant), "body": variant.body().decode()}
     return outcome
+
+
+def asked_of_rewriter(outcome: Mapping[str, Any]) -> str:
+    """Describe the request to a rewriter, by the record of a perturbation that needs one."""
+    asks = {}
+    for task in outcome["tasks"]:
+        asks[f"{task['kind']} to {task['target']}" if task["target"] else task["kind"]] = True
+    also = "; needs a judge that compares answers across languages" if "judge" in outcome["requires"] else ""
+    return f"would rewrite {count(len(outcome['tasks']), 'text')} ({', '.join(asks)}){also}"
+
+
+def show(report: Mapping[str, Any], console: Console) -> None:
+    """Print a record: what was read, a diff for each variant, and why the other perturbations don't apply."""
+    _say(console, Text(f"Prompt ({report['api']})", style="bold"))
+    for segment in report["segments"]:
+        of_type = "" if segment["type"] == "text" else f", {segment['type'].replace('_', ' ')}"
+        title = Text(f"{segment['kind'] + of_type:<32}", style="cyan")
+        _say(console, f"  {segment['role']:<9} ", title, f" {_short(segment['text'])}")
+    # Perturbations of a category with the same reason share a line: there are 80 language pairs.
+    listed: dict[str, dict[tuple[str, str], list[str]]] = {
+        "Sent again as it is": {},
+        "Needs a rewriter": {},
+        "Not applicable": {},
+    }
+    for found in report["perturbations"]:
+        match found["status"]:
+            case "unchanged":
+                heading, why = "Sent again as it is", "shows the endpoint's own noise"
+            case "needs_rewriter":
+                heading, why = "Needs a rewriter", asked_of_rewriter(found)
+            case "not_applicable":
+                heading = "Not applicable"
+                why = ": ".join(filter(None, (found["reason"], found["detail"])))
+            case _:
+                _changed(found, console)
+                continue
+        category = rewordings.category(found["name"]).name
+        listed[heading].setdefault((category, why), []).append(found["name"])
+    for heading, alike in listed.items():
+        _listed(heading, alike, console)
+
+
+def _say(console: Console, *pieces: Text | str) -> None:
+    # Without markup and wrapping, so that each line of a diff stays a line.
+    line = Text.assemble(*pieces)
+    line.plain = visible(line.plain)
+    console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+
+def _changed(found: Mapping[str, Any], console: Console) -> None:
+    asks = ", ".join(filter(None, found["wanted"].values()))
+    answer = f", answer in {asks}" if asks else ""
+    title = f"--- prompt\n+++ {found['name']}  severity {found['severity']:g}{answer}"
+    _say(console)
+    _say(console, Text(title, style="bold"))
+    for line in found["diff"]:
+        _say(console, Text(line, style=_STYLES.get(line[:1], "")))
+
+
+def _listed(heading: str, alike: Mapping[tuple[str, str], Sequence[str]], console: Console) -> None:
+    named = {}
+    for (_, why), names in alike.items():
+        named[names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more like it"] = why
+    if named:
+        _say(console)
+        _say(console, Text(heading, style="bold"))
+    width = max(map(len, named), default=0)
+    for name, why in named.items():
+        _say(console, f"  {name:<{width}}  ", Text(why, style="dim"))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_CHARACTERS else line[: _MOST_CHARACTERS - 1] + "…"
 
 
 def _settings(config: Path | None) -> Settings | None:

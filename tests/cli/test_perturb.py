@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from evenkeel.cli.main import main
-from evenkeel.cli.perturb import show, try_all, written
+from evenkeel.cli.perturb import record, show, try_all, written
 from evenkeel.release.check.prompts import read_prompt
 from evenkeel.settings import Settings
 from evenkeel.shadow.perturbations import BUILTIN, by_name, seed_for
@@ -41,7 +41,9 @@ def as_json(*arguments: str, text: str = ASKED):
 def page_of(view, kinds, **console):
     """Return what people see of some kinds."""
     out = io.StringIO()
-    show(view, try_all(view, kinds, 0.3, "0"), Console(file=out, width=80, highlight=False, **console))
+    show(
+        record(view, try_all(view, kinds, 0.3, "0")), Console(file=out, width=80, highlight=False, **console)
+    )
     return out.getvalue()
 
 
@@ -199,14 +201,14 @@ def test_a_rewriter_writes_what_needs_one():
         async with serving([said(reply)]) as server:
             rewriter = {"base_url": server.url, "model": "m"}
             settings = Settings(routes=[{"upstream": "http://127.0.0.1:9"}], replays={"rewriter": rewriter})
-            (found,) = await written(view, tried, settings, 1.0)
+            (found,) = record(view, await written(tried, settings, 1.0))["perturbations"]
             return found
 
     good = asyncio.run(outcome("What is keeping order 4711? My payment for it went through last week."))
-    assert good.status == "changed"
-    assert "What is keeping order 4711?" in good.outcome.text
+    assert good["status"] == "changed"
+    assert "What is keeping order 4711?" in good["body"]
     bad = asyncio.run(outcome("What is keeping my order? My payment for it went through last week."))
-    assert (bad.status, bad.outcome.reason) == ("not_applicable", "rewriter_lost_protected")
+    assert (bad["status"], bad["reason"]) == ("not_applicable", "rewriter_lost_protected")
 
 
 def test_changes_outside_the_text_are_shown():
