@@ -161,6 +161,8 @@ class ChannelState:
     """Phase of the incident that the service was last shown, with a message or without."""
     attempts: int = 0
     """Number of changes reported that came while the incident was open and did not end it."""
+    news: int = 0
+    """Place in the log of the last alert or change that the service was shown."""
 
 
 class TrendPoint(NamedTuple):
@@ -242,8 +244,6 @@ _TRENDS: Final = Collection(
 _EVENTS: Final = Collection(
     name="alerts", key=("id",), kept=EVENTS_KEPT, body=plain(AlertEvent), group=_GROUP
 )
-# Those that nobody was notified of: each is owed a message, however old it is.
-_WAITING: Final = Collection(name="alerts_waiting", key=("id",), body=plain(AlertEvent), group=_GROUP)
 _INCIDENTS: Final = Collection(
     name="incident_records", key=("id",), kept=1_000, body=plain(IncidentRow), group=_GROUP
 )
@@ -267,7 +267,7 @@ class MonitorStore:
         self._name = name
         # Name of the commit that was read or written last.
         self._base = ""
-        documents.open(_HEADS, _PARTS, _TRENDS, _EVENTS, _WAITING, _INCIDENTS, _SENT)
+        documents.open(_HEADS, _PARTS, _TRENDS, _EVENTS, _INCIDENTS, _SENT)
 
     def load(self) -> SavedCheckpoint:
         """Return the checkpoint that was committed last."""
@@ -354,12 +354,9 @@ class MonitorStore:
         self._base = commit
 
     def _put_event(self, change: Change, event: AlertEvent) -> None:
-        known = self._documents.find(_EVENTS, event.id)
-        # Folded again, an event may say more than it did at first. It is delivered once all the same.
-        if event != known:
+        # Folded again, an event may say more than it did at first.
+        if event != self._documents.find(_EVENTS, event.id):
             change.put(_EVENTS, event)
-        if known is None or self._documents.find(_WAITING, event.id) is not None:
-            change.put(_WAITING, event)
 
     def events(self, limit: int) -> list[AlertEvent]:
         """Return the newest alert events, newest first."""
@@ -368,14 +365,6 @@ class MonitorStore:
     def incidents(self) -> list[bytes]:
         """Return the records of all incidents that are kept, in no order."""
         return [row.body for row in self._documents.select(_INCIDENTS)]
-
-    def undelivered(self, limit: int) -> list[AlertEvent]:
-        """Return the events not yet notified, oldest first."""
-        return self._documents.history(_WAITING)[: max(0, limit)]
-
-    def mark_delivered(self, event_id: str) -> None:
-        """Remember that an event was notified."""
-        self._documents.drop(_WAITING, event_id)
 
     def sent(self, incident: str, channel: str) -> ChannelState | None:
         """Return the state of a channel's messages about an incident; None if it sent none."""

@@ -10,19 +10,16 @@ import pytest
 from evenkeel.core.cells import CellKey
 from evenkeel.monitor.export.exposition import Lately
 from evenkeel.runtime.changes import respond
-from evenkeel.runtime.roles.monitor import NotifyingStore
 from evenkeel.shadow.needs import NeedsPublisher, NeedsReader
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.planner import CellNeed, Needs
 from evenkeel.shadow.prompt.segments import SlotText
 from evenkeel.shadow.templates import Templates
-from evenkeel.stores.monitor_state import MonitorStore
 from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.lease import RedisLease
 from evenkeel.stores.templates import TemplateStore
 from tests.kit.cells import cell_report
 from tests.redis_server import a_store
-from tests.stores.examples import event
 
 pytestmark = pytest.mark.service("redis-server")
 
@@ -105,19 +102,6 @@ def test_a_scrape_never_waits_for_redis():
     assert lately() == b"a"
     now[0] = 30.0
     assert lately() == b""
-
-
-def test_only_one_monitor_notifies(store):
-    """The other one finds nothing to deliver, until the first gives the lease back."""
-    first, second = (
-        NotifyingStore(RedisDocuments(store), RedisLease(store, "notify", name)) for name in ("one", "two")
-    )
-    MonitorStore(RedisDocuments(store), "one").commit(b"a", 1, [event(1), event(2)], [])
-    assert [event.id for event in first.undelivered(10)] == ["a1", "a2"]
-    assert second.undelivered(10) == []
-    first.mark_delivered("a1")
-    RedisLease(store, "notify", "one").leave()
-    assert [event.id for event in second.undelivered(10)] == ["a2"]
 
 
 def test_only_one_monitor_responds_to_changes(store):

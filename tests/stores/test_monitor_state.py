@@ -30,8 +30,6 @@ def test_a_commit_keeps_state_events_and_trend_together(monitor_store):
     assert store.load() == (b"state", 7, {})
     assert [alert.id for alert in store.events(10)] == ["a2", "a1"]
     assert store.trend("r", "m", "p", 10) == [point(1.0)]
-    store.mark_delivered("a1")
-    assert [alert.id for alert in store.undelivered(10)] == ["a2"]
 
 
 def test_parts_of_a_checkpoint_are_replaced_one_by_one(monitor_store):
@@ -78,13 +76,10 @@ def test_what_a_channel_has_sent_is_remembered(monitor_store):
 
 
 def test_an_event_that_is_folded_again_says_what_it_says_now(monitor_store):
-    """The event is delivered once all the same."""
     monitor_store.commit(b"a", 1, [event(1)], [])
-    monitor_store.mark_delivered("a1")
     again = altered(event(1), incident="i1", marks=(ChangeMark("model", "a", "b", 1.0, 2),))
     monitor_store.commit(b"b", 2, [again], [])
     assert monitor_store.events(10) == [again]
-    assert monitor_store.undelivered(10) == []
 
 
 def test_a_commit_that_fails_changes_nothing(monitor_store):
@@ -95,29 +90,23 @@ def test_a_commit_that_fails_changes_nothing(monitor_store):
     assert monitor_store.events(10) == []
 
 
-def test_alerts_are_bounded_but_for_those_nobody_was_told_of(backend, monkeypatch):
-    """The newest are kept, and every one that still waits to be delivered."""
+def test_the_newest_alerts_are_kept(backend, monkeypatch):
     monkeypatch.setattr("evenkeel.stores.monitor_state._EVENTS", replace(monitor_state._EVENTS, kept=2))
     store = backend.monitor()
     for number in range(5):
         store.commit(b"", number, [event(number)], [])
-        if number != 1:
-            store.mark_delivered(f"a{number}")
     assert [alert.id for alert in store.events(10)] == ["a4", "a3"]
-    assert [alert.id for alert in store.undelivered(10)] == ["a1"]
     assert store.offset() == 4
 
 
 def test_two_monitors_have_a_checkpoint_each_and_events_together(backend):
-    """Whoever finds an event first stores it; who delivers it does so for both."""
+    """Whoever finds an event first stores it."""
     first, second = backend.monitor("one"), backend.monitor("two")
     first.commit(b"a", 5, [event(1)], [("r", "m", "p", point(1.0))])
     second.commit(b"b", 7, [event(1), event(2)], [])
     assert first.load() == (b"a", 5, {})
     assert second.load() == (b"b", 7, {})
-    assert [alert.id for alert in first.undelivered(10)] == ["a1", "a2"]
-    second.mark_delivered("a1")
-    assert [alert.id for alert in first.undelivered(10)] == ["a2"]
+    assert [alert.id for alert in first.events(10)] == ["a2", "a1"]
     assert first.trend("r", "m", "p", 10) == [point(1.0)]
     assert second.trend("r", "m", "p", 10) == []
 

@@ -43,6 +43,11 @@ class Case:
         return self.members[0].id
 
     @property
+    def offset(self) -> int:
+        """Place in the verdict log of the last event about any of them."""
+        return max(incident.offset for incident in self.members)
+
+    @property
     def whole(self) -> Incident:
         """Return one incident for all that are not over, or for all of them once they are."""
         if len(self.members) == 1:

@@ -243,6 +243,15 @@ class Incident:
         return parts
 
     @property
+    def news(self) -> int:
+        """Place in the log of the last alert or change that a message is about; 0 once it is over."""
+        if self.closed_at is not None:
+            return 0
+        places = [part.raised.offset for part in self.parts]
+        places += [mark.offset for mark in (*self.marks, *self.later)]
+        return max(places, default=0)
+
+    @property
     def state(self) -> State:
         """The state: open, acknowledged or resolved."""
         if self.closed_at is not None:

@@ -1,9 +1,9 @@
 """Notifications of incidents to people and machines: at most three messages an incident on every channel.
 
-The `Notifier` hands the events that the store holds to its channels. A `Channel` gathers what belongs
-together and says once that an incident was opened, once that it became graver and once that it is over
-(`notices`). While the judge is down it holds incidents on robustness back. Each channel has a sink,
-one of `services`. A failed delivery is tried again after 1 s, 2 s, 4 s … 5 min.
+The `Notifier` hands all incidents to its channels. A `Channel` compares each with what it has sent: it says
+once that an incident was opened, once that it became graver and once that it is over (`notices`). While the
+judge is down it holds incidents on robustness back. Each channel has a sink, one of `services`. A failed
+delivery is tried again after 1 s, 2 s, 4 s … 5 min.
 """
 
 from evenkeel.monitor.notify.alerts import event_json, incident_json, summary

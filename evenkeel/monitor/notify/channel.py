@@ -1,9 +1,9 @@
-"""Channel for messages: groups related events, sends each message once, and retries failures."""
+"""Channel for messages: waits until an incident has settled, sends each message once, retries failures."""
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from evenkeel.core import figures
@@ -12,12 +12,12 @@ from evenkeel.monitor.notify.notices import NoticeMessage, next_phase
 from evenkeel.stores.monitor_state import ChannelState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from evenkeel.monitor.incidents import Case, Incident
     from evenkeel.monitor.measuring import HoldUp
     from evenkeel.monitor.notify.notices import Notice, Phase, Writer
-    from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
+    from evenkeel.stores.monitor_state import MonitorStore
 
 # Services that refuse a message refuse it for minutes.
 _PAUSES: Final = Backoff(1.0, 300.0)
@@ -33,10 +33,6 @@ _HELD: Final = (
     "Incidents that need a judge wait until this is over, and are sent then if they are still open."
 )
 _RESUMED: Final = "Trials are rated again. Incidents that waited and are still open follow."
-
-
-# Kinds of events that update a shown message but deserve no message of their own.
-_NEWS: Final = frozenset(("raised", "explained", "followed"))
 
 
 class Sink(Protocol):
@@ -77,13 +73,14 @@ class Sink(Protocol):
 
 @dataclass(slots=True)
 class _Waiting:
-    """Events of one case that are not settled yet."""
+    """Case that has changed since the channel last looked into it."""
 
+    offset: int
+    """Place in the verdict log of its last event."""
     since: float
     latest: float
-    """Time of the last event."""
+    """Time at which that event was seen."""
     attempts: int = 0
-    events: list[AlertEvent] = field(default_factory=list)
 
 
 class Channel:
@@ -113,7 +110,7 @@ class Channel:
             announce: gets a line when the sink fails.
             clock: seconds from any time on.
             causes: returns what holds measuring up now.
-            window_s: seconds in which events of an incident are gathered into one message; up to twice as
+            window_s: seconds for which a message waits for further events of its incident; up to twice as
                 long if more came within the last third.
         """
         self._sink = sink
@@ -126,7 +123,9 @@ class Channel:
         # Failed attempts in a row, and the time from which on the next one may be made.
         self._failures = 0
         self._due = clock()
+        # Cases by id: those that changed, and the last event of each that needs nothing.
         self._waiting: dict[str, _Waiting] = {}
+        self._settled: dict[str, int] = {}
         # Time at which each cause, by its reason, was first seen.
         self._since: dict[str, float] = {}
         # Reasons that the latest message named; None until the store says what was sent before a restart.
@@ -134,66 +133,46 @@ class Channel:
         # True while incidents on robustness wait.
         self._held = False
 
-    def take(self, events: Sequence[AlertEvent], cases: Mapping[str, Case]) -> set[str]:
-        """Send the messages that are due; return the ids of the settled events.
-
-        Call it often, with everything that is not settled yet, also when there is nothing.
-
-        Args:
-            events: oldest first.
-            cases: cases of the events by the id of an incident.
-        """
+    def take(self, cases: Iterable[Case]) -> None:
+        """Send the messages that are due. Call it often, with all cases, also when nothing happened."""
         now = self._clock()
-        self._gather(events, cases, now)
-        settled: set[str] = set()
         due = []
-        for name, waiting in self._waiting.items():
+        for case in cases:
+            if self._settled.get(case.id) == case.offset:
+                continue
+            waiting = self._waiting.setdefault(case.id, _Waiting(case.offset, now, now))
+            if waiting.offset != case.offset:
+                waiting.offset, waiting.latest = case.offset, now
             if self._is_due(waiting, now):
-                due.append(name)
+                due.append((waiting.attempts, waiting.since, case.id, case))
         # Whatever a service refuses must not keep it from what came later.
-        for name in sorted(due, key=lambda name: (self._waiting[name].attempts, self._waiting[name].since)):
-            waiting = self._waiting[name]
-            case = cases.get(waiting.events[0].incident)
-            if case is not None:
-                if self._held and _needs_a_judge(case.whole):
-                    continue
-                # One receiver, one pace: what is refused now would be refused for the others, too.
-                if now < self._due:
-                    break
-                over = case.whole.state == "resolved"
-                news = any(event.kind in _NEWS - ({"raised"} if over else set()) for event in waiting.events)
-                if not self._say(case, news=news):
-                    waiting.attempts += 1
-                    break
-            settled |= {event.id for event in self._waiting.pop(name).events}
-        return settled
-
-    def _gather(self, events: Sequence[AlertEvent], cases: Mapping[str, Case], now: float) -> None:
-        """Add the events that are new to those of their case."""
-        waiting_ids: set[str] = set()
-        for waiting in self._waiting.values():
-            waiting_ids.update(event.id for event in waiting.events)
-        for event in events:
-            if event.id not in waiting_ids:
-                case = cases.get(event.incident)
-                name = case.id if case else event.incident or event.id
-                waiting = self._waiting.setdefault(name, _Waiting(now, now))
-                waiting.events.append(event)
-                waiting.latest = now
+        for *_, case in sorted(due, key=lambda entry: entry[:3]):
+            if self._held and _needs_a_judge(case.whole):
+                continue
+            # One receiver, one pace: what is refused now would be refused for the others, too.
+            if now < self._due:
+                break
+            if not self._say(case):
+                self._waiting[case.id].attempts += 1
+                break
+            self._settled[case.id] = case.offset
+            del self._waiting[case.id]
 
     def _is_due(self, waiting: _Waiting, now: float) -> bool:
         waited_s = now - waiting.since
         quiet = now - waiting.latest >= self._window_s / 3
         return waited_s >= self._window_s and (quiet or waited_s >= 2 * self._window_s)
 
-    def _say(self, case: Case, *, news: bool) -> bool:
+    def _say(self, case: Case) -> bool:
         """Send or show the message about a case; return False if it has to be tried again."""
         incident = case.whole
         sent = self._store.sent(case.id, self._sink.name)
         phase = next_phase(incident, sent)
-        # No message is due, but what the service shows may be behind the incident's state.
+        # No message is due, but what the service shows may be behind the incident.
         if phase is None:
-            return sent is None or (sent.state == incident.state and not news) or self._show(case, sent)
+            if sent is None or (sent.state == incident.state and incident.news in {0, sent.news}):
+                return True
+            return self._show(case, sent)
         number = 1 if sent is None else sent.messages + 1
         notice = self._writer.message(case, phase, number, sent)
         receipt = self._sink.send(notice, sent.receipt if sent else "")
@@ -209,6 +188,7 @@ class Channel:
             first,
             incident.state,
             len(incident.in_vain),
+            incident.news,
         )
         self._store.put_sent(case.id, self._sink.name, state)
         return True
@@ -219,7 +199,8 @@ class Channel:
         taken = self._sink.show(self._writer.message(case, phase, sent.messages, None), sent.receipt)
         self._paced(taken=taken)
         if taken:
-            self._store.put_sent(case.id, self._sink.name, replace(sent, state=incident.state))
+            shown = replace(sent, state=incident.state, news=incident.news)
+            self._store.put_sent(case.id, self._sink.name, shown)
         return taken
 
     def report_causes(self) -> None:

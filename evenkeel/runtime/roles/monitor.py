@@ -30,7 +30,6 @@ from evenkeel.runtime.stores import budgets
 from evenkeel.settings.in_effect import settings_in_effect
 from evenkeel.shadow.needs import NeedsPublisher
 from evenkeel.shadow.references.pace import BURST_CALLS
-from evenkeel.stores.monitor_state import MonitorStore
 
 if TYPE_CHECKING:
     import threading
@@ -43,27 +42,11 @@ if TYPE_CHECKING:
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import Snapshot
-    from evenkeel.stores.documents import Documents
-    from evenkeel.stores.lease import RoleLease
-    from evenkeel.stores.monitor_state import AlertEvent
 
 
 log = logging.getLogger("evenkeel")
 
 _POLL_S = 0.5
-
-
-class NotifyingStore(MonitorStore):
-    """The monitors' store as the notifier sees it: only the holder of the lease finds events to deliver."""
-
-    def __init__(self, documents: Documents, lease: RoleLease) -> None:
-        super().__init__(documents)
-        self._lease = lease
-
-    def undelivered(self, limit: int) -> list[AlertEvent]:
-        """Return events not yet notified, oldest first; none while another monitor notifies."""
-        waiting = super().undelivered(limit)
-        return waiting if waiting and self._lease.hold() else []
 
 
 class MonitorRole:
@@ -126,11 +109,11 @@ class MonitorRole:
         )
 
     def _open_notifier(self) -> Notifier:
-        store = NotifyingStore(self._stores.documents, self._notifying)
+        store = self._stores.monitor
         opened = channels(
             self._settings, store, self._writer, lambda: self._watch().causes, announce, time.monotonic
         )
-        return Notifier(store, announce, opened)
+        return Notifier(store, announce, opened, self._notifying.hold)
 
     def _open_exposition(self, counted: Callable[[], list[Snapshot]]) -> Exposition:
         stores = self._stores

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evenkeel.core.cells import ChangeMark
 from evenkeel.core.records import from_json, to_json
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
@@ -153,6 +154,16 @@ def test_the_sides_of_a_change_hold_its_traffic_and_no_other():
     # The eighth exchange decided; its trial and what follows are after.
     assert (after.trials, after.shifted) == (93, 93)
     assert (record.before.exchanges, record.after.exchanges, record.since) == (150, 92, 92)
+
+
+def test_a_fall_may_have_begun_two_runs_before_it_was_noticed():
+    """A hundred and twenty trials, one an exchange, before the last of 400: in the sixth block."""
+    watch = RouteWatch("chat")
+    fed(watch, exchanges(0, 400))
+    fall = ChangeMark(kinds.RATINGS, "general.casing: in 3%", "general.casing: in 30%", 399.0, 800, run=60)
+    record = watch.mark(fall)
+    assert record.marks[0].begun_at == 249.0
+    assert record.before.exchanges == 250
 
 
 def test_a_nightly_batch_of_other_prompts_is_one_change_in_all_its_nights():

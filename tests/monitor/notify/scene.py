@@ -68,14 +68,14 @@ class Store:
     """Events, and what was sent, in memory."""
 
     def __init__(self, *events):
-        self.all = list(events)
-        self.waiting = list(events)
+        self.all = []
         self.notices = {}
+        self.add(*events)
 
     def add(self, *events):
-        """Add events."""
-        self.all += events
-        self.waiting += events
+        """Add events, each at a later place in the log."""
+        for event in events:
+            self.all.append(replace(event, offset=7 + len(self.all)))
 
     def events(self, limit):
         """The newest, newest first."""
@@ -84,14 +84,6 @@ class Store:
     def incidents(self):
         """The records of the incidents that they tell of."""
         return [incident.to_bytes() for incident in incidents_of(self.all)]
-
-    def undelivered(self, limit):
-        """Events not marked yet."""
-        return self.waiting[:limit]
-
-    def mark_delivered(self, event_id):
-        """Forget an event."""
-        self.waiting = [event for event in self.waiting if event.id != event_id]
 
     def sent(self, incident, channel):
         """The notice that a channel has sent."""
