@@ -12,7 +12,7 @@ import contextlib
 import logging
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.verdict import BASELINE
@@ -71,57 +71,40 @@ _RENEW_S: Final = 10.0
 _POLL_S: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """Goldens of a route to replay."""
 
     route: str
     change: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Responder:
     """Checks for changes from time to time. `plan` makes all decisions, `step` acts on them."""
 
-    def __init__(
-        self,
-        records: Callable[[], Sequence[ChangeRecord]],
-        store: ChangeStore,
-        bursts: Bursts,
-        goldens: GoldenReplayer,
-        rates: Mapping[str, float],
-        *,
-        scores: ReferenceScores | None = None,
-        clock: Callable[[], float],
-    ) -> None:
-        """Connect the parts.
-
-        Args:
-            records: The latest changes of all routes.
-            store: Responses made so far.
-            bursts: Bursts of sampling.
-            goldens: Replays goldens.
-            rates: Sampling rate of each route, as its settings say.
-            scores: Scores the answers before and after silent changes. Loads what scoring needs, also before
-                goldens are asked: few monitors ever do.
-            clock: Unix time in seconds.
-        """
-        self._records = records
-        self._store = store
-        self._bursts = bursts
-        self._goldens = goldens
-        self._rates = dict(rates)
-        self._scores = scores
-        self._clock = clock
+    records: Callable[[], Sequence[ChangeRecord]]
+    """The latest changes of all routes."""
+    store: ChangeStore
+    """Responses made so far."""
+    bursts: Bursts
+    goldens: GoldenReplayer
+    rates: Mapping[str, float]
+    """Sampling rate of each route, as its settings say."""
+    scores: ReferenceScores
+    """Scores the answers before and after silent changes. Loads what scoring needs, also before goldens are
+    asked: few monitors ever do."""
+    clock: Callable[[], float]
+    """Unix time in seconds."""
 
     def plan(self) -> list[Job]:
         """Start and end bursts, and return the goldens to replay now. Blocks on storage."""
-        now = self._clock()
-        records = list(self._records())
+        now = self.clock()
+        records = list(self.records())
         jobs = []
         for record in records:
-            if record.route not in self._rates or record.at < now - _STALE_S:
+            if record.route not in self.rates or record.at < now - _STALE_S:
                 continue
-            if not self._store.respond(record.id, now):
+            if not self.store.respond(record.id, now):
                 continue
             if record.kinds & _BURST_FOR:
                 self._burst(record, now)
@@ -131,31 +114,31 @@ class Responder:
         return jobs
 
     def _burst(self, record: ChangeRecord, now: float) -> None:
-        if self._rates[record.route] >= _BURST_RATE:
+        if self.rates[record.route] >= _BURST_RATE:
             return
         until = now + _BURST_S
-        self._bursts.put(Override(record.route, _BURST_RATE, until, record.id))
+        self.bursts.put(Override(record.route, _BURST_RATE, until, record.id))
         about = {"route": record.route, "change": record.id}
         log.info("change %s on %s: sampling more for a while", record.id, record.route, extra=about)
 
     def _end_bursts(self, records: Sequence[ChangeRecord], now: float) -> None:
         since = {record.id: record.since for record in records}
-        for override in self._bursts.active(now):
+        for override in self.bursts.active(now):
             if since.get(override.change, 0) >= _BURST_EXCHANGES:
-                self._bursts.drop(override.route)
+                self.bursts.drop(override.route)
 
     async def step(self) -> int:
         """Plan, and replay the goldens that are due. Return the number of runs."""
         jobs = await asyncio.to_thread(self.plan)
-        if jobs and self._scores is not None:
-            await asyncio.to_thread(self._scores.load)
+        if jobs:
+            await asyncio.to_thread(self.scores.load)
         made = 0
         for job in jobs:
-            run = await self._goldens.run(job.route, job.change)
+            run = await self.goldens.run(job.route, job.change)
             if run is not None:
-                await asyncio.to_thread(self._store.put_run, run)
+                await asyncio.to_thread(self.store.put_run, run)
                 made += 1
-        return made if self._scores is None else made + await self._scores.step()
+        return made + await self.scores.step()
 
 
 def urgent_routes(monitor: Monitor, clock: Callable[[], float]) -> frozenset[str]:
@@ -248,8 +231,8 @@ class ChangeResponse:
         """
         self._monitor = monitor
         self.book = ChangeBook(
-            monitor.change_records,
-            stores.changes,
+            records=monitor.change_records,
+            store=stores.changes,
             noise=self._noise,
             min_trials=settings.alerts.min_trials,
             clock=time.time,
@@ -268,11 +251,11 @@ class ChangeResponse:
             clock=time.time,
         )
         self.responder = Responder(
-            monitor.change_records,
-            stores.changes,
-            stores.bursts,
-            goldens,
-            {route.name: route.sampling_rate for route in settings.routes},
+            records=monitor.change_records,
+            store=stores.changes,
+            bursts=stores.bursts,
+            goldens=goldens,
+            rates={route.name: route.sampling_rate for route in settings.routes},
             scores=ReferenceScores(
                 records=monitor.change_records,
                 store=stores.changes,

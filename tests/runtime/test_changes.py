@@ -40,8 +40,15 @@ def store(on_sqlite):
 
 
 def responder(store, records):
-    rates = {"chat": 0.1, "full": 1.0}
-    return Responder(lambda: records, store, store.bursts, None, rates, clock=lambda: NOW)
+    return Responder(
+        records=lambda: records,
+        store=store,
+        bursts=store.bursts,
+        goldens=None,
+        rates={"chat": 0.1, "full": 1.0},
+        scores=None,
+        clock=lambda: NOW,
+    )
 
 
 def test_another_model_starts_a_burst_and_asks_the_goldens_once(store):

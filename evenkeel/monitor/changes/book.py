@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.monitor.changes import Cause, kinds
@@ -24,42 +25,30 @@ _SAID_BY_MARKS: Final = frozenset(
 )
 
 
+@dataclass(slots=True)
 class ChangeBook:
     """Cache of the change reports, rebuilt when asked if they are older than two seconds. Thread-safe."""
 
-    def __init__(
-        self,
-        records: Callable[[], Sequence[ChangeRecord]],
-        store: ChangeStore,
-        *,
-        noise: Callable[[], Mapping[str, float]] = dict,
-        min_trials: int,
-        clock: Callable[[], float],
-    ) -> None:
-        """Open the book.
-
-        Args:
-            records: The latest changes of all routes.
-            store: The goldens' runs.
-            noise: Noise floor by route, which goldens may breach by chance.
-            min_trials: Fewest observations for an estimate.
-            clock: Unix time in seconds.
-        """
-        self._records = records
-        self._store = store
-        self._noise = noise
-        self._min_trials = min_trials
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._reports: tuple[ChangeReport, ...] = ()
-        self._made_at: float | None = None
-        self._history = GoldenHistory({}, {})
-        self._revision = -1
+    records: Callable[[], Sequence[ChangeRecord]]
+    """The latest changes of all routes."""
+    store: ChangeStore
+    """The goldens' runs."""
+    min_trials: int
+    """Fewest observations for an estimate."""
+    clock: Callable[[], float]
+    """Unix time in seconds."""
+    noise: Callable[[], Mapping[str, float]] = dict
+    """Noise floor by route, which goldens may breach by chance."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _reports: tuple[ChangeReport, ...] = ()
+    _made_at: float | None = None
+    _history: GoldenHistory = field(default_factory=lambda: GoldenHistory({}, {}))
+    _revision: int = -1
 
     def reports(self) -> tuple[ChangeReport, ...]:
         """Return all changes, the newest first."""
         with self._lock:
-            now = self._clock()
+            now = self.clock()
             if self._made_at is None or abs(now - self._made_at) >= _KEPT_S:
                 self._reports = self._make()
                 self._made_at = now
@@ -80,25 +69,25 @@ class ChangeBook:
         return self._history.latest
 
     def _make(self) -> tuple[ChangeReport, ...]:
-        revision = self._store.revision()
+        revision = self.store.revision()
         if revision != self._revision:
-            self._history = history_of(self._store.runs(), noise=self._noise())
+            self._history = history_of(self.store.runs(), noise=self.noise())
             self._revision = revision
-        records = list(self._records())
+        records = list(self.records())
         has_silent = any(record.silent is not None for record in records)
         return reports_of(
             records,
             self._history,
-            scores=self._store.scores() if has_silent else {},
+            scores=self.store.scores() if has_silent else {},
             settings=self._settings(records),
-            min_trials=self._min_trials,
+            min_trials=self.min_trials,
         )
 
     def _settings(self, records: Sequence[ChangeRecord]) -> dict[str, tuple[str, ...]]:
         fingerprints = {}
         for record in records:
             for mark in kinds.select(record.marks, {kinds.SETTINGS}):
-                before, after = self._store.settings(mark.before), self._store.settings(mark.after)
+                before, after = self.store.settings(mark.before), self.store.settings(mark.after)
                 if before is not None and after is not None:
                     fingerprints[mark.after] = changed_settings(before, after)
         return fingerprints

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 from urllib.parse import quote
 
@@ -238,42 +238,30 @@ def next_phase(incident: Incident, sent: ChannelState | None) -> Phase | None:
     return "updated" if (graver or more) and sent.messages < MOST_MESSAGES - 1 else None
 
 
+@dataclass(frozen=True, slots=True)
 class Writer:
     """Writer of notices."""
 
-    def __init__(
-        self,
-        contacts: Mapping[str, Contact] | None = None,
-        console_url: str = "",
-        reports: Callable[[], Sequence[CellReport]] = list,
-        trials: Callable[[Incident], Sequence[Verdict]] = lambda _incident: (),
-        edits: Callable[[str, Sequence[ChangeMark]], Sequence[WordChange]] = lambda _route, _marks: (),
-        thinned: Callable[[], Sequence[HoldUp]] = tuple,
-        coincided: Callable[[str], str] = lambda _change: "",
-    ) -> None:
-        """Wire the writer with the facts beyond the incident.
-
-        Args:
-            contacts: contact of each route.
-            console_url: address of the console, "" if it is not known.
-            reports: of all cells, to say how far above noise answers are, and under how many rewordings.
-            trials: behind an incident, the worst first; blocks on storage.
-            edits: words that changed with a prompt version, by route and marks; blocks on storage.
-            thinned: reasons for which only a part of what is sampled is measured now.
-            coincided: possible causes of a change in a few words, by its id; "" if there is no report.
-        """
-        self._contacts = dict(contacts or {})
-        self._console_url = console_url.rstrip("/")
-        self._reports = reports
-        self._trials = trials
-        self._edits = edits
-        self._thinned = thinned
-        self._coincided = coincided
+    contacts: Mapping[str, Contact] = field(default_factory=dict)
+    """Contact of each route."""
+    console_url: str = ""
+    """Address of the console, "" if it is not known."""
+    reports: Callable[[], Sequence[CellReport]] = list
+    """Reports of all cells, to say how far above noise answers are, and under how many rewordings."""
+    trials: Callable[[Incident], Sequence[Verdict]] = lambda _incident: ()
+    """Trials behind an incident, the worst first; blocks on storage."""
+    edits: Callable[[str, Sequence[ChangeMark]], Sequence[WordChange]] = lambda _route, _marks: ()
+    """Words that changed with a prompt version, by route and marks; blocks on storage."""
+    thinned: Callable[[], Sequence[HoldUp]] = tuple
+    """Reasons for which only a part of what is sampled is measured now."""
+    coincided: Callable[[str], str] = lambda _change: ""
+    """Possible causes of a change in a few words, by its id; "" if there is no report."""
 
     @property
     def home(self) -> tuple[str, ...]:
         """Address of the console; empty if it is not known."""
-        return (self._console_url,) if self._console_url else ()
+        address = self.console_url.rstrip("/")
+        return (address,) if address else ()
 
     def held_up(self, cause: HoldUp) -> str:
         """Return a paragraph about what holds measuring up, with its runbook."""
@@ -308,15 +296,15 @@ class Writer:
         if phase == "resolved":
             return notice
         examples = []
-        for verdict in self._trials(notice.incident):
+        for verdict in self.trials(notice.incident):
             url = self._url("verdicts", verdict.id)
             examples.append(NoticeExample(verdict.id, verdict.perturbation, verdict.rating, url))
-        late = held_back(self._thinned(), notice.incident)
+        late = held_back(self.thinned(), notice.incident)
         facts = [*_news(notice.incident, sent), *notice.facts, *self._edited(notice.incident), *late]
         return replace(notice, facts=tuple(facts), examples=tuple(examples))
 
     def _edited(self, incident: Incident) -> list[str]:
-        edits = self._edits(incident.routes[0], incident.stated)
+        edits = self.edits(incident.routes[0], incident.stated)
         if not edits:
             return []
         listed = "; ".join(edit.said for edit in edits[:_MOST_EDITS])
@@ -324,12 +312,12 @@ class Writer:
         return [f"Words of the prompt that changed: {listed}{f'; {more} more' if more > 0 else ''}."]
 
     def _url(self, folder: str, name: str) -> str:
-        return f"{self._console_url}/{folder}/{quote(name, safe='')}" if self._console_url else ""
+        return f"{self.home[0]}/{folder}/{quote(name, safe='')}" if self.home else ""
 
     def _contact(self, incident: Incident) -> Contact:
         owners, runbooks, rollbacks = {}, {}, {}
         for route in incident.routes:
-            contact = self._contacts.get(route)
+            contact = self.contacts.get(route)
             if contact is not None:
                 owners[route] = contact.owner
                 runbooks[route] = contact.runbook_url
@@ -338,7 +326,7 @@ class Writer:
 
     def facts(self, incident: Incident) -> tuple[str, ...]:
         """Return possible causes, how far answers moved and under how many rewordings, and other evidence."""
-        coincided = self._coincided(incident.change) if incident.change else ""
+        coincided = self.coincided(incident.change) if incident.change else ""
         facts_listed = [
             *([f"it coincided with {coincided}"] if coincided else ()),
             *([_came_later(incident)] if incident.later else ()),
@@ -390,7 +378,7 @@ class Writer:
             affected.add((part.raised.route, part.raised.model, part.raised.perturbation))
         groups = all(together_count(name) > 1 for *_, name in affected)
         others = []
-        for report in self._reports():
+        for report in self.reports():
             if (
                 report.key.perturbation != BASELINE
                 and report.key.parts[:2] in cells
@@ -407,7 +395,7 @@ class Writer:
     def _report(self, part: Part) -> CellReport | None:
         event = part.raised
         key = (event.route, event.model, event.perturbation)
-        return next((report for report in self._reports() if report.key.parts == key), None)
+        return next((report for report in self.reports() if report.key.parts == key), None)
 
     def _unjudged(self, incident: Incident) -> list[str]:
         """Return what a loss of similarity cannot show where no judge rates the answers."""
