@@ -50,7 +50,7 @@ _STRUCTURE: Final = ("{", "[", "<", "`", "|", "~")
 _BLANK: Final = re.compile(r"\n[ \t\r]*\n\s*\Z")
 _PARAGRAPH: Final = re.compile(r"(?>(?:[^\n]*\S[^\n]*(?:\n|\Z))+)\s*+|\s++")
 _TAG: Final = re.compile(
-    r"<(?P<close>/)?(?P<name>[A-Za-z][\w.-]*)(?:\s[^<>\n]*)?>|^[ \t]*(?P<fence>`{3,}|~{3,}|\"{3}|'{3})",
+    r"<(?P<name>[A-Za-z][\w.-]*)(?:\s[^<>\n]*)?>|^[ \t]*(?P<fence>`{3,}|~{3,}|\"{3}|'{3})",
     re.MULTILINE,
 )
 # The beginning of a step, a turn or an entry of a log.
@@ -246,157 +246,32 @@ def by_rule(view: PromptView) -> list[Layout]:
     slots = slots_of(view)
     own_words: list[str] = []
     for _, segments in slots:
-        for part, text in _parts(segments):
+        for part, piece in _pieces(text_of(segments)):
             # Of a document only what may follow it: "the second rule" in its text points at nothing here.
-            own_words.append(text.partition("\n\n")[2] if part in ("context", "examples") else text)
-    reorders = not points_by_order("\n".join(own_words))
-    return [_layout(slot, segments, reorders=reorders) for slot, segments in slots]
+            own_words.append(piece.partition("\n\n")[2] if part in _SHOWN else piece)
+    by_order = points_by_order("\n".join(own_words))
+    return [_layout(slot, segments, by_order=by_order) for slot, segments in slots]
 
 
-def _layout(slot: Slot, segments: Sequence[Segment], *, reorders: bool) -> Layout:
+def _layout(slot: Slot, segments: Sequence[Segment], *, by_order: bool) -> Layout:
+    """Return the layout of a slot; `by_order` if words of any slot speak of the places of documents."""
     text = text_of(segments)
-    units: list[Unit] = []
-    at = len(text) - len(text.lstrip())
-    start = 0
-    listed = False
-    """True behind a bare heading such as "Examples:", whose demonstrations are what follows."""
-    for part, piece in _parts(segments):
-        end = start + len(piece)
-        begin, start = max(start, at), end
-        if begin >= end:
-            continue
-        if part == "examples":
-            listed = _leads(piece, part)
-        demonstrates = part == "context" and bool(units) and units[-1].part == "examples"
-        if demonstrates:
-            # Few-shot examples that bear the label of a document: "Ticket: …". A further
-            # labelled text may be the input itself, so it stays joined unless a heading introduced a list.
-            units.append(Unit(begin, end, "examples", joined=not listed))
-            continue
-        shown = part == "other" and text[begin:end].lstrip()[:1] in _STRUCTURE
-        joined = bool(units) and (shown or _leads(text[units[-1].start : units[-1].end], units[-1].part))
-        if units and units[-1].part != part and not _BLANK.search(text[units[-1].start : begin]):
-            joined = True
-        if part == "other" and units and units[-1].part == "output":
-            # "Output: a YAML document", and what the document is to look like.
-            joined = joined or not (labels_a_request(piece) or _HEADING.match(piece))
-        units.append(Unit(begin, end, part, joined))
+    units = _units(text)
     if len(units) > _MOST_UNITS:
-        return Layout(slot, text, (Unit(at, len(text), "other"),))
-    units = _bound(text, _sections(text, _enclosed(text, units)))
-    if units and (open_input(text) or _LEADS.search(text.rstrip()[-80:])):
+        return Layout(slot, text, (Unit(units[0].start, len(text), "other"),))
+    units = _joined_inside(units, sorted([*_values(segments), *_enclosures(text)]))
+    units = _joined_under_headings(text, units)
+    if units and (open_input(text) or _leads(text, "other")):
         units[-1] = replace(units[-1], fixed=True)
-    if reorders:
+    if not by_order:
         units = _freed(text, units)
-    return Layout(slot, text, tuple(_kept_in_order(text, units, by_order=not reorders)))
+    return Layout(slot, text, tuple(_kept_in_order(text, units, by_order=by_order)))
 
 
 # Most units of a slot that are told apart: every order is checked against all of them.
 _MOST_UNITS: Final = 150
-
-
-def _bound(text: str, units: Sequence[Unit]) -> list[Unit]:
-    """Return the units, joined to a document before them that may go on in them.
-
-    A paragraph behind a document or an example that has no closing mark may be its last one, unless it has a
-    label. A question without a label is about what stands before it.
-    """
-    bound_units = list(units)
-    in_document = False
-    for number, unit in enumerate(units):
-        written = text[unit.start : unit.end].strip()
-        is_labelled = _LABELLED.match(text, unit.start) is not None
-        before = units[number - 1]
-        if unit.part in ("context", "examples"):
-            in_document = True
-        elif in_document:
-            is_document = before.part in ("context", "examples")
-            is_open = is_document and not is_labelled and not CLOSED.search(text[before.start : before.end])
-            # "class Node:" looks like a label, and may be a document's code.
-            in_document = unit.part == "other" and not _PART_MARK.match(written) and not orders(written)
-            bound_units[number] = replace(unit, joined=unit.joined or is_open or in_document)
-        if is_labelled:
-            continue
-        if number and unit.part not in ("context", "examples") and ends_in_a_question(written):
-            bound_units[number] = replace(bound_units[number], needs=frozenset(range(number)))
-    return bound_units
-
-
-def _kept_in_order(text: str, units: Sequence[Unit], *, by_order: bool) -> list[Unit]:
-    """Return the units, bound to their order if words of one point at another: "the text above".
-
-    Args:
-        text: The slot.
-        units: Its units.
-        by_order: True if words of any slot speak of the places of documents.
-
-    Returns: the units, bound to their order but for free ones and output instructions that refer to nothing.
-    """
-    pointing = [_points(text, unit) for unit in units]
-    if not by_order and not any(pointing):
-        return list(units)
-    kept: list[Unit] = []
-    for number, unit in enumerate(units):
-        if unit.part == "output" and not pointing[number]:
-            kept.append(unit)
-            continue
-        before = set(unit.needs)
-        for other in range(number):
-            is_loose = units[other].part == "output" and not pointing[other]
-            if not is_loose and not (unit.free and units[other].free):
-                before.add(other)
-        # "Mix it with the sauce." stands directly behind what it speaks of, as a table behind "as follows".
-        points_here = number > 0 and (pointing[number] or pointing[number - 1])
-        joined = unit.joined or (points_here and not unit.free)
-        kept.append(replace(unit, needs=frozenset(before), joined=joined))
-    return kept
-
-
-def _points(text: str, unit: Unit) -> bool:
-    """Return whether words of a unit point at another: "the text above", "Then use this message:"."""
-    written = text[unit.start : unit.end].strip()
-    if unit.part in ("context", "examples"):
-        return False
-    is_labelled = _LABELLED.match(written) is not None
-    return points_back(written) or points_ahead(written) or (refers(written) and not is_labelled)
-
-
-def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
-    """Yield the parts of a slot in order: blocks of one type, plain text by paragraph, no value cut."""
-    text = text_of(segments)
-    values: list[tuple[int, int]] = []
-    composed = any(segment.kind == "template" and segment.text.strip() for segment in segments)
-    at = 0
-    for segment in segments:
-        if segment.kind == "input" and len(segments) > 1:
-            values.append((at, at + len(segment.text.rstrip())))
-        at += len(segment.text)
-    parts: list[tuple[Part, int, int]] = []
-    start = end = value = 0
-    for type_, piece in _pieces(text):
-        end += len(piece)
-        while value < len(values) and values[value][1] <= end:
-            value += 1
-        inside = value < len(values) and values[value][0] < end
-        if inside:
-            continue
-        part = _PART_OF.get(type_, "other")
-        before = values[value - 1] if value else (0, 0)
-        is_long = start <= before[0] and before[1] - before[0] >= _LONG_VALUE
-        if part == "other" and composed and is_long and not labels_a_request(piece):
-            part = "context"
-        if parts and text[start - 1] != "\n":
-            # What stands in one line with other words is no part by itself.
-            parts[-1] = ("other", parts[-1][1], end)
-        else:
-            parts.append((part, start, end))
-        start = end
-    for part, begin, stop in parts:
-        yield part, text[begin:stop]
-
-
-# Characters from which what fills a template is what the task is about.
-_LONG_VALUE: Final = 200
+# Parts that hold texts of others.
+_SHOWN: Final = ("context", "examples")
 _PART_OF: Final[dict[str, Part]] = {
     "document": "context",
     "examples": "examples",
@@ -404,13 +279,95 @@ _PART_OF: Final[dict[str, Part]] = {
 }
 
 
-def _pieces(text: str) -> Iterator[tuple[str, str]]:
+def _pieces(text: str) -> Iterator[tuple[Part, str]]:
+    """Yield the parts of a text in order: blocks of one type, plain text by paragraph."""
     for block in cut(text):
         if block.type == "text":
             for paragraph in _PARAGRAPH.findall(block.text):
-                yield "text", paragraph
+                yield "other", paragraph
         else:
-            yield block.type, block.text
+            yield _PART_OF.get(block.type, "other"), block.text
+
+
+def _units(text: str) -> list[Unit]:
+    """Return the units of a text, each joined to the one before it unless a mark shows where it begins."""
+    units: list[Unit] = []
+    lead = len(text) - len(text.lstrip())
+    end = 0
+    in_document = False
+    """True behind a document that may go on: nothing has shown yet where it ends."""
+    listed = False
+    """True behind a bare heading such as "Examples:", whose demonstrations are what follows."""
+    for part, piece in _pieces(text):
+        start, end = max(end, lead), end + len(piece)
+        if start >= end:
+            continue
+        if units and text[start - 1] != "\n":
+            # What stands in one line with other words is no part by itself.
+            units[-1] = replace(units[-1], end=end, part="other")
+            continue
+        if part == "examples":
+            listed = _leads(piece, part)
+        if part == "context" and units and units[-1].part == "examples":
+            # Few-shot examples that bear the label of a document: "Ticket: …". A further labelled text may be
+            # the input itself, so it stays joined unless a heading introduced a list.
+            units.append(Unit(start, end, "examples", joined=not listed))
+            continue
+        joined = bool(units) and _continues(text, units[-1], part, piece, in_document=in_document)
+        in_document = part in _SHOWN or (joined and in_document)
+        units.append(Unit(start, end, part, joined))
+    return units
+
+
+def _continues(text: str, before: Unit, part: Part, piece: str, *, in_document: bool) -> bool:
+    """Return whether a piece belongs to the unit before it, or may do so."""
+    written = text[before.start : before.end]
+    if _leads(written, before.part) or (before.part != part and not _BLANK.search(written)):
+        return True
+    if part in _SHOWN:
+        return False
+    if part == "other":
+        if before.part == "output" and not (labels_a_request(piece) or _HEADING.match(piece)):
+            # "Output: a YAML document", and what the document is to look like.
+            return True
+        # "class Node:" looks like a label, and may be a document's code.
+        if in_document and not (_PART_MARK.match(piece.lstrip()) or orders(piece.strip())):
+            return True
+    if _LABELLED.match(piece):
+        return part == "other" and piece.lstrip()[:1] in _STRUCTURE
+    # A paragraph without a label says more about what stands before it, as a question does.
+    is_open = before.part in _SHOWN and not CLOSED.search(written)
+    return part == "other" or is_open or ends_in_a_question(piece)
+
+
+def _kept_in_order(text: str, units: Sequence[Unit], *, by_order: bool) -> list[Unit]:
+    """Return the units, bound to their order if words of one point at another: "the text above".
+
+    Free ones still change places with each other, and output instructions that refer to nothing move.
+    """
+    pointing = [_points(text, unit) for unit in units]
+    if not by_order and not any(pointing):
+        return list(units)
+    kept: list[Unit] = []
+    ordered: set[int] = set()
+    for number, unit in enumerate(units):
+        if unit.part == "output" and not pointing[number]:
+            kept.append(unit)
+            continue
+        before = {other for other in ordered if not (unit.free and units[other].free)}
+        joined = unit.joined or (number > 0 and pointing[number])
+        kept.append(replace(unit, needs=frozenset(before), joined=joined))
+        ordered.add(number)
+    return kept
+
+
+def _points(text: str, unit: Unit) -> bool:
+    """Return whether words of a unit point at another: "the text above", "Then use this message:"."""
+    written = text[unit.start : unit.end].strip()
+    if unit.part in _SHOWN:
+        return False
+    points_at_all = points_back(written) or points_ahead(written)
+    return points_at_all or (refers(written) and not _LABELLED.match(written))
 
 
 # Characters of a line that may be a label alone.
@@ -426,33 +383,41 @@ def _leads(text: str, part: Part) -> bool:
     return bool(_LEADS.search(line[-80:]) or _HEADING.fullmatch(line[:200]))
 
 
-def _enclosed(text: str, units: Sequence[Unit]) -> list[Unit]:
-    """Return the units, those joined that stand inside one tag or fence; all if a fence has no end."""
-    opened: dict[str, int] = {}
-    spans: list[tuple[int, int]] = []
-    for mark in _TAG.finditer(text):
-        name = mark["fence"] or mark["name"]
-        if name in opened and (mark["close"] or mark["fence"]):
-            spans.append((opened.pop(name), mark.end()))
-        elif not mark["close"]:
-            opened[name] = mark.start()
-    if any(not name[0].isalpha() for name in opened):
-        # Nothing shows where the code ends.
-        return [replace(unit, joined=True) for unit in units]
-    spans.sort()
-    enclosed: list[Unit] = []
+def _values(segments: Sequence[Segment]) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each value that fills a template."""
+    at = 0
+    for segment in segments:
+        if segment.kind == "input" and len(segments) > 1:
+            yield at, at + len(segment.text.rstrip())
+        at += len(segment.text)
+
+
+def _enclosures(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of what stands between tags or fences. A fence without an end encloses the rest."""
     reach = 0
-    position = 0
+    for mark in _TAG.finditer(text):
+        if mark.start() < reach:
+            continue
+        reach = text.find(mark["fence"] or f"</{mark['name']}>", mark.end())
+        if reach < 0 and mark["fence"]:
+            reach = len(text)
+        if reach >= 0:
+            yield mark.start(), reach
+
+
+def _joined_inside(units: Sequence[Unit], spans: Sequence[tuple[int, int]]) -> list[Unit]:
+    """Return the units, those joined to the one before that begin inside a span."""
+    joined: list[Unit] = []
+    reach = position = 0
     for unit in units:
-        inside = unit.start < reach
-        while position < len(spans) and spans[position][0] < unit.end:
+        while position < len(spans) and spans[position][0] < unit.start:
             reach = max(reach, spans[position][1])
             position += 1
-        enclosed.append(replace(unit, joined=True) if inside else unit)
-    return enclosed
+        joined.append(replace(unit, joined=True) if unit.start < reach else unit)
+    return joined
 
 
-def _sections(text: str, units: Sequence[Unit]) -> list[Unit]:
+def _joined_under_headings(text: str, units: Sequence[Unit]) -> list[Unit]:
     """Return the units, those under one heading of the highest level joined, where a text has headings.
 
     A document below its own heading holds nothing but itself: "### Article 2" says nothing of the question
@@ -460,17 +425,15 @@ def _sections(text: str, units: Sequence[Unit]) -> list[Unit]:
     """
     levels = [_level(text, unit) for unit in units]
     highest = min((level for level in levels if level), default=0)
-    if not highest:
-        return list(units)
-    first = levels.index(highest)
-    sectioned: list[Unit] = []
-    of_document = False
-    for number, unit in enumerate(units):
-        if levels[number] == highest:
-            of_document = unit.part == "context"
-        is_inside = number > first and levels[number] != highest and not of_document
-        sectioned.append(replace(unit, joined=True) if is_inside else unit)
-    return sectioned
+    joined: list[Unit] = []
+    is_inside = False
+    for unit, level in zip(units, levels, strict=True):
+        if level == highest:
+            is_inside = bool(highest) and unit.part != "context"
+            joined.append(unit)
+        else:
+            joined.append(replace(unit, joined=True) if is_inside else unit)
+    return joined
 
 
 def _level(text: str, unit: Unit) -> int:
@@ -490,9 +453,7 @@ def _freed(text: str, units: Sequence[Unit]) -> list[Unit]:
     freed: list[Unit] = list(units)
     for part in ("context", "examples"):
         for head, last in _runs(units, part):
-            line = text[units[head].start : units[head].end].strip()
-            is_heading = _LEADS.search(line[-80:]) is not None or _HEADING.fullmatch(line[:200]) is not None
-            first = head + is_heading
+            first = head + _leads(text[units[head].start : units[head].end], "other")
             written = []
             for unit in units[first:last]:
                 written.append(text[unit.start : unit.end])

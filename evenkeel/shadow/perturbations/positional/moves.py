@@ -46,7 +46,7 @@ class Positional:
     def __init__(self, by: Literal["rule", "rewriter"] = "rule") -> None:
         """Set who says which parts may move."""
         self.by: Final = by
-        self.version: Final = 10 if by == "rule" else 11
+        self.version: Final = 12 if by == "rule" else 13
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """A variant with parts in another order, as `Perturbation.apply`; severity means nothing to it.
