@@ -283,6 +283,7 @@ def _outcome(view: PromptView, tried: PerturbationPreview) -> dict[str, Any]:
     }
     match tried.outcome:
         case NotApplicable(reason, detail):
+            detail = detail or rewordings.why_untried(reason)
             outcome |= {"status": "not_applicable", "reason": reason, "detail": detail}
         case Draft(tasks):
             outcome |= {"status": "needs_rewriter", "reason": "no_rewriter", "tasks": []}

@@ -155,9 +155,7 @@ _WHY_UNTRIED: Final = {
     "no_context": "no part of the prompt is known to be context",
     "no_output_instructions": "no part of the prompt is known to say how to answer",
     "nothing_to_reorder": "the prompt has no documents or items to reorder",
-    "nowhere_to_move": "the prompt has nothing that it could be moved past",
-    "bound": "the prompt refers to its items or documents by their place",
-    "order_matters": "the order of the documents or items matters",
+    "bound": "nothing shows that it may stand elsewhere, or words point at its place",
     "too_few_changes": "fewer than two changes of its kind apply to the prompt",
     "already_wanted": "the prompt asks for it already",
     "already_in_language": "the prompt is in that language already",
@@ -178,7 +176,7 @@ _WHY_UNTRIED: Final = {
     "tools_forced": "the request makes the model call a tool",
     "translation_wanted": "the prompt asks for a translation",
     "unreadable_structure": "the structure that the prompt shows cannot be read",
-    "unclear_format": "a user's text speaks of a format",
+    "unclear_format": "the prompt speaks of a format, or shows one, in a way that may not be understood",
 }
 
 

@@ -215,7 +215,7 @@ def test_changes_outside_the_text_are_shown():
     """A member that goes away is a line of the diff, and a kind that can't act says why."""
     view = view_of(response_format={"type": "json_object"})
     assert '-"response_format": {"type": "json_object"}' in page_of(view, PLAIN)
-    assert "already_wanted: the prompt asks for plain prose as it is" in page_of(view_of(), PLAIN)
+    assert "already_wanted: the prompt asks for it already" in page_of(view_of(), PLAIN)
 
 
 def test_documents_are_changed_where_inputs_names_them():

@@ -113,9 +113,7 @@ def test_an_unrelated_tool_is_not_one_that_the_request_speaks_of():
     body["messages"][0]["content"] = (
         "Which phase has the moon, when is the tide, and what is XIV as a numeral?"
     )
-    assert applied("unrelated", body) == NotApplicable(
-        "nothing_to_change", "nothing in the tools can be changed in this way"
-    )
+    assert applied("unrelated", body) == NotApplicable("nothing_to_change")
 
 
 @pytest.mark.parametrize(("name", "text"), [("description", "Use "), ("parameter", "The unit of")])

@@ -66,14 +66,12 @@ def prescribed(view: PromptView) -> NotApplicable | None:
         if segment.kind == "history" or segment.type in ("document", "code"):
             continue
         if _RELATIVE.search(segment.text):
-            return NotApplicable(
-                "language_prescribed", "the prompt makes the answer's language depend on the input's"
-            )
+            return NotApplicable("language_prescribed")
         for line in segment.text.split("\n"):
             if speaks_of_translation(line):
-                return NotApplicable("translation_wanted", "the prompt speaks of translating")
+                return NotApplicable("translation_wanted")
             if prescribes(line):
-                return NotApplicable("language_prescribed", "the prompt says in which language to answer")
+                return NotApplicable("language_prescribed")
     return None
 
 

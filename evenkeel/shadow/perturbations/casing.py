@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.places import change_places, is_label, opens_a_sentence
-from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
+from evenkeel.shadow.perturbations.protocol import GENERAL, PerturbationBase
 
 if TYPE_CHECKING:
     import random
@@ -29,7 +28,7 @@ _TOLD_BY_CASE: Final = frozenset({
 })  # fmt: skip
 
 
-class Casing:
+class Casing(PerturbationBase):
     """Lower-cases the small words that open sentences, puts words into capitals.
 
     Names keep their capital, and so does every other word that has one inside a sentence; acronyms,
@@ -38,10 +37,8 @@ class Casing:
 
     name: Final = "general.casing"
     rewording: Final = Rewording(GENERAL, phrase="different capitalisation", order=40)
-    version: Final = 10
-    graded: Final = True
-    requires: Final = NOTHING
-    wanted: Final = AS_BEFORE
+    version = 10
+    graded = True
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant with a share of its words in another case, as `Perturbation.apply`."""

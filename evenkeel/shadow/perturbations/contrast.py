@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.shadow.perturbations.answer_language import inputs_of
@@ -20,6 +19,7 @@ from evenkeel.shadow.perturbations.protocol import (
     NOTHING_TO_CHANGE,
     Draft,
     NotApplicable,
+    PerturbationBase,
     RewriteTask,
 )
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-    from evenkeel.shadow.perturbations.protocol import Outcome, Perturbation, Requirement
+    from evenkeel.shadow.perturbations.protocol import Outcome, Perturbation
     from evenkeel.shadow.prompt import PromptView
     from evenkeel.shadow.prompt.segments import Segment
 
@@ -53,15 +53,12 @@ _CHANGES: Final = ("name", "opposite", "aspect")
 _MOST_CHARS: Final = 8_000
 
 
-class AnotherNumber:
+class AnotherNumber(PerturbationBase):
     """Changes one number of a short question by a lot."""
 
     name: Final = "contrast.number"
     rewording: Final = Rewording(CATEGORY, order=10)
-    version: Final = 1
-    graded: Final = False
-    requires: Final[frozenset[Requirement]] = frozenset({"judge"})
-    wanted: Final = AS_BEFORE
+    requires = frozenset({"judge"})
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """Return a short question with another number; "nothing_to_change" if none stands alone."""
@@ -70,7 +67,7 @@ class AnotherNumber:
         if segment is None:
             return NO_INPUT
         if len(segment.text) > _SHORT_CHARS:
-            return NotApplicable("too_long", "a long text names numbers that the answer does not depend on")
+            return NotApplicable("too_long")
         numbers = list(_NUMBER.finditer(segment.text))
         if not numbers:
             return NOTHING_TO_CHANGE
@@ -79,15 +76,12 @@ class AnotherNumber:
         return view.with_texts({segment.index: text})
 
 
-class AnotherMeaning:
+class AnotherMeaning(PerturbationBase):
     """Has a model change what is asked: another name, the opposite of a condition, another aspect."""
 
     name: Final = "contrast.meaning"
     rewording: Final = Rewording(CATEGORY, order=20)
-    version: Final = 1
-    graded: Final = False
-    requires: Final[frozenset[Requirement]] = frozenset({"rewriter", "judge"})
-    wanted: Final = AS_BEFORE
+    requires = frozenset({"rewriter", "judge"})
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """Return the draft of another question."""
@@ -96,7 +90,7 @@ class AnotherMeaning:
         if segment is None:
             return NO_INPUT
         if len(segment.text) > _MOST_CHARS:
-            return NotApplicable("too_long", "the question is too long to be changed by a model")
+            return NotApplicable("too_long")
         index = segment.index
 
         def finish(texts: Sequence[str]) -> PromptView:

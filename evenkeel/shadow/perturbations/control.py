@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Category, Rewording
-from evenkeel.shadow.perturbations.protocol import NOTHING
+from evenkeel.shadow.perturbations.protocol import PerturbationBase
 
 if TYPE_CHECKING:
     import random
@@ -22,15 +21,11 @@ _CATEGORY: Final = Category(
 )
 
 
-class IdenticalResend:
+class IdenticalResend(PerturbationBase):
     """Sends the prompt again as it is. Severity and seed mean nothing to it."""
 
     name: Final = "baseline.identical"
     rewording: Final = Rewording(_CATEGORY, "noise floor", phrase="an identical resend", order=0)
-    version: Final = 1
-    graded: Final = False
-    requires: Final = NOTHING
-    wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView:
         """Return the view itself."""

@@ -17,7 +17,13 @@ from evenkeel.shadow.perturbations.answer_language import (
     prescribed,
 )
 from evenkeel.shadow.perturbations.places import with_request
-from evenkeel.shadow.perturbations.protocol import NO_INPUT, Draft, NotApplicable, RewriteTask
+from evenkeel.shadow.perturbations.protocol import (
+    NO_INPUT,
+    Draft,
+    NotApplicable,
+    PerturbationBase,
+    RewriteTask,
+)
 from evenkeel.shadow.perturbations.rewriting import NO_PROSE, draft
 from evenkeel.shadow.prompt.segments import text_of
 
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
 
-    from evenkeel.shadow.perturbations.protocol import Outcome, Requirement
+    from evenkeel.shadow.perturbations.protocol import Outcome
     from evenkeel.shadow.prompt import PromptView, Segment
 
 _ENGLISH: Final = "en"
@@ -39,7 +45,7 @@ _CATEGORY: Final = Category(
 )
 
 
-class CrossLingual:
+class CrossLingual(PerturbationBase):
     """Has the input translated into one language and asks for the answer in another.
 
     Instructions in another language than English are translated into it, and the request is in English.
@@ -48,8 +54,7 @@ class CrossLingual:
     """
 
     rewording: Final = Rewording(_CATEGORY)
-    version: Final = 3
-    graded: Final = False
+    version = 3
 
     def __init__(self, source: str, target: str) -> None:
         """Set the languages.
@@ -64,11 +69,11 @@ class CrossLingual:
         if self._source == self._target == _ENGLISH:
             raise ValueError("crosslingual from English to English changes nothing")
         self.name: Final = f"crosslingual.{self._source}_to_{self._target}"
-        self.wanted: Final = AnswerForm(language=self._target)
+        self.wanted = AnswerForm(language=self._target)
         # An English prompt, the usual case, stays as it is.
-        self.requires: Final[frozenset[Requirement]] = (
-            frozenset({"judge"}) if self._source == _ENGLISH else frozenset({"rewriter", "judge"})
-        )
+        self.requires = frozenset({"judge"})
+        if self._source != _ENGLISH:
+            self.requires |= {"rewriter"}
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """Return the translation tasks, as `Perturbation.apply`; the variant itself if there are none.
@@ -88,7 +93,7 @@ class CrossLingual:
         base = base_tag(self._target)
         is_in_target = base_tag(self._source) == base and language_of_segments(inputs) == base
         if is_in_target and may_be_in(instructed, base):
-            return NotApplicable("already_in_language", f"the prompt and its answer are in {base} already")
+            return NotApplicable("already_in_language")
         is_identified = language_of_segments(instructions) is not None
         request = answer_request(self._target, _ENGLISH if is_identified else base_tag(self._source))
 

@@ -9,13 +9,13 @@ from evenkeel.core.pair import AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.answer_language import inputs_of, language_of_segments, prescribed
 from evenkeel.shadow.perturbations.places import with_request
-from evenkeel.shadow.perturbations.protocol import NO_INPUT, NotApplicable, RewriteTask
+from evenkeel.shadow.perturbations.protocol import NO_INPUT, NotApplicable, PerturbationBase, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import draft
 
 if TYPE_CHECKING:
     import random
 
-    from evenkeel.shadow.perturbations.protocol import Draft, Requirement
+    from evenkeel.shadow.perturbations.protocol import Draft
     from evenkeel.shadow.prompt import PromptView
 
 
@@ -28,16 +28,15 @@ _CATEGORY: Final = Category(
 )
 
 
-class Multilingual:
+class Multilingual(PerturbationBase):
     """Translates instructions and input, and asks for the answer in that language.
 
     History and code stay. Everything is translated or nothing, so severity is ignored.
     """
 
     rewording: Final = Rewording(_CATEGORY)
-    version: Final = 3
-    graded: Final = False
-    requires: Final[frozenset[Requirement]] = frozenset({"rewriter", "judge"})
+    version = 3
+    requires = frozenset({"rewriter", "judge"})
 
     def __init__(self, tag: str) -> None:
         """Set the language.
@@ -49,7 +48,7 @@ class Multilingual:
         """
         self._tag = canonical_tag(tag)
         self.name: Final = f"multilingual.{self._tag}"
-        self.wanted: Final = AnswerForm(language=self._tag)
+        self.wanted = AnswerForm(language=self._tag)
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Draft | NotApplicable:
         """Return the translation tasks; see `Perturbation.apply`.
@@ -64,7 +63,7 @@ class Multilingual:
             return NO_INPUT
         base = base_tag(self._tag)
         if language_of_segments(inputs) == base:
-            return NotApplicable("already_in_language", f"the input is in {base} already")
+            return NotApplicable("already_in_language")
         refused = prescribed(view)
         if refused is not None:
             return refused

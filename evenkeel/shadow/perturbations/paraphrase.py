@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, RewriteTask
+from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, PerturbationBase, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import draft
 
 if TYPE_CHECKING:
     import random
 
-    from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, Requirement
+    from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable
     from evenkeel.shadow.prompt import PromptView
 
 
-class Paraphrase:
+class Paraphrase(PerturbationBase):
     """Has the rewriter say what a user typed in other words.
 
     All or nothing: severity means nothing to it.
@@ -24,10 +23,8 @@ class Paraphrase:
 
     name: Final = "general.paraphrase"
     rewording: Final = Rewording(GENERAL, phrase="paraphrasing", order=50)
-    version: Final = 3
-    graded: Final = False
-    requires: Final[frozenset[Requirement]] = frozenset({"rewriter"})
-    wanted: Final = AS_BEFORE
+    version = 3
+    requires = frozenset({"rewriter"})
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Draft | NotApplicable:
         """Return the rewriting tasks, as `Perturbation.apply`.

@@ -127,10 +127,8 @@ _NOT_BLANK: Final = re.compile(r"\S")
 _OWN_TYPES: Final = frozenset({"text", "list", "output_instructions"})
 # Beginning of an order to a bot or a shell, each word of which counts: "!info", "/summarize".
 _COMMAND: Final = re.compile(r"\s*[!/][^\W\d_]")
-_IS_COMMAND: Final = NotApplicable("command", "the text begins like a command, of which every letter counts")
-_ABOUT_WORDING: Final = NotApplicable(
-    "about_wording", "the text asks about letters, spelling, case, marks or the order of words"
-)
+_IS_COMMAND: Final = NotApplicable("command")
+_ABOUT_WORDING: Final = NotApplicable("about_wording")
 
 
 def asks_about_wording(inputs: Sequence[Segment]) -> bool:
@@ -287,10 +285,10 @@ def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
         if segment.slot == slot:
             own.append(segment)
     if slot is None or not own:
-        return NotApplicable("no_user_slot", "the prompt holds no text of a user to add the request to")
+        return NotApplicable("no_user_slot")
     text = text_of(own)
     if leads_on(text) or text.rstrip().endswith('"""'):
-        return NotApplicable("open_end", "the prompt ends in words that the answer is to complete")
+        return NotApplicable("open_end")
     *before, last = BLANK_LINES.split(text.strip())
     is_template_known = any(segment.kind == "template" for segment in own)
     swallowed = (

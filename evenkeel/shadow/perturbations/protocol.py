@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Category
 from evenkeel.core.verdict import BASELINE
 from evenkeel.shadow.limits import MOST_SEGMENTS
@@ -31,7 +32,7 @@ class NotApplicable:
     reason: str
     """Short snake_case word, usable as a label: "no_input", "nothing_to_change" …"""
     detail: str = ""
-    """Explanation for people, one sentence."""
+    """Explanation for people, one sentence; "" for that of `why_untried`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +118,21 @@ class Perturbation(Protocol):
 NOTHING: Final[frozenset[Requirement]] = frozenset()
 """Value of `requires` for a perturbation that works by rule."""
 
-NO_INPUT: Final = NotApplicable(
-    "no_input",
-    "nothing in the prompt is known to be typed by a user; `trials.inputs` adds documents and more",
-)
-NOTHING_TO_CHANGE: Final = NotApplicable(
-    "nothing_to_change", "no place in the input can be changed in this way"
-)
+
+class PerturbationBase:
+    """Base of perturbations: without degrees, by rule, for an answer in the form of before.
+
+    What a perturbation has otherwise it says itself.
+    """
+
+    version: int = 1
+    graded: bool = False
+    requires: frozenset[Requirement] = NOTHING
+    wanted: AnswerForm = AS_BEFORE
+
+
+NO_INPUT: Final = NotApplicable("no_input")
+NOTHING_TO_CHANGE: Final = NotApplicable("nothing_to_change")
 
 GENERAL: Final = Category(
     "general",
@@ -140,7 +149,7 @@ def attempt(kind: Perturbation, view: PromptView, severity: float, rng: random.R
     Raises: ValueError if the severity is out of range.
     """
     if len(view.segments) > MOST_SEGMENTS and kind.name != BASELINE:
-        return NotApplicable("too_many_parts", f"the prompt has more than {MOST_SEGMENTS} parts")
+        return NotApplicable("too_many_parts")
     return kind.apply(view, severity, rng)
 
 

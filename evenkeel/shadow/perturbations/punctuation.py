@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.places import change_places, is_question, may_be_completed, small_words
-from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
+from evenkeel.shadow.perturbations.protocol import GENERAL, PerturbationBase
 from evenkeel.shadow.prompt.blocks import LIST_MARK
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ _SENTENCE_END: Final = re.compile(r"[.!?\n。\uff01\uff1f؟:;]")
 _LONGEST_SENTENCE: Final = 300
 
 
-class Punctuation:
+class Punctuation(PerturbationBase):
     """Drops, doubles or replaces terminal marks, commas, semicolons and dashes, where that says the same.
 
     Line structure, list markers, headings, apostrophes, hyphens and every mark that touches a protected span
@@ -109,10 +108,8 @@ class Punctuation:
 
     name: Final = "general.punctuation"
     rewording: Final = Rewording(GENERAL, phrase="different punctuation", order=30)
-    version: Final = 8
-    graded: Final = True
-    requires: Final = NOTHING
-    wanted: Final = AS_BEFORE
+    version = 8
+    graded = True
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant with a share of its marks changed, as `Perturbation.apply`."""

@@ -21,7 +21,7 @@ _PIECE_CHARS: Final = 4_000
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _KANA_OR_IDEOGRAPH: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
-NO_PROSE: Final = NotApplicable("nothing_to_change", "there are no words that could be put differently")
+NO_PROSE: Final = NotApplicable("nothing_to_change")
 
 
 def draft(

@@ -15,7 +15,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.languages import language_of
-from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.places import (
     change_places,
@@ -24,7 +23,7 @@ from evenkeel.shadow.perturbations.places import (
     prose_of,
     small_words,
 )
-from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
+from evenkeel.shadow.perturbations.protocol import GENERAL, PerturbationBase
 
 if TYPE_CHECKING:
     import random
@@ -151,7 +150,7 @@ def real_words(language: str | None) -> frozenset[str]:
     return frozenset(SpellChecker(language=tag).word_frequency.words())
 
 
-class Spelling:
+class Spelling(PerturbationBase):
     """Misspells words: a neighbouring key, two letters swapped, one left out or doubled, or a known slip.
 
     Keyboard, known slips and forgotten accents are those of the text's language (English, German,
@@ -163,10 +162,8 @@ class Spelling:
 
     name: Final = "general.spelling"
     rewording: Final = Rewording(GENERAL, phrase="misspellings", order=20)
-    version: Final = 9
-    graded: Final = True
-    requires: Final = NOTHING
-    wanted: Final = AS_BEFORE
+    version = 9
+    graded = True
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant with a share of its words misspelt, as `Perturbation.apply`."""

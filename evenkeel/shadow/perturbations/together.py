@@ -73,9 +73,9 @@ class Together:
             if not isinstance(outcome, (NotApplicable, Draft)):
                 changed, applied = outcome, applied + 1
         if applied < _FEWEST:
-            return NotApplicable("too_few", f"{applied} of {len(self.kinds)} rewordings apply")
+            return NotApplicable("too_few")
         if changed.text == view.text:
-            return NotApplicable("undone", "the rewordings undo each other")
+            return NotApplicable("undone")
         return changed
 
     def seed_of(self, kind: Perturbation, seed: int) -> int:

@@ -13,7 +13,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from evenkeel.core.languages import language_of
-from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.answer_language import speaks_of_translation
@@ -26,7 +25,13 @@ from evenkeel.shadow.perturbations.places import (
     may_be_completed,
     prose_of,
 )
-from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, NOTHING, NotApplicable, RewriteTask
+from evenkeel.shadow.perturbations.protocol import (
+    GENERAL,
+    NO_INPUT,
+    NotApplicable,
+    PerturbationBase,
+    RewriteTask,
+)
 from evenkeel.shadow.perturbations.rewriting import draft
 from evenkeel.shadow.prompt.demonstrations import open_input
 from evenkeel.shadow.prompt.mail import opens_with_greeting
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator, Mapping, Sequence
 
-    from evenkeel.shadow.perturbations.protocol import Outcome, Requirement
+    from evenkeel.shadow.perturbations.protocol import Outcome
     from evenkeel.shadow.prompt import PromptView, Segment
 
 
@@ -98,7 +103,7 @@ _LONGEST_BEGINNING: Final = 4_000
 _CLOSED: Final = ".!?…。।؟\uff01\uff1f"
 
 
-class Tone:
+class Tone(PerturbationBase):
     """Writes what the user says in another tone, which the generator picks.
 
     By rule: greetings and closing words, set phrases and contractions, in fourteen languages; severity is the
@@ -110,7 +115,6 @@ class Tone:
 
     name: Final = "general.tone"
     rewording: Final = Rewording(GENERAL, phrase="another tone", order=60)
-    wanted: Final = AS_BEFORE
 
     def __init__(self, by: Literal["rule", "rewriter"] = "rule", tones: Sequence[str] = TONES) -> None:
         """Set the tones and the way to write them.
@@ -129,9 +133,10 @@ class Tone:
             raise ValueError(f"unknown tone {unknown[0] if unknown else ''!r}: known are {', '.join(TONES)}")
         self._by = by
         self._tones = tuple(tones)
-        self.version: Final = 18 if by == "rule" else 7
-        self.graded: Final = by == "rule"
-        self.requires: Final[frozenset[Requirement]] = NOTHING if by == "rule" else frozenset({"rewriter"})
+        self.version = 18 if by == "rule" else 7
+        self.graded = by == "rule"
+        if by == "rewriter":
+            self.requires = frozenset({"rewriter"})
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """A variant in another tone, as `Perturbation.apply`.
@@ -144,7 +149,7 @@ class Tone:
         if not spoken:
             return NO_INPUT
         if any(map(_asks_about_manner, view.segments)):
-            return NotApplicable("about_manner", "the prompt asks how its text is said")
+            return NotApplicable("about_manner")
         if self._by == "rewriter":
             return draft(view, spoken, lambda text: RewriteTask("tone", text, tone))
         # Data alone is in no language.
@@ -160,14 +165,14 @@ def _refused(view: PromptView, language: str | None) -> NotApplicable | None:
     """Return why no phrases can be added to a prompt in a language; None if they can."""
     for segment in view.segments:
         if segment.type != "document" and speaks_of_translation(segment.text):
-            return NotApplicable("text_to_translate", "a greeting would be translated as well")
+            return NotApplicable("text_to_translate")
     last = view.typed[-1]
     if breaks_off(last.text) or _is_demonstrated(view, last) or _says_nothing_to_anybody(view, language):
-        return NotApplicable("text_to_work_on", "a greeting would be a part of what is to be worked on")
+        return NotApplicable("text_to_work_on")
     if language is None:
-        return NotApplicable("language_unknown", "the language of the input is not clear")
+        return NotApplicable("language_unknown")
     if language not in MANNERS:
-        return NotApplicable("language_unsupported", f"there are no phrases for the language {language}")
+        return NotApplicable("language_unsupported")
     return None
 
 

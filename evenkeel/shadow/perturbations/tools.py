@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Category, Rewording
-from evenkeel.shadow.perturbations.protocol import NOTHING, Draft, NotApplicable, RewriteTask
+from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, PerturbationBase, RewriteTask
 from evenkeel.shadow.prompt.body import UnreadablePrompt, outermost
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Iterator, Sequence
 
-    from evenkeel.shadow.perturbations.protocol import Outcome, Perturbation, Requirement
+    from evenkeel.shadow.perturbations.protocol import Outcome, Perturbation
     from evenkeel.shadow.prompt import PromptView
     from evenkeel.shadow.prompt.segments import Segment
 
@@ -33,27 +32,16 @@ CATEGORY: Final = Category(
     on_template=True,
     phrase="{kind} of tools",
 )
-_NO_TOOLS: Final = NotApplicable("no_tools", "the request offers no tools that the client runs")
-_NO_RESULTS: Final = NotApplicable(
-    "no_results", "the request holds no result of a tool that is a JSON object"
-)
-_SAME: Final = NotApplicable("nothing_to_change", "nothing in the tools can be changed in this way")
+_NO_TOOLS: Final = NotApplicable("no_tools")
+_NO_RESULTS: Final = NotApplicable("no_results")
+_SAME: Final = NotApplicable("nothing_to_change")
 # Tools beyond which none is added: providers refuse more than 128.
 _MOST_TOOLS: Final = 100
 # Words of a description that can be said in other words.
 _LEAST_WORDS: Final = 4
 
 
-class _WithoutDegrees:
-    """Members that all of these perturbations share."""
-
-    version: Final = 1
-    graded: Final = False
-    requires: ClassVar[frozenset[Requirement]] = NOTHING
-    wanted: Final = AS_BEFORE
-
-
-class ToolOrdering(_WithoutDegrees):
+class ToolOrdering(PerturbationBase):
     """Offers the same tools in another order."""
 
     name: Final = "tools.order"
@@ -69,7 +57,7 @@ class ToolOrdering(_WithoutDegrees):
         return _SAME if shuffled == tools else _with_tools(view, shuffled)
 
 
-class EnumOrder(_WithoutDegrees):
+class EnumOrder(PerturbationBase):
     """Lists the values that a parameter may have in another order."""
 
     name: Final = "tools.enum_order"
@@ -92,7 +80,7 @@ class EnumOrder(_WithoutDegrees):
         return _with_tools(view, tools) if changed else _SAME
 
 
-class UnrelatedTool(_WithoutDegrees):
+class UnrelatedTool(PerturbationBase):
     """Offers one more tool, which no request of the application has a use for."""
 
     name: Final = "tools.unrelated"
@@ -124,7 +112,7 @@ class UnrelatedTool(_WithoutDegrees):
         return _with_tools(view, [*tools[:position], added, *tools[position:]])
 
 
-class ToolDescription(_WithoutDegrees):
+class ToolDescription(PerturbationBase):
     """Has a model say the description of a tool in other words."""
 
     name: str = "tools.description"
@@ -171,7 +159,7 @@ class ParameterDescription(ToolDescription):
         return list(_schemas(tools))
 
 
-class ResultLayout(_WithoutDegrees):
+class ResultLayout(PerturbationBase):
     """Writes the last result of a tool with other blanks and line ends."""
 
     name: Final = "tools.result_layout"
@@ -191,7 +179,7 @@ class ResultLayout(_WithoutDegrees):
         return _SAME if new == text else view.with_texts({result.index: new})
 
 
-class ResultKeys(_WithoutDegrees):
+class ResultKeys(PerturbationBase):
     """Writes the members of the last result of a tool in another order."""
 
     name: Final = "tools.result_keys"
@@ -212,7 +200,7 @@ class ResultKeys(_WithoutDegrees):
         return view.with_texts({result.index: "{" + ", ".join(shuffled) + "}"})
 
 
-class ResultExtra(_WithoutDegrees):
+class ResultExtra(PerturbationBase):
     """Adds a member that means nothing to the last result of a tool."""
 
     name: Final = "tools.result_extra"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.places import change_places
-from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
+from evenkeel.shadow.perturbations.protocol import GENERAL, PerturbationBase
 
 if TYPE_CHECKING:
     import random
@@ -45,7 +44,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-class Whitespace:
+class Whitespace(PerturbationBase):
     """Doubles spaces, adds or strips trailing blanks, adds blank lines.
 
     Words are never joined or split, lines never joined, tabs never changed, and blank lines only added to
@@ -54,10 +53,8 @@ class Whitespace:
 
     name: Final = "general.whitespace"
     rewording: Final = Rewording(GENERAL, phrase="different whitespace", order=10)
-    version: Final = 7
-    graded: Final = True
-    requires: Final = NOTHING
-    wanted: Final = AS_BEFORE
+    version = 7
+    graded = True
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant with a share of its gaps and line ends changed, as `Perturbation.apply`."""

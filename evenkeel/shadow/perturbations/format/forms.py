@@ -13,7 +13,6 @@ from evenkeel.core.pair import AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.format.constraints import constraint_of, forces_tools
 from evenkeel.shadow.perturbations.format.instructions import (
-    NAME_OF,
     Speech,
     asked_format,
     forbids,
@@ -91,7 +90,7 @@ class Form:
         """
         del severity, rng
         if forces_tools(view):
-            return NotApplicable("tools_forced", "the request makes the model call a tool")
+            return NotApplicable("tools_forced")
         constraint, asking, reminders = constraint_of(view), _asking(view), _reminders(view)
         stated = _stated(asking) or ("json" if constraint.is_json else next(iter(reminders.values()), None))
         refused = self._refused(view, asking, list(reminders), stated)
@@ -130,22 +129,20 @@ class Form:
     ) -> NotApplicable | None:
         """Return a reason if the prompt's format request cannot or need not be replaced, else None."""
         if stated is None and _is_named_anywhere(view):
-            return NotApplicable("unclear_format", "the prompt speaks of a format")
+            return NotApplicable("unclear_format")
         if (stated or "free") == self.format:
-            return NotApplicable("already_wanted", f"the prompt asks for {NAME_OF[self.format]} as it is")
+            return NotApplicable("already_wanted")
         if self.format == "free" and any(_LISTING.search(segment.text) for segment in asking):
-            return NotApplicable("own_form", "a list or a string of a format has no like in prose")
+            return NotApplicable("own_form")
         present = []
         for segment in view.segments:
             if segment.kind != "history":
                 present.append(segment)
         if any(_shown_structures(segment, of_answer=False) for segment in present):
-            return NotApplicable("unclear_format", "the prompt shows a structure that may be data or a form")
+            return NotApplicable("unclear_format")
         language = _language(view, asking)
         if language not in SPEECHES or self.format not in SPEECHES[language].answer:
-            return NotApplicable(
-                "language_unsupported", f"no words for it are known in the language {language}"
-            )
+            return NotApplicable("language_unsupported")
         return self._irreplaceable(view, asking, reminders, stated)
 
     def _irreplaceable(
@@ -159,25 +156,19 @@ class Form:
                 own_words.append(segment.text)
         text = "\n".join(own_words)
         if _ARTEFACT.search(text):
-            return NotApplicable(
-                "own_form", "the prompt asks for a file or a page that has a format of its own"
-            )
+            return NotApplicable("own_form")
         instructions = [_words(segment.text, named) for segment in asking]
         asked = "\n".join((*instructions, *_reminding_lines(view, reminders)))
         if (_OWN_FORM.search(text) if stated is None else _BOUND.search(asked)) is not None:
-            return NotApplicable("own_form", "the prompt asks for a form of its own, or for a bare answer")
+            return NotApplicable("own_form")
         for segment in asking:
             if any(skeleton.outline is None for skeleton in skeletons(segment.text, named)):
-                return NotApplicable(
-                    "unreadable_structure", "the structure that the prompt shows cannot be read"
-                )
+                return NotApplicable("unreadable_structure")
         if self.format in _TEXT_ONLY and _MARKUP.search(text):
-            return NotApplicable("markup_wanted", "the prompt asks for headings, lists or tables")
+            return NotApplicable("markup_wanted")
         for segment in view.segments:
             if stated is not None and segment.type == "examples" and _shows(segment.text, stated):
-                return NotApplicable(
-                    "examples_show_format", "examples in the prompt show answers in the old format"
-                )
+                return NotApplicable("examples_show_format")
         return None
 
     def _left(
@@ -199,9 +190,9 @@ class Form:
                 old_wish = old_wish or _asked_in(segment.text) == stated
         parts = self.format == "free" and stated is not None and _PARTS.search(words)
         if set(named_formats(words)) - {self.format} or old_wish or parts:
-            return NotApplicable("unclear_format", "the prompt speaks of more than one format")
+            return NotApplicable("unclear_format")
         if any(forbids(segment.text, self.format) for segment in said):
-            return NotApplicable("format_forbidden", f"the prompt forbids {NAME_OF[self.format]}")
+            return NotApplicable("format_forbidden")
         return None
 
     def _rewritten(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import groupby, permutations
 from typing import TYPE_CHECKING, Final, Literal
 
-from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.positional.layout import by_rule, laid_out, slots_of
 from evenkeel.shadow.perturbations.positional.listing import listed, numbered
-from evenkeel.shadow.perturbations.protocol import NOTHING, Draft, NotApplicable
+from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, PerturbationBase
 
 if TYPE_CHECKING:
     import random
@@ -29,7 +28,7 @@ CATEGORY: Final = Category(
 _FEWEST: Final = 2
 
 
-class Positional:
+class Positional(PerturbationBase):
     """Base of what moves parts of a prompt.
 
     By rule only what is plainly free moves. By the rewriter the units of each template and what binds them
@@ -39,14 +38,11 @@ class Positional:
 
     name: str
     rewording: Rewording
-    graded: Final = False
-    requires: Final = NOTHING
-    wanted: Final = AS_BEFORE
 
     def __init__(self, by: Literal["rule", "rewriter"] = "rule") -> None:
         """Set who says which parts may move."""
         self.by: Final = by
-        self.version: Final = 12 if by == "rule" else 13
+        self.version = 12 if by == "rule" else 13
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """A variant with parts in another order, as `Perturbation.apply`; severity means nothing to it.
@@ -119,7 +115,7 @@ class Context(_MovedPart):
     name = "positional.context"
     rewording = Rewording(CATEGORY, phrase="moved context", order=10)
     part = "context"
-    missing = NotApplicable("no_context", "no part of the prompt is known to be a task's context")
+    missing = NotApplicable("no_context")
 
 
 class OutputInstructions(_MovedPart):
@@ -128,7 +124,7 @@ class OutputInstructions(_MovedPart):
     name = "positional.output_instructions"
     rewording = Rewording(CATEGORY, phrase="moved output instructions", order=20)
     part = "output"
-    missing = NotApplicable("no_output_instructions", "no part of the prompt is known to say how to answer")
+    missing = NotApplicable("no_output_instructions")
 
 
 class Reordering(Positional):
@@ -155,7 +151,7 @@ class Reordering(Positional):
     def absent(self, layouts: Sequence[Layout]) -> NotApplicable:
         """Implement `Positional`."""
         del layouts
-        return NotApplicable("nothing_to_reorder", "no parts are known to be in no particular order")
+        return NotApplicable("nothing_to_reorder")
 
 
 class MixedMoves(Positional):
@@ -176,7 +172,7 @@ class MixedMoves(Positional):
                 changed = laid_out(changed, layout, now)
                 done |= kinds
         if len(done) < _FEWEST or changed.text == view.text:
-            return NotApplicable("too_few_changes", "fewer than two kinds of positional change apply")
+            return NotApplicable("too_few_changes")
         return changed
 
     def _moved_twice(self, layout: Layout, rng: random.Random) -> tuple[list[int], set[str]]:
@@ -201,7 +197,7 @@ class MixedMoves(Positional):
         return rng.choice(moves[kind]), {kind.name}
 
 
-_BOUND: Final = NotApplicable("bound", "nothing shows that it may stand elsewhere")
+_BOUND: Final = NotApplicable("bound")
 
 
 def _elsewhere(layout: Layout, now: Sequence[int], part: Part) -> list[list[int]]:
