@@ -246,7 +246,7 @@ def contrast(text: str) -> str:
 
 
 def rewrite(messages: Sequence[PromptMessage], subjects: Subjects | None = None) -> str:
-    """The reply to a rewriting request: the rewritten text alone.
+    """The reply to a rewriting request: the rewritten text between its tags.
 
     A request that names no task, no text, or a target that the simulation does not know gets a sentence
     that says so; the gate rejects it like any other reply that is not the text.
@@ -262,13 +262,15 @@ def rewrite(messages: Sequence[PromptMessage], subjects: Subjects | None = None)
     if kind == "blocks":
         return blocks(text)
     if kind == "contrast":
-        return contrast(text)
-    if kind == "tone":
+        rewritten = contrast(text)
+    elif kind == "tone":
         rewritten = in_tone(text, target)
     elif kind == "translation":
         phrases = phrases_for(target)
         rewritten = translate(text, phrases, subjects) if phrases else None
-    return f"The simulated rewriter does not know the target {target}." if rewritten is None else rewritten
+    if rewritten is None:
+        return f"The simulated rewriter does not know the target {target}."
+    return f"<rewritten>{rewritten}</rewritten>"
 
 
 def is_rewriting(original: str, text: str) -> bool:

@@ -45,7 +45,6 @@ from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 from evenkeel.shadow.protection import BUILTIN as PATTERNS
 from evenkeel.shadow.protection.redaction import Placeholders, redact_events, redact_json
 from evenkeel.shadow.references.sketch import sketch_of
-from evenkeel.shadow.rewriter.client import declines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -252,7 +251,7 @@ def _read_whole(body):
 
 
 def _judged(kind, text):
-    faults_of(RewriteTask(kind, text, "es" if kind == "translation" else None), text[:-7] + " so.", "ab12")
+    faults_of(RewriteTask(kind, text, "es" if kind == "translation" else None), text[:-7] + " so.")
 
 
 def _steps(text):
@@ -337,7 +336,6 @@ def _gate():
     for kind in ("paraphrase", "tone", "translation"):
         yield Subject(f"gate of a {kind}", _as_is, partial(_judged, kind))
     yield Subject("passages to keep", partial(RewriteTask, "paraphrase"), passages_to_keep)
-    yield Subject("refusal to rewrite", _as_is, declines)
 
 
 def _perturbations():

@@ -11,7 +11,7 @@ from evenkeel.core.languages import language_of
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.perturbations.gate import faults_of
 from evenkeel.shadow.perturbations.protocol import RewriteTask
-from evenkeel.shadow.rewriter.prompts import TONES, marker_tag, request_for
+from evenkeel.shadow.rewriter.prompts import TONES, request_for, rewritten_in
 from evenkeel.simulate import PromptMessage
 from evenkeel.simulate.cases import make_case
 from evenkeel.simulate.phrases import LANGUAGES
@@ -24,10 +24,10 @@ TARGETS = tuple(language.tag for language in LANGUAGES if language.tag != "en")
 
 
 def asked(task, rejected=None):
-    """The request that evenkeel sends, and the reply."""
+    """The text that the simulated rewriter gives."""
     kept = [task.text[span.start : span.end] for span in protected_spans(task.text)]
     request = request_for(task, kept, rejected)
-    return request, rewrite([PromptMessage(message.role, message.content) for message in request])
+    return rewritten_in(rewrite([PromptMessage(message.role, message.content) for message in request]))
 
 
 def kept_passages(text):
@@ -54,7 +54,7 @@ def tasks_of(seed):
 def test_generated_prompts_pass(seed):
     """Protected passages, line breaks, language and length are right on 40 prompts."""
     for task in tasks_of(seed):
-        request, text = asked(task)
+        text = asked(task)
         assert text != task.text
         assert not kept_passages(task.text) - kept_passages(text)
         assert text.count("\n") == task.text.count("\n")
@@ -64,7 +64,7 @@ def test_generated_prompts_pass(seed):
             assert read_details(text) == read_details(task.text)
         if task.kind == "translation" and "{" not in task.text:
             assert language_of(text) == task.target.partition("-")[0]
-        assert faults_of(task, text, marker_tag(request)) == ()
+        assert faults_of(task, text) == ()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ Pure functions that return all faults, the gravest first: its reason is counted,
 them go to the rewriter for its next attempt.
 
 A valid text keeps protected passages and numerals, each as often as before, and the marks that begin its
-lines; it is in the right language, about as long, and has nothing around it. Whether it means the same is
+lines; it is in the right language and about as long. Whether it means the same is
 for the judge to say (`meaning`).
 """
 
@@ -21,7 +21,7 @@ from evenkeel.shadow.perturbations.places import prose_of
 from evenkeel.shadow.perturbations.positional.listing import blocks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from evenkeel.shadow.perturbations.protocol import RewriteTask
 
@@ -39,69 +39,7 @@ Flaw = Literal[
 
 FLAWS: Final[frozenset[str]] = frozenset(get_args(Flaw))
 
-_ASSENT: Final = (
-    r"(?:sure|certainly|of\ course|absolutely|okay|ok|claro|natürlich|gerne|bien\ sûr|certo|zeker|natuurlijk"
-    r"|もちろん(?:です)?)"
-)
-# A first line that ends in a colon, in whatever language: what follows is introduced.
-_LEADS: Final = re.compile(r"[^\n]{0,200}[:\uff1a][ \t*]*\n")
-# A colon soon after the beginning: "Translation: …", "Sure, here you go: …". "10:30" is no label.
-_LABEL: Final = re.compile(r"[^\n:\uff1a]{1,80}(?::(?=\s)|\uff1a)")
-_AGREES: Final = re.compile(rf"\s*{_ASSENT}\s*[!,.][^\n]{{0,120}}\n", re.IGNORECASE)
-_CLOSER: Final = re.compile(
-    r"""
-    (?: \W{0,2}note\b\W{0,2}\s*: | \(note\b | let\ me\ know\ (?:if|whether)\b
-      | i\ hope\ (?:this|that)\ helps | feel\ free\ to\b
-      | (?:i|we)(?:['’]ve|\ have)\ (?:kept|preserved|translated|rewritten|rephrased|changed)\b
-      | (?:all|the)\ (?:numbers|passages)\b[^\n]*\b(?:kept|preserved|unchanged)\b
-    )
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-_FENCES: Final = ("```", "~~~")
 _MARKER: Final = re.compile(r"<<<\s*/?\s*(?:BEGIN|END)\b", re.IGNORECASE)
-_QUOTES: Final = ('""', "''", "“”", "„“", "„”", "«»", "「」", "『』")
-
-
-def chatter_in(task: RewriteTask, text: str, tag: str) -> str:
-    """Return what a reply adds around the text: "an introduction", "quotation marks" …; "" if nothing.
-
-    What the original has itself is no chatter.
-    """
-    original = task.text
-    if (tag and tag in text) or _new(_MARKER.search, original, text):
-        return "a marker line"
-    if _new(_LEADS.match, original, text) or _new(_AGREES.match, original, text):
-        return "an introduction"
-    # Another tone may begin with "Quick question: …".
-    if task.kind != "tone" and _new(_LABEL.match, original, text):
-        return "an introduction"
-    if _new(_closes, original, text):
-        return "a remark at its end"
-    if _new(_fenced, original, text):
-        return "a code fence around it"
-    return "quotation marks around it" if _new(_quoted, original, text) else ""
-
-
-def _new(rule: Callable[[str], object], original: str, text: str) -> bool:
-    return bool(rule(text)) and not rule(original)
-
-
-def _closes(text: str) -> bool:
-    _, parted, line = text.rstrip().rpartition("\n")
-    return bool(parted) and _CLOSER.match(line.lstrip()) is not None
-
-
-def _fenced(text: str) -> bool:
-    bare = text.strip()
-    return bare.startswith(_FENCES) and bare.endswith(f"\n{bare[:3]}")
-
-
-def _quoted(text: str) -> bool:
-    bare = text.strip()
-    return len(bare) > 1 and bare[0] + bare[-1] in _QUOTES
-
-
 # Translation of full-width digits to ASCII digits, which mean the same to a reader.
 _DIGITS: Final = {0xFF10 + digit: ord("0") + digit for digit in range(10)}
 _NUMERAL: Final = re.compile(r"\d+(?:[.,:/\-’']\d+)*")
@@ -250,18 +188,17 @@ _SHOWN: Final = 8
 _SHOWN_CHARS: Final = 120
 
 
-def faults_of(task: RewriteTask, text: str, tag: str = "") -> tuple[GateFault, ...]:
+def faults_of(task: RewriteTask, text: str) -> tuple[GateFault, ...]:
     """Return the faults of a rewritten text, or of a list of blocks; empty if it has none.
 
     Args:
         task: What was asked for.
         text: What came back.
-        tag: The tag of the markers around the original, which must not show up.
     """
     if task.kind == "blocks":
         blocks = blocks_of(task.text, text)
         return (GateFault("structure", blocks),) if isinstance(blocks, str) else ()
-    return tuple(_faults(task, text, tag))
+    return tuple(_faults(task, text))
 
 
 def may_stay(text: str) -> bool:
@@ -273,10 +210,9 @@ def may_stay(text: str) -> bool:
     return weight(prose) < TOO_SHORT and language_of(prose) is None
 
 
-def _faults(task: RewriteTask, text: str, tag: str) -> Iterator[GateFault]:
-    added = chatter_in(task, text, tag)
-    if added:
-        yield GateFault("chatter", f"The reply holds more than the rewritten text: {added}.")
+def _faults(task: RewriteTask, text: str) -> Iterator[GateFault]:
+    if _MARKER.search(text) and not _MARKER.search(task.text):
+        yield GateFault("chatter", "The rewritten text holds a marker line.")
     if _plain(task.text) == _plain(text):
         yield GateFault("unchanged", "The reply is the original text again.")
     before, after = prose_of(task.text), prose_of(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from evenkeel.llm.chat import ChatRequest
 from evenkeel.llm.faults import Fault
 from evenkeel.shadow.perturbations.gate import FLAWS, faults_of, may_stay, passages_to_keep
 from evenkeel.shadow.perturbations.protocol import RewriteTask
-from evenkeel.shadow.rewriter.prompts import RejectedText, cache_key, marker_tag, request_for
+from evenkeel.shadow.rewriter.prompts import RejectedText, cache_key, request_for, rewritten_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,17 +39,8 @@ _REST_USES: Final = 50
 # Longest pause for which a server may ask, in seconds. A call that needs a longer one fails.
 _LONGEST_PAUSE_S: Final = 20.0
 _MEANING: Final = "It does not mean the same as the original."
+_NO_TAGS: Final = "The reply has no text between <rewritten> and </rewritten>."
 _NO_CONTRAST: Final = "It means the same as the original; the answer to it must be another one."
-_DECLINES: Final = re.compile(
-    r"""
-    \s* (?:i['’]m\ (?:very\ |really\ )?sorry|i\ am\ sorry|sorry|i\ apologi[sz]e|unfortunately)?
-    [,.:]?\ ? (?:but\ )?
-    (?: i(?:\ can(?:no|['’])t|\ can\ not|\ won['’]t|(?:\ a|['’])m\ (?:unable|not\ able)\ to)
-        \ (?:help|assist|comply|do\ that|rewrite|translate|paraphrase|fulfil+|provide|process)\b
-      | as\ an\ ai\b )
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
 
 EqualMeaning = Callable[[str, str], Awaitable[bool | None]]
 """(original, rewritten) → whether both say the same; None if nobody could say."""
@@ -110,11 +100,6 @@ async def reply_to(endpoint: ModelClient, request: ChatRequest, budget: CallBudg
 def _known_request() -> ChatRequest:
     task = RewriteTask("paraphrase", "The ferry leaves at noon.")
     return rewrite_request(request_for(task, ()), task.text, temperature=0.0, seed=_FIRST_SEED)
-
-
-def declines(text: str) -> bool:
-    """Return whether a text begins like a refusal in words."""
-    return _DECLINES.match(text) is not None
 
 
 def _uncounted(outcome: str) -> None:
@@ -274,22 +259,25 @@ class Rewriter:
         if isinstance(reply, Fault):
             patience = before.patience * (2 if reply.reason == "truncated" else 1)
             return _FailedAttempt(Rejection(reply.reason, reply.detail), before.feedback, patience)
-        if declines(reply) and not declines(task.text):
-            return _FailedAttempt(Rejection("refused", "The model declined in words."), before.feedback, 1)
+        text = reply if task.kind == "blocks" else rewritten_in(reply)
+        if text is None:
+            # It may also have declined, or answered the text.
+            feedback = RejectedText(reply, (_NO_TAGS,))
+            return _FailedAttempt(Rejection("chatter", _NO_TAGS), feedback, before.patience)
         # In a thread: the first question about a language reads the model, which takes half a second.
-        faults = await asyncio.to_thread(faults_of, task, reply, marker_tag(messages))
+        faults = await asyncio.to_thread(faults_of, task, text)
         if faults:
-            feedback = RejectedText(reply, tuple(fault.detail for fault in faults))
+            feedback = RejectedText(text, tuple(fault.detail for fault in faults))
             return _FailedAttempt(Rejection(faults[0].reason, faults[0].detail), feedback, before.patience)
         # A list of blocks has no meaning to keep: it is checked by rule where it is used.
         wanted = task.kind != "contrast"
         same: bool | None = wanted
         if self._equal_meaning is not None and task.kind != "blocks":
-            same = await self._equal_meaning(task.text, reply)
+            same = await self._equal_meaning(task.text, text)
         if same is None:
             unknown = Rejection(_UNCHECKED, "The judge could not say whether it means the same.")
             return _FailedAttempt(unknown, before.feedback, before.patience)
         if same is not wanted:
             wrong = _MEANING if wanted else _NO_CONTRAST
-            return _FailedAttempt(Rejection("meaning", wrong), RejectedText(reply, (wrong,)), before.patience)
-        return reply
+            return _FailedAttempt(Rejection("meaning", wrong), RejectedText(text, (wrong,)), before.patience)
+        return text

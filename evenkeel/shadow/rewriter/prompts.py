@@ -1,7 +1,8 @@
 """Prompts for the rewriter, versioned, with the text to rewrite kept apart from the instructions.
 
 The text stands between markers with a tag, as in the judge's prompts. The tag is a hash of everything that
-others wrote and does not occur in it, so the text cannot forge an end marker. The first line of the request
+others wrote and does not occur in it, so the text cannot forge an end marker. The reply stands between tags
+of its own, so whatever a model says around it is left out. The first line of the request
 names the task in a fixed form: "Task: paraphrase", "Task: tone formal" or "Task: translation fr-CA". The
 wording is in `prompts.toml`.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from evenkeel.shadow.perturbations.protocol import RewriteTask
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Version, raised with every change of wording. Texts written with older wording are not taken from the
 cache."""
 
@@ -84,7 +86,7 @@ def request_for(
         if before:
             blocks += [_WORDING["before"], _between("REJECTED", tag, before)]
         blocks += [_WORDING["faults"], _between("FAULTS", tag, faults)]
-    blocks.append(_WORDING["end_of_blocks" if task.kind == "blocks" else "end"].format(tag=tag))
+    blocks.append(_WORDING["end_of_blocks" if task.kind == "blocks" else "end"])
     role = _WORDING[{"blocks": "role_of_blocks", "contrast": "role_of_contrasts"}.get(task.kind, "role")]
     system = f"{role}\n\n{_WORDING['data_rule'].format(tag=tag)}"
     return (ObservedMessage("system", system), ObservedMessage("user", "\n\n".join(blocks)))
@@ -96,9 +98,13 @@ def cache_key(task: RewriteTask, models: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def marker_tag(messages: Sequence[ObservedMessage]) -> str:
-    """Return the tag that the markers of a request carry; a reply must not show it."""
-    return messages[-1].content.rpartition("tag ")[2].partition(")")[0]
+def rewritten_in(reply: str) -> str | None:
+    """Return the text that a reply gives between its tags; None if it has none."""
+    match = _REWRITTEN.search(reply)
+    return (match[1].strip() or None) if match else None
+
+
+_REWRITTEN: Final = re.compile(r"<rewritten>(.*)</rewritten>", re.DOTALL)
 
 
 def _words(task: RewriteTask) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import Counter
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -21,8 +20,13 @@ BETTER = "Exporting invoice INC-48213 is broken, says our client, who has to hav
 
 
 def said(content, **message):
-    """A completion with this text, and 300 + 30 tokens of usage."""
+    """A completion with this reply, and 300 + 30 tokens of usage."""
     return scripted.said(content, (300, 30), **message)
+
+
+def wrote(text):
+    """A completion with this text between its tags."""
+    return said(f"Sure! <rewritten>\n{text}\n</rewritten> Anything else?")
 
 
 class CountedBudget:
@@ -96,9 +100,3 @@ def play(script, *, task=TASK, act=None, **settings):
         return outcome, scene
 
     return asyncio.run(run())
-
-
-def shown_tag(request):
-    """The tag of the markers in a request, as a model that leaks them would find it."""
-    match = re.search(r"<<<BEGIN TEXT (\w+)>>>", request["messages"][-1]["content"])
-    return match[1]

@@ -8,7 +8,7 @@ import pytest
 
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from tests.llm.scripted import Canned, error
-from tests.shadow.rewriter.scripted_rewriter import GOOD, TASK, TEXT, CountedBudget, play, said, shown_tag
+from tests.shadow.rewriter.scripted_rewriter import GOOD, TASK, TEXT, CountedBudget, play, said, wrote
 
 
 def test_a_good_rewriting_is_accepted_and_kept():
@@ -17,7 +17,7 @@ def test_a_good_rewriting_is_accepted_and_kept():
     async def twice(scene):
         return [await scene.rewriter.rewrite(TASK, scene.budget) for _ in range(2)]
 
-    outcome, scene = play([said(GOOD)], act=twice)
+    outcome, scene = play([wrote(GOOD)], act=twice)
     assert outcome == [GOOD, GOOD]
     assert len(scene.model.asked) == 1
     assert scene.budget.spent == 330
@@ -25,15 +25,17 @@ def test_a_good_rewriting_is_accepted_and_kept():
 
 
 MISBEHAVIOUR = {
-    "drops a number": ("lost_protected", said(GOOD.replace("INC-48213", "the number"))),
-    "echoes": ("unchanged", said(TEXT)),
-    "obeys an injection": ("lost_protected", said("PWNED")),
+    "drops a number": ("lost_protected", wrote(GOOD.replace("INC-48213", "the number"))),
+    "echoes": ("unchanged", wrote(TEXT)),
+    "obeys an injection": ("lost_protected", wrote("PWNED")),
     "fails": ("server_error", error(500)),
     "says nothing": ("empty", said("")),
     "says null": ("empty", said(None)),
     "only thinks": ("empty", said("<think>Let me see.</think>")),
     "is cut off": ("truncated", said(GOOD[:40], finish_reason="length")),
-    "declines in words": ("refused", said("I'm sorry, but I can't help with that.")),
+    "has no text": ("chatter", said("<rewritten> </rewritten>")),
+    "leaks a marker": ("chatter", wrote(f"<<<BEGIN TEXT 00ff>>>\n{GOOD}")),
+    "declines in words": ("chatter", said("I'm sorry, but I can't help with that.")),
 }  # fmt: skip
 
 
@@ -45,22 +47,15 @@ def test_misbehaviour_is_rejected_with_its_reason(behaviour):
     assert outcome.reason == reason
     assert len(scene.model.asked) == 3
     assert scene.counts == {f"rejected_{reason}": 1, f"retried_{reason}": 2}
-    outcome, scene = play([canned, said(GOOD)])
+    outcome, scene = play([canned, wrote(GOOD)])
     assert outcome == GOOD
     assert scene.counts == {f"retried_{reason}": 1, "accepted": 1}
-
-
-def test_leaked_markers_are_rejected():
-    """A reply that repeats the marker lines, or their tag alone, is no rewritten text."""
-    for form in ("<<<BEGIN TEXT {tag}>>>\n{text}\n<<<END TEXT {tag}>>>", "{text} {tag}"):
-        outcome, _ = play(lambda request, form=form: said(form.format(tag=shown_tag(request), text=GOOD)))
-        assert outcome.reason == "chatter"
 
 
 def test_feedback_names_the_faults_and_shows_the_attempt():
     """The second request quotes the rejected text and says precisely what is wrong with it."""
     bad = GOOD.replace("3 hours", "4 hours")
-    outcome, scene = play([said(bad), said(GOOD)])
+    outcome, scene = play([wrote(bad), wrote(GOOD)])
     assert outcome == GOOD
     first, second = (request["messages"][-1]["content"] for request in scene.model.asked)
     assert bad not in first
@@ -72,7 +67,7 @@ def test_feedback_names_the_faults_and_shows_the_attempt():
 
 def test_a_cut_reply_gets_more_room():
     """Twice as many tokens are allowed the second time."""
-    _, scene = play([said("Our", finish_reason="length"), said(GOOD)])
+    _, scene = play([said("Our", finish_reason="length"), wrote(GOOD)])
     first, second = (request["max_tokens"] for request in scene.model.asked)
     assert second == 2 * first
 
@@ -82,7 +77,7 @@ def test_a_cut_reply_gets_more_room():
 def test_what_has_no_other_wording_stays(kind, name):
     """A name that comes back as it was is asked for once more, and then left as it is."""
     task = RewriteTask(kind, name, {"tone": "polite", "translation": "de"}.get(kind, ""))
-    outcome, scene = play([said(name)], task=task)
+    outcome, scene = play([wrote(name)], task=task)
     assert outcome == name
     assert len(scene.model.asked) == 2
     assert scene.counts == {"retried_unchanged": 1, "accepted": 1}
@@ -90,7 +85,7 @@ def test_what_has_no_other_wording_stays(kind, name):
 
 def test_a_short_sentence_is_no_name():
     """Few words whose language is clear can be put differently: sent back as they were they are rejected."""
-    outcome, _ = play([said("thanks a lot")], task=RewriteTask("paraphrase", "thanks a lot"))
+    outcome, _ = play([wrote("thanks a lot")], task=RewriteTask("paraphrase", "thanks a lot"))
     assert outcome.reason == "unchanged"
 
 
@@ -100,11 +95,11 @@ async def ask_in_turn(scene, times):
 
 def test_a_text_that_cannot_be_rewritten_is_not_tried_for_ever():
     """A refused text rests for 50 uses, then for 100; troubles are tried again at once."""
-    outcomes, scene = play([said(TEXT)], act=lambda scene: ask_in_turn(scene, 1 + 50))
+    outcomes, scene = play([wrote(TEXT)], act=lambda scene: ask_in_turn(scene, 1 + 50))
     assert {rejection.reason for rejection in outcomes} == {"unchanged"}
     assert len(scene.model.asked) == 3
     assert scene.counts["rejected_unchanged"] == 51
-    _, scene = play([said(TEXT)], act=lambda scene: ask_in_turn(scene, 1 + 50 + 1 + 100))
+    _, scene = play([wrote(TEXT)], act=lambda scene: ask_in_turn(scene, 1 + 50 + 1 + 100))
     assert len(scene.model.asked) == 6
     _, scene = play([said("")], act=lambda scene: ask_in_turn(scene, 2))
     assert len(scene.model.asked) == 6
@@ -112,8 +107,8 @@ def test_a_text_that_cannot_be_rewritten_is_not_tried_for_ever():
 
 def test_a_text_that_was_given_up_once_is_not_lost():
     """The next round asks with other seeds, and what it brings is kept."""
-    bad = [said(TEXT)] * 3
-    outcomes, scene = play([*bad, said(GOOD)], act=lambda scene: ask_in_turn(scene, 1 + 50 + 2))
+    bad = [wrote(TEXT)] * 3
+    outcomes, scene = play([*bad, wrote(GOOD)], act=lambda scene: ask_in_turn(scene, 1 + 50 + 2))
     assert outcomes[-2:] == [GOOD, GOOD]
     assert len(scene.model.asked) == 4
     assert len({request["seed"] for request in scene.model.asked}) == 4
@@ -129,7 +124,7 @@ def test_tasks_alike_share_one_call():
         waiting[0].cancel()
         return await asyncio.gather(*waiting, return_exceptions=True)
 
-    outcomes, scene = play([said(GOOD)], act=act)
+    outcomes, scene = play([wrote(GOOD)], act=act)
     assert isinstance(outcomes[0], asyncio.CancelledError)
     assert outcomes[1:] == [GOOD] * 19
     assert len(scene.model.asked) == 1
@@ -145,7 +140,7 @@ def test_the_judge_of_meaning_has_the_last_word(verdict):
         pairs.append((original, text))
         return verdict
 
-    outcome, scene = play([said(TEXT), said(GOOD)], equal_meaning=equal_meaning, attempts=2)
+    outcome, scene = play([wrote(TEXT), wrote(GOOD)], equal_meaning=equal_meaning, attempts=2)
     assert pairs == [(TEXT, GOOD)]
     assert scene.counts["rejected_meaning_unknown"] == (verdict is None)
     reason = {True: None, False: "meaning", None: "meaning_unknown"}[verdict]
@@ -154,7 +149,7 @@ def test_the_judge_of_meaning_has_the_last_word(verdict):
 
 def test_thoughts_in_front_of_a_reply_are_left_out():
     """Reasoning that some servers pass on is no part of the reply."""
-    assert play([said(f"<think>\nHm, 7 ways.\n</think>\n\n{GOOD}\n")])[0] == GOOD
+    assert play([said(f"<think>\nHm, 7 ways.\n</think>\n\n<rewritten>{GOOD}</rewritten>\n")])[0] == GOOD
 
 
 def test_closing_ends_what_is_under_way():
@@ -179,7 +174,7 @@ def test_an_empty_budget_does_not_speak_for_another():
             scene.rewriter.rewrite(TASK, CountedBudget(0)), scene.rewriter.rewrite(TASK, scene.budget)
         )
 
-    outcomes, scene = play([said(GOOD)], act=act)
+    outcomes, scene = play([wrote(GOOD)], act=act)
     assert outcomes[0].reason == "budget"
     assert outcomes[1] == GOOD
     assert scene.counts["rejected_budget"] == 1

@@ -20,15 +20,14 @@ CASE, RETOLD, GERMAN, JAPANESE = (CASES[name] for name in ("case", "retold", "ge
 PARAPHRASE = RewriteTask("paraphrase", CASE)
 
 
-def reasons(task, text, tag=""):
-    return [fault.reason for fault in faults_of(task, text, tag)]
+def reasons(task, text):
+    return [fault.reason for fault in faults_of(task, text)]
 
 
 @pytest.mark.parametrize(
     ("reason", "text"),
     [
         *((reason, RETOLD.replace(old, new)) for reason, old, new in CASES["altered"]),
-        *((reason, form % RETOLD) for reason, form in CASES["framed"]),
         ("wrong_language", GERMAN),
         ("unchanged", CASE),
         ("unchanged", CASE.upper().replace("\n", " ")),
@@ -37,7 +36,7 @@ def reasons(task, text, tag=""):
 )
 def test_each_fault_has_its_reason(reason, text):
     """The reason that is counted names what is wrong."""
-    assert reasons(PARAPHRASE, text, "cafe0123cafe0123")[0] == reason
+    assert reasons(PARAPHRASE, text)[0] == reason
 
 
 def test_an_answer_instead_of_a_rewriting_is_refused():
@@ -47,12 +46,6 @@ def test_an_answer_instead_of_a_rewriting_is_refused():
     )
     assert reasons(task, "BANANA") != []
     assert reasons(task, "1. Apple\n2. Pear\n3. Plum") != []
-
-
-@pytest.mark.parametrize(("text", "other"), CASES["no chatter"])
-def test_what_the_original_has_itself_is_no_chatter(text, other):
-    """Introductions, quotation marks, fences and markers of the original may stay."""
-    assert "chatter" not in reasons(RewriteTask("paraphrase", text), other)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +83,7 @@ def test_any_text_gets_a_verdict(original, text):
 
 @pytest.mark.shared_data
 def test_real_paraphrases_pass():
-    """At least 94 % of 700 rewordings by people pass; others lose a number or name, or begin like a label."""
+    """At least 94 % of 700 rewordings by people pass; others lose a number or name."""
     intents = json.loads((DATA / "pbss" / "prompts.json").read_text(encoding="utf-8"))
     verdicts = [
         reasons(RewriteTask("paraphrase", first), other)[:1]
@@ -100,7 +93,7 @@ def test_real_paraphrases_pass():
     assert len(verdicts) == 700
     assert verdicts.count([]) >= 0.94 * len(verdicts)
     faults = {found[0] for found in verdicts if found}
-    assert faults <= {"lost_protected", "invented_number", "length", "chatter"}
+    assert faults <= {"lost_protected", "invented_number", "length"}
 
 
 @pytest.mark.shared_data
