@@ -115,7 +115,7 @@ def _example(kind: Perturbation, prompt: PromptView) -> str:
         case "needs_rewriter":
             return _asked(outcome, prompt)
         case "not_applicable":
-            return f"Not applicable to the example: {outcome['detail'] or outcome['reason']}.\n"
+            return f"Not applicable to the example: {outcome['detail']}.\n"
         case "unchanged":
             return "The example is sent again as it is.\n"
     lines = [line.rstrip() for line in outcome["diff"]]
