@@ -35,12 +35,11 @@ from evenkeel.core.errors import UserError
 from evenkeel.core.figures import count
 from evenkeel.monitor.detect.gate import GateRules
 from evenkeel.release.gate.clusters import clusters
-from evenkeel.release.gate.edits import EditError, NewSystemPrompt, NewTemplate
 from evenkeel.release.gate.plan import document as plan_document
 from evenkeel.release.gate.reports import as_json, as_junit, as_run, document
 from evenkeel.release.gate.run import GateOptions, run_gate
 from evenkeel.release.gate.scoring import RATED
-from evenkeel.release.gate.sides import Side
+from evenkeel.release.gate.sides import EditError, NewSystemPrompt, NewTemplate, Side
 from evenkeel.release.goldens.files import load_goldens, newest_versions
 from evenkeel.release.kit.arguments import InputError, check_writable, read_text, words, write_reports
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
@@ -61,9 +60,8 @@ if TYPE_CHECKING:
 
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.scoring import TwoStageScorer
-    from evenkeel.release.gate.edits import Edit
     from evenkeel.release.gate.run import GateOutcome
-    from evenkeel.release.gate.sides import Headers, SideName
+    from evenkeel.release.gate.sides import Edit, Headers, SideName
     from evenkeel.settings import Settings
     from evenkeel.settings.credentials import UpstreamKeys
     from evenkeel.stores.goldens import Golden

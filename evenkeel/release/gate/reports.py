@@ -38,13 +38,7 @@ MOST_FALLEN: Final = 5
 """Goldens that are named, or shown with a diff."""
 # Smaller values say nothing more, and depend on rounding.
 _SMALLEST_P: Final = 0.0001
-_MARKS: Final = {
-    GateVerdict.PASS: "✅",
-    GateVerdict.REGRESSION: "❌",
-    GateVerdict.UNDECIDED: "⚠️",
-    GateVerdict.COULD_NOT_MEASURE: "⚠️",
-}
-# A pass that nothing proves must not look like one that something does.
+_MARKS: Final = {GateVerdict.PASS: "✅", GateVerdict.REGRESSION: "❌"}
 _UNDECIDED: Final = "⚠️"
 _TONES: Final[Mapping[GateVerdict, Tone]] = {GateVerdict.PASS: "better", GateVerdict.REGRESSION: "worse"}
 _STANDINGS: Final[Mapping[GateVerdict, Standing]] = {
@@ -53,19 +47,12 @@ _STANDINGS: Final[Mapping[GateVerdict, Standing]] = {
 }
 _TERMINAL: Final[frozenset[Rendering]] = frozenset(("terminal",))
 _MARKDOWN: Final[frozenset[Rendering]] = frozenset(("markdown",))
-_VERDICTS: Final = {
-    GateVerdict.PASS: "PASS",
-    GateVerdict.REGRESSION: "REGRESSION",
-    GateVerdict.UNDECIDED: "UNDECIDED",
-    GateVerdict.COULD_NOT_MEASURE: "COULD NOT MEASURE",
-}
 # Words for what similarity alone settles: it tells neither better from worse, nor sees contradictions.
 _WITHOUT_JUDGE: Final = {
     GateVerdict.PASS: "NOT SHOWN TO DIFFER",
     GateVerdict.REGRESSION: "DIFFERS",
     GateVerdict.UNDECIDED: "NOT SHOWN TO DIFFER",
 }
-STATES: Final = {"regression": "regression", "pass": "pass", "not_settled": "not settled"}
 
 
 def verdict_words(report: GateReport) -> str:
@@ -76,7 +63,7 @@ def verdict_words(report: GateReport) -> str:
         by_similarity = all(finding.measure.name == DIFFERS for finding in deciding)
     else:
         by_similarity = any(finding.measure.name == DIFFERS for finding in deciding)
-    word = _VERDICTS[report.verdict]
+    word = report.verdict.value.replace("_", " ").upper()
     return _WITHOUT_JUDGE.get(report.verdict, word) if by_similarity else word
 
 
@@ -153,9 +140,8 @@ def settled(finding: GateFinding) -> str:
 
 def role(finding: GateFinding) -> str:
     """The measure's state, and if it does not decide, why."""
-    if finding.measure.decides:
-        return STATES[finding.state]
-    return f"{STATES[finding.state]} ({finding.measure.why_not}: does not decide)"
+    state = finding.state.replace("_", " ")
+    return state if finding.measure.decides else f"{state} ({finding.measure.why_not}: does not decide)"
 
 
 def lost(report: GateReport, details: Mapping[str, str]) -> list[str]:
@@ -211,8 +197,10 @@ def goldens_asked(report: GateReport) -> str:
 def document(outcome: GateOutcome) -> Document:
     """The outcome for people. A terminal shows the verdict last, a pull request first."""
     report = outcome.report
-    undecided = report.verdict is GateVerdict.PASS and not report.settled
-    mark, more = (_UNDECIDED, ", undecided") if undecided else (_MARKS[report.verdict], "")
+    mark, more = _MARKS.get(report.verdict, _UNDECIDED), ""
+    # A pass that nothing proves must not look like one that something does.
+    if report.verdict is GateVerdict.PASS and not report.settled:
+        mark, more = _UNDECIDED, ", undecided"
     verdict = headline(report)
     blocks: list[Block] = [
         Paragraph(verdict, on=_MARKDOWN),
@@ -347,7 +335,7 @@ def result_lines(outcome: GateOutcome) -> list[ResultLine]:
             failure = finding.state
         worse = ", ".join(fallen.golden.id for fallen in outcome.fallen if name in fallen.differences)
         more = f"worse than by the reference: {worse}" if worse else ""
-        said = f"excess {excess(finding)}, {STATES[finding.state]}, {settled(finding)}"
+        said = f"excess {excess(finding)}, {finding.state.replace('_', ' ')}, {settled(finding)}"
         lines.append(ResultLine(name, said, failure, more, skipped=skipped))
     return lines
 

@@ -21,7 +21,7 @@ from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.metrics.tasks import Task
 from evenkeel.monitor.detect.gate import Gate, GateRules, Shares, least_clusters, least_for_regression
 from evenkeel.release.gate.clusters import clusters, sentence
-from evenkeel.release.gate.scoring import DIFFERS, GateScoring
+from evenkeel.release.gate.scoring import DIFFERS, GateScoring, step_change
 from evenkeel.release.gate.sides import (
     check_different,
     described,
@@ -29,7 +29,6 @@ from evenkeel.release.gate.sides import (
     prepare,
     task_of,
 )
-from evenkeel.release.gate.steps import step_change
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised
 from evenkeel.release.kit.cost import BudgetUsedUpError, CostEstimate, Costs

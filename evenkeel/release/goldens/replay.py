@@ -12,8 +12,7 @@ from evenkeel.core.budget import RouteBudget, scoring_paid_by
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import Quote, estimate_tokens
-from evenkeel.release.gate.edits import NewSystemPrompt
-from evenkeel.release.gate.sides import Side, prepare, task_of
+from evenkeel.release.gate.sides import NewSystemPrompt, Side, prepare, task_of
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import key_of
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import CostTracker
     from evenkeel.core.endpoint import Upstream
     from evenkeel.llm.price import Prices
-    from evenkeel.release.gate.edits import Edit
     from evenkeel.release.gate.scoring import GateScoring, ScoredAnswer
-    from evenkeel.release.gate.sides import SideTask
+    from evenkeel.release.gate.sides import Edit, SideTask
     from evenkeel.shadow.replay import Replayer
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.goldens import Golden, GoldenStore

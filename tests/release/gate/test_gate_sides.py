@@ -9,8 +9,7 @@ import pytest
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
-from evenkeel.release.gate.edits import NewSystemPrompt, NewTemplate
-from evenkeel.release.gate.sides import Side, prepare
+from evenkeel.release.gate.sides import NewSystemPrompt, NewTemplate, Side, prepare
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.stores.goldens import Golden
 from tests.cases import cases

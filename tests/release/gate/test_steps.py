@@ -8,7 +8,7 @@ import pytest
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.lab.calibrate.degrade import WORKFLOWS
-from evenkeel.release.gate.steps import step_change
+from evenkeel.release.gate.scoring import step_change
 
 STEPS = (
     "Open the settings of the printer",
