@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import scoring_paid_by
@@ -45,62 +45,39 @@ _HIGHEST: Final = 3
 _AT_ONCE: Final = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelSettings:
-    """Facts that an asker of panels needs."""
-
-    model: str
-    """Name of the judge's model."""
-    routes: tuple[str, ...]
-    """Routes whose judge is watched here."""
-
-
+@dataclass(slots=True, kw_only=True)
 class JudgePanel:
     """Asks the panels of the judges that rate some routes; `step` makes the calls that are due."""
 
-    def __init__(
-        self,
-        store: PanelStore,
-        verdicts: VerdictLog,
-        rater: Rater,
-        budget: CallBudget,
-        settings: PanelSettings,
-        *,
-        suspected: Callable[[], Mapping[str, float]],
-        clock: Callable[[], float],
-    ) -> None:
-        """Connect the parts.
-
-        Args:
-            store: Pairs and times of rounds.
-            verdicts: Where pairs come from, and where rounds are noted.
-            rater: The judge, without memory of what it said.
-            budget: Pays for the calls.
-            settings: Which judge and routes.
-            suspected: By route, the Unix time in seconds at which answers or ratings moved last. May block.
-            clock: Unix time in seconds.
-        """
-        self._store = store
-        self._verdicts = verdicts
-        self._rater = rater
-        self._budget = budget
-        self._settings = settings
-        self._suspected = suspected
-        self._clock = clock
-        self._look_at = 0.0
-        # Judge (model and version of its prompt) → routes whose latest trials it rated.
-        self._routes: dict[str, list[str]] = {}
+    store: PanelStore
+    """Pairs and times of rounds."""
+    verdicts: VerdictLog
+    """Log that pairs come from, and where rounds are noted."""
+    rater: Rater
+    """The judge, without memory of what it said."""
+    budget: CallBudget
+    model: str
+    """Name of the judge's model."""
+    routes: Sequence[str]
+    """Routes whose judge is watched here."""
+    suspected: Callable[[], Mapping[str, float]]
+    """Unix time in seconds at which answers or ratings of a route moved last, by route. May block."""
+    clock: Callable[[], float]
+    """Unix time in seconds."""
+    _look_at: float = field(default=0.0, init=False)
+    _watched: dict[str, list[str]] = field(default_factory=dict, init=False)
+    """Routes whose latest trials a judge rated, by the judge's model and the version of its prompt."""
 
     async def step(self) -> int:
         """Take new pairs and make the rounds that are due. Return the number of rounds."""
-        now = self._clock()
+        now = self.clock()
         # Reading five hundred verdicts of each route every second would cost more than the panel.
         if now >= self._look_at:
             await asyncio.to_thread(self._look, now)
-            self._look_at = now + (_LOOK_EVERY_S if self._routes else _LOOK_SOON_S)
+            self._look_at = now + (_LOOK_EVERY_S if self._watched else _LOOK_SOON_S)
         rounds = 0
-        for judge, routes in self._routes.items():
-            pairs = await asyncio.to_thread(self._store.pairs, judge)
+        for judge, routes in self._watched.items():
+            pairs = await asyncio.to_thread(self.store.pairs, judge)
             if len(pairs) < FEWEST:
                 self._look_at = min(self._look_at, now + _LOOK_SOON_S)
                 continue
@@ -110,10 +87,10 @@ class JudgePanel:
 
     def _look(self, now: float) -> None:
         """Find the judge of each route, and fill the panels from the latest trials. Blocks on storage."""
-        self._routes = {}
+        self._watched = {}
         judged: dict[str, list[Verdict]] = {}
-        for route in self._settings.routes:
-            newest = self._verdicts.latest(_LOOKED_AT, route=route)
+        for route in self.routes:
+            newest = self.verdicts.latest(_LOOKED_AT, route=route)
             rated = []
             for verdict in newest:
                 if self._judged(verdict):
@@ -121,22 +98,22 @@ class JudgePanel:
             if rated:
                 # The newest verdict names the judge and its wording as they are now.
                 judge = f"{rated[0].scoring.judge_model} {rated[0].scoring.rated_by}"
-                self._routes.setdefault(judge, []).append(route)
+                self._watched.setdefault(judge, []).append(route)
                 judged.setdefault(judge, []).extend(rated)
         if judged:
-            self._store.prune(now, list(judged))
+            self.store.prune(now, list(judged))
         for judge, verdicts in judged.items():
             self._fill(judge, verdicts)
 
     def _judged(self, verdict: Verdict) -> bool:
         """Return whether the judge gave a verdict its rating."""
         scoring = verdict.scoring
-        asked = scoring.rated_by and scoring.judge_model == self._settings.model
+        asked = scoring.rated_by and scoring.judge_model == self.model
         return bool(asked) and verdict.rating is not None and stage_of(scoring.details) == "judge"
 
     def _fill(self, judge: str, verdicts: Sequence[Verdict]) -> None:
         """Take pairs for the free places of a panel: half with the highest rating, half below it."""
-        pairs = self._store.pairs(judge)
+        pairs = self.store.pairs(judge)
         panel_ids = {pair.id for pair in pairs}
         free = MOST - len(pairs)
         taken: Counter[bool] = Counter(pair.ratings[:1] == (_HIGHEST,) for pair in pairs)
@@ -147,18 +124,14 @@ class JudgePanel:
             # Half of the places for the highest rating: a panel of 3s alone would not show a milder judge.
             if verdict.id in panel_ids or taken[highest] >= MOST // 2:
                 continue
-            evidence = readable_evidence(self._verdicts, verdict.id)
+            evidence = readable_evidence(self.verdicts, verdict.id)
             if evidence is None or evidence.candidate is None:
                 continue
-            self._store.put(
-                PanelPair(
-                    id=verdict.id,
-                    judge=judge,
-                    taken_at=self._clock(),
-                    reference=evidence.reference,
-                    candidate=evidence.candidate,
-                )
-            )
+            pair = PanelPair(
+                id=verdict.id, judge=judge, taken_at=self.clock(), reference=evidence.reference,
+                candidate=evidence.candidate,
+            )  # fmt: skip
+            self.store.put(pair)
             taken[highest] += 1
             free -= 1
 
@@ -169,49 +142,47 @@ class JudgePanel:
             pairs = []
             for pair, rating in rated:
                 complete = replace(pair, ratings=(*pair.ratings, rating))
-                await asyncio.to_thread(self._store.put, complete)
+                await asyncio.to_thread(self.store.put, complete)
                 pairs.append(complete)
 
     async def _round(self, judge: str, routes: Sequence[str], now: float) -> int:
         """Make the round of a judge if it is due. Return the number of rounds."""
-        days = await asyncio.to_thread(self._store.days, judge)
+        days = await asyncio.to_thread(self.store.days, judge)
         if not days.rated_at:
             # The yardstick has just been taken.
-            await asyncio.to_thread(self._store.put_days, replace(days, rated_at=now, same_at=now))
+            await asyncio.to_thread(self.store.put_days, replace(days, rated_at=now, same_at=now))
             return 0
         suspected_at = await asyncio.to_thread(self._doubted, routes, days, now)
         if suspected_at is None and now < days.rated_at + _DAY_S:
             return 0
-        stored = await asyncio.to_thread(self._store.pairs, judge)
+        stored = await asyncio.to_thread(self.store.pairs, judge)
         # A pair without a full yardstick has nothing that a new rating could be compared with.
         pairs = [pair for pair in stored if len(pair.ratings) >= YARDSTICK]
         days = replace(days, rated_at=now, suspected_at=suspected_at or days.suspected_at)
-        await asyncio.to_thread(self._store.put_days, days)
+        await asyncio.to_thread(self.store.put_days, days)
         compared = await self._rate(pairs)
         if len(compared) < FEWEST:
             # The judge or the budget is in trouble: again in an hour.
-            await asyncio.to_thread(self._store.put_days, replace(days, rated_at=now - _DAY_S + _HOUR_S))
+            await asyncio.to_thread(self.store.put_days, replace(days, rated_at=now - _DAY_S + _HOUR_S))
             return 0
-        at = self._clock()
+        at = self.clock()
         rated = tuple(PairRated(pair.ratings, rating) for pair, rating in compared)
-        notes = []
-        for route in routes:
-            notes.append(PanelRated(f"{PANEL}{route}/{at!r}", at, route, judge, days.same_at, rated))
         # Every route has its own note: an incident looks at the judge of one route.
-        for note in notes:
-            await asyncio.to_thread(self._verdicts.note, note)
-        if notes[0].shows_change:
+        for route in routes:
+            note = PanelRated(f"{PANEL}{route}/{at!r}", at, route, judge, days.same_at, rated)
+            await asyncio.to_thread(self.verdicts.note, note)
+        if note.shows_change:
             log.warning("the judge %s rates the pairs of its panel otherwise than before", judge)
             # The changed judge is what later rounds are compared with: its rating begins a new yardstick.
             for pair, rating in compared:
-                await asyncio.to_thread(self._store.put, replace(pair, ratings=(rating,)))
-        elif notes[0].is_as_before:
-            await asyncio.to_thread(self._store.put_days, replace(days, same_at=at))
+                await asyncio.to_thread(self.store.put, replace(pair, ratings=(rating,)))
+        elif note.is_as_before:
+            await asyncio.to_thread(self.store.put_days, replace(days, same_at=at))
         return 1
 
     def _doubted(self, routes: Sequence[str], days: PanelDays, now: float) -> float | None:
         """Return the time of a suspicion that no round has looked into; None without any."""
-        moved = self._suspected()
+        moved = self.suspected()
         latest = max((moved.get(route, 0.0) for route in routes), default=0.0)
         if latest <= max(days.suspected_at, days.same_at) or now < days.suspected_at + _SUSPECTED_EVERY_S:
             return None
@@ -220,12 +191,10 @@ class JudgePanel:
     async def _rate(self, pairs: Sequence[PanelPair]) -> list[tuple[PanelPair, int]]:
         """Return pairs with their ratings, without those that failed; stops where every call fails."""
         ratings: list[tuple[PanelPair, int]] = []
-        with scoring_paid_by(self._budget):
+        with scoring_paid_by(self.budget):
             for first in range(0, len(pairs), _AT_ONCE):
                 some = pairs[first : first + _AT_ONCE]
-                rated = await self._rater.rate_all(
-                    [Pair(pair.reference, pair.candidate, "") for pair in some]
-                )
+                rated = await self.rater.rate_all([Pair(pair.reference, pair.candidate, "") for pair in some])
                 before = len(ratings)
                 for pair, rating in zip(some, rated, strict=True):
                     if isinstance(rating.outcome, int):

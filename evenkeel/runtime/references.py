@@ -12,7 +12,7 @@ from evenkeel.core.budget import RouteBudget
 from evenkeel.metrics.judge.raters import JudgeRater
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.detect.references import FALSE_ALARMS_PER_YEAR, alarm_level
-from evenkeel.release.judge_panel import JudgePanel, PanelSettings
+from evenkeel.release.judge_panel import JudgePanel
 from evenkeel.runtime import replays
 from evenkeel.shadow.references.asker import AskerSettings, ModelRename, MonitorFindings, ReferenceAsker
 from evenkeel.shadow.references.caller import ReferenceCaller
@@ -154,13 +154,13 @@ def judge_panel(
                 moved_at[changes.route] = max(mark.at for mark in falls)
         return moved_at
 
-    routes = [route.name for route in settings.routes]
     return JudgePanel(
-        stores.panels,
-        stores.verdicts,
-        JudgeRater(instruments.judge, fresh=True),
-        RouteBudget(instruments.ledger, "", "judge", urgent=True),
-        PanelSettings(model=instruments.judge.model, routes=tuple(routes)),
+        store=stores.panels,
+        verdicts=stores.verdicts,
+        rater=JudgeRater(instruments.judge, fresh=True),
+        budget=RouteBudget(instruments.ledger, "", "judge", urgent=True),
+        model=instruments.judge.model,
+        routes=[route.name for route in settings.routes],
         suspected=moved,
         clock=time.time,
     )

@@ -11,7 +11,7 @@ from evenkeel.core.budget import Budget, RouteBudget
 from evenkeel.core.pair import Answer
 from evenkeel.core.panel import MOST, YARDSTICK, PanelRated
 from evenkeel.core.verdict import Evidence, Failure, Scoring
-from evenkeel.release.judge_panel import JudgePanel, PanelSettings
+from evenkeel.release.judge_panel import JudgePanel
 from evenkeel.stores.budget import SharedCostTracker
 from evenkeel.stores.panels import PanelStore
 from evenkeel.stores.sqlite.documents import SqliteDocuments
@@ -35,11 +35,12 @@ class Asking:
         self.moved = {}
         costs = SharedCostTracker(SqliteDocuments(database), Budget(), lambda: self.now)
         self.panel = JudgePanel(
-            self.store,
-            self.log,
-            self,
-            RouteBudget(costs, "", "judge"),
-            PanelSettings(model="judge-1", routes=("shop", "forms")),
+            store=self.store,
+            verdicts=self.log,
+            rater=self,
+            budget=RouteBudget(costs, "", "judge"),
+            model="judge-1",
+            routes=("shop", "forms"),
             suspected=lambda: self.moved,
             clock=lambda: self.now,
         )
