@@ -28,7 +28,7 @@ from evenkeel.release.kit.document import (
     TableCell,
     both,
 )
-from evenkeel.release.kit.renderings import ResultLine, diff, json_text, junit
+from evenkeel.release.kit.renderings import ResultLine, diff, json_text, junit, plain
 from evenkeel.stores.changes import ReleaseRun
 
 if TYPE_CHECKING:
@@ -471,20 +471,12 @@ def _arm_as_json(outcome: CheckOutcome, arm: str, name: str) -> dict[str, Any]:
 
 def _category_as_json(category: CategoryFigures) -> dict[str, Any]:
     return {
-        "category": category.category,
-        "standing": category.standing,
+        **plain(category),
         "points_above_noise": category.points,
-        "content_delta": category.content_delta,
-        "noise_floor": category.noise_floor,
         "quality_delta": category.quality_delta,
         "robustness": category.robustness,
         "control_robustness": category.control_robustness,
-        "similarity_loss": category.similarity_loss,
-        "invalid": category.invalid,
-        "failures": dict(category.failures),
         "not_applicable": category.not_applicable or None,
-        "more_rounds": category.more_rounds,
-        "is_blind": category.is_blind,
     }
 
 

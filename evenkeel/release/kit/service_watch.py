@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import INTERNAL_ERROR
@@ -31,29 +31,23 @@ def service_advice(option: str, variable: str) -> dict[str, str]:
     }
 
 
+@dataclass(slots=True)
 class ServiceWatch:
     """Counts the failures of a service in a row."""
 
-    def __init__(
-        self, name: str, model_option: str, advice: Mapping[str, str], costs: Costs, *, deed: str = "rated"
-    ) -> None:
-        """Watch a service.
-
-        Args:
-            name: Its name in messages.
-            model_option: Option that names another one.
-            advice: Options of its endpoint, for `advised`.
-            costs: Where the judge's calls are booked.
-            deed: Verb for its work.
-        """
-        self._name = name
-        self._model_option = model_option
-        self._advice = dict(advice)
-        self._costs = costs
-        self._deed = deed
-        self._has_worked = False
-        self._failures = 0
-        self._said = ""
+    name: str
+    """Name of the service in messages."""
+    model_option: str
+    """Option that names another one."""
+    advice: Mapping[str, str]
+    """Options of its endpoint, for `advised`."""
+    costs: Costs
+    """Costs of the run, where the judge's calls are booked."""
+    deed: str = "rated"
+    """Verb for its work."""
+    _has_worked: bool = field(default=False, init=False)
+    _failures: int = field(default=0, init=False)
+    _said: str = field(default="", init=False)
 
     def see(self, judgements: Sequence[Judgement]) -> None:
         """Take and book the outcome of one call of the scorer.
@@ -65,7 +59,7 @@ class ServiceWatch:
         failure: Failure | None = None
         rated = False
         for judgement in judgements:
-            self._costs.of(JUDGE).book(judgement.spent)
+            self.costs.of(JUDGE).book(judgement.spent)
             # A ruling that is remembered says nothing about the judge of now.
             rated = rated or bool(judgement.rated_by and "cached" not in judgement.details)
             for failed in judgement.failures:
@@ -81,9 +75,7 @@ class ServiceWatch:
         """Return a failure that says which service's it is and what to do, if it is an endpoint's."""
         if failed.reason not in FAULTS:
             return failed
-        return replace(
-            failed, detail=f"{self._name}: {advised(failed.reason, failed.detail, **self._advice)}"
-        )
+        return replace(failed, detail=f"{self.name}: {advised(failed.reason, failed.detail, **self.advice)}")
 
     def worked(self) -> None:
         """Note that it does its work."""
@@ -98,10 +90,9 @@ class ServiceWatch:
         self._failures += 1
         # An open breaker only says that it is not asked any more.
         if reason != "circuit_open" or not self._said:
-            self._said = advised(reason, detail, **self._advice)
+            self._said = advised(reason, detail, **self.advice)
         if self._failures >= (_PATIENCE if self._has_worked else _PATIENCE_AT_FIRST):
             late = f" in the last {_PATIENCE} calls" if self._has_worked else ""
             raise UnusableError(
-                f"{self._name} {self._deed} nothing{late}: {self._said}; name another with "
-                f"{self._model_option}"
+                f"{self.name} {self.deed} nothing{late}: {self._said}; name another with {self.model_option}"
             )
