@@ -1,4 +1,4 @@
-"""Heuristic rater: measures how close two answers are, without a judge.
+"""Measure of how close two answers are, without a judge.
 
 Every pair is *unsure*, an outcome of its own: a judge decides it, and without one the similarity is all that
 is known. What needs no judge is decided before: see `scoring`.
@@ -6,7 +6,6 @@ is known. What needs no judge is decided before: see `scoring`.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -23,79 +22,54 @@ from evenkeel.metrics.tasks import Task
 from evenkeel.metrics.tool_calls import ToolCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
     from evenkeel.metrics.protocol import Metric
 
 
 CROSS_LANGUAGE: Final = "cross_language"
+RATER: Final = "heuristic_rater"
+"""Name under which a pair fails that cannot be compared in words."""
+VERSION: Final = 7
 
 # Comparison of the parts that an answer is made of, on every pair of a task.
 _PARTS: Final[dict[Task, Metric]] = {Task.WORKFLOW: WorkflowSteps(), Task.SLOT_FILLING: SlotMatch()}
 
 
-class HeuristicRater:
-    """Measure of the similarity of pairs, which rates none.
+def measure(pair: Pair, language_of: LanguageOf | None = None) -> Rating:
+    """Measure how close the answers of a pair are.
 
-    Answers in two languages cannot be compared in words: a `Failure` "cross_language".
+    Args:
+        pair: Two answers that are neither identical nor empty.
+        language_of: Tells a text's language. Without it only those pairs count as being in two languages
+            whose variant asked for another one.
+
+    Returns: a `Rating` whose outcome is None, with its similarity, and among its details the scores behind
+        that; or a `Failure` "cross_language", since answers in two languages cannot be compared in words.
     """
-
-    name = "heuristic_rater"
-    version = 7
-
-    def __init__(self, language_of: LanguageOf | None = None) -> None:
-        """Choose who identifies languages.
-
-        Args:
-            language_of: Tells a text's language. Without it only those pairs count as being in two
-                languages whose variant asked for another one.
-        """
-        self.language_of = language_of
-        """Function that returns a text's language; None if there is none."""
-
-    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
-        """Return the ratings in order, computed in a thread.
-
-        Returns: for each pair a `Rating` whose outcome is None, with its similarity, and among its details
-            the scores behind that; or a `Failure` "cross_language".
-        """
-        return await asyncio.to_thread(lambda: [self._rate(pair) for pair in pairs])
-
-    async def rate(self, pair: Pair) -> Rating:
-        """Return the rating of one pair, as `rate_all` rates several."""
-        return (await self.rate_all([pair]))[0]
-
-    def _rate(self, pair: Pair) -> Rating:
-        gap = _gap(pair, self._languages(pair))
-        if gap:
-            return Rating(Failure(self.name, self.version, CROSS_LANGUAGE, gap))
-        wording = _wording(pair)
-        closeness = likeness(wording.reference.text, wording.candidate.text)
-        scores = {Likeness.name: closeness}
-        if pair.task in _PARTS:
-            parts = _PARTS[Task(pair.task)].score(pair)
-            if not isinstance(parts, Failure):
-                scores[_PARTS[Task(pair.task)].name] = parts
-                # Which steps or slots there are says more than their words.
-                closeness = (closeness + parts) / 2
-        if wording.reference.tool_calls or wording.candidate.tool_calls:
-            calls = ToolCalls().score(wording)
-            if not isinstance(calls, Failure):
-                scores[ToolCalls.name] = calls
-                closeness = (closeness + calls) / 2 if _have_text(wording) else calls
-        return Rating(
-            None,
-            "Not identical; only a judge can tell.",
-            scores | {DECIDED_BY: float(STAGES.index("unsure"))},
-            similarity=closeness,
-        )
-
-    def _languages(self, pair: Pair) -> _Languages:
-        wanted = None if pair.wanted.language is None else base_tag(pair.wanted.language)
-        tell = self.language_of or _unknown
-        return _Languages(tell(pair.reference.text), tell(pair.candidate.text) or wanted, wanted)
+    gap = _gap(pair, _languages(pair, language_of))
+    if gap:
+        return Rating(Failure(RATER, VERSION, CROSS_LANGUAGE, gap))
+    wording = _wording(pair)
+    closeness = likeness(wording.reference.text, wording.candidate.text)
+    scores = {Likeness.name: closeness}
+    if pair.task in _PARTS:
+        parts = _PARTS[Task(pair.task)].score(pair)
+        if not isinstance(parts, Failure):
+            scores[_PARTS[Task(pair.task)].name] = parts
+            # Which steps or slots there are says more than their words.
+            closeness = (closeness + parts) / 2
+    if wording.reference.tool_calls or wording.candidate.tool_calls:
+        calls = ToolCalls().score(wording)
+        if not isinstance(calls, Failure):
+            scores[ToolCalls.name] = calls
+            closeness = (closeness + calls) / 2 if _have_text(wording) else calls
+    return Rating(
+        None,
+        "Not identical; only a judge can tell.",
+        scores | {DECIDED_BY: float(STAGES.index("unsure"))},
+        similarity=closeness,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +81,11 @@ class _Languages:
     wanted: str | None
 
 
-def _unknown(_: str) -> None:
-    return None
+def _languages(pair: Pair, language_of: LanguageOf | None) -> _Languages:
+    wanted = None if pair.wanted.language is None else base_tag(pair.wanted.language)
+    if language_of is None:
+        return _Languages(None, wanted, wanted)
+    return _Languages(language_of(pair.reference.text), language_of(pair.candidate.text) or wanted, wanted)
 
 
 def _have_text(pair: Pair) -> bool:

@@ -179,6 +179,5 @@ def score_pairs(
 def without_judge() -> TwoStageScorer:
     """Return a scorer that rates what is identical or empty, and leaves the rest open."""
     from evenkeel.core.languages import language_of  # noqa: PLC0415 - loads a model, which few callers need
-    from evenkeel.metrics.heuristic import HeuristicRater  # noqa: PLC0415 - the same
 
-    return heuristic_scorer(HeuristicRater(language_of=language_of))
+    return heuristic_scorer(language_of)

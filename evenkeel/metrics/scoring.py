@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from evenkeel.core.budget import Spend, total
+from evenkeel.core.budget import NOTHING, Spend, total
 from evenkeel.core.verdict import DECIDED_BY, INTERNAL_ERROR, STAGES, Failure, Judgement
-from evenkeel.metrics.heuristic import CROSS_LANGUAGE, HeuristicRater
+from evenkeel.metrics.heuristic import measure
 from evenkeel.metrics.identity import IDENTITY, identical, is_empty
 from evenkeel.metrics.judge.group import GroupRater
 from evenkeel.metrics.judge.raters import JudgedQuality, JudgeNoise, JudgeRater
@@ -63,7 +63,7 @@ class TwoStageScorer:
     def __init__(
         self,
         scorer: Scorer,
-        rater: Rater,
+        rater: Rater | None,
         measures: Mapping[Task, tuple[PairQuality, ...]],
         estimate: Callable[[int, int, Task], Spend] = no_expense,
         language_of: LanguageOf | None = None,
@@ -72,7 +72,7 @@ class TwoStageScorer:
 
         Args:
             scorer: Who decides.
-            rater: Rates how similar two answers are.
+            rater: Rates how similar two answers are; None = what is not clear stays unsure.
             measures: The qualities of each task; none for a task that is left out.
             estimate: Characters of both answers, characters of the prompt, task → at most so much.
             language_of: Tells a text's language; without it no answer is found to be in a wrong one.
@@ -120,9 +120,12 @@ class TwoStageScorer:
         for pair, judgement in zip(pairs, decided, strict=True):
             if judgement is None:
                 open_pairs.append(pair)
-        ratings = await self._rate_all(open_pairs) if open_pairs else []
-        failure = next((rated.outcome for rated in ratings if self._judge_failed(rated)), None)
-        if isinstance(failure, Failure):
+        ratings: Sequence[Rating | None] = [None] * len(open_pairs)
+        if self._rater is not None and open_pairs:
+            ratings = await self._rate_all(self._rater, open_pairs)
+        failed = (rated.outcome for rated in ratings if rated and isinstance(rated.outcome, Failure))
+        failure = next(failed, None)
+        if failure is not None:
             lost = Judgement(self._scorer, None, failures=(failure,))
             for place, judgement in enumerate(decided):
                 if judgement is not None and not judgement.failures:
@@ -140,38 +143,30 @@ class TwoStageScorer:
         except Exception as error:  # noqa: BLE001 - named boundary: other pairs are paid for
             return Judgement(self._scorer, None, failures=(self._spoiled(error),))
 
-    async def _rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
+    async def _rate_all(self, rater: Rater, pairs: Sequence[Pair]) -> list[Rating]:
         """Rate pairs together; if that raises each alone, so that only a pair at fault stays without."""
         try:
-            return await self._rater.rate_all(pairs)
+            return await rater.rate_all(pairs)
         except Exception as error:  # noqa: BLE001 - named boundary, as above
             if len(pairs) == 1:
                 return [Rating(self._spoiled(error))]
         ratings: list[Rating] = []
         for pair in pairs:
-            ratings += await self._rate_all([pair])
+            ratings += await self._rate_all(rater, [pair])
         return ratings
 
-    async def _judged(self, pair: Pair, rated: Rating, *, qualities: bool) -> Judgement:
+    async def _judged(self, pair: Pair, rated: Rating | None, *, qualities: bool) -> Judgement:
         """Return what `_judge` does, or a failed judgement if that raises."""
         try:
             return await self._judge(pair, rated, qualities=qualities)
         except Exception as error:  # noqa: BLE001 - named boundary, as above
-            return Judgement(self._scorer, None, failures=(self._spoiled(error),), spent=rated.spent)
+            spent = rated.spent if rated else NOTHING
+            return Judgement(self._scorer, None, failures=(self._spoiled(error),), spent=spent)
 
     def _spoiled(self, error: Exception) -> Failure:
         """Log an exception, and return the failure of the pair that it has spoiled."""
         log.error("a pair of answers could not be scored", exc_info=error)
         return Failure(self._scorer, 1, INTERNAL_ERROR, "The log has the traceback.")
-
-    def _judge_failed(self, rated: Rating) -> bool:
-        """Return whether a rating is missing because of the judge.
-
-        A judge on this machine passes on two languages, which is no outage.
-        """
-        if self._scorer != "judge" or not isinstance(rated.outcome, Failure):
-            return False
-        return rated.outcome.reason != CROSS_LANGUAGE
 
     def _decide(self, pair: Pair) -> Judgement | None:
         """Return the judgement of a pair that code can decide; None if the pair is to be rated."""
@@ -192,11 +187,12 @@ class TwoStageScorer:
             return Judgement(self._scorer, _OTHER, why, _by("empty"), similarity=0.0)
         return None
 
-    async def _judge(self, pair: Pair, rated: Rating, *, qualities: bool) -> Judgement:
+    async def _judge(self, pair: Pair, rated: Rating | None, *, qualities: bool) -> Judgement:
         """Return the judgement of a rated pair, with the qualities of its task if its content shifted."""
+        if rated is None or not isinstance(rated.outcome, Failure):
+            rated = _with_similarity(rated, await asyncio.to_thread(measure, pair, self._language_of), pair)
         if isinstance(rated.outcome, Failure):
             return Judgement(self._scorer, None, failures=(rated.outcome,), spent=rated.spent)
-        near = await asyncio.to_thread(_similarity, rated, pair)
         shifted = rated.outcome is not None and rated.outcome != _SAME
         measures = self._measures.get(find_task(pair.task), ()) if qualities and shifted else ()
         quality_scores = await measure_all(measures, pair)
@@ -210,7 +206,7 @@ class TwoStageScorer:
             spent=rated.spent.plus(quality_scores.spent),
             rated_by=rated.prompt_version,
             unsure=rated.outcome is None,
-            similarity=near,
+            similarity=rated.similarity,
         )
 
 
@@ -218,75 +214,37 @@ def _by(stage: Stage) -> dict[str, float]:
     return {DECIDED_BY: float(STAGES.index(stage))}
 
 
-class _MeasuredJudge:
-    """Rater that asks a judge about every pair, and measures the similarity beside it."""
-
-    def __init__(self, heuristic: HeuristicRater, judge: Rater) -> None:
-        self._heuristic = heuristic
-        self._judge = judge
-
-    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
-        """Return the judge's ratings in order, with the scores behind the similarity among their details."""
-        measured = await self._heuristic.rate_all(pairs)
-        judged = await self._judge.rate_all(pairs)
-        return list(map(_combined, measured, judged))
-
-
-def _combined(measured: Rating, judged: Rating) -> Rating:
+def _with_similarity(judged: Rating | None, measured: Rating, pair: Pair) -> Rating:
+    """Return a judge's rating with the similarity beside it; without one what was measured."""
+    if judged is None:
+        return measured
     if judged.outcome is None:  # a judge on this machine may be unsure, too, and says why
         return replace(measured, explanation=judged.explanation)
-    return replace(
-        judged,
-        details=measured.details | judged.details | _by("judge"),
-        similarity=measured.similarity,
-    )
-
-
-def _similarity(rated: Rating, pair: Pair) -> float:
-    if rated.similarity is not None:
-        return rated.similarity
-    return 1.0 if rated.outcome == _SAME else likeness(pair.reference.text, pair.candidate.text)
+    similarity = measured.similarity
+    if similarity is None:
+        similarity = 1.0 if judged.outcome == _SAME else likeness(pair.reference.text, pair.candidate.text)
+    details = measured.details | judged.details | _by("judge")
+    return replace(judged, details=details, similarity=similarity)
 
 
 def heuristic_scorer(
-    rater: HeuristicRater | None = None, *, bundles: Mapping[Task, Bundle] = BUNDLES
+    language_of: LanguageOf | None = None,
+    *,
+    local_judge: Rater | None = None,
+    bundles: Mapping[Task, Bundle] = BUNDLES,
 ) -> TwoStageScorer:
-    """Return a scorer without a judge.
-
-    It decides about identical and empty answers, and measures the similarity of others.
+    """Return a scorer that asks nobody else: it decides about identical and empty answers, and measures.
 
     Args:
-        rater: Default: one that tells no languages, so that answers in two languages may
+        language_of: Tells a text's language. Default: none is told, so that answers in two languages may
             pass for shifted.
+        local_judge: A judge on this machine, which rates the similarity of what is neither identical nor
+            empty. It compares two answers and rates none, so qualities are measured as without one.
         bundles: The qualities of each task.
     """
-    rater = rater or HeuristicRater()
-    return TwoStageScorer(
-        "metrics",
-        rater,
-        {task: bundle.measures() for task, bundle in bundles.items()},
-        language_of=rater.language_of,
-    )
-
-
-def local_scorer(
-    judge: Rater, heuristic: HeuristicRater, *, bundles: Mapping[Task, Bundle] = BUNDLES
-) -> TwoStageScorer:
-    """Return a scorer whose similarity ratings are those of a judge on this machine.
-
-    Qualities are measured as without a judge: an entailment model compares two answers and rates none.
-
-    Args:
-        judge: Rates what is neither identical nor empty.
-        heuristic: Measures similarity.
-        bundles: The qualities of each task.
-    """
-    return TwoStageScorer(
-        "judge",
-        _MeasuredJudge(heuristic, judge),
-        {task: bundle.measures() for task, bundle in bundles.items()},
-        language_of=heuristic.language_of,
-    )
+    measures = {task: bundle.measures() for task, bundle in bundles.items()}
+    scorer: Scorer = "metrics" if local_judge is None else "judge"
+    return TwoStageScorer(scorer, local_judge, measures, language_of=language_of)
 
 
 def judge_scorer(
@@ -295,7 +253,7 @@ def judge_scorer(
     swap_share: float = 0.0,
     recheck_share: float = 0.0,
     group: int = 1,
-    heuristic: HeuristicRater | None = None,
+    language_of: LanguageOf | None = None,
     bundles: Mapping[Task, Bundle] = BUNDLES,
     count: Callable[[str, str], None] = lambda _what, _outcome: None,
 ) -> TwoStageScorer:
@@ -309,15 +267,13 @@ def judge_scorer(
         swap_share: Share of the similarity calls with the sides exchanged, in [0, 1].
         recheck_share: Share of the judged pairs that are judged again, in [0, 1].
         group: Pairs of an exchange that are judged in one call at most; 1 = each alone.
-        heuristic: Measures the similarity of what is judged, and tells languages, so that a wrong one is
-            found. Default: one that tells none.
+        language_of: Tells a text's language, so that a wrong one is found. Default: none is told.
         bundles: The qualities of each task.
         count: Called with "rechecks" and what came of a rating made again (see `JudgeNoise`), and with
             "group_calls" or "group_pairs" and what came of one (see `GroupRater`).
 
     Raises: ValueError for a share outside [0, 1].
     """
-    heuristic = heuristic or HeuristicRater()
     asked = GroupRater(judge, most=group, count=count, swap_share=swap_share)
     fresh = JudgeRater(judge, swap_share=swap_share, fresh=True)
     count_again = partial(count, "rechecks")
@@ -334,5 +290,4 @@ def judge_scorer(
         return total(calls)
 
     measures = {task: bundle.measures(judged) for task, bundle in bundles.items()}
-    rater = _MeasuredJudge(heuristic, noted)
-    return TwoStageScorer("judge", rater, measures, estimate, heuristic.language_of)
+    return TwoStageScorer("judge", noted, measures, estimate, language_of)

@@ -17,9 +17,8 @@ from evenkeel.core.languages import language_of
 from evenkeel.core.trouble import JudgeTrouble
 from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import UNOBSERVED
-from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
-from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer, local_scorer
+from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.runtime import choices, replays
 from evenkeel.settings import SettingsError
 from evenkeel.stores.counters import Tally, merge
@@ -208,7 +207,6 @@ def make_judge(
 def make_scorer(settings: Settings, judge: Judge | None, tally: Tally) -> TwoStageScorer:
     """Return a scorer that uses the judge where one is needed, else heuristics."""
     bundles = choices.bundles(settings)
-    heuristic = HeuristicRater(language_of)
     chosen = settings.judge
     if chosen is not None and chosen.local:
         from evenkeel.metrics.judge.local import (  # noqa: PLC0415 - few judge here
@@ -218,18 +216,19 @@ def make_scorer(settings: Settings, judge: Judge | None, tally: Tally) -> TwoSta
         )
 
         try:
-            return local_scorer(LocalJudge(CrossEncoderModel(chosen.local)), heuristic, bundles=bundles)
+            local = LocalJudge(CrossEncoderModel(chosen.local))
         except LocalJudgeUnavailableError as error:
             raise SettingsError(f"judge.local: {error}") from error
+        return heuristic_scorer(language_of, local_judge=local, bundles=bundles)
     if judge is None:
-        return heuristic_scorer(heuristic, bundles=bundles)
+        return heuristic_scorer(language_of, bundles=bundles)
     assert chosen is not None  # a judge is made only from its settings
     return judge_scorer(
         judge,
         swap_share=SWAP_SHARE,
         recheck_share=RECHECK_SHARE,
         group=_GROUP,
-        heuristic=heuristic,
+        language_of=language_of,
         bundles=bundles,
         count=lambda what, outcome: tally.add(f"judge_{what}", outcome=outcome),
     )

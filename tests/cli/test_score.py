@@ -9,9 +9,8 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.core.figures import NO_JUDGE
-from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.protocol import Rating
-from evenkeel.metrics.scoring import local_scorer
+from evenkeel.metrics.scoring import heuristic_scorer
 from tests.cases import cases
 from tests.kit.commands import run_command
 from tests.scripted_chat import ScriptedChat
@@ -113,7 +112,7 @@ class UnsureJudge:
 
 def test_a_judge_on_this_machine_that_is_unsure_is_not_called_missing(monkeypatch):
     """Its own reason is printed."""
-    scorer = local_scorer(UnsureJudge(), HeuristicRater())
+    scorer = heuristic_scorer(local_judge=UnsureJudge())
     monkeypatch.setattr("evenkeel.cli.score._scorer", lambda *_: scorer)
     done = CliRunner().invoke(main, ["score", "-"], input=lines(REWORDED))
     assert json.loads(done.stdout)["explanation"] == "too long"

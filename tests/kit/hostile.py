@@ -6,7 +6,6 @@ by itself.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import gc
 import json
@@ -22,7 +21,7 @@ from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.metrics.entity import read_schema, read_slots
-from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.heuristic import measure
 from evenkeel.metrics.judge.prompts import marked, unforgeable_tag
 from evenkeel.metrics.judge.rendering import render
 from evenkeel.metrics.judge.reply import read_ruling
@@ -279,7 +278,7 @@ def _stated(view):
 
 
 def _rated(pair):
-    return asyncio.run(HeuristicRater().rate(pair))
+    return measure(pair)
 
 
 def _as_is(text):

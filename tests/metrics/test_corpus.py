@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from evenkeel.core.languages import language_of
-from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.pairs import read_pair
 from evenkeel.metrics.scoring import heuristic_scorer
 
@@ -44,7 +43,7 @@ def test_a_rule_rates_no_pair_wrongly(name, *, is_turned):
     Either answer may be the reference unless a format was asked for, in which the other one is invalid.
     """
     listed = [row for row in rows(name) if not (is_turned and "wanted" in row)]
-    scorer = heuristic_scorer(HeuristicRater(language_of=language_of))
+    scorer = heuristic_scorer(language_of)
     pairs = [read_pair(turned(row) if is_turned else row) for row in listed]
     wrong = []
     for row, judgement in zip(listed, asyncio.run(scorer.score_all(pairs)), strict=True):

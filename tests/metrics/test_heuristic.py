@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
-from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.heuristic import measure
 from evenkeel.metrics.tool_calls import ToolCalls
 
 REFERENCE = (
@@ -19,13 +16,9 @@ REFERENCE = (
 Outcome = int | Failure | None
 
 
-def rated(rater, pair):
-    return asyncio.run(rater.rate(pair))
-
-
-def rate(reference, candidate, rater=None):
+def rate(reference, candidate, tell):
     sides = [Answer(side) if isinstance(side, str) else side for side in (reference, candidate)]
-    return rated(rater or HeuristicRater(language_of=language_of), Pair(*sides, context="")).outcome
+    return measure(Pair(*sides, context=""), tell).outcome
 
 
 def call(name, arguments, text=""):
@@ -61,11 +54,10 @@ def known_language(text):
 def test_two_languages_get_no_rating(reference, candidate, wanted, expected):
     """Texts in two languages, or that may be: a failure; numbers alone and an ignored wish are comparable."""
     pair = Pair(Answer(reference), Answer(candidate), "", None, AnswerForm(language=wanted))
-    outcome = rated(HeuristicRater(language_of=known_language), pair).outcome
+    outcome = measure(pair, known_language).outcome
     assert (outcome.reason if isinstance(outcome, Failure) else outcome) == expected
 
 
 def test_a_language_that_is_mistaken_for_another_does_not_cost_the_comparison():
     """Answers that share their words are in one language, whatever the identifier says of one of them."""
-    rater = HeuristicRater(language_of=lambda text: "nl" if text.endswith("!") else "en")
-    assert rate(REFERENCE, REFERENCE + " Indeed!", rater) is None
+    assert rate(REFERENCE, REFERENCE + " Indeed!", lambda text: "nl" if text.endswith("!") else "en") is None

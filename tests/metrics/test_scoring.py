@@ -15,13 +15,11 @@ from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall
 from evenkeel.core.verdict import (
     DECIDED_BY,
     Failure,
-    Judgement,
     stage_of,
 )
-from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.quality.measurement import EachSide
-from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, local_scorer
+from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer
 from evenkeel.metrics.tasks import Task
 from tests.cases import cases
 
@@ -66,18 +64,13 @@ def scored(rating, faithfulness, completeness):
     return asyncio.run(scorer.score(Pair(Answer("a"), Answer("b"), "context")))
 
 
-@pytest.mark.parametrize(
-    ("rating", "expected"),
-    [
-        (3, Judgement("judge", 3, "planted", {"closeness": 0.5}, spent=Spend(10, 0.01), similarity=1.0)),
-        ("bad_schema", Judgement("judge", None, failures=(BAD_SCHEMA,), spent=Spend(10, 0.01))),
-    ],
-)
-def test_a_three_and_a_failure_end_after_the_first_stage(rating, expected):
+@pytest.mark.parametrize("rating", [3, "bad_schema"])
+def test_a_three_and_a_failure_end_after_the_first_stage(rating):
     """Quality is not asked for, and nothing but the attempt to rate is paid."""
     quality = PlantedRater({})
-    assert scored(rating, quality, quality) == expected
-    assert quality.seen == []
+    judgement = scored(rating, quality, quality)
+    assert (judgement.rating, judgement.failures) == ((3, ()) if rating == 3 else (None, (BAD_SCHEMA,)))
+    assert (quality.seen, judgement.quality, judgement.spent) == ([], (), Spend(10, 0.01))
 
 
 @pytest.mark.parametrize("rating", [2, 1])
@@ -150,7 +143,7 @@ def test_only_identical_and_empty_answers_need_no_judge(reference, candidate, ou
     ]
     pair = Pair(*sides, "question")
     judge = PlantedRater({sides[1].text: 2})
-    judgement = asyncio.run(local_scorer(judge, HeuristicRater()).score(pair))
+    judgement = asyncio.run(heuristic_scorer(local_judge=judge).score(pair))
     assert (judgement.rating, stage_of(judgement.details)) == (outcome, stage)
     assert (len(judge.seen), judgement.spent.tokens) == ((1, 10) if stage == "judge" else (0, 0))
     alone = asyncio.run(heuristic_scorer().score(pair))
@@ -160,11 +153,11 @@ def test_only_identical_and_empty_answers_need_no_judge(reference, candidate, ou
 def test_a_judged_rating_keeps_the_scores_of_its_similarity():
     """Likeness stands beside the judge's word; a judge that fails is replaced by nothing."""
     pair = Pair(Answer("a b c"), Answer("a b d"), "question")
-    judgement = asyncio.run(local_scorer(PlantedRater({"a b d": 2}), HeuristicRater()).score(pair))
+    judgement = asyncio.run(heuristic_scorer(local_judge=PlantedRater({"a b d": 2})).score(pair))
     assert judgement.explanation == "planted"
     assert {"likeness", "closeness"} <= set(judgement.details)
     assert judgement.similarity == judgement.details["likeness"]
-    failed = asyncio.run(local_scorer(PlantedRater({"a b d": "timeout"}), HeuristicRater()).score(pair))
+    failed = asyncio.run(heuristic_scorer(local_judge=PlantedRater({"a b d": "timeout"})).score(pair))
     assert (failed.rating, failed.unsure, failed.spent.tokens) == (None, False, 10)
     assert [failure.reason for failure in failed.failures] == ["timeout"]
 
@@ -172,7 +165,7 @@ def test_a_judged_rating_keeps_the_scores_of_its_similarity():
 def test_an_unsure_judge_on_this_machine_says_why():
     """Nobody reads that a judge is missing where one was asked."""
     pair = Pair(Answer("a b c"), Answer("a b d"), "question")
-    judgement = asyncio.run(local_scorer(PlantedRater({"a b d": None}), HeuristicRater()).score(pair))
+    judgement = asyncio.run(heuristic_scorer(local_judge=PlantedRater({"a b d": None})).score(pair))
     assert (judgement.unsure, judgement.explanation) == (True, "planted")
 
 
@@ -180,7 +173,7 @@ def test_pairs_in_two_languages_go_to_the_judge():
     """Words in common decide nothing there."""
     german = "Der Import von Auftrag 4711 ist mittags gescheitert."
     pair = Pair(Answer(SAME), Answer(german), "", None, AnswerForm(language="de"))
-    assert asyncio.run(local_scorer(PlantedRater({german: 3}), HeuristicRater()).score(pair)).rating == 3
+    assert asyncio.run(heuristic_scorer(local_judge=PlantedRater({german: 3})).score(pair)).rating == 3
 
 
 def test_a_stage_is_the_judges_unless_the_details_say_otherwise():
@@ -189,18 +182,10 @@ def test_a_stage_is_the_judges_unless_the_details_say_otherwise():
     assert stage_of({DECIDED_BY: 17.0}) == "unsure"
 
 
-@pytest.mark.parametrize(
-    ("scorer", "outcome", "ratings"),
-    [
-        ("judge", "timeout", [None, None]),
-        ("judge", "cross_language", [3, None]),
-        ("judge", 2, [3, 2]),
-        ("metrics", "cross_language", [3, None]),
-    ],
-)
-def test_what_needs_no_judge_does_not_count_while_the_judge_of_its_exchange_fails(scorer, outcome, ratings):
+@pytest.mark.parametrize(("outcome", "ratings"), [("timeout", [None, None]), (None, [3, None]), (2, [3, 2])])
+def test_what_needs_no_judge_does_not_count_while_the_judge_of_its_exchange_fails(outcome, ratings):
     """An outage would leave only identical answers, which look steady, or empty ones, which look broken."""
-    rater = TwoStageScorer(scorer, PlantedRater({"b": outcome}), {})
+    rater = TwoStageScorer("judge", PlantedRater({"b": outcome}), {})
     pairs = [Pair(Answer("a"), Answer(candidate), "context") for candidate in ("a", "b", "")]
     same, other, empty = asyncio.run(rater.score_all(pairs))
     assert [same.rating, other.rating] == ratings

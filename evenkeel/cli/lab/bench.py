@@ -36,7 +36,6 @@ from evenkeel.lab.bench.run import BenchOptions, run_bench
 from evenkeel.lab.bench.services import Services, WatchedRewriter, reference_metrics, without_slots
 from evenkeel.lab.bench.trials import Protocol
 from evenkeel.lab.metrics.embeddings import EmbeddingsUnavailableError, available, load_embeddings
-from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.metrics.tasks import task_named
@@ -319,9 +318,8 @@ def _connect(settings: Settings, options: BenchOptions, *, embeddings: bool | No
 
     def connect(database: Database, costs: Costs, stack: AsyncExitStack) -> Services:
         chosen, judge, watch = settings.judge, None, None
-        rater = HeuristicRater(language_of)
         if chosen is None:
-            scorer = heuristic_scorer(rater, bundles=options.bundles)
+            scorer = heuristic_scorer(language_of, bundles=options.bundles)
         else:
             there = endpoint(chosen, options.prices)
             rulings = DocumentCache(SqliteDocuments(database), "rulings", kept=KEPT)
@@ -330,7 +328,7 @@ def _connect(settings: Settings, options: BenchOptions, *, embeddings: bool | No
             scorer = judge_scorer(
                 judge,
                 swap_share=SWAP_SHARE,
-                heuristic=rater,
+                language_of=language_of,
                 bundles=options.bundles,
             )
             name = f"the judge {chosen.model} at {chosen.base_url}"

@@ -19,6 +19,7 @@ _BROKEN = re.compile(r"\{\s*+(?:[\"'“\u2018`]|[\w$@-][\w .$@-]{0,60}:)|\[\s*+[
 # Most brackets tried as the start of a value, not counting those within one.
 _MOST_STARTS = 8
 _CLOSERS = {"{": "}", "[": "]"}
+_BRACKET = re.compile(r"[\[\]{}]")
 
 
 class Excerpt(NamedTuple):
@@ -81,10 +82,20 @@ def _excerpt(text: str, start: int) -> Excerpt | None:
         before = text[:start].rstrip(" \t")
         if (before and before[-1] not in ":\n") or not _BROKEN.match(text, start):
             return None
-        # A value that was cut has no end; what follows a whole one is talk about it.
-        end = text.rfind(_CLOSERS[text[start]], start) + 1 or len(text)
+        end = _end(text, start)
         tree, strict = _tree(_repaired(text[start:end]), 0), False
     return Excerpt(tree, start, end, strict) if tree else None
+
+
+def _end(text: str, start: int) -> int:
+    """Return the place behind the bracket that closes the one at `start`, or where a broken value may end."""
+    depth = 0
+    for bracket in _BRACKET.finditer(text, start):
+        depth += 1 if bracket[0] in _CLOSERS else -1
+        if not depth:
+            return bracket.end()
+    # A value that was cut has no end; what follows a whole one is talk about it.
+    return text.rfind(_CLOSERS[text[start]], start) + 1 or len(text)
 
 
 def _repaired(text: str) -> Any:

@@ -20,7 +20,6 @@ from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
 from evenkeel.llm.client import Model, ModelClient
 from evenkeel.llm.price import Prices, estimate_tokens
-from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.release.check.endpoints import rewriter_beside
@@ -232,7 +231,7 @@ class _Services:
             stack.push_async_callback(judge.close)
             name = f"the judge {request.judge.model}"
             self._watch = ServiceWatch(name, "--judge", self._advice(request.judge), costs)
-            self._scorer = judge_scorer(judge, group=_GROUP, heuristic=HeuristicRater(language_of))
+            self._scorer = judge_scorer(judge, group=_GROUP, language_of=language_of)
             self._rewriter = Rewriter(
                 self._endpoint(rewriter_beside(request.judge)),
                 cache=DocumentCache(documents, "rewrites", kept=KEPT),

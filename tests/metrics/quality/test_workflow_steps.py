@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
-from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.heuristic import measure
 from evenkeel.metrics.quality.bundles import BUNDLES, WORKFLOW_QUALITIES
 from evenkeel.metrics.quality.workflow_steps import WorkflowSteps
 from evenkeel.metrics.tasks import Task
@@ -89,7 +89,7 @@ def test_two_workflows_are_compared_whatever_the_task():
 
 def test_the_order_of_steps_and_a_lost_one_count_in_the_similarity():
     def rated(candidate):
-        return asyncio.run(HeuristicRater().rate(Pair(listed(STEPS), candidate, "", "workflow")))
+        return measure(Pair(listed(STEPS), candidate, "", "workflow"))
 
     turned, shorter = rated(listed(STEPS[::-1])), rated(listed(STEPS[:4]))
     assert (turned.outcome, shorter.outcome) == (None, None)

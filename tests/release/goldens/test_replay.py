@@ -11,7 +11,6 @@ import pytest
 from evenkeel.core.budget import Budget
 from evenkeel.core.pair import Answer
 from evenkeel.llm.price import Prices
-from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.release.gate.scoring import GateScoring
 from evenkeel.release.goldens.replay import GoldenReplayer
@@ -72,7 +71,7 @@ class Bench:
                 self.archive,
                 self.verdicts,
                 replayer,
-                GateScoring(heuristic_scorer(HeuristicRater())),
+                GateScoring(heuristic_scorer()),
                 SharedCostTracker(SqliteDocuments(self.database), budget, time.time),
                 Prices(),
                 most=per_round,
