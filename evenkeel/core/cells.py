@@ -106,13 +106,10 @@ _ASSUMED_TRIALS: Final = 240
 
 @dataclass(frozen=True, slots=True)
 class RollupEstimates:
-    """Estimates over several cells; each is None below the minimum number of exchanges.
+    """Estimates over several cells; each is None below the minimum number of trials."""
 
-    Every exchange weighs the same, and within it every trial (see `evenkeel.monitor.estimate.exchanges`).
-    """
-
-    exchanges: int
-    """Exchanges with at least one rated perturbed trial."""
+    trials: int
+    """Rated perturbed trials."""
     content_delta: Estimate | None
     quality_delta: Estimate | None
     quality_worse: Estimate | None

@@ -22,7 +22,7 @@ PARTS = {
 }
 API_NAMES = {"noise": "judge_noise"}
 ROLLED = RollupEstimates(
-    exchanges=40,
+    trials=40,
     content_delta=Estimate(0.25, 0.1, 0.4, 40),
     quality_delta=None,
     quality_worse=None,

@@ -223,8 +223,8 @@ def test_errors_say_what_there_is(data_dir, made, tmp_path):
 
 
 def test_too_few_trials_give_no_figure(made):
-    """Ten minutes of traffic: trials are shown, figures are not, and the page says so."""
-    report = made(Period(T0, T0 + 600))
+    """Three minutes of traffic: trials are shown, figures are not, and the page says so."""
+    report = made(Period(T0, T0 + 180))
     assert headline(report) == "Too little was measured for a figure."
     assert "Too few trials for a figure" in page(report)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.cells import WindowEstimates
-from evenkeel.core.verdict import BASELINE, Failure, Verdict
+from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import Logged, LoggedVerdict
 from tests.kit.records import altered
@@ -67,12 +69,12 @@ def test_since_the_change_begins_where_a_new_prompt_was_noticed():
     assert trials == {"chat": 13, "billing": 30}
     _, chat = state.changes()
     assert [mark.offset for mark in chat.latest] == [2 * (100 + 30 + 7) + 1]
-    rolled = {report.route: report.windows["since_change"].exchanges for report in state.rollups()}
+    rolled = {report.route: report.windows["since_change"].trials for report in state.rollups()}
     assert rolled == {"chat": 13, "billing": 30}
 
 
-def test_a_roll_up_takes_the_mean_over_exchanges():
-    """Ten exchanges of two categories: shifts of one category are half of an exchange's trials."""
+def test_a_roll_up_pools_the_trials_of_its_cells():
+    """Ten exchanges with two rewordings, of which one shifts all: half of the trials shift."""
     verdicts = []
     for number in range(10):
         here = altered(VERDICT, exchange_id=f"e{number}", scored_at=float(number))
@@ -81,42 +83,35 @@ def test_a_roll_up_takes_the_mean_over_exchanges():
             altered(here, **WORSE),
             altered(here, perturbation="positional.mixed"),
         ]
-    (whole,) = folded(log_of(*verdicts)).rollups()
+    state = folded(log_of(*verdicts))
+    (whole,) = state.rollups()
     assert (whole.route, whole.model, whole.trials) == ("chat", "m", 20)
     assert (whole.last_scored_at, whole.scorer) == (9.0, "judge")
     everything = whole.windows["all"]
-    assert everything.exchanges == 10
-    assert (everything.content_delta.value, everything.content_delta.n) == (0.5, 10)
+    assert everything.trials == 20
+    assert (everything.content_delta.value, everything.content_delta.n) == (0.5, 20)
     assert everything.robustness.value == 0.5
-    assert (everything.noise_floor.value, everything.noise_floor.n) == (0.0, 10)
+    assert everything.noise_floor == state.reports()[0].noise_floor
     assert whole.windows["since_change"] == everything
 
 
-def test_a_roll_up_that_was_read_tells_of_an_exchange_that_nobody_could_rate():
-    """Its interval allows for that exchange at once, though it adds no rated trial."""
-    log = log_of(
-        *[altered(VERDICT, exchange_id=f"e{number}", rating=3) for number in range(40)],
-        altered(VERDICT, exchange_id="lost", rating=None, failure=Failure("judge", 1, "timeout")),
-    )
-    state = MonitorState(MonitorSettings())
-    uppers = []
-    for logged in log:
-        state.apply(logged)
-        estimate = state.rollups()[0].windows["all"].content_delta
-        uppers.append(estimate.upper if estimate else None)
-    assert uppers[-1] > uppers[-2]
-
-
-def test_exchanges_that_are_finished_count_like_those_that_are_not():
-    """A thousand exchanges, of which most are finished, give the histogram of all."""
-    verdicts = [
-        altered(VERDICT, exchange_id=f"e{number}", **(WORSE if number % 4 == 0 else {}))
-        for number in range(1000)
-    ]
-    (whole,) = folded(log_of(*verdicts)).rollups()
-    assert whole.trials == 1000
-    every = whole.windows["all"].content_delta
-    assert (every.value, every.n) == (0.25, 1000)
+def test_a_roll_up_allows_for_trials_of_an_exchange_that_shift_together():
+    """Four rewordings that shift on the same exchanges tell hardly more than one of them."""
+    choice = random.Random(1)
+    widths = []
+    for together in (True, False):
+        log = []
+        for number in range(400):
+            shifts = choice.random() < 0.25
+            for place in range(4):
+                trial = altered(VERDICT, exchange_id=f"e{number}", perturbation=f"general.k{place}")
+                shifts = shifts if together else choice.random() < 0.25
+                log.append(altered(trial, **WORSE) if shifts else trial)
+        (whole,) = folded(log_of(*log)).rollups()
+        content = whole.windows["all"].content_delta
+        assert content.lower < 0.25 < content.upper
+        widths.append(content.upper - content.lower)
+    assert widths[0] > 1.2 * widths[1]
 
 
 @settings(max_examples=5, deadline=None)
@@ -148,7 +143,11 @@ def test_only_what_changed_is_stored_again():
     folded([LoggedVerdict(10, altered(VERDICT, id="w", perturbation="general.k3"))], state)
     second = state.checkpoint()
     assert not second.whole
-    assert list(second.parts) == ['["cell","chat","m","general.k3"]', '["route","chat"]']
+    assert list(second.parts) == [
+        '["cell","chat","m","general.k3"]',
+        '["route","chat"]',
+        '["rollup","chat","m"]',
+    ]
     restored = MonitorState.restored(second.head, {**first.parts, **second.parts}, SETTINGS)
     assert not restored.checkpoint().parts, "what was read needs no storing"
     assert stored(restored) == stored(state)

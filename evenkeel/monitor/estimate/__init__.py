@@ -2,7 +2,7 @@
 
 `bounded_mean` (a mean of bounded observations: a rate, a paired difference, a similarity), `counts` (a cell's
 running counts, and the estimates that follow from them), `tool_counts` (changes in tool calls),
-`exchanges` (rates over several cells) and `blocks` (how much dependent trials tell). Everything here is a
+and `blocks` (how much dependent trials tell). Everything here is a
 function of counts, so an estimate can be recomputed from the verdict log by anyone.
 """
 
@@ -16,24 +16,20 @@ from evenkeel.monitor.estimate.counts import (
     weight_of,
     weight_sign,
 )
-from evenkeel.monitor.estimate.exchanges import UNFINISHED, ExchangeTally, rollup_estimates
 from evenkeel.monitor.estimate.tool_counts import ToolCounts
 
 __all__ = [
     "CONDITION",
     "OUTCOMES",
-    "UNFINISHED",
     "CellEffects",
     "Counts",
     "DesignEffect",
-    "ExchangeTally",
     "RatedOutcome",
     "ToolCounts",
     "bounded_mean",
     "outcome_of",
     "paired_excess",
     "proportion",
-    "rollup_estimates",
     "weight_of",
     "weight_sign",
     "weighted_mean",

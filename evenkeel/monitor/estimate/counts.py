@@ -368,6 +368,12 @@ class Counts(Struct):
         reason = reason if has_room else _OTHER_REASON
         self.failures[reason] = self.failures.get(reason, 0) + 1
 
+    def pool(self, other: Counts) -> None:
+        """Add another cell's trials, but for their similarities and tool calls."""
+        for counts, others in ((self.words, other.words), (self.failures, other.failures)):
+            for name, count in others.items():
+                counts[name] = counts.get(name, 0) + count
+
     def estimates(self, *, alpha: float, min_trials: int) -> CellEstimates:
         """Return all estimates of the cell; None for each with fewer than `min_trials` observations."""
         rules: Any = {"alpha": alpha, "min_trials": min_trials}

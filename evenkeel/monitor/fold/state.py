@@ -39,7 +39,7 @@ from evenkeel.monitor.fold.events import (
     trend_point,
 )
 from evenkeel.monitor.fold.models import NEEDED, RouteModels
-from evenkeel.monitor.fold.rollups import ExchangeRollup, OpenExchange, Rollup, Rollups
+from evenkeel.monitor.fold.rollups import Rollup
 from evenkeel.monitor.fold.silent import ModelTests, SilentChanges
 from evenkeel.monitor.incidents.book import IncidentBook
 from evenkeel.monitor.noise import JudgeCounts, Judges
@@ -82,7 +82,7 @@ class LogClock(Struct):
         return sorted(self.times)[(len(self.times) - 1) // 2] if self.times else 0.0
 
 
-VERSION: Final = 27
+VERSION: Final = 28
 """Version of the checkpoint format; no other version is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """Exceptions raised by reading something that is not a checkpoint."""
@@ -123,7 +123,7 @@ class MonitorState:
         self._cells: dict[tuple[str, str, str], Cell] = {}
         self._sorted: list[Cell] = []
         self._judges = Judges()
-        self._rollups = Rollups()
+        self._rollups: dict[tuple[str, str], Rollup] = {}
         self._clock = LogClock()
         self._routes: dict[str, RouteWatch] = {}
         self._silent = SilentChanges(settings, self._watch)
@@ -176,14 +176,13 @@ class MonitorState:
             return FoldOutcome(events, [])
         cell = self._cell(verdict.route, model, verdict.perturbation)
         outcome = outcome_of(verdict)
-        exchange = ExchangeRollup(verdict.exchange_id, verdict.route, model)
         before = self._watch(verdict.route).era
         # Before the cell counts it: the trial that completes a change is the first one since it.
         history = self._follow(logged, outcome)
         events += self._explained(logged) if history.era != before else ()
         counts = drawn and (not isinstance(outcome, str) or is_unrated(outcome))
-        if counts:
-            self._rollups.add(exchange, verdict, outcome, history.era)
+        if counts and together_count(verdict.perturbation) == 1:
+            self._rollup(verdict.route, model).add(verdict, outcome)
         if drawn:
             self._judges.add(verdict.route, model, verdict)
         # As it was before the trial: a bet must not depend on what it is about.
@@ -342,11 +341,17 @@ class MonitorState:
                 events += self._left(cell, "place", logged)
                 del self._cells[cell.key.parts]
         self._judges.drop(route, leaving)
-        self._rollups.drop(route, leaving)
+        self._rollups.pop((route, leaving), None)
         self._sorted = []
         # The store has parts of what is gone.
         self._stored = False
         return events
+
+    def _rollup(self, route: str, model: str) -> Rollup:
+        rollup = self._rollups.get((route, model))
+        if rollup is None:
+            rollup = self._rollups[route, model] = Rollup()
+        return rollup
 
     def _cell(self, route: str, model: str, perturbation: str) -> Cell:
         key = (route, model, perturbation)
@@ -452,7 +457,15 @@ class MonitorState:
 
     def rollups(self) -> list[RollupReport]:
         """Return every roll-up's report, sorted by route and model."""
-        return self._rollups.reports(self.settings, self._era)
+        pooled: dict[tuple[str, str], list[Cell]] = {}
+        for cell in self._cells.values():
+            if together_count(cell.key.perturbation) == 1:
+                pooled.setdefault(cell.key.parts[:2], []).append(cell)
+        reports = []
+        for (route, model), rollup in sorted(self._rollups.items()):
+            cells = pooled.get((route, model), [])
+            reports.append(rollup.report(route, model, cells, self.settings, self._era(route)))
+        return reports
 
     def reports(self) -> list[CellReport]:
         """Return every cell's report, sorted by route, model and perturbation."""
@@ -504,7 +517,7 @@ class MonitorState:
             if whole or watch.changed:
                 parts[part_name("route", route)] = msgspec.json.encode(watch)
                 watch.changed = False
-        for group, rollup in self._rollups.groups.items():
+        for group, rollup in self._rollups.items():
             if whole or rollup.changed:
                 parts[part_name("rollup", *group)] = msgspec.json.encode(rollup)
                 rollup.changed = False
@@ -527,7 +540,6 @@ class MonitorState:
                 "models": self._models,
                 "clock": self._clock,
                 "silent": self._silent.models,
-                "unfinished": self._rollups.unfinished,
                 "judges": self._judges.counts,
             }
         )
@@ -583,9 +595,8 @@ class MonitorState:
             elif kind == "incident":
                 incidents.append(raw)
             else:
-                rollup = state._rollups.groups[key[0], key[1]] = from_plain(raw, Rollup)
+                rollup = state._rollups[key[0], key[1]] = from_plain(raw, Rollup)
                 rollup.changed = False
-        state._rollups.resume(from_plain(head["unfinished"], list[OpenExchange]))
         state._silent.read(from_plain(head["silent"], dict[str, RouteModels]), tests)
         state._incidents.read(incidents)
         state._stored = True
