@@ -13,7 +13,6 @@ from evenkeel.core.backoff import Backoff
 from evenkeel.core.sightings import ReferenceAnswered, reference_answer_id
 from evenkeel.core.text import named
 from evenkeel.core.verdict import INTERNAL_ERROR, Failure
-from evenkeel.shadow.references.caller import ReferenceCall
 from evenkeel.shadow.references.pace import (
     Round,
     count_of_day,
@@ -55,6 +54,8 @@ _FAILED: Final = Backoff(30.0, 3_600.0)
 _MOST_FAILED: Final = 6
 # Failures that are about the request, not about the endpoint.
 _OF_ONE: Final = frozenset({"rejected"})
+# Failures for which nothing was sent.
+_NOT_NOW: Final = frozenset({"unpriced", "budget"})
 
 
 class ModelRename(NamedTuple):
@@ -239,65 +240,57 @@ class ReferenceAsker:
 
     async def _ask_round(self, asked: AskedToday, due: Round) -> int:
         """Make the calls of a round. Return the number of calls made."""
-        standing = self._standing[asked.route]
-        calls = await asyncio.to_thread(self._prepared, asked.route, due)
-        if not calls:
+        found = await asyncio.to_thread(lambda: [self._store.find(name) for name in due.references])
+        references = [reference for reference in found if reference is not None]
+        if not references:
             return 0
-        now = self._clock()
         # Noted before anything is sent, so that no stop can make it more than the settings allow.
-        made = Round(due.asked, tuple(call.reference.id for call in calls))
-        asked = with_round(asked, made, now)
-        await asyncio.to_thread(self._store.put_asked, asked)
-        costs = await asyncio.gather(*(self._ask(call, due.asked, standing) for call in calls))
-        standing.call_usd = max(costs, default=0.0)
-        await asyncio.to_thread(self._store.put_asked, replace(asked, usd=asked.usd + sum(costs)))
-        return len(calls)
+        made = Round(due.asked, tuple(reference.id for reference in references))
+        noted = with_round(asked, made, self._clock())
+        await asyncio.to_thread(self._store.put_asked, noted)
+        costs = await asyncio.gather(*(self._ask(reference, due.asked) for reference in references))
+        spent = [cost for cost in costs if cost is not None]
+        self._standing[asked.route].call_usd = max(spent, default=0.0)
+        # A round that the budget did not allow at all counts for nothing.
+        after = replace(noted, usd=noted.usd + sum(spent)) if spent else asked
+        await asyncio.to_thread(self._store.put_asked, after)
+        return len(spent)
 
-    def _prepared(self, route: str, due: Round) -> list[ReferenceCall]:
-        """Return the calls of a round that the budgets allow. Blocks on storage."""
-        calls: list[ReferenceCall] = []
-        for name in due.references:
-            reference = self._store.find(name)
-            if reference is None:
-                continue
-            call = self._caller.prepare(reference)
-            if isinstance(call, ReferenceCall):
-                calls.append(call)
-                continue
-            self._tally.add("references_failed", route=route, reason=call.reason)
-            if not call.for_good:
-                self._standing[route].paused_until = self._clock() + _REFUSED_PAUSE_S
-                break
-            self._store.remove(reference.id)
-        return calls
-
-    async def _ask(self, call: ReferenceCall, why: Asked, standing: _Standing) -> float:
-        """Make one call and store its result. Return its cost in US dollars."""
-        reference, route = call.reference, call.reference.route
+    async def _ask(self, reference: Reference, why: Asked) -> float | None:
+        """Ask a reference and store the result. Return its cost in US dollars; None if it was not asked."""
         try:
-            replay = await self._caller.send(call)
-            now = self._clock()
-            if isinstance(replay, Failure):
-                self._tally.add("references_failed", route=route, reason=replay.reason)
-                if replay.reason not in _OF_ONE:
-                    standing.failed(now)
-                failed = replace(_noted(reference, now), failure=replay.reason)
-                await asyncio.to_thread(self._store.update, reference.id, partial(_failed, at=now))
-                await asyncio.to_thread(self._verdicts.note, failed)
-                return call.account.spent.usd
-            standing.failures = 0
-            await asyncio.to_thread(self._note, reference, replay.answer, now)
-            self._tally.add("references_asked", route=route, asked=why)
+            reply = await self._caller.ask(reference)
+            if isinstance(reply, str):
+                self._tally.add("references_failed", route=reference.route, reason=reply)
+                await asyncio.to_thread(self._store.remove, reference.id)
+                return None
+            outcome, spent = reply
+            self._tally.add("spend_tokens", spent.tokens, route=reference.route)
+            self._tally.add("spend_usd", spent.usd, route=reference.route)
+            if isinstance(outcome, Failure):
+                await asyncio.to_thread(self._note_failure, reference, outcome.reason)
+                return None if outcome.reason in _NOT_NOW else spent.usd
+            self._standing[reference.route].failures = 0
+            await asyncio.to_thread(self._note, reference, outcome.answer, self._clock())
+            self._tally.add("references_asked", route=reference.route, asked=why)
         except Exception:  # the boundary of a call: who was asked longest ago would be asked again and again
             log.exception("the answer to reference %s cannot be used", reference.id)
-            self._tally.add("references_failed", route=route, reason=INTERNAL_ERROR)
+            self._tally.add("references_failed", route=reference.route, reason=INTERNAL_ERROR)
             await asyncio.to_thread(self._store.update, reference.id, partial(_failed, at=self._clock()))
-        finally:
-            spent = call.account.spent
-            self._tally.add("spend_tokens", spent.tokens, route=route)
-            self._tally.add("spend_usd", spent.usd, route=route)
-            await asyncio.to_thread(call.allowance.close)
+            return 0.0
         return spent.usd
+
+    def _note_failure(self, reference: Reference, reason: str) -> None:
+        """Note why a reference was not answered, and when its route is asked next."""
+        self._tally.add("references_failed", route=reference.route, reason=reason)
+        now, standing = self._clock(), self._standing[reference.route]
+        if reason in _NOT_NOW:
+            standing.paused_until = now + _REFUSED_PAUSE_S
+            return
+        if reason not in _OF_ONE:
+            standing.failed(now)
+        self._store.update(reference.id, partial(_failed, at=now))
+        self._verdicts.note(replace(_noted(reference, now), failure=reason))
 
     def _note(self, reference: Reference, answer: Answer, now: float) -> None:
         """Rank an answer and add it to the reference.

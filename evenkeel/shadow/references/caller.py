@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenkeel.core.budget import Allowance
+from evenkeel.core.budget import NOTHING, Allowance
+from evenkeel.core.verdict import REPLAY, Failure
 from evenkeel.llm.price import Quote, estimate_tokens
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.prompt.apis.embeddings import EMBEDDINGS
+from evenkeel.shadow.replay import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from evenkeel.core.budget import BudgetAccount, CostTracker
-    from evenkeel.core.verdict import Failure
+    from evenkeel.core.budget import CostTracker, Spend
     from evenkeel.llm.price import Prices
     from evenkeel.shadow.replay import Replay, Replayer, Target
     from evenkeel.stores.references import Reference
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceCall:
-    """Request for a reference. Its quoted cost is reserved until `allowance` is closed."""
+class ReferenceReply(NamedTuple):
+    """Outcome of a call, and its cost."""
 
-    reference: Reference
-    view: PromptView
-    quote: Quote
-    allowance: Allowance
-    account: BudgetAccount
-
-
-class NotCalled(NamedTuple):
-    """Reason why a reference is not asked."""
-
-    reason: str
-    """Reason in snake case, usable as a label."""
-    for_good: bool
-    """True if its prompt is unreadable, so it can never be asked; False if a price or budget forbids it."""
+    outcome: Replay | Failure
+    spent: Spend
 
 
 class ReferenceCaller:
@@ -55,30 +43,31 @@ class ReferenceCaller:
         self._prices = prices
         self._target = target
 
-    def prepare(self, reference: Reference) -> ReferenceCall | NotCalled:
-        """Reserve the cost of a call and return the call, or the refusal. Blocks."""
-        view = _view(reference)
+    async def ask(self, reference: Reference) -> ReferenceReply | str:
+        """Ask a reference, within the budget.
+
+        Returns: a failure "unpriced" or "budget" if it may not be asked now; a reason in snake case if its
+            prompt cannot be read, so that it can never be asked.
+        """
+        view = await asyncio.to_thread(_view, reference)
         if isinstance(view, str):
-            return NotCalled(view, for_good=True)
+            return view
         # By any of its names a model may have a price; the latest answer says what it is called now.
         models = (view.model, reference.requested_model, *(answer.model for answer in reference.answers[-1:]))
-        if self._prices.refuses(*models):
-            return NotCalled("unpriced", for_good=False)
-        quote = self._quote(reference, view, models)
-        opened = Allowance.opened(self._costs, quote.estimate, reference.route, watch=True)
-        if isinstance(opened, str):
-            return NotCalled(opened, for_good=False)
-        return ReferenceCall(reference, view, quote, opened, opened.account("reference"))
-
-    async def send(self, call: ReferenceCall) -> Replay | Failure:
-        """Return the current answer, or the reason why there is none."""
-        return await self._replayer.send(
-            self._target(call.reference),
-            call.view.for_replay(),
-            api=call.view.api,
-            budget=call.account,
-            quote=call.quote,
-        )
+        if await asyncio.to_thread(self._prices.refuses, *models):
+            return ReferenceReply(
+                Failure(REPLAY, VERSION, "unpriced", "the model has no known price"), NOTHING
+            )
+        quote = await asyncio.to_thread(self._quote, reference, view, models)
+        allowance = Allowance(self._costs, reference.route, NOTHING, watch=True)
+        account = allowance.account("reference")
+        try:
+            outcome = await self._replayer.send(
+                self._target(reference), view.for_replay(), api=view.api, budget=account, quote=quote
+            )
+            return ReferenceReply(outcome, account.spent)
+        finally:
+            await asyncio.to_thread(allowance.close)
 
     def _quote(self, reference: Reference, view: PromptView, models: Iterable[str | None]) -> Quote:
         """Quote an answer as long as the longest of the earlier ones."""

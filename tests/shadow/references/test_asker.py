@@ -50,7 +50,8 @@ class Endpoint:
         self.failure = None
 
     async def send(self, target, body, *, api, budget, quote):
-        assert budget.reserve(quote.estimate)
+        if not budget.reserve(quote.estimate):
+            return Failure("replay", 1, "budget", "The day is over.")
         assert (target.url, api) == ("http://model/v1/chat/completions", CHAT)
         said = json.loads(body)["messages"][0]["content"].removeprefix("Question ").rstrip("?")
         self.asked.append(said)
