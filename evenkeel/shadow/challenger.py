@@ -13,8 +13,8 @@ import json
 import logging
 import random
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.core.budget import Spend, allowed, scoring_paid_by, total
 from evenkeel.core.challenge import (
@@ -32,7 +32,7 @@ from evenkeel.shadow.planner import SEVERITIES, trial_of
 from evenkeel.shadow.replay import Replay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from evenkeel.core.budget import BudgetAccount, CostTracker
     from evenkeel.core.challenge import Challenge
@@ -153,236 +153,217 @@ class Challenger:
 
     async def _try(self, challenge: Challenge, original: Original, resend: Replay | Failure | None) -> str:
         """Return the outcome, for a counter."""
-        candidate = _candidate(challenge, original)
-        if candidate is None:
+        view = candidate_view(challenge, original.view)
+        if view is None:
             return "no_system_prompt"
+        candidate = replace(original, view=view, model=challenge.model or original.model)
         if self._replays.prices.refuses(candidate.model):
             return "unpriced"
-        plan = await asyncio.to_thread(self._plan, challenge, original, candidate)
-        async with allowed(self._costs, plan.estimate(self._judges, resend), CHALLENGERS) as allowance:
+        asking = await asyncio.to_thread(self._asking, challenge, original, candidate, resend)
+        async with allowed(self._costs, asking.estimate(self._judges), CHALLENGERS) as allowance:
             if isinstance(allowance, str):
                 return allowance
             budget = allowance.account("challenge")
-            answers = await plan.asked(budget, resend)
+            await asking.ask(budget)
             with scoring_paid_by(budget, can_wait=True):
-                rated = await _rated(plan, answers, self._judges)
-        judged = self._judges.preference is not None
-        pair = replace(_pair(plan, answers, rated, self._replays.prices), judged=judged)
+                await asking.rate(self._judges)
+        pair = asking.pair(self._replays.prices, judged=self._judges.preference is not None)
         if await asyncio.to_thread(self._store.add, pair) and self._keeps_texts:
-            texts = _texts(plan, answers, rated)
+            texts = asking.texts()
             if texts is not None:
                 await asyncio.to_thread(self._store.add_texts, texts)
         return "failed" if pair.candidate.failure else "answered"
 
-    def _plan(self, challenge: Challenge, original: Original, candidate: Original) -> _Plan:
+    def _asking(
+        self, challenge: Challenge, original: Original, candidate: Original, resend: Replay | Failure | None
+    ) -> _Asking:
         """Return all that is sent for an exchange. Reads and perturbs the prompt: work for a thread."""
-        senders = self._replays.incumbent, self._replays.candidate(challenge)
-        return _Plan(
-            challenge,
-            original,
-            candidate,
-            _rewording(challenge, original),
-            senders,
-            (
-                senders[0].quote(original, can_wait=False, as_long=True),
-                # A candidate may think at length before it answers, so only the client's own limit holds.
-                senders[1].quote(candidate, can_wait=False, as_long=False),
-            ),
+        incumbent, other = self._replays.incumbent, self._replays.candidate(challenge)
+        # A candidate may think at length before it answers, so only the client's own limit holds.
+        sides = (
+            _Side(incumbent, original, incumbent.quote(original, can_wait=False, as_long=True)),
+            _Side(other, candidate, other.quote(candidate, can_wait=False, as_long=False)),
         )
+        asking = _Asking(challenge, *sides)
+        if resend is not None:
+            asking.answers["again"] = resend
+        else:
+            asking.requests["again"] = original.view
+        asking.requests["candidate"] = candidate.view
+        rewording = _rewording(challenge, original)
+        if rewording is not None:
+            asking.perturbation, reworded, candidate_reworded = rewording
+            asking.requests["reworded"] = reworded
+            asking.requests["candidate_reworded"] = candidate_reworded
+            asking.requests["candidate_again"] = candidate.view
+        return asking
 
 
-class _Rewording(NamedTuple):
-    """Rewording of a request, for both."""
-
-    perturbation: str
-    incumbent: PromptView
-    candidate: PromptView
-
-
-class _Answers(NamedTuple):
-    """Everything that both answered."""
-
-    again: Replay | Failure
-    candidate: Replay | Failure
-    incumbent_reworded: Replay | Failure | None = None
-    """None, as the two below, where nothing was reworded."""
-    candidate_reworded: Replay | Failure | None = None
-    candidate_again: Replay | Failure | None = None
+_Call = Literal["again", "candidate", "reworded", "candidate_reworded", "candidate_again"]
+"""Requests beside the one that was served: it again to the incumbent, to the candidate, the rewording to both,
+and it again to the candidate."""
+# The answers whose content is compared with the candidate's first; the others, with the one that was served.
+_OF_CANDIDATE: Final = ("candidate_reworded", "candidate_again")
 
 
-class _Ratings(NamedTuple):
-    """Ratings of the answers; None = not rated."""
+class _Side(NamedTuple):
+    """Incumbent or candidate: its sender, the exchange as it is asked, and the quote of a request."""
 
-    candidate: Judgement | None
-    """Content of the candidate's answer against the served one, as the two below but for the last."""
-    again: Judgement | None
-    incumbent_reworded: Judgement | None
-    candidate_reworded: Judgement | None
-    """Content of the candidate's answer to the rewording against its answer to the request."""
-    candidate_again: Judgement | None
-    preference: Preference | None
-    other_order: Preference | None
-    noise: Preference | None
-    """Preference for the incumbent's second answer."""
+    sender: QuotedReplays
+    original: Original
+    quote: Quote
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """Requests that an exchange causes."""
+@dataclass(slots=True)
+class _Asking:
+    """Everything that is asked for one exchange, and its answers and their ratings as they come."""
 
     challenge: Challenge
-    original: Original
-    candidate: Original
-    """The exchange as the candidate is asked."""
-    rewording: _Rewording | None
-    senders: tuple[QuotedReplays, QuotedReplays]
-    """Senders to the incumbent and to the candidate."""
-    quotes: tuple[Quote, Quote]
+    incumbent: _Side
+    candidate: _Side
+    perturbation: str = ""
+    """Rewording that both get; "" for none."""
+    requests: dict[_Call, PromptView] = field(default_factory=dict)
+    answers: dict[_Call, Replay | Failure] = field(default_factory=dict)
+    contents: dict[_Call, Judgement | None] = field(default_factory=dict)
+    """Ratings of the contents; None = not rated."""
+    preference: Preference | None = None
+    other_order: Preference | None = None
+    noise: Preference | None = None
+    """Preference for the incumbent's second answer."""
 
-    def estimate(self, judges: ChallengeJudges, resend: Replay | Failure | None) -> Spend:
+    @property
+    def original(self) -> Original:
+        """The exchange."""
+        return self.incumbent.original
+
+    def _side(self, call: _Call) -> _Side:
+        return self.candidate if call.startswith("candidate") else self.incumbent
+
+    def answer(self, call: _Call) -> Answer | None:
+        """Return an answer; None if there is none."""
+        made = self.answers.get(call)
+        return made.answer if isinstance(made, Replay) else None
+
+    def estimate(self, judges: ChallengeJudges) -> Spend:
         """Return the most that all of it is expected to cost."""
-        reworded = self.rewording is not None
         texts_chars = 2 * len(self.original.answer.text) + len(self.original.view.text)
-        return total(
-            [
-                self.quotes[0].estimate.times((resend is None) + reworded),
-                self.quotes[1].estimate.times(3 if reworded else 1),
-                judges.estimate(texts_chars).times(5 if reworded else 2),
-            ]
-        )
+        judging = judges.estimate(texts_chars).times(5 if self.perturbation else 2)
+        return total(self._side(call).quote.estimate for call in self.requests).plus(judging)
 
-    async def asked(self, budget: BudgetAccount, resend: Replay | Failure | None) -> _Answers:
-        """Send all requests and return the answers."""
-        sent = [self._candidate(self.candidate.view, budget)]
-        if resend is None:
-            sent.append(self._incumbent(self.original.view, budget))
-        if self.rewording is not None:
-            sent += [
-                self._incumbent(self.rewording.incumbent, budget),
-                self._candidate(self.rewording.candidate, budget),
-                self._candidate(self.candidate.view, budget),
-            ]
-        candidate, *others = await asyncio.gather(*sent)
-        again = others.pop(0) if resend is None else resend
-        return _Answers(again, candidate, *others)
+    async def ask(self, budget: BudgetAccount) -> None:
+        """Send all requests."""
 
-    async def _incumbent(self, view: PromptView, budget: BudgetAccount) -> Replay | Failure:
-        return await self.senders[0].replay(self.original, view, self.quotes[0], budget)
+        async def send(call: _Call, view: PromptView) -> None:
+            sender, original, quote = self._side(call)
+            self.answers[call] = await sender.replay(original, view, quote, budget)
 
-    async def _candidate(self, view: PromptView, budget: BudgetAccount) -> Replay | Failure:
-        return await self.senders[1].replay(self.candidate, view, self.quotes[1], budget)
+        await asyncio.gather(*(send(call, view) for call, view in self.requests.items()))
 
+    async def rate(self, judges: ChallengeJudges) -> None:
+        """Rate contents, and the places of both second answers against the one that was served."""
+        original = self.original
 
-async def _rated(plan: _Plan, answers: _Answers, judges: ChallengeJudges) -> _Ratings:
-    """Rate contents, and the places of both second answers against the one that was served."""
-    original = plan.original
-    served, candidate = original.answer, _answer_of(answers.candidate)
+        async def rate_content(call: _Call) -> None:
+            reference = self.answer("candidate") if call in _OF_CANDIDATE else original.answer
+            answer = self.answer(call)
+            if reference is not None and answer is not None:
+                pair = Pair(reference, answer, original.view.text, original.task)
+                self.contents[call] = await judges.scorer.score(pair, qualities=False)
 
-    async def content(reference: Answer | None, made: Replay | Failure | None) -> Judgement | None:
-        answer = _answer_of(made)
-        if reference is None or answer is None:
+        await asyncio.gather(*(rate_content(call) for call in self.answers))
+        if judges.preference is None:
+            return
+        self.preference = await self._preferred("candidate", judges.preference.prefer)
+        if self.preference is not None and self._draw("orders") < _BOTH_ORDERS_SHARE:
+            self.other_order = await self._preferred("candidate", judges.preference.prefer_other_order)
+        self.noise = await self._preferred("again", judges.preference.prefer)
+
+    async def _preferred(
+        self, call: _Call, prefer: Callable[[Pair], Awaitable[Preference | None]]
+    ) -> Preference | None:
+        """Return the judge's place of an answer against the served one; None without an answer.
+
+        Nobody is asked about an answer with the same content.
+        """
+        answer, content = self.answer(call), self.contents.get(call)
+        if answer is None or (content is not None and content.rating == _SAME):
             return None
-        pair = Pair(reference, answer, original.view.text, original.task)
-        return await judges.scorer.score(pair, qualities=False)
+        return await prefer(Pair(self.original.answer, answer, self.original.view.text))
 
-    contents = await asyncio.gather(
-        content(served, answers.candidate),
-        content(served, answers.again),
-        content(served, answers.incumbent_reworded),
-        content(candidate, answers.candidate_reworded),
-        content(candidate, answers.candidate_again),
-    )
-    preference = await _preferred(judges, original, answers.candidate, contents[0])
-    other_order = None
-    if preference is not None and _draw(plan.challenge, original, "orders") < _BOTH_ORDERS_SHARE:
-        other_order = await _preferred(judges, original, answers.candidate, contents[0], other_order=True)
-    noise = await _preferred(judges, original, answers.again, contents[1])
-    return _Ratings(*contents, preference, other_order, noise)
+    def _draw(self, purpose: str) -> float:
+        return _draw(self.challenge, self.original, purpose)
 
+    def _rating(self, call: _Call) -> int | None:
+        content = self.contents.get(call)
+        return content.rating if content else None
 
-async def _preferred(
-    judges: ChallengeJudges,
-    original: Original,
-    made: Replay | Failure,
-    judgement: Judgement | None,
-    *,
-    other_order: bool = False,
-) -> Preference | None:
-    """Return the judge's place of an answer against the served one; None without a judge or an answer.
+    def _moved(self, call: _Call) -> bool | None:
+        content = self.contents.get(call)
+        return content.shifted if content else None
 
-    Nobody is asked about an answer with the same content.
-    """
-    answer = _answer_of(made)
-    if judges.preference is None or answer is None or (judgement is not None and judgement.rating == _SAME):
-        return None
-    pair = Pair(original.answer, answer, original.view.text)
-    return await (judges.preference.prefer_other_order if other_order else judges.preference.prefer)(pair)
-
-
-def _pair(plan: _Plan, answers: _Answers, rated: _Ratings, prices: Prices) -> ChallengePair:
-    original, challenge = plan.original, plan.challenge
-    preference = rated.preference.place if rated.preference else None
-    other = rated.other_order.place if rated.other_order else None
-    rewording = None
-    if plan.rewording is not None:
-        rewording = ChallengeRewording(
-            perturbation=plan.rewording.perturbation,
-            incumbent_moved=_shifted(rated.incumbent_reworded),
-            incumbent_resend_moved=_shifted(rated.again),
-            candidate_moved=_shifted(rated.candidate_reworded),
-            candidate_resend_moved=_shifted(rated.candidate_again),
+    def pair(self, prices: Prices, *, judged: bool) -> ChallengePair:
+        """Return what is stored of it."""
+        original = self.original
+        preference = self.preference.place if self.preference else None
+        other = self.other_order.place if self.other_order else None
+        rewording = None
+        if self.perturbation:
+            rewording = ChallengeRewording(
+                perturbation=self.perturbation,
+                incumbent_moved=self._moved("reworded"),
+                incumbent_resend_moved=self._moved("again"),
+                candidate_moved=self._moved("candidate_reworded"),
+                candidate_resend_moved=self._moved("candidate_again"),
+            )
+        served = _facts(original.answer, original.model, prices)
+        return ChallengePair(
+            challenge=self.challenge.id,
+            exchange=original.exchange.id,
+            time=original.exchange.received_at,
+            client=original.exchange.client,
+            task=original.task or "",
+            language=original.traits.language or "",
+            length=_length(original.traits.prompt_chars),
+            prompt_version=original.prompt_version or "",
+            served=replace(served, total_s=original.exchange.duration_s),
+            again=self._replayed("again", prices),
+            candidate=self._replayed("candidate", prices),
+            judged=judged,
+            rating=self._rating("candidate"),
+            control_rating=self._rating("again"),
+            preference=preference,
+            control_preference=self.noise.place if self.noise else None,
+            both_orders=None if preference is None or other is None else (preference, other),
+            rewording=rewording,
         )
-    served = _facts(original.answer, original.model, prices)
-    return ChallengePair(
-        challenge=challenge.id,
-        exchange=original.exchange.id,
-        time=original.exchange.received_at,
-        client=original.exchange.client,
-        task=original.task or "",
-        language=original.traits.language or "",
-        length=_length(original.traits.prompt_chars),
-        prompt_version=original.prompt_version or "",
-        served=replace(served, total_s=original.exchange.duration_s),
-        again=_replayed(answers.again, rated.again, original.model, prices),
-        candidate=_replayed(answers.candidate, rated.candidate, plan.candidate.model, prices),
-        rating=rated.candidate.rating if rated.candidate else None,
-        control_rating=rated.again.rating if rated.again else None,
-        preference=preference,
-        control_preference=rated.noise.place if rated.noise else None,
-        both_orders=None if preference is None or other is None else (preference, other),
-        rewording=rewording,
-    )
 
+    def _replayed(self, call: _Call, prices: Prices) -> ChallengeAnswer:
+        made, content = self.answers[call], self.contents.get(call)
+        if isinstance(made, Failure):
+            return ChallengeAnswer(failure=made.reason)
+        facts = _facts(made.answer, self._side(call).original.model, prices, made.tier or "standard")
+        valid = not (content and content.invalid)
+        return replace(facts, first_s=made.first_s, total_s=made.duration_s, valid=valid)
 
-def _texts(plan: _Plan, answers: _Answers, rated: _Ratings) -> ChallengeTexts | None:
-    """Return the texts of a pair; None if they are not wanted."""
-    candidate, again = _answer_of(answers.candidate), _answer_of(answers.again)
-    worse = rated.preference is not None and rated.preference.place == -1
-    drawn = _draw(plan.challenge, plan.original, "texts") < _TEXTS_SHARE
-    if candidate is None or not (worse or drawn):
-        return None
-    return ChallengeTexts(
-        challenge=plan.challenge.id,
-        exchange=plan.original.exchange.id,
-        time=plan.original.exchange.received_at,
-        question=plan.original.view.text[-_MOST_TEXT:],
-        served=plan.original.answer.text[:_MOST_TEXT],
-        again=again.text[:_MOST_TEXT] if again else "",
-        candidate=candidate.text[:_MOST_TEXT],
-        reason=rated.preference.reason if rated.preference else "",
-        drawn=drawn,
-    )
-
-
-def _replayed(
-    made: Replay | Failure, judgement: Judgement | None, model: str, prices: Prices
-) -> ChallengeAnswer:
-    if isinstance(made, Failure):
-        return ChallengeAnswer(failure=made.reason)
-    facts = _facts(made.answer, model, prices, made.tier or "standard")
-    return replace(
-        facts, first_s=made.first_s, total_s=made.duration_s, valid=not (judgement and judgement.invalid)
-    )
+    def texts(self) -> ChallengeTexts | None:
+        """Return the texts; None if they are not wanted."""
+        candidate, again, original = self.answer("candidate"), self.answer("again"), self.original
+        worse = self.preference is not None and self.preference.place == -1
+        drawn = self._draw("texts") < _TEXTS_SHARE
+        if candidate is None or not (worse or drawn):
+            return None
+        return ChallengeTexts(
+            challenge=self.challenge.id,
+            exchange=original.exchange.id,
+            time=original.exchange.received_at,
+            question=original.view.text[-_MOST_TEXT:],
+            served=original.answer.text[:_MOST_TEXT],
+            again=again.text[:_MOST_TEXT] if again else "",
+            candidate=candidate.text[:_MOST_TEXT],
+            reason=self.preference.reason if self.preference else "",
+            drawn=drawn,
+        )
 
 
 def _facts(answer: Answer, model: str, prices: Prices, tier: Tier = "standard") -> ChallengeAnswer:
@@ -401,12 +382,6 @@ def _facts(answer: Answer, model: str, prices: Prices, tier: Tier = "standard") 
         completion_tokens=answer.completion_tokens,
         dollars=dollars,
     )
-
-
-def _candidate(challenge: Challenge, original: Original) -> Original | None:
-    """Return the exchange as the candidate is asked; None if it has no system prompt to replace."""
-    view = candidate_view(challenge, original.view)
-    return None if view is None else replace(original, view=view, model=challenge.model or original.model)
 
 
 def candidate_view(challenge: Challenge, view: PromptView) -> PromptView | None:
@@ -432,8 +407,8 @@ def candidate_view(challenge: Challenge, view: PromptView) -> PromptView | None:
     return view
 
 
-def _rewording(challenge: Challenge, original: Original) -> _Rewording | None:
-    """Return a rewording by rule that applies; None for most exchanges, which get none."""
+def _rewording(challenge: Challenge, original: Original) -> tuple[str, PromptView, PromptView] | None:
+    """Return a rewording by rule that applies: its name, and it for both. None for most exchanges."""
     if _draw(challenge, original, "reworded") >= _REWORDED_SHARE:
         return None
     kinds = []
@@ -449,16 +424,8 @@ def _rewording(challenge: Challenge, original: Original) -> _Rewording | None:
             continue
         asked = candidate_view(challenge, made)
         if asked is not None:
-            return _Rewording(kind.name, made, asked)
+            return kind.name, made, asked
     return None
-
-
-def _answer_of(made: Replay | Failure | None) -> Answer | None:
-    return made.answer if isinstance(made, Replay) else None
-
-
-def _shifted(judgement: Judgement | None) -> bool | None:
-    return None if judgement is None else judgement.shifted
 
 
 def _draw(challenge: Challenge, original: Original, purpose: str) -> float:
