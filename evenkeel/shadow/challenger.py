@@ -200,8 +200,8 @@ class Challenger:
 
 
 _Call = Literal["again", "candidate", "reworded", "candidate_reworded", "candidate_again"]
-"""Requests beside the one that was served: it again to the incumbent, to the candidate, the rewording to both,
-and it again to the candidate."""
+"""Requests beside the one that was served: it again to the incumbent, to the candidate, the rewording to
+both, and it again to the candidate."""
 # The answers whose content is compared with the candidate's first; the others, with the one that was served.
 _OF_CANDIDATE: Final = ("candidate_reworded", "candidate_again")
 

@@ -3,7 +3,7 @@
 A regular expression that never ends holds the interpreter, so its own process cannot stop it. A worker
 therefore notes, in memory shared with its supervisor, which thread computes for which exchange, and up to
 which processor time. The supervisor compares that with the kernel's count (`/proc`), kills a worker that is
-over, and marks the exchange; the next worker gives it up and goes on with the others.
+over, and marks the exchange, which the next worker gives up; the others are free again when their lease ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.exchange import ProcessorTimeError
 
@@ -30,15 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future
 
-# Rows of each table. A worker holds 16 exchanges and has up to 33 threads.
-_ROWS: Final = 128
+# Rows of the sheet. A worker has up to 33 threads.
+_ROWS: Final = 64
 # Row of a working thread: its kernel id (0 while idle), its limit in processor seconds, the exchange.
 _WORK: Final = struct.Struct("<qd48s")
-# Row of a held exchange: 1 while held, 2 if it exceeded its time, else 0; and the exchange's id.
-_HELD: Final = struct.Struct("<q48s")
-_HELD_FROM: Final = _ROWS * _WORK.size
+# In place of a thread's id: its exchange exceeded its time.
+_OVER: Final = -1
 # Place of the heartbeat, a number that changes as long as the worker's event loop runs.
-_BEAT_AT: Final = _HELD_FROM + _ROWS * _HELD.size
+_BEAT_AT: Final = _ROWS * _WORK.size
 _BYTES: Final = _BEAT_AT + 8
 # Threads of the executor; `asyncio` uses the same number by default.
 _THREADS: Final = min(32, (os.cpu_count() or 1) + 4)
@@ -47,15 +46,6 @@ _SPARE_S: Final = 10.0
 # Processor seconds that threads of an exchange still get while it is given up.
 _GRACE_S: Final = 1.0
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
-
-
-class AbandonedExchanges(NamedTuple):
-    """Exchanges that a killed worker left behind, by id."""
-
-    over: list[str]
-    """Exchanges that exceeded their processor time."""
-    others: list[str]
-    """Exchanges that were held at the same time."""
 
 
 class Timesheet:
@@ -89,19 +79,6 @@ class Timesheet:
         """Note that the thread of a row is at rest."""
         struct.pack_into("<q", self._memory, row * _WORK.size, 0)
 
-    def hold(self, exchange_id: str) -> int:
-        """Note that the worker holds an exchange. Return its row."""
-        for row in range(_HELD_FROM, _BEAT_AT, _HELD.size):
-            (state,) = struct.unpack_from("<q", self._memory, row)
-            if state == 0:
-                _HELD.pack_into(self._memory, row, 1, exchange_id.encode()[:48])
-                return row
-        raise RuntimeError("a worker holds more exchanges than its sheet has rows")
-
-    def let_go(self, row: int) -> None:
-        """Note that the exchange of a row is no longer held."""
-        struct.pack_into("<q", self._memory, row, 0)
-
     def beat(self) -> None:
         """Note that the worker's event loop runs."""
         struct.pack_into("<q", self._memory, _BEAT_AT, time.monotonic_ns())
@@ -125,33 +102,28 @@ class Timesheet:
 
     def _late(self, pid: int) -> dict[int, str]:
         late: dict[int, str] = {}
-        for row, (thread, until_s, id_) in enumerate(_WORK.iter_unpack(self._memory[:_HELD_FROM])):
+        for row, (thread, until_s, exchange_id) in enumerate(self._rows()):
             if thread and _processor_s(pid, thread) > until_s:
-                late[row] = _text(id_)
+                late[row] = exchange_id
         return late
 
     def mark(self, exchange_ids: list[str]) -> None:
         """Mark exchanges of a killed worker as having exceeded their time."""
-        for row in range(_HELD_FROM, _BEAT_AT, _HELD.size):
-            held, id_ = _HELD.unpack_from(self._memory, row)
-            if held and _text(id_) in exchange_ids:
-                struct.pack_into("<q", self._memory, row, 2)
+        for row, (_, _, exchange_id) in enumerate(self._rows()):
+            if exchange_id in exchange_ids:
+                struct.pack_into("<q", self._memory, row * _WORK.size, _OVER)
 
-    def left(self) -> AbandonedExchanges:
-        """Return the exchanges that the previous worker left behind."""
-        left = AbandonedExchanges([], [])
-        for mark, id_ in _HELD.iter_unpack(self._memory[_HELD_FROM:_BEAT_AT]):
-            if mark:
-                (left.others if mark == 1 else left.over).append(_text(id_))
-        return left
+    def left(self) -> list[str]:
+        """Return the exchanges for which the previous worker was killed."""
+        return sorted({exchange_id for thread, _, exchange_id in self._rows() if thread == _OVER} - {""})
+
+    def _rows(self) -> Iterator[tuple[int, float, str]]:
+        for thread, until_s, exchange_id in _WORK.iter_unpack(self._memory[:_BEAT_AT]):
+            yield thread, until_s, exchange_id.rstrip(b"\0").decode()
 
     def clear(self) -> None:
         """Erase all rows."""
         self._memory[:] = bytes(_BYTES)
-
-
-def _text(exchange_id: bytes) -> str:
-    return exchange_id.rstrip(b"\0").decode()
 
 
 def _processor_s(pid: int, thread: int) -> float:
@@ -200,7 +172,6 @@ class Deadline:
         task = asyncio.current_task()
         assert task is not None
         account = _Account(exchange_id, task.cancel)
-        row = self._sheet.hold(exchange_id)
         token = _ACCOUNT.set(account)
         try:
             yield
@@ -210,7 +181,6 @@ class Deadline:
             raise
         finally:
             _ACCOUNT.reset(token)
-            self._sheet.let_go(row)
 
     async def tick(self) -> None:
         """Note every second that the event loop is running, so that a loop that hangs is killed as well.

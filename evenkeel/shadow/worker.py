@@ -26,7 +26,7 @@ from evenkeel.shadow.prompt.members import counted
 from evenkeel.stores.archive import ArchivedExchange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from contextlib import AbstractContextManager
 
     from evenkeel.core.exchange import Exchange, ExchangeQueue, Lease
@@ -112,15 +112,10 @@ class Worker:
             await asyncio.to_thread(self._queue.release, unfinished)
             heartbeat.cancel()
 
-    async def take_up(self, over: Collection[str], others: Collection[str]) -> None:
-        """Resume the exchanges of a killed worker.
-
-        Those that took too much processor time are given up; the supervisor counts them. The others are free
-        again at once, as if they had not been delivered.
-        """
+    async def give_up(self, over: Iterable[str]) -> None:
+        """Give up exchanges for which a worker was killed. The supervisor counts them."""
         for exchange_id in over:
             await asyncio.to_thread(self._queue.bury, exchange_id, _PROCESSOR_TIME)
-        await asyncio.to_thread(self._queue.release, others)
 
     async def drain(self) -> None:
         """Work until the queue has nothing to take and nothing is held."""

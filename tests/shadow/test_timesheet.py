@@ -14,7 +14,7 @@ import pytest
 
 from evenkeel.core.exchange import ProcessorTimeError
 from evenkeel.runtime.supervisor import Child, Supervisor
-from evenkeel.shadow.timesheet import AbandonedExchanges, Deadline, Timesheet
+from evenkeel.shadow.timesheet import Deadline, Timesheet
 
 PAST_S, LATER_S = -1.0, 1e9
 
@@ -59,15 +59,15 @@ def test_another_process_reads_what_is_noted(sheet):
     assert seen.stdout == "['late']\n"
 
 
-def test_the_next_worker_learns_what_was_over_and_what_was_held_beside(sheet):
-    """An exchange that was let go is neither; an id that nobody holds marks nothing."""
-    sheet.hold("one")
-    sheet.let_go(sheet.hold("two"))
-    sheet.hold("three")
+def test_the_next_worker_learns_what_was_over(sheet):
+    """Once for each exchange; nothing of others, nor of the event loop, which computes for none."""
+    sheet.begin(0, PAST_S, "")
+    for row, exchange_id in enumerate(("one", "three", "three"), 1):
+        sheet.begin(row, PAST_S, exchange_id)
     sheet.mark(["three", "", "four"])
-    assert sheet.left() == AbandonedExchanges(["three"], ["one"])
+    assert sheet.left() == ["three"]
     sheet.clear()
-    assert sheet.left() == AbandonedExchanges([], [])
+    assert sheet.left() == []
 
 
 def bounded(sheet, work, limit_s=0.05):
@@ -90,7 +90,7 @@ def test_an_exchange_may_not_take_too_much_in_slices(sheet):
 
     with pytest.raises(ProcessorTimeError):
         bounded(sheet, slices)
-    assert sheet.left() == AbandonedExchanges([], [])
+    assert sheet.left() == []
 
 
 def test_what_others_compute_is_not_counted(sheet):

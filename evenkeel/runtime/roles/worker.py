@@ -115,9 +115,7 @@ class WorkerRole:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, after giving up what the previous worker could not finish."""
         # The sheet is memory that outlives a worker: the one before may have been killed for an exchange.
-        left = self._sheet.left()
-        if left.over:
-            await self.worker.take_up(*left)
+        await self.worker.give_up(self._sheet.left())
         self._sheet.clear()
         await attend(self.worker.run(stop), self._deadline.tick())
 
