@@ -96,28 +96,18 @@ class Budget:
     left at night."""
     reserve: float = 0.0
     """Share of the limits that only urgent calls may use, in [0, 1]: it is there when something changes."""
-    watch: float = 0.0
-    """Share of the limits that only `watch` calls may use, in [0, 1]."""
 
-    def bounds(
-        self, day_share: float, *, urgent: bool = False, paced: bool = True, watch: bool = False
-    ) -> tuple[Bound, ...]:
+    def bounds(self, day_share: float, *, urgent: bool = False, paced: bool = True) -> tuple[Bound, ...]:
         """Return the limits on spending by now, the widest first.
 
         Args:
             day_share: Share of the day that has passed, in [0, 1].
             urgent: True if the reserve may be used.
             paced: True if the budget held back for later in the day may not be used.
-            watch: True for the calls that have a share of their own, which only the whole budget limits.
         """
         limits = [Bound("budget", self.limit(1.0))]
-        if watch:
-            # They have a share of their own, so neither the reserve nor the pace limits them.
-            return tuple(limits)
-        if self.watch and urgent:
-            limits.append(Bound("budget_reserve", self.limit(1 - self.watch)))
-        ordinary = 1 - self.watch - self.reserve
-        if ordinary < 1 and not urgent:
+        ordinary = 1 - self.reserve
+        if self.reserve and not urgent:
             limits.append(Bound("budget_reserve", self.limit(ordinary)))
         if self.spread and paced:
             by_now = ordinary * (_HEAD_START + (1 - _HEAD_START) * day_share)
@@ -149,7 +139,7 @@ class CostTracker(Protocol):
     """
 
     def reserve(
-        self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True, watch: bool = False
+        self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True
     ) -> Refused | None:
         """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it.
 
@@ -158,11 +148,9 @@ class CostTracker(Protocol):
         Args:
             estimate: Amount to set aside.
             route: Route that it is set aside for.
-            urgent: True if it may use the reserve, because a change of the route was detected or is
-                suspected.
+            urgent: True if it may use the reserve: because a change of the route was detected or is
+                suspected, and for reference prompts and the judge's panel, which keep a pace of their own.
             paced: True if it has to fit in the budget that is free by now; False if only in the whole day's.
-            watch: True for reference prompts and the judge's panel, which keep a pace of their own: they
-                may use all that is left of the day, and nothing else may use the share set aside for them.
         """
         ...
 
@@ -240,33 +228,15 @@ class Allowance:
     has begun is worth finishing.
     """
 
-    def __init__(
-        self, costs: CostTracker, route: str, held: Spend, *, urgent: bool = False, watch: bool = False
-    ) -> None:
-        """Open it for calls of a route. `held` is set aside for them; the rest is as for `allowed`."""
+    def __init__(self, costs: CostTracker, route: str, held: Spend, *, urgent: bool = False) -> None:
+        """Open it for calls of a route. `held` is set aside for them; `urgent` is as for `CostTracker`."""
         self._costs = costs
         self._route = route
         self._held = held
         self._urgent = urgent
-        self._watch = watch
         self._accounts: list[BudgetAccount] = []
         self._lock = threading.Lock()
         self._closed = False
-
-    @classmethod
-    def opened(
-        cls,
-        costs: CostTracker,
-        estimate: Spend,
-        route: str,
-        *,
-        urgent: bool = False,
-        paced: bool = True,
-        watch: bool = False,
-    ) -> Allowance | Refused:
-        """Set an estimate aside. The arguments and the reason for a refusal are those of `CostTracker`."""
-        refused = costs.reserve(estimate, route, urgent=urgent, paced=paced, watch=watch)
-        return refused or cls(costs, route, estimate, urgent=urgent, watch=watch)
 
     def account(self, kind: SpendKind) -> BudgetAccount:
         """Return a budget for some of the calls."""
@@ -283,9 +253,7 @@ class Allowance:
             needed = total(account.spent for account in self._accounts).plus(estimate)
             held = Spend(max(needed.tokens, self._held.tokens), max(needed.usd, self._held.usd))
             further = held.minus(self._held)
-            if any(further) and self._costs.reserve(
-                further, self._route, urgent=self._urgent, paced=False, watch=self._watch
-            ):
+            if any(further) and self._costs.reserve(further, self._route, urgent=self._urgent, paced=False):
                 return False
             self._held, account.spent = held, account.spent.plus(estimate)
             return True
@@ -332,13 +300,15 @@ async def allowed(
     Yields: the allowance, or the reason why a daily budget forbids it. `CostTracker` explains both.
     """
 
+    def reserve() -> Allowance | Refused:
+        refused = costs.reserve(estimate, route, urgent=urgent, paced=paced)
+        return refused or Allowance(costs, route, estimate, urgent=urgent)
+
     def close(opened: Allowance | Refused) -> None:
         if isinstance(opened, Allowance):
             opened.close()
 
-    opened = await set_aside(
-        partial(Allowance.opened, costs, estimate, route, urgent=urgent, paced=paced), close
-    )
+    opened = await set_aside(reserve, close)
     try:
         yield opened
     finally:

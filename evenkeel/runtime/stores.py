@@ -54,12 +54,9 @@ if TYPE_CHECKING:
 
 CHALLENGER_SHARE = 0.2
 """Largest share of the budget that challengers may use."""
-# Share of the budget that only urgent trials may use: after a change, or where one is suspected.
-_RESERVE = 0.2
-# Largest share of a budget that is set aside for reference prompts.
-_MOST_WATCH = 0.3
-# Tokens of a typical reference prompt and its answer.
-_REFERENCE_TOKENS = 1_400
+# Share of the budget that only urgent calls may use: after a change, where one is suspected, and reference
+# prompts.
+_RESERVE = 0.25
 _SECONDS_PER_DAY = 86_400.0
 # One worker learns templates at a time; another takes over after so long.
 _LEARNER_LEASE_S = 30.0
@@ -290,8 +287,7 @@ def budgets(settings: Settings) -> Budgets:
     for route in settings.routes:
         limits = route.budget.model_dump()
         if any(limit is not None for limit in limits.values()):
-            watch = _watch_share(settings, 1, **limits)
-            own[route.name] = Budget(**limits, spread=True, reserve=_RESERVE, watch=watch)
+            own[route.name] = Budget(**limits, spread=True, reserve=_RESERVE)
     # Challengers have no reserve: nothing about them is urgent.
     tokens, usd = common.tokens_per_day, common.usd_per_day
     own[CHALLENGERS] = Budget(
@@ -299,32 +295,7 @@ def budgets(settings: Settings) -> Budgets:
         None if usd is None else usd * CHALLENGER_SHARE,
         spread=True,
     )
-    return Budgets(
-        Budget(
-            common.tokens_per_day,
-            common.usd_per_day,
-            spread=True,
-            reserve=_RESERVE,
-            watch=_watch_share(settings, len(settings.routes), common.tokens_per_day, common.usd_per_day),
-        ),
-        own,
-    )
-
-
-def _watch_share(
-    settings: Settings, routes: int, tokens_per_day: int | None, usd_per_day: float | None
-) -> float:
-    """Return the share of a budget that is set aside for the reference prompts of some routes."""
-    asked = settings.replays.references
-    if not settings.asks_references:
-        return 0.0
-    # The limit that is used up first decides.
-    shares = [0.0]
-    if tokens_per_day:
-        shares.append(routes * asked.calls_per_day * _REFERENCE_TOKENS / tokens_per_day)
-    if usd_per_day and asked.usd_per_day is not None:
-        shares.append(routes * asked.usd_per_day / usd_per_day)
-    return min(_MOST_WATCH, max(shares))
+    return Budgets(Budget(common.tokens_per_day, common.usd_per_day, spread=True, reserve=_RESERVE), own)
 
 
 def checkpoint_name(settings: Settings) -> str:

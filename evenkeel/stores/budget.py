@@ -90,7 +90,7 @@ class SharedCostTracker:
         return spends
 
     def reserve(
-        self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True, watch: bool = False
+        self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True
     ) -> Refused | None:
         """Set an estimate aside if the limits allow it. See `CostTracker.reserve`."""
         now = self._clock()
@@ -98,8 +98,8 @@ class SharedCostTracker:
         if not estimate.usd:
             # A free call needs no dollars: a price that was set to 0 helps also where they are spent.
             whole, own_limits = replace(whole, usd_per_day=None), replace(own_limits, usd_per_day=None)
-        bounds = whole.bounds(day_share, urgent=urgent, paced=paced, watch=watch)
-        own_bounds = own_limits.bounds(day_share, urgent=urgent, paced=paced, watch=watch)
+        bounds = whole.bounds(day_share, urgent=urgent, paced=paced)
+        own_bounds = own_limits.bounds(day_share, urgent=urgent, paced=paced)
 
         def work(change: Change) -> Refused | None:
             booked, held = self._counted(change, now)

@@ -22,7 +22,7 @@ def open_tracker(backend):
     return partial(SharedCostTracker, backend.documents())
 
 
-KINDS = {"begun": {"paced": False}, "urgent": {"urgent": True}, "watch": {"watch": True}}
+KINDS = {"begun": {"paced": False}, "urgent": {"urgent": True}}
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

@@ -59,7 +59,7 @@ class ReferenceCaller:
                 Failure(REPLAY, VERSION, "unpriced", "the model has no known price"), NOTHING
             )
         quote = await asyncio.to_thread(self._quote, reference, view, models)
-        allowance = Allowance(self._costs, reference.route, NOTHING, watch=True)
+        allowance = Allowance(self._costs, reference.route, NOTHING, urgent=True)
         account = allowance.account("reference")
         try:
             outcome = await self._replayer.send(
