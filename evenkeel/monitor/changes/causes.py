@@ -73,7 +73,7 @@ _CHANGED: Final = {
 _RENAMED: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
 # Causes on the team's own side: while one of them explains a change, the provider is not accused by
 # exclusion.
-_OURS: Final = frozenset((Cause.MODEL, Cause.PROMPT, Cause.PARAMETERS, Cause.TRAFFIC))
+_OURS: Final = frozenset((Cause.MODEL, Cause.PROMPT, Cause.PARAMETERS))
 # Traits of the traffic that move whenever the prompt is edited.
 _EDITS: Final = frozenset(("length", "template"))
 
@@ -144,78 +144,66 @@ def likely_cause(
     falls = kinds.select(marks, {kinds.RATINGS})
     around = _overlapping(beside, falls)
     # Without a fall there is no interval, so every mark of the change may be why.
-    noticed = _overlapping(marks, falls) if falls else list(marks)
-    causes = _shown(noticed + around, experiments)
-    if any(mark.kind == kinds.PROMPT for mark in noticed + around):
+    noticed = (_overlapping(marks, falls) if falls else list(marks)) + around
+    if any(mark.kind == kinds.PROMPT for mark in noticed):
         # An edit makes every prompt longer or shorter: that is no other traffic.
         traffic = {trait: traffic[trait] for trait in traffic.keys() - _EDITS}
-    changed = _changed(noticed + around, falls, causes, traffic)
-    is_explained = onset is not None and any(_explains(mark, onset) for mark in noticed + around)
-    possible = {}
-    if not causes:
-        possible = _possible(
-            experiments, changed.keys(), has_moved=bool(falls) or differs, is_explained=is_explained
-        )
-    candidates = [
-        *(Candidate(cause, "shown", why) for cause, why in causes.items()),
-        *(Candidate(cause, "changed", why) for cause, why in changed.items()),
-        *(Candidate(cause, "possible", why) for cause, why in possible.items()),
-    ]
-    return Causes(
-        _decided(candidates),
-        tuple(candidates),
-        tuple(_evidence(marks, around, experiments)),
-        tuple(_ruled_out(marks, experiments, traffic)),
-    )
+    candidates = list(_shown(noticed, experiments))
+    shown = {candidate.cause for candidate in candidates}
+    candidates += _changed(noticed, falls, traffic, shown)
+    if not shown:
+        is_explained = onset is not None and any(_explains(mark, onset) for mark in noticed)
+        named = {candidate.cause for candidate in candidates}
+        has_moved = bool(falls) or differs
+        candidates += _possible(experiments, named, has_moved=has_moved, is_explained=is_explained)
+    cause = Cause.UNCLEAR
+    if len(candidates) < 2:  # noqa: PLR2004 - nothing to tell apart
+        cause = candidates[0].cause if candidates else Cause.NOTHING
+    evidence = _evidence([*marks, *around], experiments)
+    return Causes(cause, tuple(candidates), tuple(evidence), tuple(_ruled_out(marks, experiments, traffic)))
 
 
-def _decided(candidates: Sequence[Candidate]) -> Cause:
-    if not candidates:
-        return Cause.NOTHING
-    return candidates[0].cause if len(candidates) == 1 else Cause.UNCLEAR
-
-
-def _shown(marks: Sequence[ChangeMark], experiments: Experiments) -> dict[Cause, str]:
-    """Return the causes that an experiment shows, unless what the team changed explains its outcome."""
+def _shown(marks: Sequence[ChangeMark], experiments: Experiments) -> Iterator[Candidate]:
+    """Yield the causes that an experiment shows, unless what the team changed explains its outcome."""
     noticed = {mark.kind for mark in marks}
-    causes: dict[Cause, str] = {}
-    renamed = noticed & _RENAMED
     # A model that was swapped by name answers otherwise without any silent change.
-    if experiments.references == "moved" and not renamed:
-        causes[Cause.PROVIDER] = "The same requests get different answers, whatever else changed."
+    renamed = noticed & _RENAMED
     rated_otherwise = noticed & {kinds.JUDGE, kinds.JUDGE_PANEL, kinds.SETTINGS}
     # Goldens are sent with today's template and rated by today's judge: either may be why they differ.
     explained = renamed or kinds.PROMPT in noticed or (experiments.goldens_judged and rated_otherwise)
-    if experiments.goldens == "moved" and not explained and Cause.PROVIDER not in causes:
-        causes[Cause.PROVIDER] = "The goldens, which are the same questions, are answered differently."
+    if experiments.references == "moved" and not renamed:
+        why = "The same requests get different answers, whatever else changed."
+        yield Candidate(Cause.PROVIDER, "shown", why)
+    elif experiments.goldens == "moved" and not explained:
+        why = "The goldens, which are the same questions, are answered differently."
+        yield Candidate(Cause.PROVIDER, "shown", why)
     panel = kinds.select(marks, {kinds.JUDGE_PANEL})
     if panel:
-        causes[Cause.JUDGE] = f"The judge rates its panel differently: {panel[-1].after}, {_when(panel[-1])}."
-    return causes
+        why = f"The judge rates its panel differently: {panel[-1].after}, {_when(panel[-1])}."
+        yield Candidate(Cause.JUDGE, "shown", why)
 
 
 def _changed(
     marks: Sequence[ChangeMark],
     falls: Sequence[ChangeMark],
-    shown: dict[Cause, str],
     traffic: Mapping[str, str],
-) -> dict[Cause, str]:
-    """Return what else changed in the interval, the nearest to where answers began to move first."""
-    began = min((fall.begun_at for fall in falls), default=None)
+    shown: AbstractSet[Cause],
+) -> Iterator[Candidate]:
+    """Yield the causes that changed, what is nearest to when answers began to move first."""
+    began = min((fall.begun_at for fall in falls), default=0.0)
     reasons: dict[Cause, list[ChangeMark]] = {}
-    for mark in sorted(marks, key=lambda mark: 0.0 if began is None else abs(mark.at - began)):
+    for mark in sorted(marks, key=lambda mark: abs(mark.at - began)):
         cause = _CHANGED.get(mark.kind)
         if cause is not None and cause not in shown:
             reasons.setdefault(cause, []).append(mark)
-    if not traffic and not reasons.keys() & _OURS and Cause.PROVIDER not in shown:
+    signs = kinds.select(marks, {kinds.FINGERPRINT})
+    if signs and falls and not traffic and not reasons.keys() & _OURS and Cause.PROVIDER not in shown:
         # A sign of another model behind the same name, if the team changed nothing itself.
-        signs = kinds.select(marks, {kinds.FINGERPRINT})
-        if signs and falls:
-            reasons[Cause.PROVIDER] = signs
-    changed = {cause: f"{_named(own)}, {_when(own[0])}." for cause, own in reasons.items()}
+        reasons[Cause.PROVIDER] = signs
+    for cause, own in reasons.items():
+        yield Candidate(cause, "changed", f"{_named(own)}, {_when(own[0])}.")
     if traffic:
-        changed[Cause.TRAFFIC] = f"Traffic since: {'; '.join(traffic.values())}."
-    return changed
+        yield Candidate(Cause.TRAFFIC, "changed", f"Traffic since: {'; '.join(traffic.values())}.")
 
 
 def _explains(mark: ChangeMark, onset: Onset) -> bool:
@@ -225,20 +213,17 @@ def _explains(mark: ChangeMark, onset: Onset) -> bool:
 
 
 def _possible(
-    experiments: Experiments, named: AbstractSet[Cause], *, has_moved: bool, is_explained: bool
-) -> dict[Cause, str]:
-    """Return the causes that leave no trace in the traffic and that nothing rules out.
+    experiments: Experiments,
+    named: AbstractSet[Cause],
+    *,
+    has_moved: bool,
+    is_explained: bool,
+) -> Iterator[Candidate]:
+    """Yield the causes that leave no trace in the traffic and that nothing rules out.
 
-    Where an experiment shows a cause there is no need for others. What the team changed is explanation enough
-    only if answers began to move with it.
-
-    Args:
-        experiments: What was asked or rated again.
-        named: Causes that changed in the interval.
-        has_moved: Whether figures of the traffic moved.
-        is_explained: Whether answers began to move with what changed.
+    What the team changed, the causes that are named, is explanation enough only if answers began to move with
+    it.
     """
-    causes: dict[Cause, str] = {}
     asked = {experiments.references, experiments.goldens}
     is_open = has_moved or experiments.references == "moved"
     if Cause.MODEL in named:
@@ -247,23 +232,23 @@ def _possible(
     else:
         is_open = is_open or experiments.goldens == "moved"
     if is_open and "same" not in asked and Cause.PROVIDER not in named:
-        causes[Cause.PROVIDER] = _EITHER if experiments.references == "moved" else _ASKED_TOO_SELDOM
+        why = _EITHER if experiments.references == "moved" else _ASKED_TOO_SELDOM
+        yield Candidate(Cause.PROVIDER, "possible", why)
     if not has_moved:
-        return causes
+        return
     # Without a panel there is no end to the doubt.
     is_due = experiments.panel == "due" or (experiments.panel == "" and not is_explained)
     if experiments.judged and is_due and Cause.JUDGE not in named:
-        causes[Cause.JUDGE] = "The judge's panel has not been rated as before since."
+        why = "The judge's panel has not been rated as before since."
+        yield Candidate(Cause.JUDGE, "possible", why)
     if not is_explained and Cause.TRAFFIC not in named:
-        causes[Cause.TRAFFIC] = "Users may ask harder questions of the same length, language and task."
-    return causes
+        why = "Users may ask harder questions of the same length, language and task."
+        yield Candidate(Cause.TRAFFIC, "possible", why)
 
 
-def _evidence(
-    marks: Sequence[ChangeMark], around: Sequence[ChangeMark], experiments: Experiments
-) -> Iterator[str]:
-    for kind in dict.fromkeys(mark.kind for mark in (*marks, *around)):
-        own = kinds.select((*marks, *around), {kind})
+def _evidence(marks: Sequence[ChangeMark], experiments: Experiments) -> Iterator[str]:
+    for kind in dict.fromkeys(mark.kind for mark in marks):
+        own = kinds.select(marks, {kind})
         yield f"{_named(own)}, {_when(own[0])}."
     if experiments.goldens == "moved":
         yield "Goldens: answered differently than before."
@@ -295,13 +280,9 @@ def _ruled_out(
 def _overlapping(marks: Sequence[ChangeMark], falls: Sequence[ChangeMark]) -> list[ChangeMark]:
     overlapping = []
     for mark in marks:
-        if any(_overlap(mark, fall) for fall in falls):
+        if any(mark.begun_at <= fall.at and mark.at >= fall.begun_at for fall in falls):
             overlapping.append(mark)
     return overlapping
-
-
-def _overlap(mark: ChangeMark, fall: ChangeMark) -> bool:
-    return mark.begun_at <= fall.at and mark.at >= fall.begun_at
 
 
 def _named(marks: Sequence[ChangeMark]) -> str:

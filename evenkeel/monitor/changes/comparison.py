@@ -11,7 +11,7 @@ from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.estimate import Counts, proportion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator, Mapping
 
     from evenkeel.monitor.changes.record import ChangeTally
 
@@ -48,9 +48,6 @@ class Sides:
 
 # A comparison counts as measured if the half width of its interval, in shares, is at most this.
 _TELLING: Final = 0.3
-UNMEASURED: Final = Sides(None, None)
-
-
 # Total variation distance from which on two sides count as different traffic. With a hundred exchanges,
 # chance alone reaches 0.15.
 _OTHER_TRAFFIC: Final = 0.3
@@ -89,11 +86,11 @@ class CellSides:
     perturbation: str
     content_delta: Sides
     excess: Sides
-    """Excess over the resend; `UNMEASURED` for the resend itself."""
+    """Excess over the resend; None on both sides for the resend itself."""
     robustness: Sides
-    worse: Sides = UNMEASURED
+    worse: Sides
     """Share of the trials whose answer is worse in quality than the original's, invalid answers included."""
-    invalid: Sides = UNMEASURED
+    invalid: Sides
     """Share of the trials whose answer ignores the format or language asked for."""
 
 
@@ -170,7 +167,7 @@ def _pooled(before: ChangeTally, after: ChangeTally, min_exchanges: int) -> Side
             weights[name] = trials[0] * trials[1] / sum(trials)
     total = sum(weights.values())
     if not total:
-        return UNMEASURED
+        return Sides(None, None)
 
     def share(counts: dict[str, Counts], exchanges: int) -> Estimate | None:
         value = spread = 0.0
@@ -194,35 +191,17 @@ def _single_rewordings(tally: ChangeTally) -> dict[str, Counts]:
 
 
 def _cell(name: str, before: ChangeTally, after: ChangeTally, min_trials: int) -> CellSides:
-    both = before.counts(name), after.counts(name)
-
-    def sides(figure: Callable[..., Estimate | None]) -> Sides:
-        return Sides(*(figure(counts, alpha=_ALPHA, min_trials=min_trials) for counts in both))
-
-    def invalid(tally: ChangeTally, counts: Counts) -> Estimate | None:
-        return _proportion(tally.invalid.get(name, 0), counts.trials, counts.effect, min_trials)
-
-    def worse(counts: Counts) -> Estimate | None:
-        rated = counts.trials - counts.shifted + counts.quality_scored
-        return _proportion(counts.qualities["worse"], rated, counts.effect, min_trials)
-
-    return CellSides(
-        name,
-        sides(Counts.content_delta),
-        _excess(name, before, after, min_trials) if name != BASELINE else UNMEASURED,
-        sides(Counts.robustness),
-        Sides(worse(both[0]), worse(both[1])),
-        Sides(invalid(before, both[0]), invalid(after, both[1])),
-    )
+    both = zip(_figures(name, before, min_trials), _figures(name, after, min_trials), strict=True)
+    return CellSides(name, *(Sides(*estimates) for estimates in both))
 
 
-def _excess(name: str, before: ChangeTally, after: ChangeTally, min_trials: int) -> Sides:
-    estimates = []
-    for tally in (before, after):
-        shown = tally.shown_limits.get(name)
-        estimates.append(tally.counts(name).excess(alpha=_ALPHA, min_trials=min_trials, shown=shown))
-    return Sides(*estimates)
-
-
-def _proportion(hits: int, trials: int, effect: float, min_trials: int) -> Estimate | None:
-    return proportion(hits, trials, alpha=_ALPHA, min_trials=min_trials, effect=effect)
+def _figures(name: str, tally: ChangeTally, min_trials: int) -> Iterator[Estimate | None]:
+    """Yield the figures of a cell on one side, in the order of `CellSides`."""
+    counts, shown = tally.counts(name), tally.shown_limits.get(name)
+    yield counts.content_delta(alpha=_ALPHA, min_trials=min_trials)
+    is_control = name == BASELINE
+    yield None if is_control else counts.excess(alpha=_ALPHA, min_trials=min_trials, shown=shown)
+    yield counts.robustness(alpha=_ALPHA, min_trials=min_trials)
+    rated = counts.trials - counts.shifted + counts.quality_scored
+    for hits, trials in ((counts.qualities["worse"], rated), (tally.invalid.get(name, 0), counts.trials)):
+        yield proportion(hits, trials, alpha=_ALPHA, min_trials=min_trials, effect=counts.effect)

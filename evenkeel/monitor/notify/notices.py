@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from urllib.parse import quote
 
 from evenkeel.core import figures
@@ -112,14 +112,6 @@ class NoticeExample:
         return f"{named(self.perturbation)}, {_RATED.get(self.rating or 0, 'rated as changed')}"
 
 
-class CaseMember(NamedTuple):
-    """Incident among several with one cause."""
-
-    incident: str
-    route: str
-    url: str
-
-
 @dataclass(frozen=True, slots=True)
 class Notice:
     """Message about an incident, or about incidents with one cause."""
@@ -136,8 +128,8 @@ class Notice:
     url: str
     """Address of the incident in the console; "" if it is not known."""
     examples: tuple[NoticeExample, ...] = ()
-    members: tuple[CaseMember, ...] = ()
-    """Incidents behind the notice, if there are several."""
+    members: tuple[str, ...] = ()
+    """Ids of the incidents behind the notice, if there are several."""
 
     @property
     def good(self) -> bool:
@@ -159,20 +151,12 @@ class Notice:
     @property
     def shown(self) -> tuple[NoticeExample, ...]:
         """Examples that can be opened."""
-        examples: list[NoticeExample] = []
-        for example in self.examples:
-            if example.url:
-                examples.append(example)
-        return tuple(examples)
+        return self.examples if self.url else ()
 
     @property
-    def links(self) -> tuple[tuple[str, str], ...]:
-        """Links to the incident, or to that of each route; to the list if there are many."""
-        if not self.url:
-            return ()
-        each = tuple((f"Open {member.route}", member.url) for member in self.members[:_MOST_NAMED])
-        every = (("Open all", self.url.rpartition("/")[0]),) if len(self.members) > len(each) else ()
-        return (*each, *every) or (("Open", self.url),)
+    def link(self) -> tuple[str, str]:
+        """Name and address of the page of the incident, or of the list if there are several."""
+        return ("Open all", self.url.rpartition("/")[0]) if self.members else ("Open", self.url)
 
     @property
     def body(self) -> str:
@@ -184,7 +168,7 @@ class Notice:
             " ".join(self.facts),
             "\n".join(self.advice),
             "\n".join([EXAMPLES, *shown]) if shown else "",
-            "\n".join(f"{name}: {url}" for name, url in self.links),
+            ": ".join(self.link) if self.url else "",
         ]
         return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
@@ -208,7 +192,7 @@ class Notice:
             "runbook_url": contact.runbook_url,
             "rollback": contact.rollback,
             "examples": [asdict(example) for example in self.examples],
-            "incidents": [member.incident for member in self.members] or [self.incident.id],
+            "incidents": list(self.members) or [self.incident.id],
             "incident": incident_json(self.incident),
         }
 
@@ -272,10 +256,10 @@ class Writer:
         """Return the notice about an incident as it is, without examples."""
         contact, url = self._contact(incident), self._url("incidents", incident.id)
         if phase == "resolved":
-            return Notice(
-                incident, phase, number, resolved_line(incident), self._last(incident), contact, url
-            )
-        return Notice(incident, phase, number, headline(incident), self.facts(incident), contact, url)
+            said, facts = resolved_line(incident), _last(incident)
+        else:
+            said, facts = headline(incident), self.facts(incident)
+        return Notice(incident, phase, number, said, facts, contact, url)
 
     def message(self, case: Case, phase: Phase, number: int, sent: ChannelState | None) -> Notice:
         """Return the message about incidents with one cause as they are. Blocks on storage.
@@ -287,12 +271,8 @@ class Writer:
             sent: the previous message; None if there was none.
         """
         notice = self.notice(case.whole, phase, number)
-        members = []
         if len(case.members) > 1:
-            for member in case.members:
-                url = self._url("incidents", member.id)
-                members.append(CaseMember(member.id, figures.listing(member.routes), url))
-        notice = replace(notice, members=tuple(members))
+            notice = replace(notice, members=tuple(member.id for member in case.members))
         if phase == "resolved":
             return notice
         examples = []
@@ -407,35 +387,35 @@ class Writer:
 
     def _drifted(self, incident: Incident) -> list[str]:
         parts = _alerts_of(incident.up, "drift")
-        return [*self._drift("resends", parts), *self._drift("rewordings", parts)]
+        resends = [part for part in parts if part.raised.perturbation == BASELINE]
+        others = [part for part in parts if part.raised.perturbation != BASELINE]
+        lines = []
+        if resends:
+            lines.append(f"answers to identical resends changed in {_drift(resends)}")
+        others = by_themselves(others, lambda part: part.raised.perturbation)
+        if others:
+            worst = max(others, key=lambda part: part.raised.value or 0.0).raised.perturbation
+            affected = self._affected(others, is_known=False)
+            lines.append(f"answers to {named(worst)} changed in {_drift(others)}, {affected}")
+        return lines
 
-    def _drift(self, of: Literal["resends", "rewordings"], parts: Sequence[Part]) -> list[str]:
-        those = []
-        for part in parts:
-            if (part.raised.perturbation == BASELINE) == (of == "resends"):
-                those.append(part)
-        if not those:
-            return []
-        those = by_themselves(those, lambda part: part.raised.perturbation)
-        worst = max(those, key=lambda part: part.raised.value or 0.0)
-        event = worst.raised
-        before = "" if event.facts.baseline is None else f", {event.facts.baseline:.0%} before"
-        share = f"{event.value or 0.0:.0%} of the {event.run_trials} trials up to the alert"
-        if of == "resends":
-            return [f"answers to identical resends changed in {share}{before}"]
-        name = named(event.perturbation)
-        return [f"answers to {name} changed in {share}{before}, {self._affected(those, is_known=False)}"]
 
-    def _last(self, incident: Incident) -> tuple[str, ...]:
-        sentences = [f"It was opened at {figures.date_and_time(incident.opened_at)}"]
-        if incident.acknowledged_by:
-            sentences.append(f"acknowledged by {incident.acknowledged_by}")
-        if incident.decided_by:
-            sentences.append(f"closed by {incident.decided_by}")
-        note = (incident.note.rstrip("."),) if incident.decided and incident.note else ()
-        had = past_effect(incident)
-        came = (_came_later(incident),) if incident.later else ()
-        return _capitalized([", ".join(sentences), had, *came, *note])
+def _drift(parts: Sequence[Part]) -> str:
+    """Return how often answers changed under the worst of several alerts."""
+    event = max(parts, key=lambda part: part.raised.value or 0.0).raised
+    before = "" if event.facts.baseline is None else f", {event.facts.baseline:.0%} before"
+    return f"{event.value or 0.0:.0%} of the {event.run_trials} trials up to the alert{before}"
+
+
+def _last(incident: Incident) -> tuple[str, ...]:
+    sentences = [f"It was opened at {figures.date_and_time(incident.opened_at)}"]
+    if incident.acknowledged_by:
+        sentences.append(f"acknowledged by {incident.acknowledged_by}")
+    if incident.decided_by:
+        sentences.append(f"closed by {incident.decided_by}")
+    note = (incident.note.rstrip("."),) if incident.decided and incident.note else ()
+    came = (_came_later(incident),) if incident.later else ()
+    return _capitalized([", ".join(sentences), past_effect(incident), *came, *note])
 
 
 def held_back(thinned: Iterable[HoldUp], incident: Incident) -> list[str]:

@@ -32,8 +32,6 @@ _SLACK: Final = "https://slack.com/api"
 _PAGERDUTY: Final = "https://events.pagerduty.com/v2/enqueue"
 # Most characters of the source in PagerDuty's events.
 _MOST_SOURCE: Final = 1_024
-# Most buttons that Teams shows on a card.
-_MOST_ACTIONS: Final = 6
 # Most characters of one text in Slack, which takes 3,000; Teams and PagerDuty take more.
 _MOST_TEXT: Final = 2_900
 
@@ -185,8 +183,9 @@ class Slack(_Poster):
         if notice.shown:
             listed = (f"• <{example.url}|{_escaped(example.said)}>" for example in notice.shown)
             parts.append("\n".join([EXAMPLES, *listed]))
-        if notice.links:
-            parts.append(" · ".join(f"<{url}|{_escaped(name)}>" for name, url in notice.links))
+        name, url = notice.link
+        if url:
+            parts.append(f"<{url}|{name}>")
         blocks = []
         for part in parts:
             blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": part[:_MOST_TEXT]}})
@@ -263,23 +262,21 @@ class Teams(_Poster):
         if notice.shown:
             listed = (f"- [{_unlinked(example.said)}]({example.url})" for example in notice.shown)
             body.append(_text_block("\n".join([EXAMPLES, "", *listed])))
-        actions = []
-        for name, url in notice.links[:_MOST_ACTIONS]:
-            actions.append({"type": "Action.OpenUrl", "title": name, "url": url})
-        return "" if self._card(body, actions) else None
+        return "" if self._card(body, notice.link) else None
 
     def tell(self, message: NoticeMessage) -> bool:
         """Post a message about the monitor itself."""
         bold = _text_block(_unlinked(message.title), weight="Bolder")
-        return self._card([bold, _text_block(_unlinked(message.body))], [])
+        return self._card([bold, _text_block(_unlinked(message.body))], ("", ""))
 
-    def _card(self, body: list[dict[str, Any]], actions: list[dict[str, Any]]) -> bool:
+    def _card(self, body: list[dict[str, Any]], link: tuple[str, str]) -> bool:
+        name, url = link
         card = {
             "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
             "type": "AdaptiveCard",
             "version": "1.4",
             "body": body,
-            "actions": actions,
+            "actions": [{"type": "Action.OpenUrl", "title": name, "url": url}] if url else [],
         }
         kind = "application/vnd.microsoft.card.adaptive"
         attachment = {"contentType": kind, "contentUrl": None, "content": card}
@@ -332,7 +329,8 @@ class PagerDuty(_Poster):
             }
             if notice.url:
                 body["client_url"] = notice.url
-                body["links"] = [{"href": url, "text": f"{name} in evenkeel"} for name, url in notice.links]
+                name, url = notice.link
+                body["links"] = [{"href": url, "text": f"{name} in evenkeel"}]
         return self._enqueue(action, incident.id, body)
 
     def tell(self, message: NoticeMessage) -> bool:
