@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -128,14 +129,9 @@ def show(stores: Stores, incident: str, *, as_json: bool) -> None:
     # Once it is over, the facts of the message repeat the times below; how it began says more.
     lines += [headline(known_incident)] if known_incident.state == "resolved" else notice.facts
     lines.append(_times(known_incident))
-    for label, value in (
-        ("Owner", notice.contact.owner),
-        ("Roll back", notice.contact.rollback),
-        ("Runbook", notice.contact.runbook_url),
-        ("Open", notice.url),
-    ):
-        if value:
-            lines.append(f"{label}: {value}")
+    lines += notice.advice
+    if notice.url:
+        lines.append(f"Open: {notice.url}")
     for part in known_incident.parts:
         over = f"over {figures.date_and_time(part.over.at)}" if part.over else "up"
         lines.append(f"- {over}: {summary(part.raised)}")
@@ -194,18 +190,16 @@ def decide(stores: Stores, incident: str, decided: str, note: str, by: str | Non
 
 def _reports(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
     """Return the cells as they are now; none if the checkpoint cannot be read, as during an upgrade."""
-    try:
+    with suppress(SettingsError):
         return reports_of(stores, settings)
-    except SettingsError:
-        return []
+    return []
 
 
 def _coincided(stores: Stores, change: str) -> str:
     """Return the possible causes of a change; "" if it or the checkpoint is not known."""
-    try:
+    with suppress(SettingsError):
         return change_book(stores).coincided(change)
-    except SettingsError:
-        return ""
+    return ""
 
 
 def _times(incident: Incident) -> str:

@@ -26,7 +26,7 @@ from evenkeel.runtime import replays
 from evenkeel.stores.bursts import Override
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.monitor import Monitor
@@ -88,8 +88,8 @@ class Responder:
     """Responses made so far."""
     bursts: Bursts
     goldens: GoldenReplayer
-    rates: Mapping[str, float]
-    """Sampling rate of each route, as its settings say."""
+    routes: frozenset[str]
+    """Routes of the settings."""
     scores: ReferenceScores
     """Scores the answers before and after silent changes. Loads what scoring needs, also before goldens are
     asked: few monitors ever do."""
@@ -102,30 +102,21 @@ class Responder:
         records = list(self.records())
         jobs = []
         for record in records:
-            if record.route not in self.rates or record.at < now - _STALE_S:
+            if record.route not in self.routes or record.at < now - _STALE_S:
                 continue
             if not self.store.respond(record.id, now):
                 continue
             if record.kinds & _BURST_FOR:
-                self._burst(record, now)
+                self.bursts.put(Override(record.route, _BURST_RATE, now + _BURST_S, record.id))
+                about = {"route": record.route, "change": record.id}
+                log.info("change %s on %s: trying more for a while", record.id, record.route, extra=about)
             if record.kinds - _NOT_FOR_GOLDENS:
                 jobs.append(Job(record.route, record.id))
-        self._end_bursts(records, now)
-        return jobs
-
-    def _burst(self, record: ChangeRecord, now: float) -> None:
-        if self.rates[record.route] >= _BURST_RATE:
-            return
-        until = now + _BURST_S
-        self.bursts.put(Override(record.route, _BURST_RATE, until, record.id))
-        about = {"route": record.route, "change": record.id}
-        log.info("change %s on %s: sampling more for a while", record.id, record.route, extra=about)
-
-    def _end_bursts(self, records: Sequence[ChangeRecord], now: float) -> None:
         since = {record.id: record.since for record in records}
         for override in self.bursts.active(now):
             if since.get(override.change, 0) >= _BURST_EXCHANGES:
                 self.bursts.drop(override.route)
+        return jobs
 
     async def step(self) -> int:
         """Plan, and replay the goldens that are due. Return the number of runs."""
@@ -139,21 +130,6 @@ class Responder:
                 await asyncio.to_thread(self.store.put_run, run)
                 made += 1
         return made + await self.scores.step()
-
-
-def urgent_routes(monitor: Monitor, clock: Callable[[], float]) -> frozenset[str]:
-    """Return the routes that changed so recently that a burst would still run, and those with a suspicion.
-
-    Args:
-        monitor: Provides changes and suspicions.
-        clock: Unix time in seconds.
-    """
-    since = clock() - _BURST_S
-    routes = set()
-    for record in monitor.change_records():
-        if record.at >= since and record.since < _BURST_EXCHANGES and record.kinds & _BURST_FOR:
-            routes.add(record.route)
-    return frozenset(routes)
 
 
 class Stepper(Protocol):
@@ -255,7 +231,7 @@ class ChangeResponse:
             store=stores.changes,
             bursts=stores.bursts,
             goldens=goldens,
-            rates={route.name: route.sampling_rate for route in settings.routes},
+            routes=frozenset(route.name for route in settings.routes),
             scores=ReferenceScores(
                 records=monitor.change_records,
                 store=stores.changes,

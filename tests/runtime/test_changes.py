@@ -45,7 +45,7 @@ def responder(store, records):
         store=store,
         bursts=store.bursts,
         goldens=None,
-        rates={"chat": 0.1, "full": 1.0},
+        routes=frozenset({"chat"}),
         scores=None,
         clock=lambda: NOW,
     )
@@ -81,9 +81,9 @@ JUDGED = [record(kinds.JUDGE), record(kinds.SETTINGS, name="c2")]
     [
         (JUDGED, [Job("chat", "c1")]),
         ([record(kinds.MODEL, at=NOW - 7200)], []),
-        ([record(kinds.MODEL, route="full")], [Job("full", "c1")]),
+        ([record(kinds.MODEL, route="gone")], []),
     ],
-    ids=["another judge and settings", "an old change", "a route that samples everything"],
+    ids=["another judge and settings", "an old change", "a route that left the settings"],
 )
 def test_what_asks_goldens_without_a_burst_or_does_nothing(store, records, jobs):
     """Our own settings ask nothing; a monitor that folds last month's log again starts nothing."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -36,14 +36,6 @@ _EFFECTS: Final[dict[str, Effect]] = {
     "invalid": "invalid",
     "references": "different",
 }
-GRAVEST: Final[tuple[Effect, ...]] = (
-    "worse",
-    "fragile",
-    "invalid",
-    "different",
-    "unsteady",
-    "steadier",
-)
 SEVERITY: Final[dict[Effect, str]] = {
     "worse": "critical",
     "fragile": "critical",
@@ -52,6 +44,7 @@ SEVERITY: Final[dict[Effect, str]] = {
     "unsteady": "warning",
     "steadier": "info",
 }
+GRAVEST: Final = tuple(SEVERITY)
 
 
 class PartKey(NamedTuple):
@@ -186,7 +179,7 @@ class Incident:
         else:
             self._close(event.at, event.reason)
             self.decided_by = event.by
-            self.decided = next((ending for ending in _CLOSING if ending == event.reason), None)
+            self.decided = cast("Decided", event.reason)
 
     def _close(self, at: float, ending: str) -> None:
         self.closed_at, self.ending = at, ending
@@ -230,17 +223,12 @@ class Incident:
 
         Answers that shift less often than they did hold nothing open beside other alerts.
         """
+        are_all_steadier = all(part.effect == "steadier" for part in self.parts)
         up = []
         for part in self.parts:
-            if part.over is None:
+            if part.over is None and (are_all_steadier or part.effect != "steadier"):
                 up.append(part)
-        if all(part.effect == "steadier" for part in self.parts):
-            return up
-        parts = []
-        for part in up:
-            if part.effect != "steadier":
-                parts.append(part)
-        return parts
+        return up
 
     @property
     def news(self) -> int:
@@ -349,7 +337,6 @@ class Incident:
 
 # Trials before an alert that are too few to show how answers were.
 _FEW: Final = 10
-_CLOSING: Final[tuple[Decided, ...]] = ("accepted", "rolled_back", "false_alarm")
 
 
 def _plain(mark: ChangeMark) -> dict[str, Any]:

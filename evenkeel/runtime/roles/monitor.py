@@ -22,7 +22,7 @@ from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import Notifier
 from evenkeel.release.challenge.board import ChallengeBoard, ChallengeCollector, ChallengeWatch
 from evenkeel.runtime import choices, references
-from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond, urgent_routes
+from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond
 from evenkeel.runtime.console_sources import Pipeline, judge_setup, route_setups
 from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.notifications import challenger_link, channels, contacts, sinks, writer
@@ -105,7 +105,7 @@ class MonitorRole:
             stores.documents,
             self.monitor.reports,
             settings.alerts.min_trials,
-            partial(urgent_routes, self.monitor, time.time),
+            lambda: frozenset(burst.route for burst in stores.bursts.active(time.time())),
         )
 
     def _open_notifier(self) -> Notifier:
