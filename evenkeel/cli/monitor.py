@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--name", metavar="NAME", help="Names its checkpoint in Redis.  [default: name of the host]")
 @monitor_options
-def monitor(config: Path | None, name: str | None, **options: Any) -> None:
+def monitor(config: Path | None, **options: Any) -> None:
     """Run a monitor: read verdicts from Redis, raise incidents, export metrics, serve the console.
 
     Needs a Redis: --redis-url, or storage.redis.url in the settings. Two monitors with different --name
@@ -27,6 +27,4 @@ def monitor(config: Path | None, name: str | None, **options: Any) -> None:
 
     Exit code: 0 stopped, 2 could not start: settings, port or store.
     """
-    # A setting, so that everything which looks for the checkpoint finds its name in one place.
-    more = {"monitor": {"name": name}} if name else {}
-    launch("monitor", settings_source(config, options, more, guarding=True), say=announce)
+    launch("monitor", settings_source(config, options, guarding=True), say=announce)

@@ -458,44 +458,7 @@ def note_judge(stores: Stores) -> None:
         click.echo(NO_JUDGE, err=True)
 
 
-def settings_of(
-    config: Path | None,
-    options: dict[str, Any],
-    more: dict[str, Any] | None = None,
-    *,
-    injecting: bool = False,
-    guarding: bool = False,
-) -> Settings:
-    """Load the settings of a role from a file, overlaid with the options and with `more`.
-
-    Args:
-        config: Settings file; None for defaults and options alone.
-        options: Values of the command's options, by name; absent ones and None override nothing.
-        more: Further values, by section.
-        injecting: True to fail if an upstream API key that a route injects is not set.
-        guarding: True to fail unless the secrets of the admin port can be used.
-
-    Raises: SettingsError with a one-line message.
-    """
-    overrides = _overrides(options, more)
-    route = {}
-    for name in ("upstream", "sampling_rate"):
-        if options.get(name) is not None:
-            route[name] = options[name]
-    settings = load(config, overrides, route)
-    # Here and not in `load`, since a command that only reads the file uses none of these secrets.
-    try:
-        settings.storage.seal.check()
-        if injecting:
-            route_table(settings.routes)
-        if guarding:
-            settings.access.check_secrets()
-    except (SealError, ValueError) as error:
-        raise SettingsError(f"{config or 'settings'}: {error}") from error
-    return settings
-
-
-def _overrides(options: Mapping[str, Any], more: Mapping[str, Any] | None) -> dict[str, Any]:
+def _overrides(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the command line by section, but those of routes."""
     paths: dict[str, tuple[str, ...]] = {
         "host": ("listen", "host"),
@@ -512,10 +475,11 @@ def _overrides(options: Mapping[str, Any], more: Mapping[str, Any] | None) -> di
         "rewriter_url": ("replays", "rewriter", "base_url"),
         "rewriter_key_env": ("replays", "rewriter", "api_key_env"),
         "redis_url": ("storage", "redis", "url"),
+        "name": ("monitor", "name"),
         "log_level": ("telemetry", "log_level"),
         "log_format": ("telemetry", "log_format"),
     }
-    overrides: dict[str, Any] = {**more} if more else {}
+    overrides: dict[str, Any] = {}
     for name, path in paths.items():
         if options.get(name) is not None:
             section = overrides
@@ -532,21 +496,39 @@ def _overrides(options: Mapping[str, Any], more: Mapping[str, Any] | None) -> di
 
 def settings_source(
     config: Path | None,
-    options: dict[str, Any],
-    more: dict[str, Any] | None = None,
+    options: Mapping[str, Any],
     *,
     injecting: bool = False,
     guarding: bool = False,
     checked: bool = True,
 ) -> SettingsSource:
-    """Return a source that reads the settings of a role as `settings_of` does.
+    """Return the source of a role's settings: a file, the environment, and the options over them.
 
-    With `checked` it rejects unknown names of perturbations, tasks and limits at every read.
+    Args:
+        config: Settings file; None for defaults and options alone.
+        options: Values of the command's options, by name; absent ones and None override nothing.
+        injecting: True to fail if an upstream API key that a route injects is not set.
+        guarding: True to fail unless the secrets of the admin port can be used.
+        checked: True to fail for unknown names of perturbations, tasks and limits.
     """
+    overrides = _overrides(options)
+    route = {}
+    for name in ("upstream", "sampling_rate"):
+        if options.get(name) is not None:
+            route[name] = options[name]
 
     # Read again by a role that is told to reload, hence a function.
     def read() -> Settings:
-        settings = settings_of(config, options, more, injecting=injecting, guarding=guarding)
+        settings = load(config, overrides, route)
+        # Here and not in `load`, since a command that only reads the file uses none of these secrets.
+        try:
+            settings.storage.seal.check()
+            if injecting:
+                route_table(settings.routes)
+            if guarding:
+                settings.access.check_secrets()
+        except (SealError, ValueError) as error:
+            raise SettingsError(f"{config or 'settings'}: {error}") from error
         if checked:
             from evenkeel.runtime.choices import check  # Loaded on demand: brings every metric.
 
@@ -563,18 +545,19 @@ def experiment_settings(
     """Load the settings of an experiment: those of --config, overlaid with the other options.
 
     Args:
-        options: Values of the command's options, by name: `config` and those that `settings_of` knows.
+        options: Values of the command's options, by name: `config` and those that `settings_source` knows.
         prices: Prices of models, by name.
 
     Raises: SettingsError with a one-line message.
     """
-    more: dict[str, Any] = {}
+    overrides = _overrides(options)
     if options.get("data_dir") is not None:
         # A folder that is named wins over a Redis in the file.
-        more["storage"] = {"redis": None}
+        overrides["storage"] = {"redis": None}
     if prices:
-        more["budget"] = {"prices": {model: asdict(price) for model, price in prices.items()}}
-    overrides = _overrides(options, more)
+        overrides.setdefault("budget", {})["prices"] = {
+            model: asdict(price) for model, price in prices.items()
+        }
     if options["config"] is None and "judge" in overrides:
         # Without a file there is no upstream whose endpoint and key the judge could share.
         overrides["judge"].setdefault("base_url", _OPENAI)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from evenkeel.cli import gate as gate_command
 from evenkeel.cli.lab import bench as bench_command
 from evenkeel.cli.main import main
-from evenkeel.cli.options import experiment_settings, settings_of
+from evenkeel.cli.options import experiment_settings, settings_source
 from evenkeel.core.endpoint import Upstream
 from evenkeel.release.gate.sides import view_of
 from evenkeel.release.kit.arguments import InputError
@@ -196,7 +196,8 @@ def test_an_option_does_not_carry_a_routes_key_to_another_upstream(variable, mon
     options += " judge_key_env webhook redis_url simulated log_level log_format sampling_rate task"
 
     def upstream_with(upstream):
-        return settings_of(file, dict.fromkeys(options.split()) | {"upstream": upstream}).routes[0].upstream
+        given = dict.fromkeys(options.split()) | {"upstream": upstream}
+        return settings_source(file, given, checked=False).read().routes[0].upstream
 
     assert upstream_with("https://b.test/v1") == "https://b.test/v1"
     monkeypatch.setenv("A_KEY" if variable else SHADOW, "key-a")

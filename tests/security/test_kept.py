@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from evenkeel.cli.options import settings_of
+from evenkeel.cli.options import settings_source
 from evenkeel.runtime import data_plane
 from evenkeel.settings import SettingsError
 from evenkeel.stores.sealing import KEY_VARIABLE
@@ -32,7 +32,7 @@ def settings_with(folder, further, upstream="http://127.0.0.1:9"):
     path.write_text(
         f"data_dir: {folder}\n{further}\nroutes: [{{upstream: '{upstream}', sampling_rate: 1}}]\n"
     )
-    return settings_of(path, {})
+    return settings_source(path, {}, checked=False).read()
 
 
 @pytest.mark.parametrize(
