@@ -78,7 +78,7 @@ class _Commands(click.Group):
     def main(self, *args: Any, **extra: Any) -> Any:
         before = sys.stdout, sys.stderr
         # Before anything is printed: names of routes, models and prompts come from elsewhere.
-        sys.stdout, sys.stderr = TerminalGuard(_opened(sys.stdout)), TerminalGuard(_opened(sys.stderr))
+        sys.stdout, sys.stderr = GuardedStream(_opened(sys.stdout)), GuardedStream(_opened(sys.stderr))
         try:
             return super().main(*args, **extra)
         except OSError as error:  # of the help itself, which no command prints
@@ -183,19 +183,23 @@ def _fail_as_json(message: str, exit_code: int) -> None:
     click.echo(escaped(json.dumps(error, ensure_ascii=False)), err=True)
 
 
-class _PipeEnd:
-    """A stream whose reader may leave, as `| head` does: what is written from then on goes nowhere.
+class GuardedStream:
+    """A standard stream whose reader may leave, and whose texts cannot steer a terminal.
 
-    So the command goes on to its own end, and to its own exit code.
+    Once the reader has left, as `| head` does, what is written goes nowhere, so that the command goes on to
+    its own end and exit code. Control characters are shown as U+FFFD, but in bytes and in what rich draws on
+    a terminal: its own colours and bars.
     """
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, *, shown: bool = True) -> None:
+        """Wrap a stream; `shown` is False for bytes, and for text that is ours."""
         self._stream = stream
+        self._shown = shown
 
     def write(self, text: Any) -> int:
-        """Write text, or bytes."""
+        """Write what a terminal shows of a text; a carriage return stays only before a line's end."""
         with self._left():
-            self._stream.write(text)
+            self._stream.write(visible(_OVERPRINTS.sub("\ufffd", text)) if self._shown else text)
         return len(text)
 
     def flush(self) -> None:
@@ -206,7 +210,13 @@ class _PipeEnd:
     @property
     def buffer(self) -> Any:
         """Stream for bytes."""
-        return _PipeEnd(self._stream.buffer)
+        return GuardedStream(self._stream.buffer, shown=False)
+
+    @property
+    def rich_proxied_file(self) -> Any:
+        """Stream that rich writes to: the text as it is on a terminal, or if colors are forced."""
+        plain = self._stream.isatty() or "FORCE_COLOR" in os.environ
+        return GuardedStream(self._stream, shown=False) if plain else self
 
     @contextlib.contextmanager
     def _left(self) -> Iterator[None]:
@@ -217,28 +227,6 @@ class _PipeEnd:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
             os.close(nowhere)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-class TerminalGuard:
-    """A stream that shows control characters as U+FFFD, so that foreign texts cannot steer a terminal.
-
-    Bytes pass as they are, and so does what rich draws on a terminal: its own colours and bars.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = _PipeEnd(stream)
-
-    def write(self, text: str) -> int:
-        """Write what a terminal shows of the text; a carriage return stays only before a line's end."""
-        return self._stream.write(visible(_OVERPRINTS.sub("\ufffd", text)))
-
-    @property
-    def rich_proxied_file(self) -> Any:
-        """Stream that rich writes to: the wrapped one on a terminal, or if colors are forced."""
-        return self._stream if self._stream.isatty() or "FORCE_COLOR" in os.environ else self
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

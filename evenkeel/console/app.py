@@ -162,7 +162,8 @@ def _static_handler(assets: Assets) -> HTTPRouteHandler:
         asset = assets.get(name)
         if asset is None:
             raise NotFoundException(detail="There is no such file.")
-        return Response(asset.content, media_type=asset.media_type, headers={"cache-control": _KEEP_FOR_GOOD})
+        content, media_type = asset
+        return Response(content, media_type=media_type, headers={"cache-control": _KEEP_FOR_GOOD})
 
     return static
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from litestar import Response, get
 from litestar.exceptions import NotFoundException
@@ -42,20 +42,8 @@ _ARE: Final[dict[Effect, str]] = {
     "unsteady": "answers are less steady",
     "steadier": "answers are steadier",
 }
-_EXCERPT_CHARS: Final = 400
 _PROMPT_CHARS: Final = 8_000
 _ANSWER_CHARS: Final = 8_000
-
-
-class ExampleView(NamedTuple):
-    """An answer from before a change and one from after it, with their differences marked."""
-
-    route: str
-    prompt: tuple[DiffRun, ...]
-    """The beginning of the prompt."""
-    whole_prompt: tuple[DiffRun, ...]
-    """The whole prompt; empty if `prompt` already shows all of it."""
-    answers: SideBySide
 
 
 def change_of(sources: ConsoleSources, change: str) -> ChangeReport | None:
@@ -79,16 +67,13 @@ def effect_words(change: ChangeReport, incident: Incident | None) -> str:
     return past_effect(incident) if incident.state == "resolved" else _ARE[incident.effect]
 
 
-def example_view(example: Example) -> ExampleView:
-    """Return the texts of an example, cut to the length that a page shows."""
-    prompt = prompt_text(example.request)
-    # The whole prompt is folded below its beginning, if there is more of it.
-    is_long = len(prompt) > _EXCERPT_CHARS
-    return ExampleView(
+def _shown(example: Example) -> tuple[str, tuple[DiffRun, ...], SideBySide]:
+    """Return route, prompt, and the answers from before and since with their differences marked."""
+    before, after = example.before.shown, example.after.shown
+    return (
         example.route,
-        plain(prompt, _EXCERPT_CHARS),
-        plain(prompt, _PROMPT_CHARS) if is_long else (),
-        diffs.side_by_side(example.before.shown, example.after.shown, max_chars=_ANSWER_CHARS),
+        plain(prompt_text(example.request), _PROMPT_CHARS),
+        diffs.side_by_side(before, after, max_chars=_ANSWER_CHARS),
     )
 
 
@@ -121,7 +106,7 @@ def change_handlers(
             incident=incident,
             seen=seen,
             edits=edits_of(sources.log, report.route, report.marks),
-            examples=[example_view(example) for example in seen.examples],
+            examples=list(map(_shown, seen.examples)),
             references_known=sources.references is not None,
         )
 

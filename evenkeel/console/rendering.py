@@ -7,7 +7,6 @@ that changes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import blake2s
 from importlib.resources import files
 from types import SimpleNamespace
@@ -42,34 +41,23 @@ _MEDIA_TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Asset:
-    """A static file."""
-
-    content: bytes
-    media_type: str
-    digest: str
-
-
 class Assets:
     """The files of `console/static`, by name."""
 
     def __init__(self) -> None:
-        self._assets: dict[str, Asset] = {}
+        self._contents: dict[str, bytes] = {}
         for entry in files("evenkeel.console").joinpath("static").iterdir():
-            media_type = _MEDIA_TYPES.get(entry.name.rpartition(".")[2])
-            if media_type:
-                content = entry.read_bytes()
-                digest = blake2s(content, digest_size=4).hexdigest()
-                self._assets[entry.name] = Asset(content, media_type, digest)
+            if entry.name.rpartition(".")[2] in _MEDIA_TYPES:
+                self._contents[entry.name] = entry.read_bytes()
 
-    def get(self, name: str) -> Asset | None:
-        """Return the file of a name, or None."""
-        return self._assets.get(name)
+    def get(self, name: str) -> tuple[bytes, str] | None:
+        """Return content and media type of the file of a name, or None."""
+        content = self._contents.get(name)
+        return None if content is None else (content, _MEDIA_TYPES[name.rpartition(".")[2]])
 
     def url(self, name: str) -> str:
         """Return the address of a file; the digest in it lets browsers cache the file forever."""
-        return f"/static/{name}?v={self._assets[name].digest}"
+        return f"/static/{name}?v={blake2s(self._contents[name], digest_size=4).hexdigest()}"
 
 
 KnownTag = Annotated[str | None, HeaderParameter(name="if-none-match")]
