@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import isfinite, log2
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from msgspec import Struct, field
@@ -94,7 +93,7 @@ class RatedOutcome(NamedTuple):
         return self.changed or self.quality == "unscored"
 
 
-_CHANGED: Final = frozenset({"worse", "better", "mixed"})
+_CHANGED: Final[tuple[QualityOutcome, ...]] = ("worse", "better", "mixed")
 
 
 # Signs that JSON need not escape.
@@ -142,10 +141,10 @@ def outcome_of(verdict: Verdict) -> RatedOutcome | str:
         return "rating_out_of_range"
     baseline = verdict.control.shifted
     difference = None if baseline is None else shifted - baseline
-    return RATED[rating, _quality(verdict) if shifted else None, difference]
+    return RATED[rating, _quality_of(verdict) if shifted else None, difference]
 
 
-def _quality(verdict: Verdict) -> QualityOutcome:
+def _quality_of(verdict: Verdict) -> QualityOutcome:
     changed = verdict.quality_changed
     if changed is None:
         return "unscored"
@@ -186,18 +185,6 @@ class Spread(Struct):
         steps = self.steps.setdefault(sign, {})
         steps[step] = steps.get(step, 0) + 1
 
-    def losses(self, grades: Spread, control: int) -> Spread:
-        """Return these losses and those of some grades, if all their resends had the same grade, 0 or 1."""
-        joined = {}
-        for sign, steps in self.steps.items():
-            joined[sign] = dict(steps)
-        for sign, steps in grades.steps.items():
-            own = joined.setdefault(sign, {})
-            for step, count in steps.items():
-                lost = control * STEPS - step
-                own[lost] = own.get(lost, 0) + count
-        return Spread(self.total + control * grades.weight - grades.total, joined)
-
     def mean(
         self, *, alpha: float, min_trials: int, low: float = 0.0, effect: float = 1.0
     ) -> Estimate | None:
@@ -217,10 +204,33 @@ class Spread(Struct):
         return Estimate(mean, max(low, estimate.lower + moved), min(1.0, estimate.upper + moved), estimate.n)
 
 
-_shifted: Final = attrgetter("shifted")
-_known: Final = attrgetter("known")
-_scored: Final = attrgetter("scored")
-_changed: Final = attrgetter("changed")
+# What an outcome says of each rate: 0, 1, in a paired difference also −1; None where it says nothing.
+
+
+def _shifted(outcome: RatedOutcome) -> int | None:
+    return int(outcome.shifted) if outcome.known else None
+
+
+def _changed(outcome: RatedOutcome) -> int | None:
+    return int(outcome.changed) if outcome.known else None
+
+
+def _perhaps_changed(outcome: RatedOutcome) -> int | None:
+    return int(outcome.perhaps_changed) if outcome.known else None
+
+
+def _quality(outcome: RatedOutcome, *qualities: QualityOutcome) -> int | None:
+    return int(outcome.quality in qualities) if outcome.scored else None
+
+
+def _least_difference(outcome: RatedOutcome) -> int | None:
+    if outcome.difference is None and outcome.known:
+        return outcome.shifted - 1
+    return outcome.difference
+
+
+def _most_difference(outcome: RatedOutcome) -> int | None:
+    return _shifted(outcome) if outcome.difference is None else outcome.difference
 
 
 class Counts(Struct):
@@ -239,8 +249,6 @@ class Counts(Struct):
     """Similarities of the resends of the same exchanges."""
     loss: Spread = field(default_factory=Spread)
     """Graded losses of pairs."""
-    lost_grades: Spread = field(default_factory=Spread)
-    """Grades of the trials whose resend has none."""
     tools: ToolCounts = field(default_factory=ToolCounts)
     effects: CellEffects = field(default_factory=CellEffects)
     effect: float = 1.0
@@ -262,17 +270,17 @@ class Counts(Struct):
     @property
     def content_trials(self) -> int:
         """Trials of which it is known whether their content shifted: all but the unsure ones."""
-        return self.total(_known)
+        return self.total(lambda outcome: outcome.known)
 
     @property
     def shifted(self) -> int:
         """Trials whose content moved."""
-        return self.total(_shifted)
+        return self.total(lambda outcome: outcome.shifted)
 
     @property
     def quality_scored(self) -> int:
         """Shifted trials that have quality scores."""
-        return self.total(_scored)
+        return self.total(lambda outcome: outcome.scored)
 
     @property
     def unrated(self) -> int:
@@ -301,12 +309,12 @@ class Counts(Struct):
     @property
     def content_delta_value(self) -> float | None:
         """Rate of shifts; None without trials."""
-        return self._share(_shifted, _known)
+        return self._value(_shifted)
 
     @property
     def quality_delta_value(self) -> float | None:
         """Rate of changed quality among shifts; None if none has quality scores."""
-        return self._share(_changed, _scored)
+        return self._value(lambda outcome: _quality(outcome, *_CHANGED))
 
     def rate(self, rating: int, quality: QualityOutcome | None, times: int = 1) -> None:
         """Count trials of a rating without a resend; `quality` is that of a shifted trial."""
@@ -344,11 +352,8 @@ class Counts(Struct):
     def _grade(self, verdict: Verdict, loss: float | None, sign: str) -> None:
         if verdict.similarity is not None:
             self.similarity.add(verdict.similarity, sign)
-            grade = verdict.grade
             if loss is not None:
                 self.loss.add(loss, sign)
-            elif grade is not None:
-                self.lost_grades.add(grade, sign)
         if verdict.control.similarity is not None:
             self.control_similarity.add(verdict.control.similarity, sign)
 
@@ -378,58 +383,67 @@ class Counts(Struct):
         """Return all estimates of the cell; None for each with fewer than `min_trials` observations."""
         rules: Any = {"alpha": alpha, "min_trials": min_trials}
         means: Any = {**rules, "effect": self.effect}
-        trials = self._by_sign(lambda _: True)
         return CellEstimates(
             content_delta=self.content_delta(**rules),
-            quality_delta=self._rate(_changed, _scored, **rules),
-            quality_worse=self._rate(lambda outcome: outcome.quality == "worse", _scored, **rules),
-            quality_better=self._rate(lambda outcome: outcome.quality == "better", _scored, **rules),
+            quality_delta=self._mean(lambda outcome: _quality(outcome, *_CHANGED), **rules),
+            quality_worse=self._mean(lambda outcome: _quality(outcome, "worse"), **rules),
+            quality_better=self._mean(lambda outcome: _quality(outcome, "better"), **rules),
             robustness=self.robustness(**rules),
             excess=self.excess(**rules),
             # An invalid answer without a rating that shifted is not unsure.
-            unsure=self._rate(lambda outcome: outcome.unsure, lambda _: True, **rules),
-            invalid=self._ratio(self.disobeying, trials, **rules),
+            unsure=self._mean(lambda outcome: int(outcome.unsure), **rules),
+            invalid=self._invalid(**rules),
             similarity=self.similarity.mean(**means),
             control_similarity=self.control_similarity.mean(**means),
-            loss=self._loss(**rules),
+            loss=self.loss.mean(low=-1.0, **means),
             tool_choice=self.tools.share(CHOICE, **means),
             tool_choice_noise=self.tools.control_share(CHOICE, **means),
             tool_arguments=self.tools.share(ARGUMENTS, **means),
             tool_arguments_noise=self.tools.control_share(ARGUMENTS, **means),
         )
 
-    def _by_sign(self, counted: Callable[[RatedOutcome], bool]) -> dict[str, int]:
-        counts: dict[str, int] = {}
+    def _histogram(
+        self, value: Callable[[RatedOutcome], int | None], unrated: float | None = None
+    ) -> dict[tuple[float, float], int]:
+        """Return how often each value was observed with each weight.
+
+        Args:
+            value: Value of an outcome; None leaves it out.
+            unrated: Value of the trials that nobody could rate; None leaves them out. What they would have
+                weighed is not recorded, so they weigh like an equal draw.
+        """
+        histogram: dict[tuple[float, float], int] = {}
         for word, count in self.words.items():
-            if counted(OUTCOMES[word[0]]):
-                counts[word[1:]] = counts.get(word[1:], 0) + count
-        return counts
+            observed = value(OUTCOMES[word[0]])
+            if observed is not None:
+                key = (float(observed), weight_of(word[1:]))
+                histogram[key] = histogram.get(key, 0) + count
+        if unrated is not None:
+            histogram[unrated, 1.0] = histogram.get((unrated, 1.0), 0) + self.unrated
+        return histogram
 
-    def _share(
-        self, part: Callable[[RatedOutcome], bool], whole: Callable[[RatedOutcome], bool]
-    ) -> float | None:
-        """Return the weighted share of some outcomes in others; None if there are none of these."""
-        parts, wholes = _weight(self._by_sign(part)), _weight(self._by_sign(whole))
-        return parts / wholes if wholes else None
+    def _value(self, value: Callable[[RatedOutcome], int | None]) -> float | None:
+        """Return a mean without its interval; None without observations."""
+        estimate = weighted_mean(self._histogram(value))
+        return None if estimate is None else estimate.value
 
-    def _rate(
+    def _mean(
         self,
-        part: Callable[[RatedOutcome], bool],
-        whole: Callable[[RatedOutcome], bool],
+        value: Callable[[RatedOutcome], int | None],
         *,
         alpha: float,
-        min_trials: int,
+        min_trials: int = 1,
+        low: float = 0.0,
+        unrated: float | None = None,
     ) -> Estimate | None:
-        return self._ratio(self._by_sign(part), self._by_sign(whole), alpha=alpha, min_trials=min_trials)
+        histogram = self._histogram(value, unrated)
+        return weighted_mean(histogram, low=low, alpha=alpha, min_observations=min_trials, effect=self.effect)
 
-    def _ratio(
-        self, part: Mapping[str, int], whole: Mapping[str, int], *, alpha: float, min_trials: int
-    ) -> Estimate | None:
-        """Return the rate of one count in another, both by the sign of the weight."""
-        histogram = {}
-        for sign, count in whole.items():
-            hits = part.get(sign, 0)
-            histogram[1.0, weight_of(sign)], histogram[0.0, weight_of(sign)] = hits, count - hits
+    def _invalid(self, *, alpha: float, min_trials: int) -> Estimate | None:
+        histogram = self._histogram(lambda _: 0)
+        for sign, count in self.disobeying.items():
+            histogram[0.0, weight_of(sign)] -= count
+            histogram[1.0, weight_of(sign)] = count
         return weighted_mean(histogram, alpha=alpha, min_observations=min_trials, effect=self.effect)
 
     def content_delta(self, *, alpha: float, min_trials: int) -> Estimate | None:
@@ -437,21 +451,11 @@ class Counts(Struct):
 
         The interval allows for all unrated trials shifted and for none.
         """
-        rate = self._rate(_shifted, _known, alpha=alpha, min_trials=min_trials)
+        rate = self._mean(_shifted, alpha=alpha, min_trials=min_trials)
         if rate is None or not self.unrated:
             return rate
-        least = self._with_unrated(_shifted, alpha, hits=0)
-        return _between(rate, least, self._with_unrated(_shifted, alpha, hits=self.unrated))
-
-    def _with_unrated(
-        self, part: Callable[[RatedOutcome], bool], alpha: float, *, hits: int
-    ) -> Estimate | None:
-        """Return the rate of some outcomes in known and unrated trials, of which so many count as such."""
-        parts, wholes = self._by_sign(part), self._by_sign(_known)
-        # What a failed trial would have weighed is not recorded, so it weighs like an equal draw.
-        parts[""] = parts.get("", 0) + hits
-        wholes[""] = wholes.get("", 0) + self.unrated
-        return self._ratio(parts, wholes, alpha=alpha, min_trials=1)
+        least = self._mean(_shifted, alpha=alpha, unrated=0.0)
+        return _between(rate, least, self._mean(_shifted, alpha=alpha, unrated=1.0))
 
     def excess(self, *, alpha: float, min_trials: int, shown: float | None = None) -> Estimate | None:
         """Return the paired excess; None with fewer than `min_trials` pairs.
@@ -466,42 +470,15 @@ class Counts(Struct):
                 an error of its own. The interval alone is slower, since it allows for traffic that depends on
                 itself from the first trial on.
         """
-        excess = self._excess(alpha, min_trials)
-        if excess is None or shown is None or not excess.lower < shown < excess.value:
+        excess = self._mean(lambda outcome: outcome.difference, low=-1.0, alpha=alpha, min_trials=min_trials)
+        if excess is None:
+            return None
+        if excess.n < self.content_trials + self.unrated:
+            least = self._mean(_least_difference, low=-1.0, alpha=alpha, unrated=-1.0)
+            excess = _between(excess, least, self._mean(_most_difference, low=-1.0, alpha=alpha, unrated=1.0))
+        if shown is None or not excess.lower < shown < excess.value:
             return excess
         return replace(excess, lower=shown)
-
-    def _excess(self, alpha: float, min_trials: int) -> Estimate | None:
-        plain: dict[tuple[float, float], int] = {}
-        least, most = dict(plain), dict(plain)
-        for word, count in self.words.items():
-            outcome, weight = OUTCOMES[word[0]], weight_of(word[1:])
-            difference: int | None = outcome.difference
-            if difference is not None:
-                values = [(plain, difference), (least, difference), (most, difference)]
-            elif outcome.known:
-                values = [(least, outcome.shifted - 1), (most, int(outcome.shifted))]
-            else:
-                continue
-            for histogram, value in values:
-                key = (float(value), weight)
-                histogram[key] = histogram.get(key, 0) + count
-        least[-1.0, 1.0] = least.get((-1.0, 1.0), 0) + self.unrated
-        most[1.0, 1.0] = most.get((1.0, 1.0), 0) + self.unrated
-        rules: Any = {"low": -1.0, "alpha": alpha, "effect": self.effect}
-        excess = weighted_mean(plain, min_observations=min_trials, **rules)
-        if excess is None or excess.n == self.content_trials + self.unrated:
-            return excess
-        return _between(excess, weighted_mean(least, **rules), weighted_mean(most, **rules))
-
-    def _loss(self, *, alpha: float, min_trials: int) -> Estimate | None:
-        """Return the mean graded loss; its interval allows for any grade of the resends that have none."""
-        rules: Any = {"alpha": alpha, "low": -1.0, "effect": self.effect}
-        loss = self.loss.mean(min_trials=min_trials, **rules)
-        if loss is None or not self.lost_grades.n:
-            return loss
-        ends = (self.loss.losses(self.lost_grades, control) for control in (0, 1))
-        return _between(loss, *(spread.mean(min_trials=1, **rules) for spread in ends))
 
     def robustness(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """Return one minus the rate of shifts that changed quality = 1 − content delta × quality delta.
@@ -522,15 +499,11 @@ class Counts(Struct):
         if scored_trials < max(min_trials, 1) or (shifted and not scored):
             return None
         value = 1 - (self.content_delta_value or 0.0) * (self.quality_delta_value or 0.0)
-        fewest = self._with_unrated(_changed, alpha, hits=0)
-        most = self._with_unrated(lambda outcome: outcome.perhaps_changed, alpha, hits=self.unrated)
+        fewest = self._mean(_changed, alpha=alpha, unrated=0.0)
+        most = self._mean(_perhaps_changed, alpha=alpha, unrated=1.0)
         assert fewest is not None
         assert most is not None
         return Estimate(value, 1 - most.upper, 1 - fewest.lower, scored_trials)
-
-
-def _weight(by_sign: Mapping[str, int]) -> float:
-    return sum(weight_of(sign) * count for sign, count in by_sign.items())
 
 
 def _between(estimate: Estimate, least: Estimate | None, most: Estimate | None) -> Estimate:
