@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 _REPEATED: Final = (JUDGED_AGAIN, JUDGED_SWAPPED, JUDGED_ALONE)
 
 
-class JudgeCounts(Struct, dict=True):
-    """Counts of a judge's ratings on a route and model. Adding a verdict takes constant time.
+class JudgeCounts(Struct):
+    """Counts of a judge's ratings on a route and model, of all perturbations together.
 
     Second ratings exist only for pairs that the judge was asked about, not for identical or empty answers.
     """
@@ -64,71 +64,31 @@ class JudgeCounts(Struct, dict=True):
     other: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_REPEATED, 0))
     """Pairs with a different one."""
 
-    def __post_init__(self) -> None:
-        self._shown: JudgeEstimates | None = None
-
     def add(self, verdict: Verdict) -> None:
         """Count a verdict, unless it has no rating or was scored without a judge."""
         if verdict.rating is None or verdict.scoring.scorer != "judge":
             return
-        self._shown = None
         self.decided[stage_of(verdict.scoring.details)] += 1
         for detail in _REPEATED:
             repeated = verdict.repeated(detail)
             if repeated is not None:
                 (self.same if repeated else self.other)[detail] += 1
 
-    def estimates(self, *, alpha: float, min_trials: int) -> JudgeEstimates:
-        """Return all estimates, made anew after a verdict; None where one has too few observations.
+    def estimates(self, alpha: float, min_trials: int) -> JudgeEstimates:
+        """Return all estimates; None where one has too few observations.
 
         Args:
-            alpha: Probability that an interval ever misses the truth; the same every time.
-            min_trials: Fewest observations; the same every time.
+            alpha: Probability that an interval ever misses the truth.
+            min_trials: Fewest observations.
         """
-        if self._shown is not None:
-            return self._shown
 
         def rate(counted: dict[str, int], detail: str) -> Estimate | None:
             pairs = self.same[detail] + self.other[detail]
             return proportion(counted[detail], pairs, alpha=alpha, min_trials=min_trials)
 
-        self._shown = JudgeEstimates(
+        return JudgeEstimates(
             noise=rate(self.other, JUDGED_AGAIN),
             swap_consistency=rate(self.same, JUDGED_SWAPPED),
             group_agreement=rate(self.same, JUDGED_ALONE),
             decided=dict(self.decided) if any(self.decided.values()) else {},
         )
-        return self._shown
-
-
-_UNKNOWN: Final = JudgeEstimates()
-
-
-class Judges:
-    """Counts of the judge on each route and model. Not thread-safe; part of the monitor's checkpoint.
-
-    All perturbations share the counts, since second ratings are few and costly.
-    """
-
-    def __init__(self, counts: dict[str, dict[str, JudgeCounts]] | None = None) -> None:
-        self.counts = {} if counts is None else counts
-        """Counts by route and model."""
-
-    def add(self, route: str, model: str, verdict: Verdict) -> None:
-        """Count a verdict as evidence on the judge; verdicts by heuristics alone are ignored."""
-        if verdict.scoring.scorer != "judge":
-            return
-        models = self.counts.setdefault(route, {})
-        counts = models.get(model)
-        if counts is None:
-            counts = models[model] = JudgeCounts()
-        counts.add(verdict)
-
-    def drop(self, route: str, model: str) -> None:
-        """Forget a model."""
-        self.counts.get(route, {}).pop(model, None)
-
-    def estimates(self, route: str, model: str, *, alpha: float, min_trials: int) -> JudgeEstimates:
-        """Return the estimates of the judge of a route's answers of a model; see `JudgeCounts.estimates`."""
-        counts = self.counts.get(route, {}).get(model)
-        return _UNKNOWN if counts is None else counts.estimates(alpha=alpha, min_trials=min_trials)

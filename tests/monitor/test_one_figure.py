@@ -16,7 +16,7 @@ from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.monitor.fold.cell import cell_report
+from evenkeel.monitor.fold.cell import ReportContext
 from evenkeel.monitor.fold.events import trend_point
 from evenkeel.monitor.notify import Writer
 from evenkeel.stores.verdict_log import logged
@@ -137,9 +137,7 @@ def test_while_an_alert_is_up_the_interval_begins_at_the_limit() -> None:
     assert alone.lower < beside_the_alert.lower == state.settings.threshold
     assert (alone.value, alone.upper) == (beside_the_alert.value, beside_the_alert.upper)
     # What the alert shows is about the traffic of today, not about all that there ever was.
-    whole = cell_report(
-        cell, state.settings, noise_floor=None, judged=JudgeEstimates(), since_change=None, retired=False
-    )
+    whole = cell.report(state.settings, ReportContext(0, None, JudgeEstimates(), retired=False))
     assert whole.estimates.excess.lower < state.settings.threshold
     (change,) = reports_of(state.change_records(), GoldenHistory({}, {}))
     after = change.comparison.rewordings[0].excess.after

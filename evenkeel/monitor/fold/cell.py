@@ -6,7 +6,7 @@ The report compares the cell's own figures with those of its control and of its 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 
@@ -40,6 +40,19 @@ if TYPE_CHECKING:
     from evenkeel.monitor.fold.settings import MonitorSettings
 
 
+class ReportContext(NamedTuple):
+    """Part of a cell's report that other cells know."""
+
+    era: int
+    """Number of the route's changes."""
+    noise_floor: Estimate | None
+    """Content delta of the identical resend."""
+    judge: JudgeEstimates
+    """Judge of the cell's route and model."""
+    retired: bool
+    """True if its model does not answer any more."""
+
+
 class Cell(Struct, dict=True, eq=False):
     """Cell with its counts, detectors and cached estimates."""
 
@@ -65,12 +78,10 @@ class Cell(Struct, dict=True, eq=False):
     def __post_init__(self) -> None:
         self.changed = True
         """True if it changed since the last checkpoint."""
-        self.shown: CellReport | None = None
-        """Last report, kept as long as nothing in it changes."""
         self._estimates: CellEstimates | None = None
-        # Estimates since the last change, with the revision and era that they are of.
-        self._since: WindowEstimates | None = None
-        self._since_at = (-1, -1)
+        # Last report, kept as long as nothing in it changes.
+        self._shown: CellReport | None = None
+        self._shown_beside: ReportContext | None = None
 
     def add(self, verdict: Verdict, outcome: RatedOutcome | str, era: int) -> AlertChange | None:
         """Count a verdict, and pass it to the alert; return the change of the alert, if any."""
@@ -157,13 +168,6 @@ class Cell(Struct, dict=True, eq=False):
             return Counts(effect=self.counts.effect)
         return Counts(dict(self.since), failures=dict(self.since_failures), effect=self.counts.effect)
 
-    def estimates_since_change(self, settings: MonitorSettings, era: int) -> WindowEstimates:
-        """Return the estimates since the last change: the same object as before unless something changed."""
-        if self._since is None or self._since_at != (self.revision, era):
-            self._since_at = (self.revision, era)
-            self._since = self._estimates_of(self.since_change(era), settings)
-        return self._since
-
     def above_noise(self, counts: Counts, settings: MonitorSettings) -> Estimate | None:
         """Return the points above noise of some of the cell's trials, as a share; None for the control."""
         if self.alert is None:
@@ -178,8 +182,9 @@ class Cell(Struct, dict=True, eq=False):
             return None
         return self.alert.rules.limits[Measure.CONTENT].value
 
-    def _estimates_of(self, counts: Counts, settings: MonitorSettings) -> WindowEstimates:
-        alpha, min_trials = settings.alpha, settings.min_trials
+    def estimates_since_change(self, settings: MonitorSettings, era: int) -> WindowEstimates:
+        """Return the estimates since the last change of the route, the `era`-th."""
+        counts, alpha, min_trials = self.since_change(era), settings.alpha, settings.min_trials
         if counts.trials < max(min_trials, 1):
             return WindowEstimates(counts.trials, None, None, None)
         return WindowEstimates(
@@ -213,6 +218,63 @@ class Cell(Struct, dict=True, eq=False):
                 worst = SegmentReport(name.dimension, name.value, segment.trials, excess, over)
         return worst
 
+    def report(self, settings: MonitorSettings, beside: ReportContext) -> CellReport:
+        """Return the report; the same object as last time if nothing in it has changed."""
+        shown, alert = self._shown, self.alert
+        if shown is not None and shown.revision == self.revision and self._shown_beside == beside:
+            return shown
+        estimates = self.estimates(settings)
+        self._shown_beside = beside
+        self._shown = CellReport(
+            key=self.key,
+            scorer=self.scorer,
+            counts=CellCounts(
+                trials=self.counts.trials,
+                effective=round(self.counts.trials / self.counts.effect),
+                effect_shown=self.counts.effects.shown,
+                failures=dict(self.counts.failures),
+                ratings=self.counts.ratings,
+                qualities=self.counts.qualities,
+                pairs=self.counts.pairs if alert else {},
+                invalids=dict(self.counts.invalid),
+            ),
+            last_scored_at=self.scored_at,
+            retired=beside.retired,
+            estimates=replace(
+                estimates,
+                excess=estimates.excess if alert else None,
+                loss=estimates.loss if alert else None,
+            ),
+            since_change=self.estimates_since_change(settings, beside.era),
+            noise_floor=beside.noise_floor,
+            judge=beside.judge,
+            detection=self._detection(settings, beside.noise_floor, estimates),
+            tools=self.tools.report(),
+            clients=alert.segments.shares("client") if alert else {},
+            segment=self.segment_report(settings),
+            revision=self.revision,
+        )
+        return self._shown
+
+    def _detection(
+        self, settings: MonitorSettings, noise_floor: Estimate | None, estimates: CellEstimates
+    ) -> Detection:
+        limits = _limits(settings, self.key)
+        drift, suspicion, alert = self.drift_report(), self.drift.suspicion, self.alert
+        if alert is None:
+            return Detection(limits=limits, drift=drift, suspicion=suspicion)
+        return Detection(
+            alert=alert.up,
+            over=tuple(measure.value for measure in alert.over),
+            evidence_log10=alert.evidence_log10,
+            alarm_log10=alert.alarm_log10,
+            threshold=alert.rules.limits[Measure.CONTENT].value,
+            limits=limits,
+            blind=_blind(alert.rules, noise_floor, estimates),
+            drift=drift,
+            suspicion=suspicion,
+        )
+
 
 def _limits(settings: MonitorSettings, key: CellKey) -> dict[str, Limit]:
     usual_limits = settings.limits_of(key.route, together_count(key.perturbation))
@@ -230,85 +292,3 @@ def _blind(rules: AlertRules, noise_floor: Estimate | None, estimates: CellEstim
         control_similarity=control.value if control else None,
     )
     return tuple(sorted(measure.value for measure in blind))
-
-
-def cell_report(
-    cell: Cell,
-    settings: MonitorSettings,
-    *,
-    noise_floor: Estimate | None,
-    judged: JudgeEstimates,
-    since_change: WindowEstimates,
-    retired: bool,
-) -> CellReport:
-    """Return the report of a cell; the same object as last time if nothing in it has changed.
-
-    Args:
-        cell: Keeps the report.
-        settings: Say how many observations an estimate needs, and what is allowed.
-        noise_floor: Content delta of the identical resend.
-        judged: The judge of its route and model.
-        since_change: Its figures since the last change.
-        retired: Whether its model does not answer any more.
-    """
-    alert, shown = cell.alert, cell.shown
-    if (
-        shown is not None
-        and shown.revision == cell.revision
-        and shown.since_change is since_change
-        and shown.noise_floor is noise_floor
-        and shown.judge is judged
-        and shown.retired is retired
-    ):
-        return shown
-    estimates = cell.estimates(settings)
-    cell.shown = CellReport(
-        key=cell.key,
-        scorer=cell.scorer,
-        counts=CellCounts(
-            trials=cell.counts.trials,
-            effective=round(cell.counts.trials / cell.counts.effect),
-            effect_shown=cell.counts.effects.shown,
-            failures=dict(cell.counts.failures),
-            ratings=cell.counts.ratings,
-            qualities=cell.counts.qualities,
-            pairs=cell.counts.pairs if alert else {},
-            invalids=dict(cell.counts.invalid),
-        ),
-        last_scored_at=cell.scored_at,
-        retired=retired,
-        estimates=replace(
-            estimates,
-            excess=estimates.excess if alert else None,
-            loss=estimates.loss if alert else None,
-        ),
-        since_change=since_change,
-        noise_floor=noise_floor,
-        judge=judged,
-        detection=_detection(cell, settings, noise_floor, estimates),
-        tools=cell.tools.report(),
-        clients=alert.segments.shares("client") if alert else {},
-        segment=cell.segment_report(settings),
-        revision=cell.revision,
-    )
-    return cell.shown
-
-
-def _detection(
-    cell: Cell, settings: MonitorSettings, noise_floor: Estimate | None, estimates: CellEstimates
-) -> Detection:
-    limits = _limits(settings, cell.key)
-    drift, suspicion, alert = cell.drift_report(), cell.drift.suspicion, cell.alert
-    if alert is None:
-        return Detection(limits=limits, drift=drift, suspicion=suspicion)
-    return Detection(
-        alert=alert.up,
-        over=tuple(measure.value for measure in alert.over),
-        evidence_log10=alert.evidence_log10,
-        alarm_log10=alert.alarm_log10,
-        threshold=alert.rules.limits[Measure.CONTENT].value,
-        limits=limits,
-        blind=_blind(alert.rules, noise_floor, estimates),
-        drift=drift,
-        suspicion=suspicion,
-    )

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from evenkeel.core.cells import RollupEstimates, RollupReport
 from evenkeel.core.verdict import BASELINE, Scorer
 from evenkeel.monitor.estimate import Counts, DesignEffect, RatedOutcome
+from evenkeel.monitor.noise import JudgeCounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,6 +30,8 @@ class Rollup(Struct, dict=True):
 
     effect: DesignEffect = field(default_factory=DesignEffect)
     """Design effect of the trials of all its rewordings."""
+    judge: JudgeCounts = field(default_factory=JudgeCounts)
+    """Ratings of the judge, also those of groups."""
     scored_at: float | None = None
     """Time of the newest verdict, and its scorer."""
     scorer: Scorer = "metrics"

@@ -6,6 +6,7 @@ A checkpoint is a small head and parts, of which only those that changed are wri
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -24,7 +25,7 @@ from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.detect import Alert, Baseline, DriftAlert
 from evenkeel.monitor.detect.drift import Stratum
 from evenkeel.monitor.estimate import CellEffects, Counts, outcome_of
-from evenkeel.monitor.fold.cell import Cell, cell_report
+from evenkeel.monitor.fold.cell import Cell, ReportContext
 from evenkeel.monitor.fold.events import (
     FoldOutcome,
     TrendRow,
@@ -42,7 +43,6 @@ from evenkeel.monitor.fold.models import NEEDED, RouteModels
 from evenkeel.monitor.fold.rollups import Rollup
 from evenkeel.monitor.fold.silent import ModelTests, SilentChanges
 from evenkeel.monitor.incidents.book import IncidentBook
-from evenkeel.monitor.noise import JudgeCounts, Judges
 from evenkeel.stores.monitor_state import IncidentRow
 from evenkeel.stores.verdict_log import LoggedNote
 
@@ -122,8 +122,7 @@ class MonitorState:
         self._models: dict[str, RouteModels] = {}
         self._cells: dict[tuple[str, str, str], Cell] = {}
         self._sorted: list[Cell] = []
-        self._judges = Judges()
-        self._rollups: dict[tuple[str, str], Rollup] = {}
+        self._rollups: defaultdict[tuple[str, str], Rollup] = defaultdict(Rollup)
         self._clock = LogClock()
         self._routes: dict[str, RouteWatch] = {}
         self._silent = SilentChanges(settings, self._watch)
@@ -181,10 +180,12 @@ class MonitorState:
         history = self._follow(logged, outcome)
         events += self._explained(logged) if history.era != before else ()
         counts = drawn and (not isinstance(outcome, str) or is_unrated(outcome))
+        rollup = self._rollups[verdict.route, model]
         if counts and together_count(verdict.perturbation) == 1:
-            self._rollup(verdict.route, model).add(verdict, outcome)
+            rollup.add(verdict, outcome)
         if drawn:
-            self._judges.add(verdict.route, model, verdict)
+            rollup.judge.add(verdict)
+            rollup.changed = True
         # As it was before the trial: a bet must not depend on what it is about.
         effect = cell.counts.effects.content.bets_on_drift
         change = cell.add(verdict, outcome, history.era)
@@ -340,18 +341,11 @@ class MonitorState:
             if (cell.key.route, cell.key.model) == (route, leaving):
                 events += self._left(cell, "place", logged)
                 del self._cells[cell.key.parts]
-        self._judges.drop(route, leaving)
         self._rollups.pop((route, leaving), None)
         self._sorted = []
         # The store has parts of what is gone.
         self._stored = False
         return events
-
-    def _rollup(self, route: str, model: str) -> Rollup:
-        rollup = self._rollups.get((route, model))
-        if rollup is None:
-            rollup = self._rollups[route, model] = Rollup()
-        return rollup
 
     def _cell(self, route: str, model: str, perturbation: str) -> Cell:
         key = (route, model, perturbation)
@@ -462,9 +456,10 @@ class MonitorState:
             if together_count(cell.key.perturbation) == 1:
                 pooled.setdefault(cell.key.parts[:2], []).append(cell)
         reports = []
-        for (route, model), rollup in sorted(self._rollups.items()):
-            cells = pooled.get((route, model), [])
-            reports.append(rollup.report(route, model, cells, self.settings, self._era(route)))
+        for (route, model), cells in sorted(pooled.items()):
+            rollup = self._rollups[route, model]
+            if rollup.scored_at is not None:
+                reports.append(rollup.report(route, model, cells, self.settings, self._era(route)))
         return reports
 
     def reports(self) -> list[CellReport]:
@@ -488,17 +483,14 @@ class MonitorState:
 
     def _report(self, cell: Cell, *, retired: bool) -> CellReport:
         route, model, _ = cell.key.parts
-        control = self._cells.get((route, model, BASELINE))
-        rules = self.settings
-        control_estimates = control.estimates(rules) if control else None
-        return cell_report(
-            cell,
-            rules,
-            noise_floor=control_estimates.content_delta if control_estimates else None,
-            judged=self._judges.estimates(route, model, alpha=rules.alpha, min_trials=rules.min_trials),
-            since_change=cell.estimates_since_change(rules, self._era(route)),
+        control, settings = self._cells.get((route, model, BASELINE)), self.settings
+        beside = ReportContext(
+            self._era(route),
+            noise_floor=control.estimates(settings).content_delta if control else None,
+            judge=self._rollups[route, model].judge.estimates(settings.alpha, settings.min_trials),
             retired=retired,
         )
+        return cell.report(settings, beside)
 
     def checkpoint(self, *, whole: bool = False) -> Checkpoint:
         """Return the parts to store now; they count as stored from then on.
@@ -540,7 +532,6 @@ class MonitorState:
                 "models": self._models,
                 "clock": self._clock,
                 "silent": self._silent.models,
-                "judges": self._judges.counts,
             }
         )
 
@@ -572,7 +563,6 @@ class MonitorState:
         for models in state._models.values():
             models.most = settings.max_models_per_route
         state._clock = from_plain(head["clock"], LogClock)
-        state._judges = Judges(from_plain(head["judges"], dict[str, dict[str, JudgeCounts]]))
         tests: list[ModelTests] = []
         incidents: list[Any] = []
         for name, raw in parts.items():
