@@ -6,9 +6,8 @@ import contextlib
 import logging
 import threading
 import time
-from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.text import named
 from evenkeel.llm.encodings import UnreadableBody, decode_body
@@ -41,28 +40,19 @@ A_SET: Final = 24
 """References of one requested model, of whichever prompt versions: questions of a route."""
 # Questions kept for each route. Ready ones are asked in turn, so more of them are asked more rarely.
 A_ROUTE: Final = 72
-# Fewest places of a model on a route that asks many.
-_FEWEST: Final = 6
 # Share of common words from which on prompts are so alike that both together say no more than one.
 _LIKE: Final = 0.75
 # References of a set that may be that alike, if the traffic has no others.
 _LIKE_ONES: Final = 8
 # Seconds after a reference was last asked, or kept, from which on another prompt may replace it.
 _IDLE_S: Final = 86_400.0
-# Seconds between two replacements of ripe references in a set, so that the answers that new ones are compared
-# with are not all given up at once.
+# Seconds between two replacements of ripe references.
 _TURNOVER_S: Final = 4 * 3_600.0
 _READ_EVERY_S: Final = 30.0
 # References of one embeddings model on a route.
 _EMBEDDINGS: Final = 6
 # Bytes of the longest request for embeddings that is kept.
 _LONGEST_EMBEDDED: Final = 20_000
-
-
-class _Place(NamedTuple):
-    """Place for a reference, with the id of the reference that it replaces; None if the place is free."""
-
-    instead_of: str | None
 
 
 class ReferenceKeeper:
@@ -122,10 +112,7 @@ class ReferenceKeeper:
         body = decode_body(dict(exchange.request_headers), exchange.request_body)
         view = PromptView.parse(body, api=EMBEDDINGS)
         requested = named(view.model or "")
-        own = []
-        for state in self._states:
-            if state.route == exchange.route and state.requested_model == requested:
-                own.append(state)
+        _, own = self._of_route(exchange.route, requested)
         sketch = sketch_of(view)
         if (
             len(own) >= _EMBEDDINGS
@@ -170,18 +157,25 @@ class ReferenceKeeper:
                 del self._sketches[reference_id]
 
     def _consider(self, original: Original, resent_at: float, answer: Answer | None) -> None:
-        now = self._clock()
         self._refresh()
+        exchange, requested = original.exchange, named(original.view.model or "")
         request = original.view.body().decode()
-        largest = len(request) + MOST_ANSWERS * len(original.answer.text)
-        if largest > LARGEST_CHARS or not self._has_room(original, now):
+        if len(request) + MOST_ANSWERS * len(original.answer.text) > LARGEST_CHARS:
+            return
+        of_route, own = self._of_route(exchange.route, requested)
+        if any(state.id == exchange.id for state in own):
+            return
+        full = own if len(own) >= A_SET else of_route if len(of_route) >= A_ROUTE else []
+        leaving = _leaving(full, self._clock())
+        # Looked at first, since usually there is no place.
+        if full and leaving is None:
             return
         sketch = sketch_of(original.view)
-        place = self._place(original, sketch, now)
-        if place is None or answer is None or (answer.model or "") != (original.answer.model or ""):
+        likeness = self._likeness(sketch, own)
+        if likeness == 1 or (likeness >= _LIKE and len(own) >= _LIKE_ONES):
             return
-        exchange = original.exchange
-        requested = named(original.view.model or "")
+        if answer is None or (answer.model or "") != (original.answer.model or ""):
+            return
         first = KeptAnswer(original.answer, exchange.received_at, original.model, "original")
         again = KeptAnswer(answer, resent_at, named(answer.model or requested or "unknown"), "resend")
         reference = replace(
@@ -190,40 +184,18 @@ class ReferenceKeeper:
             task=original.task,
             answers=(first, again),
         )
-        self._add(reference, place.instead_of)
+        self._add(reference, leaving)
 
-    def _has_room(self, original: Original, now: float) -> bool:
-        """Return whether there may be a place. The check is cheap, since usually there is none."""
-        of_route = self._of_route(original.exchange.route)
-        own = _own(of_route, original)
-        if any(state.id == original.exchange.id for state in own):
-            return False
-        most = _most(of_route, own)
-        return len(own) < most or bool(_done(own, now))
-
-    def _place(self, original: Original, sketch: Sequence[int], now: float) -> _Place | None:
-        """Return the place for an exchange; None if it adds too little to the references."""
-        of_route = self._of_route(original.exchange.route)
-        own = _own(of_route, original)
-        likeness = self._likeness(sketch, own)
-        if likeness == 1:
-            return None
-        new = likeness < _LIKE
-        if len(own) < _most(of_route, own) and (new or len(own) < _LIKE_ONES):
-            if len(of_route) < A_ROUTE:
-                return _Place(None)
-            return _Place(_leaving(of_route, now))
-        leaving = _done(own, now)
-        if leaving and (new or len(own) <= _LIKE_ONES):
-            return _Place(min(leaving, key=lambda state: (state.taken_at, state.id)).id)
-        return None
-
-    def _of_route(self, route: str) -> list[ReferenceState]:
-        states: list[ReferenceState] = []
+    def _of_route(self, route: str, requested: str) -> tuple[list[ReferenceState], list[ReferenceState]]:
+        """Return the references of a route, and those among them of a requested model."""
+        of_route: list[ReferenceState] = []
+        own: list[ReferenceState] = []
         for state in self._states:
             if state.route == route:
-                states.append(state)
-        return states
+                of_route.append(state)
+                if state.requested_model == requested:
+                    own.append(state)
+        return of_route, own
 
     def _likeness(self, sketch: Sequence[int], others: Iterable[ReferenceState]) -> float:
         """Return how like a prompt is to the most similar one of some references, 0 without any."""
@@ -236,42 +208,16 @@ class ReferenceKeeper:
         return highest
 
 
-def _own(of_route: Sequence[ReferenceState], original: Original) -> list[ReferenceState]:
-    """The references of the exchange's own set."""
-    model = named(original.view.model or "")
-    states: list[ReferenceState] = []
-    for state in of_route:
-        if state.requested_model == model:
-            states.append(state)
-    return states
+def _leaving(states: Sequence[ReferenceState], now: float) -> str | None:
+    """Return the reference that another prompt may replace now: an idle one, else a ripe one; None if none.
 
-
-def _most(of_route: Sequence[ReferenceState], own: Sequence[ReferenceState]) -> int:
-    """Return how many references each set of the route may have."""
-    sets = len({state.requested_model for state in of_route}) + (not own)
-    return max(_FEWEST, min(A_SET, A_ROUTE // sets))
-
-
-def _leaving(of_route: Sequence[ReferenceState], now: float) -> str:
-    """Return the reference of a full route to replace: an idle one, else a ripe one of the largest set."""
-    sizes = Counter(state.requested_model for state in of_route)
-
-    def rank(state: ReferenceState) -> tuple[bool, int, bool, float, str]:
-        size = sizes[state.requested_model]
-        return not _is_idle(state, now), -size, not state.ripe, state.taken_at, state.id
-
-    return min(of_route, key=rank).id
-
-
-def _done(own: Sequence[ReferenceState], now: float) -> list[ReferenceState]:
-    """Return the references of a set that another prompt may replace now."""
-    settled = all(state.taken_at <= now - _TURNOVER_S for state in own)
-    states: list[ReferenceState] = []
-    for state in own:
-        if (state.ripe and settled) or _is_idle(state, now):
-            states.append(state)
-    return states
-
-
-def _is_idle(state: ReferenceState, now: float) -> bool:
-    return max(state.asked_at, state.taken_at) < now - _IDLE_S
+    A ripe one leaves only if none of them is new, so that the answers that new ones are compared with are not
+    all given up at once.
+    """
+    settled = all(state.taken_at <= now - _TURNOVER_S for state in states)
+    leaving: list[tuple[bool, float, str]] = []
+    for state in states:
+        is_idle = max(state.asked_at, state.taken_at) < now - _IDLE_S
+        if is_idle or (state.ripe and settled):
+            leaving.append((not is_idle, state.taken_at, state.id))
+    return min(leaving)[-1] if leaving else None
