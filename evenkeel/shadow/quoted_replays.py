@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from evenkeel.core.text import named
 from evenkeel.core.verdict import Failure
@@ -30,8 +30,6 @@ log = logging.getLogger("evenkeel")
 
 # Most models without a price that are logged. Clients choose the names, so the number needs a limit.
 _MOST_WARNED: Final = 100
-# Most models without a flex tier that are remembered. Clients choose the names, so the number needs a limit.
-_MOST_INFLEXIBLE: Final = 100
 # An answer may have twice the original's tokens, and this many more.
 _ANSWER_FACTOR: Final = 2.0
 _ANSWER_MARGIN: Final = 256
@@ -57,8 +55,6 @@ class QuotedReplays:
         self._tally = tally
         self.observer = observer
         """Observer of replays, and of the trials they are made for."""
-        # URLs and models without a flex tier.
-        self._inflexible: set[tuple[str, str | None]] = set()
         self._unpriced: set[str] = set()
 
     def refuses(self, original: Original) -> bool:
@@ -78,40 +74,28 @@ class QuotedReplays:
                 limited. An answer in another format or language may need far more: only the client's own
                 limit applies.
         """
-        target = self._target(original.exchange)
-        flexible = can_wait and target.flex and original.view.api.has_flex
-        tier: Tier = (
-            "flex" if flexible and self._key(original, target) not in self._inflexible else "standard"
-        )
-        return self._quote(original, tier, self._longest(original) if as_long else None)
+        flexible = can_wait and self._target(original.exchange).flex and original.view.api.has_flex
+        longest = self._longest(original) if as_long else None
+        return self._quote(original, "flex" if flexible else "standard", longest)
 
     async def replay(
         self, original: Original, variant: PromptView, quote: Quote, budget: CallBudget
     ) -> Replay | Failure:
-        """Replay a variant. If evenkeel's own limit cut the answer, replay it once with a higher limit."""
-        outcome = await self._answer(original, variant, quote, budget)
-        if not isinstance(outcome, Replay) or not quote.cuts(outcome.answer):
-            return outcome
-        self._tally.add("replays_cut", route=original.exchange.route)
-        limit = quote.limit_tokens
-        longer = self._quote(original, quote.tier, _LONGER * limit if limit else None)
-        return await self._answer(original, variant, longer, budget)
+        """Replay a variant: in the standard tier if the flex tier refuses it, and once more if it was cut.
 
-    async def _answer(
-        self, original: Original, variant: PromptView, quote: Quote, budget: CallBudget
-    ) -> Replay | Failure:
-        """Return the answer to a variant, from the standard tier if the flex tier refuses it."""
-        route, tier = original.exchange.route, quote.tier
+        It was cut if evenkeel's own limit ended the answer; then it is replayed with a higher one.
+        """
         outcome = await self._send(original, variant, quote, budget)
-        if isinstance(outcome, Failure) and outcome.reason in {FLEX_UNAVAILABLE, FLEX_UNSUPPORTED}:
-            if outcome.reason == FLEX_UNSUPPORTED and len(self._inflexible) < _MOST_INFLEXIBLE:
-                self._inflexible.add(self._key(original, self._target(original.exchange)))
-            self._tally.add("flex_refusals", route=route, reason=outcome.reason.removeprefix("flex_"))
-            tier = "standard"
-            standard = self._quote(original, tier, quote.most_tokens)
-            outcome = await self._send(original, variant, standard, budget)
-        answered_in = (outcome.tier if isinstance(outcome, Replay) else None) or tier
-        self._tally.add("replays", route=route, tier=answered_in)
+        if _is_flex_refusal(outcome):
+            reason = outcome.reason.removeprefix("flex_")
+            self._tally.add("flex_refusals", route=original.exchange.route, reason=reason)
+            quote = self._quote(original, "standard", quote.most_tokens)
+            outcome = await self._send(original, variant, quote, budget)
+        if isinstance(outcome, Replay) and quote.cuts(outcome.answer):
+            self._tally.add("replays_cut", route=original.exchange.route)
+            limit = quote.limit_tokens
+            longer = self._quote(original, "standard", _LONGER * limit if limit else None)
+            outcome = await self._send(original, variant, longer, budget)
         return outcome
 
     async def _send(
@@ -126,7 +110,7 @@ class QuotedReplays:
             target.unix_path,
             content=lambda: [ObservedMessage(message.role, message.text) for message in variant.messages],
         )
-        return await self._replayer.send(
+        outcome = await self._replayer.send(
             target,
             variant.for_replay(quote.tier, quote.most_tokens),
             api=variant.api,
@@ -134,10 +118,10 @@ class QuotedReplays:
             budget=budget,
             quote=quote,
         )
-
-    @staticmethod
-    def _key(original: Original, target: Target) -> tuple[str, str | None]:
-        return target.url, original.view.model
+        if not _is_flex_refusal(outcome):
+            tier = (outcome.tier if isinstance(outcome, Replay) else None) or quote.tier
+            self._tally.add("replays", route=original.exchange.route, tier=tier)
+        return outcome
 
     def _quote(self, original: Original, tier: Tier, most_tokens: int | None) -> Quote:
         names, answer = (original.model, original.view.model), original.answer
@@ -177,3 +161,7 @@ class QuotedReplays:
             model,
             extra={"route": original.exchange.route},
         )
+
+
+def _is_flex_refusal(outcome: Replay | Failure) -> TypeGuard[Failure]:
+    return isinstance(outcome, Failure) and outcome.reason in {FLEX_UNAVAILABLE, FLEX_UNSUPPORTED}
