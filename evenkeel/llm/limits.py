@@ -23,7 +23,6 @@ class Pauses:
         longest_wait_s: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        jitter: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """Begin without a pause.
 
@@ -32,18 +31,15 @@ class Pauses:
                 Waiting until the judge has one of its places free (`concurrency`) is not counted.
             clock: Seconds, never going back.
             sleep: Waits so many seconds.
-            jitter: Draws the share by which a pause is prolonged, so that processes do not return together.
         """
         self.longest_wait_s = longest_wait_s
         self._clock = clock
         self._sleep = sleep
-        self._jitter = jitter
         self._quiet_until = clock()
 
     def pause(self, seconds: float) -> None:
-        """Keep everybody from calling for so long, a minute at most, and by the jitter longer."""
-        pause_s = min(seconds, _LONGEST_PAUSE_S) * (1 + self._jitter())
-        self._quiet_until = max(self._quiet_until, self._clock() + pause_s)
+        """Keep everybody from calling for so long, a minute at most."""
+        self._quiet_until = max(self._quiet_until, self._clock() + min(seconds, _LONGEST_PAUSE_S))
 
     @property
     def pause_left_s(self) -> float:

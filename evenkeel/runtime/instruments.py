@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.core.budget import RouteBudget
 from evenkeel.core.languages import language_of
 from evenkeel.core.trouble import JudgeTrouble
-from evenkeel.llm.limits import Breaker, Pauses
+from evenkeel.llm.limits import Breaker
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
@@ -65,14 +64,6 @@ RECHECK_SHARE = 0.02
 """Share of the judged pairs that are judged again, to measure the judge's own noise."""
 # Further attempts after an unreadable reply: endpoints without structured output may add chat.
 _REPAIRS = 1
-
-
-# Workers that were throttled together would come back together.
-_JITTER = 0.1
-
-
-def _pauses() -> Pauses:
-    return Pauses(jitter=lambda: random.uniform(0.0, _JITTER))
 
 
 def judge_problem(model: str, failure: Failure, key_env: str) -> tuple[str, str]:
@@ -191,7 +182,6 @@ def make_judge(
         observer,
         concurrency=settings.replays.concurrency,
         breaker=breaker,
-        pauses=_pauses(),
         budget=budget,
     )
     judge = Judge(

@@ -18,8 +18,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.backoff import Backoff
 from evenkeel.core.exchange import ProcessorTimeError
+from evenkeel.core.trouble import Trouble
 from evenkeel.core.verdict import INTERNAL_ERROR
 from evenkeel.shadow.original import UnreadableExchange, api_headers, api_path
 from evenkeel.shadow.prompt.members import counted
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.worker")
 
 _PROCESSOR_TIME: Final = "processor_time"
-# Pauses between attempts to read a queue in trouble.
-_REST: Final = Backoff(1.0, 10.0)
+# Pause between attempts to read a queue in trouble.
+_REST_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,7 @@ class Worker:
         self._bounded = bounded
         self._observer = trials.observer
         self._held: dict[str, asyncio.Task[None]] = {}
-        # Attempts in a row that could not read the queue.
-        self._unread = 0
+        self._reading = Trouble(log, "the queue cannot be read (%s); trying again")
 
     async def run(self, stop: asyncio.Event, *, grace_s: float = 10.0) -> None:
         """Work until `stop` is set, then finish the held exchanges.
@@ -130,14 +129,12 @@ class Worker:
         if room <= 0:
             await asyncio.wait(list(self._held.values()), return_when=asyncio.FIRST_COMPLETED)
             return 1
-        try:
+        leases: list[Lease] = []
+        with self._reading:
             leases = await asyncio.to_thread(self._queue.reserve, room, self._settings.lease_s)
-        except Exception as error:  # noqa: BLE001 - boundary of the loop: a store in trouble is retried
-            await self._rest(error)
-            return 0
-        if self._unread:
-            log.warning("the queue can be read again, after %d attempts", self._unread)
-            self._unread = 0
+        if self._reading.ongoing:
+            self._tally.add("worker_errors", where="reserve")
+            await asyncio.sleep(_REST_S)
         for lease in leases:
             if lease.exchange.id in self._held:
                 # It ran out while this process stood still or the clock jumped; this renews it.
@@ -145,21 +142,13 @@ class Worker:
             self._held[lease.exchange.id] = asyncio.create_task(self._work(lease))
         return len(leases)
 
-    async def _rest(self, error: Exception) -> None:
-        """Wait for a store in trouble, which is logged once and not at every attempt."""
-        self._unread += 1
-        if self._unread == 1:
-            log.error("cannot read the queue (%s: %s); trying again", type(error).__name__, error)
-        self._tally.add("worker_errors", where="reserve")
-        await asyncio.sleep(_REST.pause_s(self._unread))
-
     async def _heartbeat(self) -> None:
+        trouble = Trouble(log, "leases cannot be renewed (%s)")
         while True:
             await asyncio.sleep(self._settings.lease_s / 3)
-            try:
+            with trouble:
                 await asyncio.to_thread(self._queue.extend, list(self._held), self._settings.lease_s)
-            except Exception:  # as above: without a renewal the lease expires and is taken again
-                log.exception("cannot renew leases")
+            if trouble.ongoing:
                 self._tally.add("worker_errors", where="extend")
 
     async def _work(self, lease: Lease) -> None:
