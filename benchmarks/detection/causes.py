@@ -19,8 +19,7 @@ from evenkeel.core.panel import YARDSTICK, PairRated, PanelRated
 from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.core.verdict import BASELINE, Control, Origin, Scoring, Verdict
 from evenkeel.monitor.changes import Cause
-from evenkeel.monitor.changes.goldens import GoldenHistory
-from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.report import GoldenHistory, reports_of
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import logged
 

@@ -14,10 +14,8 @@ from evenkeel.core import rewordings
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.pair import Answer
 from evenkeel.monitor.changes import ChangeRecord, kinds
-from evenkeel.monitor.changes.goldens import history_of
 from evenkeel.monitor.changes.record import change_id
-from evenkeel.monitor.changes.report import reports_of
-from evenkeel.monitor.changes.silent_report import Names
+from evenkeel.monitor.changes.report import Names, history_of, reports_of
 from evenkeel.monitor.changes.stay import End
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.references import KeptAnswer

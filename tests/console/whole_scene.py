@@ -15,9 +15,8 @@ from evenkeel.core.exchange import DeadLetter
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED
 from evenkeel.monitor.changes import ChangeRecord
-from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.record import ChangeTally
-from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.report import GoldenHistory, reports_of
 from evenkeel.monitor.fold import MonitorSettings, SilentReport
 from evenkeel.monitor.fold.silent import OpenChange
 from evenkeel.monitor.notify import Contact, Writer

@@ -12,8 +12,7 @@ from evenkeel.core.cells import JudgeEstimates
 from evenkeel.lab.backtest import backtest
 from evenkeel.lab.backtest.log import read_lines
 from evenkeel.lab.backtest.report import as_json
-from evenkeel.monitor.changes.goldens import GoldenHistory
-from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.report import GoldenHistory, reports_of
 from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.fold.cell import ReportContext

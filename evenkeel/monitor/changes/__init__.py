@@ -1,10 +1,9 @@
 """Changes: what is noticed about a route, what it did, and what coincided with it.
 
 `route` finds changes in the verdicts of a route, as a part of the monitor's fold: in the values and `traits`
-of its exchanges. Each change is kept as a `record` with a tally of the traffic before and after. `goldens`
-finds in replayed goldens whether answers changed. A `report` rests on the `comparison` of the two sides:
-`effects` say what was measured, `causes` what coincided with it.
-`book` gathers the reports of all changes, `exporter` exports them.
+of its exchanges. Each change is kept as a `record` with a tally of the traffic before and after. A `report`
+rests on the `comparison` of the two sides: `effects` say what was measured, `causes` what coincided with it.
+`book` gathers the reports of all changes, `exporter` exports what replayed goldens show.
 """
 
 from evenkeel.monitor.changes.causes import Cause

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.monitor.changes import Cause, kinds
-from evenkeel.monitor.changes.goldens import GoldenHistory, history_of
-from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.report import GoldenHistory, history_of, reports_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from evenkeel.core.pair import Answer
-    from evenkeel.monitor.changes.silent_report import SilentSide
+    from evenkeel.monitor.changes.report import SilentSide
     from evenkeel.monitor.detect.references import ReferenceEvidence
     from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
 

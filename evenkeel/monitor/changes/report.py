@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core import figures
+from evenkeel.core.verdict import Failure
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, Experiments, likely_cause
 from evenkeel.monitor.changes.comparison import Comparison, compare, shifted_traits
@@ -15,6 +16,7 @@ from evenkeel.monitor.changes.effects import (
     Effect,
     Finding,
     effect_of,
+    likeness,
     measured,
     noticed,
     of_goldens,
@@ -22,20 +24,18 @@ from evenkeel.monitor.changes.effects import (
     of_scores,
 )
 from evenkeel.monitor.changes.onset import onset_of
-from evenkeel.monitor.changes.silent_report import SilentSide, ruled_out, silent_side
-from evenkeel.monitor.detect.gate import GateVerdict
+from evenkeel.monitor.detect.gate import Gate, GateMeasure, GateReport, GateRules, GateVerdict, Shares
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from evenkeel.core.cells import ChangeMark
     from evenkeel.monitor.changes.causes import Strength
-    from evenkeel.monitor.changes.goldens import GoldenHistory
     from evenkeel.monitor.changes.kinds import AskedAgain
-    from evenkeel.monitor.changes.record import ChangeRecord
+    from evenkeel.monitor.changes.record import ChangeRecord, SilentState
     from evenkeel.monitor.changes.stay import End
-    from evenkeel.monitor.detect.gate import GateReport
-    from evenkeel.stores.changes import AnswerScores
+    from evenkeel.monitor.detect.references import ReferenceEvidence
+    from evenkeel.stores.changes import AnswerScores, GoldenRun
 
 
 # Causes that make the ratings of the two sides incomparable.
@@ -48,6 +48,69 @@ STRENGTHS: Final[dict[Strength, str]] = {
     "possible": "not ruled out",
 }
 """Phrases for the evidence of a candidate."""
+
+
+_STATES: Final[dict[SilentState, str]] = {
+    "found": "Found: the same requests get different answers than before.",
+    "reversed": "Over: answers are back to what they were.",
+    "replaced": "Over: answers changed once more; a later report says how.",
+    "settled": "Found, and a day old: later answers are compared with the new ones.",
+}
+"""Descriptions of the states, for people."""
+
+
+class Names(NamedTuple):
+    """Names that the endpoint returned for itself."""
+
+    before: str
+    """Name before the change; "" if it did not change or is not known."""
+    after: tuple[str, ...]
+    """Names after the change, the most frequent first; empty if the endpoint gives none."""
+
+    def said(self, missing: str) -> str:
+        """Describe the names for people; `missing` if there is none."""
+        after = figures.listing([f"“{name}”" for name in self.after])
+        if self.before:
+            return f"“{self.before}” before, {after} since"
+        return f"{after}, no change was noticed" if after else missing
+
+
+@dataclass(frozen=True, slots=True)
+class SilentSide:
+    """Evidence of a silent change of a route."""
+
+    route: str
+    state: SilentState
+    references: ReferenceEvidence
+    models: Names
+    """Model names that the endpoint returned."""
+    fingerprints: Names
+    scores: AnswerScores | None
+    """Scores of the answers before and after, if reference prompts were scored."""
+
+    @property
+    def when(self) -> str:
+        """Time at which the change came about, for people."""
+        after, since = self.references.after, max(self.references.since, self.references.until)
+        first, last = figures.date_and_time(after), figures.date_and_time(since)
+        if after >= since or first == last:
+            return f"about {last}"
+        if figures.date(after) == figures.date(since):
+            return f"between {first.removesuffix(' UTC')} and {last.removeprefix(f'{figures.date(since)} ')}"
+        return f"between {first} and {last}"
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """Facts at the head of the report, as pairs of name and text."""
+        return [
+            ("State", _STATES[self.state]),
+            ("Began", self.when),
+            ("Requested model", self.references.requested_model or "none named"),
+            ("Route", self.route),
+            ("Reference prompts", likeness(self.references)),
+            ("Returned model", self.models.said("no name was returned")),
+            ("System fingerprint", self.fingerprints.said("none was returned")),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +225,57 @@ class ChangeReport:
         return [line for line in self.evidence if line not in told]
 
 
+_VERSION: Final = 1
+# Largest share of breaches that is put down to chance.
+_MOST_NOISE: Final = 0.8
+
+
+def gate_of(run: GoldenRun, *, noise: float = 0.0) -> GateReport:
+    """Return the verdict of the calibrated bundle over one run, as `evenkeel gate` decides.
+
+    Args:
+        run: Run after a change.
+        noise: Share of breaches that is put down to chance, in [0, 1).
+    """
+    measures = [GateMeasure(name=name) for name in run.deciding] or [GateMeasure(name="content_shift")]
+    goldens = len(run.results) + sum(run.left_out.values())
+    gate = Gate(GateRules(tolerance=min(_MOST_NOISE, noise)), measures, goldens=goldens, with_reference=False)
+    for reason, count in run.left_out.items():
+        for _ in range(count):
+            gate.leave_out(Failure("goldens", _VERSION, reason))
+    for result in run.results:
+        if result.failure:
+            gate.take(Failure("goldens", _VERSION, result.failure))
+        else:
+            gate.take({name: Shares(float(breached), None) for name, breached in result.breaches.items()})
+    return gate.report()
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenHistory:
+    """Results of the golden runs of all routes."""
+
+    gates: Mapping[str, GateReport]
+    """Reports of runs after a change, by the id of the change; the last one of each."""
+    latest: Mapping[str, GoldenRun]
+    """The last run of each route."""
+    judged: frozenset[str] = frozenset()
+    """Ids of the changes whose runs were scored with a judge."""
+
+
+def history_of(runs: Iterable[GoldenRun], *, noise: Mapping[str, float] | None = None) -> GoldenHistory:
+    """Return the results of runs, oldest first; `noise` is the noise floor by route."""
+    gates: dict[str, GateReport] = {}
+    latest: dict[str, GoldenRun] = {}
+    judged = set()
+    for run in runs:
+        if run.judged:
+            judged.add(run.change)
+        gates[run.change] = gate_of(run, noise=(noise or {}).get(run.route, 0.0))
+        latest[run.route] = run
+    return GoldenHistory(gates, latest, frozenset(judged))
+
+
 def reports_of(
     records: Sequence[ChangeRecord],
     history: GoldenHistory,
@@ -236,7 +350,7 @@ def _of_record(
         onset=onset_of(record.around),
     )
     if silent is not None:
-        causes = causes._replace(ruled_out=(*ruled_out(record.kinds), *causes.ruled_out))
+        causes = causes._replace(ruled_out=(*_ruled_out(record.kinds), *causes.ruled_out))
     if causes.cause in _YARDSTICKS or record.kinds & _JUDGE:
         # Ratings of the two sides are not comparable.
         findings = [
@@ -262,6 +376,36 @@ def _of_record(
         silent=silent,
         end=record.end,
     )
+
+
+def silent_side(record: ChangeRecord, scores: AnswerScores | None = None) -> SilentSide | None:
+    """Return the evidence of a silent change in a record; None without any."""
+    silent = record.silent
+    if silent is None:
+        return None
+
+    def names(kind: str, after: tuple[str, ...]) -> Names:
+        switched = kinds.select(record.marks, {kind})
+        if not switched:
+            return Names("", after)
+        return Names(switched[0].before, after or (switched[-1].after,))
+
+    evidence = silent.references
+    models, fingerprints = (
+        names(kinds.MODEL, evidence.models),
+        names(kinds.FINGERPRINT, evidence.fingerprints),
+    )
+    return SilentSide(record.route, silent.state, evidence, models, fingerprints, scores)
+
+
+def _ruled_out(noticed: frozenset[str]) -> Iterator[str]:
+    """Yield a sentence for each cause that reference prompts rule out; `noticed` are the kinds of marks."""
+    version = "" if kinds.PROMPT in noticed else ", and the prompt version did not change"
+    yield f"Your prompt: the reference prompts were sent as your application had sent them{version}."
+    yield "Request parameters: they are part of the recorded requests, which were sent unchanged."
+    yield "Other traffic: the reference prompts are the same ones, whatever users ask."
+    yield "A judge that rates differently: none took part; answers were compared with each other by rule."
+    yield "Noise: how far earlier answers to the same request differ from each other is the yardstick."
 
 
 def _moved(gate: GateReport | None) -> AskedAgain:

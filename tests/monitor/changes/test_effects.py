@@ -8,8 +8,7 @@ from evenkeel.core import rewordings
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import QualityScore
 from evenkeel.monitor.changes import Cause, kinds
-from evenkeel.monitor.changes.goldens import GoldenHistory
-from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.report import GoldenHistory, reports_of
 from evenkeel.monitor.estimate import outcome_of
 from tests.kit.records import altered
 from tests.monitor.changes.tallies import KINDS, SAME, WORSE, record, tally

@@ -7,7 +7,7 @@ import json
 from evenkeel.core.pair import Answer
 from evenkeel.monitor.changes.examples import both_sides, exhibits
 from evenkeel.monitor.changes.record import Silent
-from evenkeel.monitor.changes.silent_report import silent_side
+from evenkeel.monitor.changes.report import silent_side
 from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
 from evenkeel.stores.sealing import SealError
 from tests.kit.records import altered

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from evenkeel.monitor.changes.goldens import gate_of
+from evenkeel.monitor.changes.report import gate_of
 from evenkeel.monitor.detect.gate import GateVerdict
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import key_of

@@ -7,9 +7,8 @@ from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import Cause
 from evenkeel.monitor.changes.comparison import compare, shifted_traits
 from evenkeel.monitor.changes.effects import measured
-from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.record import OTHER
-from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.report import GoldenHistory, reports_of
 from evenkeel.monitor.estimate import outcome_of
 from tests.kit.records import altered
 from tests.monitor.changes.tallies import KINDS, MODEL, record, tally

@@ -9,9 +9,8 @@ import pytest
 
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
-from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.record import ChangeTally, Silent
-from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.changes.report import GoldenHistory, reports_of
 from evenkeel.monitor.detect.references import ReferenceEvidence
 from evenkeel.stores.changes import AnswerScores, ScoredReference
 from tests.monitor.changes.tallies import shifts
