@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.monitor.changes.exporter import GoldenCollector, SilentCollector
 from evenkeel.monitor.export.incidents import IncidentCollector
-from evenkeel.monitor.export.prometheus import IN_WINDOW, CellCollector
+from evenkeel.monitor.export.prometheus import CellCollector
 from evenkeel.monitor.export.snapshots import HELP
 from evenkeel.monitor.labels import LabelCollector
 from evenkeel.release.challenge.board import ChallengeCollector
@@ -64,7 +64,7 @@ def documented() -> list[Series]:
         LookupError: a counter is exposed that `series.toml` does not describe.
     """
     monitor = (
-        CellCollector(list, version="", detail=True),
+        CellCollector(list, version=""),
         GoldenCollector(dict),
         SilentCollector(tuple),
         LabelCollector(),
@@ -98,7 +98,7 @@ def _of_monitor(metric: Metric) -> Series:
         name,
         metric.type,
         tuple(sorted(getattr(metric, "_labelnames", ()))),
-        metric.documentation.removesuffix(IN_WINDOW),
+        metric.documentation,
         optional=_ALWAYS.fullmatch(name) is None,
         shared=name != "evenkeel_build_info",
     )

@@ -349,9 +349,6 @@ class Telemetry(Section):
     """Sends each rating to the trace that the request belongs to, in Langfuse or Phoenix; none is sent unless
     it is set. Needs neither `traces` nor the extra."""
 
-    metrics_detail: bool = False
-    """Exports all estimates, windows and counters of every perturbation, and roll-ups, on `/metrics`: two
-    thousand more series for two routes."""
     log_level: Level = "info"
     """Least severe events that are logged, to standard error. Takes effect while evenkeel runs."""
     log_format: Format = "auto"

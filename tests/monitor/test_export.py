@@ -99,13 +99,11 @@ EVERY_NAME = {
 }
 
 
-def registry_of(
-    *reports: CellReport, snapshots: list[dict] | None = None, rollups=(), detail: bool = False
-) -> CollectorRegistry:
+def registry_of(*reports: CellReport, snapshots: list[dict] | None = None, rollups=()) -> CollectorRegistry:
     registry = CollectorRegistry()
-    registry.register(CellCollector(lambda: list(reports), lambda: rollups, version="1.2.3", detail=detail))
+    registry.register(CellCollector(lambda: list(reports), lambda: rollups, version="1.2.3"))
     if snapshots is not None:
-        registry.register(SnapshotCollector(lambda: snapshots, detail=detail))
+        registry.register(SnapshotCollector(lambda: snapshots))
     return registry
 
 
@@ -179,52 +177,10 @@ def test_a_model_that_was_last_rated_a_day_before_its_route_is_left_out():
     assert 'model="new",rating="3",route="chat"' in text
     assert 'model="failing",reason="timeout",route="chat"' in text
     assert 'model="old",rating="3",route="quiet"' in text
-    assert (
-        'model="old",perturbation="baseline.identical"'
-        in generate_latest(registry_of(old, new, detail=True)).decode()
-    )
 
 
-def test_with_detail_a_cell_exports_all_of_its_figures():
-    """Estimates with both ends and their number, by window and scorer; counters, alert and limit."""
-    registry = registry_of(FULL, RESEND, detail=True)
-    windows = {"all": FULL.estimates, "since_change": FULL.since_change}
-    estimates = {
-        "all": ("robustness", "content_delta", "quality_delta", "quality_worse", "quality_better", "excess"),
-        "since_change": ("robustness", "content_delta", "excess"),
-    }
-    for window, fields in estimates.items():
-        labels = {**CELL, "window": window, "scorer": "judge"}
-        for field in fields:
-            estimate = getattr(windows[window], field)
-            name = f"evenkeel_window_{'above_noise' if field == 'excess' else field}"
-            found = [
-                registry.get_sample_value(f"{name}_{suffix}", labels)
-                for suffix in ("ratio", "lower_ratio", "upper_ratio", "observations")
-            ]
-            assert found == [estimate.value, estimate.lower, estimate.upper, estimate.n], (window, name)
-    for rating, count in (("1", 10), ("2", 0), ("3", 90)):
-        rated = registry.get_sample_value("evenkeel_cell_verdicts_total", {**CELL, "rating": rating})
-        assert rated == count
-    failed = {**CELL, "reason": "timeout"}
-    assert registry.get_sample_value("evenkeel_cell_verdict_failures_total", failed) == 2
-    for name, value in (
-        ("rated_trials", 100),
-        ("effective_trials", 80),
-        ("blind", 1),
-        ("last_score_timestamp_seconds", 1234.5),
-        ("alert", 1),
-        ("limit_ratio", 0.1),
-    ):
-        assert registry.get_sample_value(f"evenkeel_cell_{name}", CELL) == value, name
-
-
-def test_limits_are_exported_by_the_first_word_of_their_source():
-    """A calibration says more about itself than a label may hold."""
-    registry = registry_of(FULL, detail=True)
+def test_the_limit_is_exported():
     place = {"route": CELL["route"], "model": CELL["model"]}
-    limit = {**place, "measure": "similarity", "source": "calibrated"}
-    assert registry.get_sample_value("evenkeel_limit_ratio", limit) == 0.04
     limited = with_figures(FULL, limits={"content": Limit(0.2, "settings")})
     found = registry_of(limited).get_sample_value("evenkeel_above_noise_limit_ratio", place)
     assert found == 0.2
@@ -237,22 +193,6 @@ def test_an_unknown_estimate_is_absent():
         "evenkeel_ratings_total",
         "evenkeel_cell_evidence_ratio",
     }
-    assert names(registry_of(YOUNG, detail=True)) - names(registry_of(YOUNG)) == {
-        "evenkeel_cell_verdicts_total",
-        "evenkeel_cell_rated_trials",
-        "evenkeel_cell_effective_trials",
-        "evenkeel_cell_alert",
-        "evenkeel_cell_limit_ratio",
-        "evenkeel_cell_blind",
-    }
-
-
-def test_the_control_has_no_alert():
-    """The identical resend is what the others are compared with: nothing to exceed, no alert."""
-    text = generate_latest(registry_of(RESEND, detail=True)).decode()
-    assert "evenkeel_cell_alert{" not in text
-    assert "evenkeel_cell_limit_ratio{" not in text
-    assert f'evenkeel_window_content_delta_ratio{{model="m",perturbation="{BASELINE}"' in text
 
 
 def test_snapshots_of_several_processes_are_summed():
@@ -273,7 +213,7 @@ def test_snapshots_of_several_processes_are_summed():
 
 def test_no_family_is_exported_twice():
     """Cells and snapshots share no name, and a strict OpenMetrics reader accepts the whole."""
-    registry = registry_of(FULL, RESEND, YOUNG, snapshots=[*SNAPSHOTS, EVERY_NAME], detail=True)
+    registry = registry_of(FULL, RESEND, YOUNG, snapshots=[*SNAPSHOTS, EVERY_NAME])
     families = sorted(family.name for family in registry.collect())
     assert all(first != second for first, second in pairwise(families))
     parsed = list(text_string_to_metric_families(generate_openmetrics(registry).decode()))
@@ -303,15 +243,14 @@ def test_coverage_is_the_share_of_forwarded_requests_that_were_scored():
 
 
 @pytest.mark.service
-@pytest.mark.parametrize("detail", [False, True])
-def test_promtool_has_nothing_to_say(detail):
+def test_promtool_has_nothing_to_say():
     """`promtool check metrics` accepts the exposition in silence."""
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("promtool is not installed: apt-get install prometheus")
     reading = (lambda: [FULL, RESEND, YOUNG], lambda: ROLLUPS, lambda: CHANGES)
     registry = CollectorRegistry()
-    registry.register(CellCollector(*reading, version="1", detail=detail))
+    registry.register(CellCollector(*reading, version="1"))
     registry.register(SnapshotCollector(lambda: [*SNAPSHOTS, EVERY_NAME]))
     text = generate_latest(registry)
     result = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, check=False)

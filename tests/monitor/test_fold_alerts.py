@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
 from evenkeel.core.cells import OTHER_MODEL, CellKey
 from evenkeel.core.records import from_json, to_json
 from evenkeel.core.verdict import BASELINE, REPLAY, Failure, Verdict
-from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.incidents import verdicts_behind
 from evenkeel.monitor.monitor import Monitor
@@ -125,31 +123,6 @@ def test_a_drift_is_noted_among_the_changes_of_its_route_and_goes_on():
     assert record.marks[0].before == "general.spelling: shifted in 5%"
     (report,) = state.reports()
     assert report.detection.drift.state == "risen"
-
-
-def exported(state) -> str:
-    """The series of its cells as text."""
-    registry = CollectorRegistry()
-    registry.register(CellCollector(state.reports, version="1", detail=True))
-    return generate_latest(registry).decode()
-
-
-def test_drift_is_exported():
-    """Direction, baseline and lines; nothing before there is a baseline."""
-    state, _ = fold(log_of(*trials(200, 20), *trials(100, 2)))
-    text = exported(state)
-    cell = 'model="m",perturbation="general.spelling",route="chat"'
-    (report,) = state.reports()
-    assert report.detection.drift.baseline == pytest.approx(0.05, abs=0.01)
-    for line in (
-        f'evenkeel_cell_drift{{direction="risen",{cell}}} 1.0',
-        f'evenkeel_cell_drift{{direction="fallen",{cell}}} 0.0',
-        f'evenkeel_cell_drift_baseline_ratio{{approved="no",{cell}}} {report.detection.drift.baseline}',
-        f"evenkeel_cell_drift_baseline_trials{{{cell}}} {report.detection.drift.trials}.0",
-    ):
-        assert f"\n{line}\n" in text
-    before, _ = fold(log_of(*trials(10, 20)))
-    assert "\nevenkeel_cell_drift{" not in exported(before)
 
 
 CELL = ApprovedCell(VERDICT.model, VERDICT.perturbation, 0.5, 0.4, 0.6, 300)

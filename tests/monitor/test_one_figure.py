@@ -96,16 +96,17 @@ def test_the_message_says_the_same(state: MonitorState, excess: Estimate) -> Non
     assert f"{excess.n} trials" in said
 
 
-def test_the_gauges_say_the_same(report: CellReport, excess: Estimate) -> None:
-    """The series of the window since the change have the same four numbers."""
+def test_the_gauges_say_the_same(state: MonitorState, excess: Estimate) -> None:
+    """The cell's gauge has its value; those of its model pool this rewording alone."""
     values = {
-        family.name.removeprefix("evenkeel_window_above_noise_"): sample.value
-        for family in CellCollector(lambda: [report], version="1", detail=True).collect()
+        family.name: sample.value
+        for family in CellCollector(state.reports, state.rollups, version="1").collect()
         for sample in family.samples
-        if "window_above_noise" in family.name and sample.labels["window"] == "since_change"
+        if sample.labels.get("model") == "m2"
     }
-    expected = {"ratio": excess.value, "lower_ratio": excess.lower, "upper_ratio": excess.upper}
-    assert values == {**expected, "observations": excess.n}
+    assert values["evenkeel_cell_above_noise_ratio"] == excess.value
+    assert values["evenkeel_above_noise_ratio"] == excess.value
+    assert values["evenkeel_above_noise_observations"] == excess.n
 
 
 def test_a_backtest_says_the_same(excess: Estimate) -> None:

@@ -86,8 +86,6 @@ class Exposition:
         incidents: Collector,
         stored: Callable[[], list[Snapshot]],
         measuring: Callable[[], Snapshot],
-        *,
-        detail: bool = False,
     ) -> None:
         """Wire the page.
 
@@ -98,16 +96,13 @@ class Exposition:
                 be read: an incident that is not exported looks as if it were over.
             stored: Counters and gauges that take the store to be read.
             measuring: Gauges of the state of measuring; known also while the store is away, which they say.
-            detail: Whether to export every estimate of every cell.
         """
         self._monitor = monitor
-        self._cells = CellCollector(
-            monitor.reports, monitor.rollups, monitor.changes, version=VERSION, detail=detail
-        )
+        self._cells = CellCollector(monitor.reports, monitor.rollups, monitor.changes, version=VERSION)
         self._folded = b""
         self._begun: bool | None = None
         # One collector for both, so that no family is exported twice.
-        counters = SnapshotCollector(lambda: [monitor.snapshot(), *stored()], detail=detail)
+        counters = SnapshotCollector(lambda: [monitor.snapshot(), *stored()])
         self._counters = Lately(lambda: _text(counters))
         self._own = SnapshotCollector(lambda: [monitor.snapshot()])
         self._measuring = Lately(lambda: _text(SnapshotCollector(lambda: [measuring()])))

@@ -2,7 +2,7 @@
 
 By default each route and model has its estimates as they are now (since the last change, where there is
 enough of it), and each perturbation two gauges, for models that were rated within the last day of their
-route. `detail` adds every estimate of every cell in every window.
+route.
 
 An estimate that is None is absent, never 0 or NaN: a rule on it then has nothing to fire on. Each has its
 interval and its number of observations beside it.
@@ -27,38 +27,19 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
-    from evenkeel.core.cells import CellReport, DriftReport, Estimate, RollupReport, RouteChanges
+    from evenkeel.core.cells import CellReport, Estimate, RollupReport, RouteChanges
 
 
 SeriesFamily: TypeAlias = "GaugeMetricFamily | CounterMetricFamily"
 """Series that share one name, with the samples of one scrape."""
 
-CELL: Final = ("route", "model", "perturbation")
-PLACE: Final = CELL[:2]
+PLACE: Final = ("route", "model")
 PLACE_RATES: Final = ("robustness", "content_delta", "quality_worse", "above_noise", "noise_floor")
 JUDGE_RATES: Final = ("judge_noise", "judge_swap_consistency", "judge_group_agreement")
-# Estimates that a cell also has since the last change.
-_WINDOWED: Final = ("robustness", "content_delta", "above_noise")
-CELL_RATES: Final = (
-    *_WINDOWED,
-    "quality_delta",
-    "quality_worse",
-    "quality_better",
-    "unsure",
-    "invalid",
-    "similarity",
-    "control_similarity",
-    "loss",
-    "tool_choice",
-    "tool_choice_noise",
-    "tool_arguments",
-    "tool_arguments_noise",
-)
 # Fields of reports whose name differs from that of the series.
 _FIELDS: Final = {"above_noise": "excess"}
 RECENT_S: Final = 86_400.0
-"""Seconds before the latest rating of a route; without detail, models last rated earlier are left out."""
-IN_WINDOW = "; of one cell, over a window of its trials"
+"""Seconds before the latest rating of a route; models last rated earlier are left out."""
 _LISTED: Final = tomllib.loads(files(__package__).joinpath("families.toml").read_text("utf-8"))
 
 
@@ -71,27 +52,18 @@ def listed(block: str) -> list[SeriesFamily]:
     return families
 
 
-def estimated(
-    names: Sequence[str], labels: tuple[str, ...], prefix: str = "", scope: str = ""
-) -> list[SeriesFamily]:
-    """Return four gauges for each estimate: value, lower end, upper end and number of observations.
-
-    Args:
-        names: names of the estimates in `families.toml`.
-        labels: labels of all families.
-        prefix: prefix of the names, after the one that all names have.
-        scope: addition to the help texts.
-    """
+def estimated(names: Sequence[str]) -> list[SeriesFamily]:
+    """Return four gauges for each estimate: value, lower end, upper end and number of observations."""
     said = {rate["name"]: rate for rate in _LISTED["rate"]}
     families: list[SeriesFamily] = []
     for rate in names:
-        name, what = f"evenkeel_{prefix}{rate}", f"{said[rate]['what']}{scope}"
+        name, what = f"evenkeel_{rate}", said[rate]["what"]
         observed = f"Number of {said[rate]['observed']} behind {name}_ratio"
         families += [
-            GaugeMetricFamily(f"{name}_ratio", what, labels=labels),
-            GaugeMetricFamily(f"{name}_lower_ratio", f"{what}: lower end of the interval", labels=labels),
-            GaugeMetricFamily(f"{name}_upper_ratio", f"{what}: upper end of the interval", labels=labels),
-            GaugeMetricFamily(f"{name}_observations", observed, labels=labels),
+            GaugeMetricFamily(f"{name}_ratio", what, labels=PLACE),
+            GaugeMetricFamily(f"{name}_lower_ratio", f"{what}: lower end of the interval", labels=PLACE),
+            GaugeMetricFamily(f"{name}_upper_ratio", f"{what}: upper end of the interval", labels=PLACE),
+            GaugeMetricFamily(f"{name}_observations", observed, labels=PLACE),
         ]
     return families
 
@@ -104,23 +76,20 @@ def _share(evidence: float, needed: float) -> float:
 class _Scrape:
     """Families of one scrape, filled by name."""
 
-    def __init__(self, *, detail: bool) -> None:
+    def __init__(self) -> None:
         families: list[SeriesFamily] = [
             GaugeMetricFamily(
                 "evenkeel_build_info", "Version of evenkeel; the value is always 1", labels=("version",)
             ),
-            *estimated(PLACE_RATES, PLACE),
+            *estimated(PLACE_RATES),
             *listed("place"),
             *listed("count"),
-            *estimated(JUDGE_RATES, PLACE),
+            *estimated(JUDGE_RATES),
             *listed("judge"),
             *listed("limit"),
             *listed("cell"),
             *listed("change"),
         ]
-        if detail:
-            families += estimated(CELL_RATES, (*CELL, "window", "scorer"), "window_", IN_WINDOW)
-            families += listed("detail") + listed("every_limit")
         self.families: dict[str, SeriesFamily] = {}
         for family in families:
             self.families[family.name] = family
@@ -195,55 +164,6 @@ class _Scrape:
         for kind, at in sorted(latest.items()):
             self.add("last_change_timestamp_seconds", (report.route, kind), at)
 
-    def add_detail(self, report: CellReport) -> None:
-        """Add all figures of a cell; the label `scorer` says who decided the ratings."""
-        cell, counts, detection = report.key.parts, report.counts, report.detection
-        for name in CELL_RATES:
-            field = _FIELDS.get(name, name)
-            whole = getattr(report.estimates, field)
-            self.add_estimate(f"window_{name}", (*cell, "all", report.scorer), whole)
-            if name in _WINDOWED:
-                since = getattr(report.since_change, field, None)
-                self.add_estimate(f"window_{name}", (*cell, "since_change", report.scorer), since)
-        for rating, count in sorted(({0: 0, 1: 0, 2: 0, 3: 0} | counts.ratings).items()):
-            self.add("cell_verdicts", (*cell, str(rating or "unsure")), count)
-        for name, counted in (
-            ("verdict_quality", counts.qualities),
-            ("invalid_answers", counts.invalids),
-            ("verdict_failures", counts.failures),
-        ):
-            for value, count in sorted(counted.items()):
-                self.add(f"cell_{name}", (*cell, value), count)
-        self.add("cell_rated_trials", cell, counts.trials)
-        self.add("cell_effective_trials", cell, counts.effective)
-        self.add("cell_last_score_timestamp_seconds", cell, report.last_scored_at)
-        # The control is what the others are compared with: it has no alert.
-        if report.key.perturbation != BASELINE:
-            for step, count in sorted(counts.pairs.items()):
-                self.add("cell_pairs", (*cell, str(step)), count)
-            self.add("cell_alert", cell, int(detection.alert))
-            self.add("cell_limit_ratio", cell, detection.threshold)
-            self.add("cell_blind", cell, int(report.is_blind))
-        if detection.drift is not None:
-            self._add_drift(cell, detection.drift, detection.alarm_log10)
-
-    def _add_drift(self, cell: tuple[str, ...], drift: DriftReport, alarm_log10: float) -> None:
-        for side in ("fallen", "risen"):
-            self.add("cell_drift", (*cell, side), int(drift.state == side))
-        self.add("cell_drift_evidence_ratio", cell, _share(drift.evidence_log10, alarm_log10))
-        approved = "no" if drift.provisional else "yes"
-        self.add("cell_drift_baseline_ratio", (*cell, approved), drift.baseline)
-        self.add("cell_drift_baseline_trials", cell, drift.trials)
-        self.add("cell_drift_lower_ratio", cell, drift.lower)
-        self.add("cell_drift_upper_ratio", cell, drift.upper)
-
-    def add_limits(self, report: CellReport) -> None:
-        """Add the limits of a route and model, which all of its cells share."""
-        for measure, limit in report.detection.limits.items():
-            # One word: what else a source says would be a series for each calibration.
-            source = limit.source.partition(" ")[0]
-            self.add("limit_ratio", (*report.key.parts[:2], measure, source), limit.value)
-
 
 def _add_up(total: dict[str, int], counts: Mapping[str, int]) -> None:
     for name, count in counts.items():
@@ -285,7 +205,6 @@ class CellCollector(Collector):
         changes: Callable[[], Sequence[RouteChanges]] = tuple,
         *,
         version: str,
-        detail: bool = False,
     ) -> None:
         """Build a collector; the three readings are called one after the other at each scrape.
 
@@ -294,21 +213,19 @@ class CellCollector(Collector):
             rollups: returns those of the roll-ups.
             changes: returns the changes of all routes.
             version: version of evenkeel, for `evenkeel_build_info`.
-            detail: whether to export every estimate of every cell.
         """
         self._cells = cells
         self._rollups = rollups
         self._changes = changes
         self._version = version
-        self._detail = detail
 
     def describe(self) -> Iterable[Metric]:
         """Return the families without samples, so that a registry can refuse a name that is taken."""
-        return _Scrape(detail=self._detail).families.values()
+        return _Scrape().families.values()
 
     def collect(self) -> Iterable[Metric]:
         """Return all families, as of the monitor's last commit."""
-        scrape = _Scrape(detail=self._detail)
+        scrape = _Scrape()
         scrape.add("build_info", (self._version,), 1)
         cells, rollups = self._cells(), self._rollups()
         shown = recent(cells)
@@ -325,11 +242,6 @@ class CellCollector(Collector):
                 scrape.add_cell(report)
         for changes in self._changes():
             scrape.add_changes(changes)
-        if self._detail:
-            for report in cells:
-                scrape.add_detail(report)
-            for here in by_place(cells):
-                scrape.add_limits(here[0])
         return scrape.families.values()
 
 

@@ -31,15 +31,9 @@ class SnapshotCollector(Collector):
     length of a shared queue. A name without help text is exported all the same.
     """
 
-    def __init__(self, read: Callable[[], Iterable[Snapshot]], *, detail: bool = False) -> None:
-        """Build the collector.
-
-        Args:
-            read: function that returns the snapshots.
-            detail: whether to tell perturbations apart.
-        """
+    def __init__(self, read: Callable[[], Iterable[Snapshot]]) -> None:
+        """Build the collector of the snapshots that a function returns."""
         self._read = read
-        self._detail = detail
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing: the names are known only at a scrape."""
@@ -47,8 +41,7 @@ class SnapshotCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield one family for each name, in alphabetical order."""
-        snapshots = self._read()
-        total = merge(snapshots if self._detail else map(_brief, snapshots))
+        total = merge(map(_brief, self._read()))
         families: dict[tuple[str, str], Metric] = {}
         for name, labels, number in total["counters"]:
             _family(families, name, "counter").add_sample(f"evenkeel_{name}_total", _text(labels), number)
@@ -61,6 +54,7 @@ class SnapshotCollector(Collector):
 
 
 def _brief(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot in which perturbations are not told apart: they would be thousands of series."""
     counters = []
     for name, labels, number in snapshot.get("counters", ()):
         kept = {}

@@ -129,7 +129,6 @@ class MonitorRole:
             IncidentCollector(incidents, self.monitor.reports, contacts(self._settings)),
             lambda: [self._pipeline.snapshot(), stores.losses(), *counted()],
             lambda: self._watch().snapshot(),
-            detail=self._settings.telemetry.metrics_detail,
         )
 
     def _console_sources(self) -> ConsoleSources:
