@@ -1,4 +1,4 @@
-"""Charts of the pages: shares in time as lines with gaps. Pure.
+"""Charts of the pages: shares in time as lines with gaps, and sparklines. Pure.
 
 Scales, ticks and paths are those of `evenkeel.core.geometry`; the templates draw what is laid out here.
 """
@@ -224,3 +224,36 @@ def _mark_line(x: float, mark: ChartMark) -> MarkLine:
     # A row for each kind of mark, so that no label covers another's; near the right edge it stands left.
     anchor = "end" if x > RIGHT - _LABEL_WIDTH else "start"
     return MarkLine(x, 11 + 12 * _LABEL_ROWS.index(mark.kind), anchor, mark.label, mark.kind)
+
+
+SPARK_WIDTH: Final = 76
+SPARK_HEIGHT: Final = 20
+
+
+class Spark(NamedTuple):
+    """A course in the space of a word: the line with its gaps, and the limit."""
+
+    line: str
+    limit_y: float
+    end_x: float
+    end_y: float
+
+
+def spark(samples: Sequence[TrendPoint], limit: float, now: float) -> Spark | None:
+    """Lay out the course of a cell up to now; None without two points.
+
+    Args:
+        samples: points in order of time.
+        limit: largest value allowed; it is always in the picture.
+        now: Unix time in seconds: a line that ends before the right edge has stopped.
+    """
+    rated = [sample.at for sample in samples if _finite(sample.excess)]
+    if len(rated) < 2:  # noqa: PLR2004 - a point is no course
+        return None
+    values = Range.holding(
+        [0.0, 1.5 * limit, *(sample.excess for sample in samples)], step=0.05, least=0.1, within=(-1.0, 1.0)
+    )
+    x = Scale(*_time_range(rated, now), 2, SPARK_WIDTH - 2)
+    y = Scale(*values, SPARK_HEIGHT - 2, 2)
+    line = _line(samples, x, y, current=True)
+    return Spark(line.line, y.at(limit), line.end_x, line.end_y) if line else None

@@ -147,7 +147,7 @@ def test_a_group_of_rewordings_is_explained_where_it_stands(make_scene, make_cel
     text = client.get(f"/routes/{route}").text
     assert "Several rewordings in one replay" in text
     assert "4 general" in text
-    assert "the limit is 10 points" in text
+    assert "(10 points)" in text
 
 
 def test_a_broken_source_gives_a_page_that_says_so(make_scene, console_client, caplog):

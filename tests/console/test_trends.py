@@ -14,6 +14,7 @@ from evenkeel.console.chart import (
     TOP,
     ChartMark,
     chart,
+    spark,
     time_ticks,
     value_range,
 )
@@ -98,3 +99,13 @@ def test_time_ticks_are_few_ordered_and_inside(span, start):
     assert len(times) <= 6
     assert times == sorted(set(times))
     assert all(start - 1e-6 <= at <= start + span + 1e-6 for at in times)
+
+
+def test_a_sparkline_breaks_where_nothing_was_measured():
+    """The line ends where measuring ended, not at the right edge."""
+    steady = [TrendPoint(NOW - 6000 + 60 * place, 0.05, 0.0, 0.1) for place in range(20)]
+    later = [TrendPoint(NOW - 2400 + 60 * place, 0.06, 0.0, 0.1) for place in range(20)]
+    drawn = spark([*steady, *later], 0.1, NOW)
+    assert drawn.line.count("M") == 2
+    assert drawn.end_x < 70
+    assert spark(steady[:1], 0.1, NOW) is None
