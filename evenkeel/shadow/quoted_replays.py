@@ -30,6 +30,8 @@ log = logging.getLogger("evenkeel")
 
 # Most models without a price that are logged. Clients choose the names, so the number needs a limit.
 _MOST_WARNED: Final = 100
+# Most models without a flex tier that are remembered, for the same reason.
+_MOST_INFLEXIBLE: Final = 100
 # An answer may have twice the original's tokens, and this many more.
 _ANSWER_FACTOR: Final = 2.0
 _ANSWER_MARGIN: Final = 256
@@ -56,6 +58,8 @@ class QuotedReplays:
         self.observer = observer
         """Observer of replays, and of the trials they are made for."""
         self._unpriced: set[str] = set()
+        # URLs and models without a flex tier: each refusal would count against a limit that users share.
+        self._inflexible: set[tuple[str, str | None]] = set()
 
     def refuses(self, original: Original) -> bool:
         """Return whether a missing price forbids replays of the model; logs it once per model."""
@@ -75,6 +79,7 @@ class QuotedReplays:
                 limit applies.
         """
         flexible = can_wait and self._target(original.exchange).flex and original.view.api.has_flex
+        flexible = flexible and self._key(original) not in self._inflexible
         longest = self._longest(original) if as_long else None
         return self._quote(original, "flex" if flexible else "standard", longest)
 
@@ -87,6 +92,8 @@ class QuotedReplays:
         """
         outcome = await self._send(original, variant, quote, budget)
         if _is_flex_refusal(outcome):
+            if outcome.reason == FLEX_UNSUPPORTED and len(self._inflexible) < _MOST_INFLEXIBLE:
+                self._inflexible.add(self._key(original))
             reason = outcome.reason.removeprefix("flex_")
             self._tally.add("flex_refusals", route=original.exchange.route, reason=reason)
             quote = self._quote(original, "standard", quote.most_tokens)
@@ -122,6 +129,9 @@ class QuotedReplays:
             tier = (outcome.tier if isinstance(outcome, Replay) else None) or quote.tier
             self._tally.add("replays", route=original.exchange.route, tier=tier)
         return outcome
+
+    def _key(self, original: Original) -> tuple[str, str | None]:
+        return self._target(original.exchange).url, original.view.model
 
     def _quote(self, original: Original, tier: Tier, most_tokens: int | None) -> Quote:
         names, answer = (original.model, original.view.model), original.answer
