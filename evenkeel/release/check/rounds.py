@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import random
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     Score = Callable[[Sequence[Pair]], Awaitable[list[Judgement]]]
 
 _WORD: Final = re.compile(r"\w+(?:['’]\w+)*", re.UNICODE)
-# Words of a prompt that are compared with those of its variant.
-_MOST_WORDS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,13 +331,11 @@ def changed_words(view: PromptView, variant: PromptView) -> tuple[str, ...]:
     Words count as changed if their letters, their case or the marks around them do. () for a variant that
     changes nothing but the arrangement.
     """
-    before, after = view.input_text.split()[:_MOST_WORDS], variant.input_text.split()[:_MOST_WORDS]
+    left = Counter(variant.input_text.split())
     words: dict[str, None] = {}
-    for tag, start, end, _, _ in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag == "equal":
-            continue
-        for token in before[start:end]:
-            word = _WORD.search(token)
-            if word:
-                words[word[0]] = None
+    for token in view.input_text.split():
+        if left[token]:
+            left[token] -= 1
+        elif word := _WORD.search(token):
+            words[word[0]] = None
     return tuple(words)
