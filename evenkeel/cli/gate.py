@@ -39,7 +39,7 @@ from evenkeel.release.gate.plan import document as plan_document
 from evenkeel.release.gate.reports import as_json, as_junit, as_run, document
 from evenkeel.release.gate.run import GateOptions, run_gate
 from evenkeel.release.gate.scoring import RATED
-from evenkeel.release.gate.sides import EditError, NewSystemPrompt, NewTemplate, Side
+from evenkeel.release.gate.sides import EditError, NewSystemPrompt, NewTemplate, Side, SideEndpoint
 from evenkeel.release.goldens.files import load_goldens, newest_versions
 from evenkeel.release.kit.arguments import InputError, check_writable, read_text, words, write_reports
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.release.gate.run import GateOutcome
-    from evenkeel.release.gate.sides import Edit, Headers, SideName
+    from evenkeel.release.gate.sides import Edit, SideName
     from evenkeel.settings import Settings
     from evenkeel.settings.credentials import UpstreamKeys
     from evenkeel.stores.goldens import Golden
@@ -393,14 +393,11 @@ class _Keys:
 
         The candidate comes first: its named key also serves a reference of the same origin.
         """
-        upstreams = {}
-        for route, keys in routes.items():
-            upstreams[route] = keys[0].upstream
         variable = self._given[option]
-        upstreams_asked = [*upstreams.values()] or ([upstream] if upstream else [])
-        if variable is not None and upstreams_asked:
+        upstreams = [keys[0].upstream for keys in routes.values()] or ([upstream] if upstream else [])
+        if variable is not None and upstreams:
             # One key for several origins would be shown to all of them.
-            home, *others = upstreams_asked
+            home, *others = upstreams
             if not all(home.same_origin(other) for other in others):
                 raise SettingsError(
                     f"--{option.replace('_', '-')}: is one key, and the routes' upstreams are of several "
@@ -409,25 +406,20 @@ class _Keys:
             self._named.insert(0, (variable, home))
         return Side(
             name=name,
-            upstreams=upstreams,
-            upstream=upstream,
-            headers=self._headers(upstream) if upstream else (),
-            route_headers={route: self._headers(keys[0].upstream, keys[0]) for route, keys in routes.items()},
+            endpoints={route: self._endpoint(keys[0].upstream, keys[0]) for route, keys in routes.items()},
+            default=self._endpoint(upstream) if upstream else None,
             key_variable=variable or self._shadow.api_key_env,
         )
 
-    def _headers(self, upstream: Upstream, own: UpstreamKeys | None = None) -> Headers:
+    def _endpoint(self, upstream: Upstream, own: UpstreamKeys | None = None) -> SideEndpoint:
         header = self._given["api_key_header"]
-        keys = []
-        for variable, home in self._named:
-            if upstream.same_origin(home):
-                keys.append((variable, home))
-        if not keys and own is not None:
-            return own.replay_headers(header)
-        if not keys and self._usual_home is not None and upstream.same_origin(self._usual_home):
-            keys = [(self._shadow.api_key_env, upstream)]
-        credential = Credential.read(keys[0][0], header or self._header) if keys else None
-        return ((credential.header, credential.value),) if credential else ()
+        variable = next((name for name, home in self._named if upstream.same_origin(home)), None)
+        if variable is None and own is not None:
+            return SideEndpoint(upstream, own.replay_headers(header))
+        if variable is None and self._usual_home is not None and upstream.same_origin(self._usual_home):
+            variable = self._shadow.api_key_env
+        credential = Credential.read(variable, header or self._header) if variable else None
+        return SideEndpoint(upstream, ((credential.header, credential.value),) if credential else ())
 
 
 def _rules(options: Mapping[str, Any]) -> GateRules:

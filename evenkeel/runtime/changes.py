@@ -20,6 +20,7 @@ from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.changes.exporter import GoldenCollector
 from evenkeel.release.gate.scoring import GateScoring
+from evenkeel.release.gate.sides import SideEndpoint
 from evenkeel.release.goldens.replay import GoldenReplayer, GoldenRoute
 from evenkeel.release.reference_scores import ReferenceScores
 from evenkeel.runtime import replays
@@ -185,9 +186,8 @@ def golden_routes(settings: Settings) -> dict[str, GoldenRoute]:
     keys = settings.keys
     routes: dict[str, GoldenRoute] = {}
     for route in settings.routes:
-        routes[route.name] = GoldenRoute(
-            Upstream.parse(route.upstream), keys[route.name][0].replay_headers(), route.task
-        )
+        endpoint = SideEndpoint(Upstream.parse(route.upstream), keys[route.name][0].replay_headers())
+        routes[route.name] = GoldenRoute(endpoint, route.task)
     return routes
 
 

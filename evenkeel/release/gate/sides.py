@@ -138,21 +138,24 @@ def drawn(call: AskedCall, repeat: int) -> AskedCall:
     return replace(call, key=call_key(where, call.body))
 
 
+class SideEndpoint(NamedTuple):
+    """An upstream with its credential: a key belongs to an origin."""
+
+    upstream: Upstream
+    headers: Headers = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
     """An endpoint, a model and a prompt."""
 
     name: SideName
-    upstreams: Mapping[str, Upstream] = field(default_factory=dict)
-    """Upstreams by route."""
-    upstream: Upstream | None = None
-    """Upstream of the routes that are not listed."""
-    headers: Headers = ()
-    """The credential for `upstream`."""
-    route_headers: Mapping[str, Headers] = field(default_factory=dict)
-    """Credentials by route, for its listed upstream: a key belongs to an origin."""
+    endpoints: Mapping[str, SideEndpoint] = field(default_factory=dict)
+    """Endpoints by route."""
+    default: SideEndpoint | None = None
+    """Endpoint of the routes that are not listed."""
     key_variable: str = ""
-    """Environment variable with the credential in `headers`, for messages."""
+    """Environment variable with the credential of `default`, for messages."""
     model: str | None = None
     """None = the model that the golden's request names, else the one that gave its answer."""
     edit: Edit | None = None
@@ -160,8 +163,8 @@ class Side:
 
     def request(self, golden: Golden, view: PromptView) -> AskedCall | Failure:
         """Return a golden's request, made free of side effects as replays are, or why it cannot be sent."""
-        upstream = self.upstreams.get(golden.route, self.upstream)
-        if upstream is None:
+        endpoint = self.endpoints.get(golden.route, self.default)
+        if endpoint is None:
             return _failure("no_endpoint", f'no endpoint is known for the route "{golden.route}"')
         if self.edit is not None:
             edited = self.edit(view)
@@ -178,11 +181,9 @@ class Side:
                 view = view.with_members({"model": json.dumps(model)})
             if renamed is not None and self.model is not None:
                 path = renamed
-        # A key belongs to an origin: the one of an option goes nowhere but to its own endpoint.
         extra = headers_of(view.api, golden.headers)
-        listed = golden.route in self.upstreams
-        credential = self.route_headers.get(golden.route, ()) if listed else self.headers
-        target = Target(upstream.url(path), (*extra, *credential), upstream.unix_path)
+        upstream = endpoint.upstream
+        target = Target(upstream.url(path), (*extra, *endpoint.headers), upstream.unix_path)
         tokens = estimate_tokens(view.text)
         call = AskedCall(
             self.name, target, view.for_replay(), b"", model or view.model or "", tokens, view.api
@@ -284,7 +285,9 @@ def check_different(asked: Sequence[SideTask], sides: Sequence[Side]) -> None:
 
 def described(side: Side) -> str:
     """Describe a side in a line without credentials."""
-    where = str(side.upstream) if side.upstream else f"the upstreams of {count(len(side.upstreams), 'route')}"
+    where = f"the upstreams of {count(len(side.endpoints), 'route')}"
+    if side.default is not None:
+        where = str(side.default.upstream)
     what = side.model or "the goldens' model"
     edit = f", {side.edit.said}" if side.edit else ""
     return f"{what}, at {where}{edit}"

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.core.budget import CostTracker
-    from evenkeel.core.endpoint import Upstream
     from evenkeel.llm.price import Prices
     from evenkeel.release.gate.scoring import GateScoring, ScoredAnswer
-    from evenkeel.release.gate.sides import Edit, SideTask
+    from evenkeel.release.gate.sides import Edit, SideEndpoint, SideTask
     from evenkeel.shadow.replay import Replayer
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.goldens import Golden, GoldenStore
@@ -55,9 +54,7 @@ class Today:
 class GoldenRoute:
     """Route whose goldens are replayed."""
 
-    upstream: Upstream
-    headers: tuple[tuple[str, str], ...] = ()
-    """Headers with the credential."""
+    endpoint: SideEndpoint
     task: str | None = None
 
 
@@ -148,14 +145,8 @@ class GoldenReplayer:
         return None
 
     def _side(self, route: str, today: Today, edit: Edit | None) -> Side:
-        own = self.routes[route]
-        return Side(
-            name="candidate",
-            upstreams={route: own.upstream},
-            route_headers={route: own.headers},
-            model=today.model,
-            edit=edit,
-        )
+        endpoints = {route: self.routes[route].endpoint}
+        return Side(name="candidate", endpoints=endpoints, model=today.model, edit=edit)
 
     def _edited(self, route: str, goldens: Sequence[Golden], today: Today) -> dict[str, SideTask]:
         """Return tasks for goldens approved under another prompt version, with the current system message."""

@@ -9,7 +9,7 @@ import pytest
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
-from evenkeel.release.gate.sides import NewSystemPrompt, NewTemplate, Side, prepare
+from evenkeel.release.gate.sides import NewSystemPrompt, NewTemplate, Side, SideEndpoint, prepare
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.stores.goldens import Golden
 from tests.cases import cases
@@ -27,8 +27,8 @@ def chat(*messages, **more):
     return {"messages": [{"role": role, "content": text} for role, text in messages], **more}
 
 
-def side(**more):
-    return Side(name="candidate", upstream=MODELS, **more)
+def side(headers=(), **more):
+    return Side(name="candidate", default=SideEndpoint(MODELS, headers), **more)
 
 
 def request_of(one, made):
@@ -135,7 +135,7 @@ def test_goldens_without_a_request_or_an_endpoint_cannot_be_asked():
     """Both are counted by reason."""
     bare = Golden(id="g", answer=Answer("Yes."))
     assert request_of(side(), bare).reason == "no_request"
-    nowhere = Side(name="candidate", upstreams={"other": MODELS})
+    nowhere = Side(name="candidate", endpoints={"other": SideEndpoint(MODELS)})
     assert request_of(nowhere, golden(chat(("user", "Hi")))).reason == "no_endpoint"
-    by_route = Side(name="candidate", upstreams={"default": MODELS})
+    by_route = Side(name="candidate", endpoints={"default": SideEndpoint(MODELS)})
     assert request_of(by_route, golden(chat(("user", "Hi")))).target.url.startswith("https://models.example")
