@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING, Final, Protocol
 
 from evenkeel.core import figures
@@ -83,6 +84,7 @@ class _Waiting:
     attempts: int = 0
 
 
+@dataclass(slots=True)
 class Channel:
     """Channel that hands notices to one sink.
 
@@ -91,51 +93,35 @@ class Channel:
     that it is over. What is over before anybody was notified is never sent.
     """
 
-    def __init__(
-        self,
-        sink: Sink,
-        store: MonitorStore,
-        writer: Writer,
-        announce: Callable[[str], None],
-        clock: Callable[[], float],
-        causes: Callable[[], Sequence[HoldUp]] = tuple,
-        window_s: float = 30.0,
-    ) -> None:
-        """Open the channel.
-
-        Args:
-            sink: delivers.
-            store: remembers what was sent.
-            writer: writes the notices.
-            announce: gets a line when the sink fails.
-            clock: seconds from any time on.
-            causes: returns what holds measuring up now.
-            window_s: seconds for which a message waits for further events of its incident; up to twice as
-                long if more came within the last third.
-        """
-        self._sink = sink
-        self._store = store
-        self._writer = writer
-        self._announce = announce
-        self._clock = clock
-        self._causes = causes
-        self._window_s = window_s
-        # Failed attempts in a row, and the time from which on the next one may be made.
-        self._failures = 0
-        self._due = clock()
-        # Cases by id: those that changed, and the last event of each that needs nothing.
-        self._waiting: dict[str, _Waiting] = {}
-        self._settled: dict[str, int] = {}
-        # Time at which each cause, by its reason, was first seen.
-        self._since: dict[str, float] = {}
-        # Reasons that the latest message named; None until the store says what was sent before a restart.
-        self._told: set[str] | None = None
-        # True while incidents on robustness wait.
-        self._held = False
+    sink: Sink
+    store: MonitorStore
+    """Remembers what was sent."""
+    writer: Writer
+    announce: Callable[[str], None]
+    """Gets a line when the sink fails."""
+    clock: Callable[[], float]
+    """Seconds from any time on."""
+    causes: Callable[[], Sequence[HoldUp]] = tuple
+    """What holds measuring up now."""
+    window_s: float = 30.0
+    """Seconds for which a message waits for further events of its incident; up to twice as long if more came
+    within the last third."""
+    # Failed attempts in a row, and the time from which on the next one may be made.
+    _failures: int = 0
+    _due: float = -inf
+    # Cases by id: those that changed, and the last event of each that needs nothing.
+    _waiting: dict[str, _Waiting] = field(default_factory=dict)
+    _settled: dict[str, int] = field(default_factory=dict)
+    # Time at which each cause, by its reason, was first seen.
+    _since: dict[str, float] = field(default_factory=dict)
+    # Reasons that the latest message named; None until the store says what was sent before a restart.
+    _told: set[str] | None = None
+    # True while incidents on robustness wait.
+    _held: bool = False
 
     def take(self, cases: Iterable[Case]) -> None:
         """Send the messages that are due. Call it often, with all cases, also when nothing happened."""
-        now = self._clock()
+        now = self.clock()
         due = []
         for case in cases:
             if self._settled.get(case.id) == case.offset:
@@ -160,13 +146,13 @@ class Channel:
 
     def _is_due(self, waiting: _Waiting, now: float) -> bool:
         waited_s = now - waiting.since
-        quiet = now - waiting.latest >= self._window_s / 3
-        return waited_s >= self._window_s and (quiet or waited_s >= 2 * self._window_s)
+        quiet = now - waiting.latest >= self.window_s / 3
+        return waited_s >= self.window_s and (quiet or waited_s >= 2 * self.window_s)
 
     def _say(self, case: Case) -> bool:
         """Send or show the message about a case; return False if it has to be tried again."""
         incident = case.whole
-        sent = self._store.sent(case.id, self._sink.name)
+        sent = self.store.sent(case.id, self.sink.name)
         phase = next_phase(incident, sent)
         # No message is due, but what the service shows may be behind the incident.
         if phase is None:
@@ -174,8 +160,8 @@ class Channel:
                 return True
             return self._show(case, sent)
         number = 1 if sent is None else sent.messages + 1
-        notice = self._writer.message(case, phase, number, sent)
-        receipt = self._sink.send(notice, sent.receipt if sent else "")
+        notice = self.writer.message(case, phase, number, sent)
+        receipt = self.sink.send(notice, sent.receipt if sent else "")
         self._paced(taken=receipt is not None)
         if receipt is None:
             return False
@@ -190,17 +176,17 @@ class Channel:
             len(incident.in_vain),
             incident.news,
         )
-        self._store.put_sent(case.id, self._sink.name, state)
+        self.store.put_sent(case.id, self.sink.name, state)
         return True
 
     def _show(self, case: Case, sent: ChannelState) -> bool:
         incident = case.whole
         phase: Phase = "resolved" if incident.state == "resolved" else "updated"
-        taken = self._sink.show(self._writer.message(case, phase, sent.messages, None), sent.receipt)
+        taken = self.sink.show(self.writer.message(case, phase, sent.messages, None), sent.receipt)
         self._paced(taken=taken)
         if taken:
             shown = replace(sent, state=incident.state, news=incident.news)
-            self._store.put_sent(case.id, self._sink.name, shown)
+            self.store.put_sent(case.id, self.sink.name, shown)
         return taken
 
     def report_causes(self) -> None:
@@ -209,7 +195,7 @@ class Channel:
         It does not need the store, which may be what is away. What was sent is noted there where possible: a
         monitor that was started again says that it is over.
         """
-        now, causes = self._clock(), self._causes()
+        now, causes = self.clock(), self.causes()
         self._held = any(cause.reason in _MUTING for cause in causes)
         self._since = {cause.reason: self._since.get(cause.reason, now) for cause in causes}
         told = self._told_before(causes) if self._told is None else self._told
@@ -226,21 +212,21 @@ class Channel:
                 self._note("resolved")
 
     def _report(self, causes: Sequence[HoldUp]) -> None:
-        text = [self._writer.held_up(cause) for cause in causes]
+        text = [self.writer.held_up(cause) for cause in causes]
         if self._held:
             text.append(_HELD)
         title = "[evenkeel] robustness is not being measured"
         if all(cause.routes for cause in causes):
             routes = set[str]().union(*(cause.routes for cause in causes))
             title += f" on {figures.listing(sorted(routes))}"
-        if self._tell(NoticeMessage(title, "\n\n".join((*text, *self._writer.home)), good=False)):
+        if self._tell(NoticeMessage(title, "\n\n".join((*text, *self.writer.home)), good=False)):
             self._told = {cause.reason for cause in causes}
             self._note("opened")
 
     def _told_before(self, causes: Sequence[HoldUp]) -> set[str]:
         """Return what the monitor before this one reported: whatever still lasts, or something."""
         try:
-            sent = self._store.sent(_TROUBLE, self._sink.name)
+            sent = self.store.sent(_TROUBLE, self.sink.name)
         except Exception:  # noqa: BLE001 - named boundary: whatever the store raises, it is away
             return set()
         reported = sent is not None and sent.phase == "opened"
@@ -250,12 +236,12 @@ class Channel:
     def _note(self, phase: Phase) -> None:
         # While the store is away, memory alone knows: a monitor that is started again may say it twice.
         with contextlib.suppress(Exception):
-            self._store.put_sent(_TROUBLE, self._sink.name, ChannelState(1, phase, "", 0))
+            self.store.put_sent(_TROUBLE, self.sink.name, ChannelState(1, phase, "", 0))
 
     def _tell(self, message: NoticeMessage) -> bool:
-        if self._clock() < self._due:
+        if self.clock() < self._due:
             return False
-        taken = self._sink.tell(message)
+        taken = self.sink.tell(message)
         self._paced(taken=taken)
         return taken
 
@@ -265,10 +251,10 @@ class Channel:
             return
         self._failures += 1
         pause_s = _PAUSES.pause_s(self._failures)
-        self._due = self._clock() + pause_s
-        why = f" ({self._sink.problem})" if self._sink.problem else ""
-        self._announce(
-            f"[evenkeel] the notification to {self._sink.name} failed{why}; trying again in {pause_s:.0f} s"
+        self._due = self.clock() + pause_s
+        why = f" ({self.sink.problem})" if self.sink.problem else ""
+        self.announce(
+            f"[evenkeel] the notification to {self.sink.name} failed{why}; trying again in {pause_s:.0f} s"
         )
 
 

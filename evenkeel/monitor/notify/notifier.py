@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evenkeel.monitor.incidents import IncidentBoard, cases_of
+from evenkeel.monitor.incidents import cases_of
 from evenkeel.monitor.notify.notices import log_line
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Sequence
 
-    from evenkeel.monitor.incidents import Case, Incident
+    from evenkeel.monitor.incidents import Case, Incident, IncidentBoard
     from evenkeel.monitor.notify.channel import Channel
-    from evenkeel.stores.monitor_state import MonitorStore
 
 
+@dataclass(slots=True)
 class Notifier:
     """Notifier that hands all incidents to every channel, which knows from the store what it has sent.
 
@@ -23,42 +24,29 @@ class Notifier:
     others. Runs apart from the monitor, which never waits for it.
     """
 
-    def __init__(
-        self,
-        store: MonitorStore,
-        announce: Callable[[str], None],
-        channels: Sequence[Channel] = (),
-        may: Callable[[], bool] = lambda: True,
-    ) -> None:
-        """Wire the channels.
-
-        Args:
-            store: holds the incidents.
-            announce: gets a line for each state of an incident, once.
-            channels: send messages.
-            may: whether this monitor is the one of several that notifies.
-        """
-        self._announce = announce
-        self._channels = tuple(channels)
-        self._may = may
-        # State and effect of incidents, by id, that the log has a line of.
-        self._announced: dict[str, tuple[str, str]] = {}
-        self._board = IncidentBoard(store)
-        self._incidents: Sequence[Incident] = ()
-        self._cases: Sequence[Case] = ()
+    board: IncidentBoard
+    announce: Callable[[str], None]
+    """Gets a line for each state of an incident, once."""
+    channels: Sequence[Channel] = ()
+    may: Callable[[], bool] = lambda: True
+    """Whether this monitor is the one of several that notifies."""
+    # State and effect of incidents, by id, that the log has a line of.
+    _announced: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _incidents: Sequence[Incident] = ()
+    _cases: Sequence[Case] = ()
 
     def deliver(self) -> None:
         """Announce incidents that changed, and send the messages that are due."""
-        for channel in self._channels:  # First: the store that is read below may be what is away.
+        for channel in self.channels:  # First: the store that is read below may be what is away.
             channel.report_causes()
-        incidents = self._board.all()
-        if not incidents or not self._may():
+        incidents = self.board.all()
+        if not incidents or not self.may():
             return
         if incidents is not self._incidents:
             self._announce_states(incidents)
             self._incidents = incidents
             self._cases = tuple({case.id: case for case in cases_of(incidents).values()}.values())
-        for channel in self._channels:
+        for channel in self.channels:
             channel.take(self._cases)
 
     def _announce_states(self, incidents: Sequence[Incident]) -> None:
@@ -69,7 +57,7 @@ class Notifier:
                 self._announced[incident.id] = state
                 # What was over when the monitor started is no news.
                 if not (is_first and incident.state == "resolved"):
-                    self._announce(log_line(incident))
+                    self.announce(log_line(incident))
 
     def run(self, stop: threading.Event, poll_s: float = 1.0) -> None:
         """Deliver every `poll_s` seconds until `stop` is set; a failing store is tried again."""
@@ -78,10 +66,10 @@ class Notifier:
             try:
                 self.deliver()
                 if reported:
-                    self._announce("[evenkeel] incidents are delivered again")
+                    self.announce("[evenkeel] incidents are delivered again")
                 reported = ""
             except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
                 if repr(error) != reported:
                     reported = repr(error)
-                    self._announce(f"[evenkeel] incidents cannot be delivered: {error!r}; trying again")
+                    self.announce(f"[evenkeel] incidents cannot be delivered: {error!r}; trying again")
             stop.wait(poll_s)

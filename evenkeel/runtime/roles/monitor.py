@@ -113,7 +113,7 @@ class MonitorRole:
         opened = channels(
             self._settings, store, self._writer, lambda: self._watch().causes, announce, time.monotonic
         )
-        return Notifier(store, announce, opened, self._notifying.hold)
+        return Notifier(IncidentBoard(store), announce, opened, self._notifying.hold)
 
     def _open_exposition(self, counted: Callable[[], list[Snapshot]]) -> Exposition:
         stores = self._stores

@@ -13,7 +13,7 @@ from pathlib import Path
 from evenkeel.core.incidents import Decision
 from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.monitor.incidents import worst_trials
+from evenkeel.monitor.incidents import IncidentBoard, worst_trials
 from evenkeel.monitor.measuring import HoldUp
 from evenkeel.monitor.notify import Channel, Contact, Notifier, Writer
 from evenkeel.monitor.notify.services import PagerDuty, Slack, Teams, Webhook
@@ -74,7 +74,7 @@ class Play:
             Channel(sink, self.store, writer, said.append, lambda: self.at, lambda: self.causes)
             for sink in sinks
         ]
-        return Notifier(self.store, said.append, channels)
+        return Notifier(IncidentBoard(self.store), said.append, channels)
 
     def restart(self):
         """Stop the monitor and start it again from its checkpoint."""

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.monitor.incidents import IncidentBoard
 from evenkeel.monitor.measuring import HoldUp
 from evenkeel.monitor.notify import Channel, Notifier, Writer
 from tests.monitor.notify.scene import (
@@ -38,7 +39,7 @@ class Desk:
         self.clock = clock or Clock()
         self.said = []
         channel = Channel(self.sink, self.store, Writer(), self.said.append, self.clock, causes)
-        self.notifier = Notifier(self.store, self.said.append, [channel])
+        self.notifier = Notifier(IncidentBoard(self.store), self.said.append, [channel])
 
     def after(self, seconds, *events):
         """Deliver, and once more so many seconds later; what was sent then."""
@@ -145,7 +146,7 @@ def test_one_channel_that_fails_does_not_hold_up_another():
     """The one that had the message does not get it again while the other is tried."""
     store, clock, good, bad = Store(SPELLING), Clock(), Sink(name="good"), Sink(failures=2, name="bad")
     channels = [Channel(sink, store, Writer(), [].append, clock, window_s=0.0) for sink in (good, bad)]
-    notifier = Notifier(store, [].append, channels)
+    notifier = Notifier(IncidentBoard(store), [].append, channels)
     for _ in range(6):
         notifier.deliver()
         clock.now += 30
@@ -155,7 +156,7 @@ def test_one_channel_that_fails_does_not_hold_up_another():
 def test_without_a_channel_events_are_announced_once():
     """A line for each state of an incident, however many alerts it has."""
     store, said = Store(SPELLING), []
-    notifier = Notifier(store, said.append)
+    notifier = Notifier(IncidentBoard(store), said.append)
     notifier.deliver()
     notifier.deliver()
     store.add(replace(SPELLING, id="e-2", perturbation="general.tone"))
@@ -169,7 +170,7 @@ def test_without_a_channel_events_are_announced_once():
 
 def test_only_the_monitor_that_may_notifies():
     store, said = Store(SPELLING), []
-    Notifier(store, said.append, may=lambda: False).deliver()
+    Notifier(IncidentBoard(store), said.append, may=lambda: False).deliver()
     assert said == []
 
 
@@ -187,7 +188,7 @@ def test_run_outlives_a_failing_store():
             stop.set()
             return super().events(limit)
 
-    Notifier(FlakyStore(SPELLING), said.append).run(stop, poll_s=0)
+    Notifier(IncidentBoard(FlakyStore(SPELLING)), said.append).run(stop, poll_s=0)
     failed, opened, back = said
     assert failed == "[evenkeel] incidents cannot be delivered: OSError('store is locked'); trying again"
     assert opened.startswith("[evenkeel] INCIDENT open: support: ")
