@@ -165,7 +165,7 @@ class RouteChanges:
     counts: dict[str, int]
     """Number of changes so far, by kind."""
     latest: tuple[ChangeMark, ...]
-    """Latest few changes, oldest first."""
+    """Marks of the latest four changes, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import Entry
 
 
-# Entries after which the marks of changes are read: a route remembers the latest eight.
+# Entries after which the marks of changes are read: a route remembers four changes.
 _LOOKED_AFTER: Final = 100
 # Beyond so many snapshots every second one is dropped, and they are made half as often.
 _MOST_SNAPSHOTS: Final = 96

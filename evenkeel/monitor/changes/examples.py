@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from evenkeel.core.pair import Answer
     from evenkeel.monitor.changes.report import SilentSide
@@ -57,11 +57,19 @@ def exhibits(silent: SilentSide, references: ReferenceStore | None) -> Exhibits:
         silent: The evidence.
         references: Store of the references; None if none are kept.
     """
+    examples: list[Example] = []
+    if references is None:
+        return Exhibits()
     try:
-        examples = list(_of_references(silent, references))[:MOST_EXAMPLES]
+        for name in silent.references.references:
+            reference = references.find(name)
+            sides = both_sides(reference, silent.references) if reference is not None else None
+            if reference is not None and sides is not None:
+                before, after = sides.before.answer, sides.after.answer
+                examples.append(Example(silent.route, reference.request, before, after))
     except SealError:
         return Exhibits(unreadable=True)
-    return Exhibits(tuple(examples))
+    return Exhibits(tuple(examples[:MOST_EXAMPLES]))
 
 
 def plain(shown: Exhibits, prompt: Callable[[str], str]) -> dict[str, list[dict[str, Any]]]:
@@ -84,13 +92,3 @@ def both_sides(reference: Reference, evidence: ReferenceEvidence) -> BothSides |
             before.append(answer)
     after = [answer for answer in kept if answer.at >= evidence.since]
     return BothSides(before[-1], after[0]) if before and after else None
-
-
-def _of_references(silent: SilentSide, references: ReferenceStore | None) -> Iterator[Example]:
-    if references is None:
-        return
-    for name in silent.references.references:
-        reference = references.find(name)
-        sides = None if reference is None else both_sides(reference, silent.references)
-        if reference is not None and sides is not None:
-            yield Example(silent.route, reference.request, sides.before.answer, sides.after.answer)

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 _LEARNED: Final = re.compile("[0-9a-f]{16}")
 # Exchanges in which templates are still being learned: one that appears then is not a new version.
 _LEARNING: Final = 150
-_MARKS_KEPT: Final = 8
 # Changes of one route that are still being compared; older ones keep the figures that they have.
 _RECORDS_KEPT: Final = 4
 # Exchanges counted in one block; the traffic before a change ends with a whole block.
@@ -69,8 +68,6 @@ class RouteWatch(Struct, dict=True):
     """Judge and wording of the latest rating; "" if no judge has rated so far."""
     counts: dict[str, int] = field(default_factory=dict)
     """Marks so far, by kind."""
-    marks: list[ChangeMark] = field(default_factory=list)
-    """Last few marks, oldest first."""
     values: dict[str, ValueWatch] = field(default_factory=dict)
     parameters: ParameterWatch = field(default_factory=ParameterWatch)
     blocks: list[ChangeTally] = field(default_factory=lambda: [ChangeTally(), ChangeTally()])
@@ -198,7 +195,6 @@ class RouteWatch(Struct, dict=True):
         self.changed = True
         self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
         change = replace(change, began=min(self._began(change), change.at))
-        self.marks = [*self.marks, change][-_MARKS_KEPT:]
         began = silent.references.since if silent else change.at
         taking = [record for record in self.open_records if record.takes(change, silent)]
         record = min(taking, key=lambda record: abs(record.at - began), default=None)
@@ -277,8 +273,9 @@ class RouteWatch(Struct, dict=True):
         return record
 
     def report(self) -> RouteChanges:
-        """Return the marks and their counts, for people."""
-        return RouteChanges(self.route, dict(self.counts), tuple(self.marks))
+        """Return the counts of all marks, and the marks of the latest changes."""
+        marks = [mark for record in self.open_records for mark in record.marks]
+        return RouteChanges(self.route, dict(self.counts), tuple(sorted(marks, key=lambda mark: mark.offset)))
 
     def records(self) -> list[ChangeRecord]:
         """Return copies of the latest changes, oldest first."""
