@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from evenkeel.core.endpoint import Upstream
+from evenkeel.core.trouble import Trouble
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.book import ChangeBook
@@ -68,7 +69,6 @@ _NOT_FOR_GOLDENS: Final = frozenset((kinds.SETTINGS, kinds.PARAMETERS))
 
 
 LEASE_S: Final = 30.0
-_RENEW_S: Final = 10.0
 _POLL_S: Final = 2.0
 
 
@@ -150,35 +150,16 @@ async def respond(stop: asyncio.Event, responder: Stepper, lease: RoleLease, wha
         lease: Held by one of several processes.
         what: Message for the log when a step fails.
     """
-    reported = ""
+    trouble = Trouble(log, f"{what} (%s); trying again")
     while not stop.is_set():
-        try:
+        with trouble:
+            # While one step takes minutes, the tasks beside it renew the lease.
             if await asyncio.to_thread(lease.hold):
-                await _step(responder, lease)
-            reported = ""
-        except Exception as error:  # noqa: BLE001 - the boundary of this task: it must live on
-            if repr(error) != reported:
-                reported = repr(error)
-                log.warning("%s (%s); trying again", what, error)
+                await responder.step()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _POLL_S)
     with contextlib.suppress(Exception):  # a courtesy: the lease expires anyway
         await asyncio.to_thread(lease.leave)
-
-
-async def _step(responder: Stepper, lease: RoleLease) -> None:
-    renewing = asyncio.create_task(_renew(lease))
-    try:
-        await responder.step()
-    finally:
-        renewing.cancel()
-
-
-async def _renew(lease: RoleLease) -> None:
-    while True:
-        await asyncio.sleep(_RENEW_S)
-        with contextlib.suppress(Exception):  # retried in time; if that fails, another takes over
-            await asyncio.to_thread(lease.hold)
 
 
 def golden_routes(settings: Settings) -> dict[str, GoldenRoute]:

@@ -102,7 +102,7 @@ class Channel:
     clock: Callable[[], float]
     """Seconds from any time on."""
     causes: Callable[[], Sequence[HoldUp]] = tuple
-    """What holds measuring up now."""
+    """Reasons for which nothing is measured now."""
     window_s: float = 30.0
     """Seconds for which a message waits for further events of its incident; up to twice as long if more came
     within the last third."""

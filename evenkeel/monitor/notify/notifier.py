@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from evenkeel.core.trouble import Trouble
 from evenkeel.monitor.incidents import cases_of
 from evenkeel.monitor.notify.notices import log_line
 
@@ -29,7 +31,7 @@ class Notifier:
     """Gets a line for each state of an incident, once."""
     channels: Sequence[Channel] = ()
     may: Callable[[], bool] = lambda: True
-    """Whether this monitor is the one of several that notifies."""
+    """Returns True if this monitor is the one of several that notifies."""
     # State and effect of incidents, by id, that the log has a line of.
     _announced: dict[str, tuple[str, str]] = field(default_factory=dict)
     _incidents: Sequence[Incident] = ()
@@ -61,15 +63,11 @@ class Notifier:
 
     def run(self, stop: threading.Event, poll_s: float = 1.0) -> None:
         """Deliver every `poll_s` seconds until `stop` is set; a failing store is tried again."""
-        reported = ""
+        trouble = Trouble(logging.getLogger("evenkeel"), "incidents cannot be delivered (%s); trying again")
         while not stop.is_set():
-            try:
+            was_in_trouble = trouble.ongoing
+            with trouble:
                 self.deliver()
-                if reported:
+                if was_in_trouble:
                     self.announce("[evenkeel] incidents are delivered again")
-                reported = ""
-            except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
-                if repr(error) != reported:
-                    reported = repr(error)
-                    self.announce(f"[evenkeel] incidents cannot be delivered: {error!r}; trying again")
             stop.wait(poll_s)
