@@ -268,7 +268,7 @@ class _Asking:
             reference = self.answer("candidate") if call in _OF_CANDIDATE else original.answer
             answer = self.answer(call)
             if reference is not None and answer is not None:
-                pair = Pair(reference, answer, original.view.text, original.task)
+                pair = Pair(reference, answer, original.view.text, original.origin.task)
                 self.contents[call] = await judges.scorer.score(pair, qualities=False)
 
         await asyncio.gather(*(rate_content(call) for call in self.answers))
@@ -322,10 +322,10 @@ class _Asking:
             exchange=original.exchange.id,
             time=original.exchange.received_at,
             client=original.exchange.client,
-            task=original.task or "",
-            language=original.traits.language or "",
-            length=_length(original.traits.prompt_chars),
-            prompt_version=original.prompt_version or "",
+            task=original.origin.task or "",
+            language=original.origin.prompt_language or "",
+            length=_length(original.origin.prompt_chars),
+            prompt_version=original.origin.prompt_version or "",
             served=replace(served, total_s=original.exchange.duration_s),
             again=self._replayed("again", prices),
             candidate=self._replayed("candidate", prices),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from evenkeel.core.endpoint import EMBEDDINGS, is_embeddings
 from evenkeel.core.exchange import API_HEADERS
 from evenkeel.core.languages import language_of
 from evenkeel.core.text import named, named_if
+from evenkeel.core.verdict import Origin
 from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.shadow import limits
@@ -28,23 +31,8 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt import Classifier
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """Traits of one prompt."""
-
-    prompt_chars: int = 0
-    template_share: float | None = None
-    """Share of the prompt's characters that belong to the template, in [0, 1]; None for an empty prompt."""
-    language: str | None = None
-    """Base tag of the language of most of the input, or of the whole prompt if it has no input; None if
-    uncertain."""
-
-
-UNKNOWN_TRAITS: Final = Traits()
-
-
-def traits_of(view: PromptView) -> Traits:
-    """Return the traits of a prompt whose segments follow its route's template."""
+def traits_of(view: PromptView) -> Origin:
+    """Return what is known of a prompt alone, whose segments follow its route's template."""
     chars = template = 0
     inputs: list[str] = []
     for segment in view.segments:
@@ -53,8 +41,13 @@ def traits_of(view: PromptView) -> Traits:
             template += len(segment.text)
         elif segment.kind == "input":
             inputs.append(segment.text)
-    language = language_of("\n".join(inputs) or view.text)
-    return Traits(chars, template / chars if chars else None, language)
+    return Origin(
+        requested_model=named_if(view.model),
+        parameters=parameters_of(view),
+        prompt_chars=chars,
+        template_share=template / chars if chars else None,
+        prompt_language=language_of("\n".join(inputs) or view.text),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +61,9 @@ class Original:
     model: str
     """Model name that the endpoint returned, else the requested one."""
     route: RoutePlan
-    prompt_version: str | None
-    """Version that the application states, else the fingerprint of the template; None while unknown."""
-    task: str | None
-    """Task that the application states, else the route's, else the one recognised from the prompt."""
-    traits: Traits = UNKNOWN_TRAITS
-    """Size, template share and language of the prompt."""
-    parameters: str = ""
-    """Request parameters besides the prompt, as a short text (see `parameters_of`)."""
-    session: str = ""
-    """Name of the session; "" if the exchange is not known to belong to one."""
+    origin: Origin
+    """Properties that its verdicts are grouped by. The task is the one that the application states, else the
+    route's, else the one recognised from the prompt."""
 
 
 def api_path(exchange: Exchange, prefixes: Mapping[str, str]) -> str:
@@ -165,18 +151,16 @@ class Reader:
             or route.task
             or recognise(Turn(message.role, message.text) for message in view.messages)
         )
-        return Original(
-            exchange,
-            view,
-            answer,
-            model,
-            route,
-            named_if(exchange.prompt_version) or template,
-            named_if(task),
+        origin = replace(
             traits_of(view),
-            parameters_of(view),
-            self.sessions.session_of(exchange, view, answer),
+            task=named_if(task),
+            prompt_version=named_if(exchange.prompt_version) or template,
+            system_fingerprint=named_if(answer.system_fingerprint),
+            client=exchange.client,
+            tool=next((named(call.name) for call in answer.tool_calls), ""),
+            session=self.sessions.session_of(exchange, view, answer),
         )
+        return Original(exchange, view, answer, model, route, origin)
 
     def _unread(self, exchange: Exchange) -> str:
         """Return why an exchange of another API is not tried; a request for embeddings may be kept."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evenkeel.core.text import named, named_if
 from evenkeel.core.verdict import (
     NO_CONTROL,
     Evidence,
     Failure,
-    Origin,
     Scoring,
     Selection,
     ToolStep,
@@ -127,19 +125,7 @@ class TrialLog:
             quality_failures=quality_failures,
             control=control.as_control if control else NO_CONTROL,
             tools=_tool_step(original, run),
-            origin=Origin(
-                task=original.task,
-                prompt_version=original.prompt_version,
-                requested_model=named_if(original.view.model),
-                system_fingerprint=named_if(original.answer.system_fingerprint),
-                parameters=original.parameters,
-                prompt_chars=original.traits.prompt_chars,
-                template_share=original.traits.template_share,
-                prompt_language=original.traits.language,
-                client=original.exchange.client,
-                tool=next((named(call.name) for call in original.answer.tool_calls), ""),
-                session=original.session,
-            ),
+            origin=original.origin,
             wanted=trial.perturbation.wanted,
             selection=Selection(
                 path_weight=trial.path_weight,

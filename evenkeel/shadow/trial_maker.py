@@ -168,7 +168,7 @@ class TrialMaker:
                 by_length[as_long] = quote
             run.quote = by_length[as_long]
         chars = 2 * len(original.answer.text)
-        ceiling = self._scorer.estimate(chars, len(original.view.text), original.task).times(len(runs))
+        ceiling = self._scorer.estimate(chars, len(original.view.text), original.origin.task).times(len(runs))
         share = _USUAL_SHARE_OF_CEILING
         scoring = Spend(round(ceiling.tokens * share), ceiling.usd * share)
         return total(run.quote.estimate for run in runs).plus(scoring)
@@ -273,7 +273,9 @@ class TrialMaker:
             run.judgement = _swapped_model(self._scorer, original.answer, run.answer)
             if run.judgement is None:
                 wanted = run.trial.perturbation.wanted
-                pairs.append(Pair(original.answer, run.answer, original.view.text, original.task, wanted))
+                pairs.append(
+                    Pair(original.answer, run.answer, original.view.text, original.origin.task, wanted)
+                )
                 compared.append(run)
         with scoring_paid_by(judge, can_wait=state.can_wait):
             judgements = await self._scorer.score_all(pairs)

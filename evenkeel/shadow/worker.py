@@ -253,8 +253,8 @@ class Archivist:
                     request=original.view.body().decode(),
                     answer=original.answer,
                     model=original.model,
-                    prompt_version=original.prompt_version,
-                    task=original.task,
+                    prompt_version=original.origin.prompt_version,
+                    task=original.origin.task,
                     headers=api_headers(exchange),
                     received_at=exchange.received_at,
                 )

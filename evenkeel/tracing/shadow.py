@@ -334,9 +334,9 @@ class _ExchangeSpan(ExchangeReport):
     def read(self, original: Original) -> None:
         attributes = {
             names.MODEL: original.model,
-            names.TASK: original.task,
-            names.PROMPT_VERSION: original.prompt_version,
-            names.CONVERSATION: original.session or None,
+            names.TASK: original.origin.task,
+            names.PROMPT_VERSION: original.origin.prompt_version,
+            names.CONVERSATION: original.origin.session or None,
         }
         self._span.set_attributes(sendable(attributes))
 

@@ -98,7 +98,7 @@ def test_a_pages_program_gets_its_answer_and_is_replayed(rig, environment, setti
     assert original.answer.text == output
     if block.page.stem in PEERS:
         assert output == TEXT
-    assert original.task == ("case_summary" if block.title == "task.py" else None)
+    assert original.origin.task == ("case_summary" if block.title == "task.py" else None)
     target = replay_target(values)(original.exchange)
     assert target.headers[-1] == CREDENTIALS.get(block.page.stem, ("authorization", "Bearer for-replays"))
     replay = asyncio.run(replayed(target, original.view))

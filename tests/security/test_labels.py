@@ -38,7 +38,9 @@ def test_names_are_cut_before_they_are_stored():
         response_body=json.dumps(answer).encode(), task=LONG, prompt_version=LONG, session=LONG,
     )  # fmt: skip
     original = Reader({"default": RoutePlan((), 1, None)}).read(named)
-    assert (original.model, original.task, original.prompt_version) == (LONG[:LONGEST_NAME],) * 3
+    assert (original.model, original.origin.task, original.origin.prompt_version) == (
+        LONG[:LONGEST_NAME],
+    ) * 3
 
 
 def flooded(count):

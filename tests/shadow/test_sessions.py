@@ -42,7 +42,7 @@ def responses(response, previous=None):
 def sessions(*exchanges):
     reader = Reader({"main": RoutePlan((), 0)})
     originals = [reader.read(step) for step in exchanges]
-    return [original.session for original in originals if isinstance(original, Original)]
+    return [original.origin.session for original in originals if isinstance(original, Original)]
 
 
 OPENING = [{"role": "system", "content": "It is 12:01."}, user("Cancel my order.")]

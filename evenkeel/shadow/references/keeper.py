@@ -180,8 +180,8 @@ class ReferenceKeeper:
         again = KeptAnswer(answer, resent_at, named(answer.model or requested or "unknown"), "resend")
         reference = replace(
             self._reference(exchange, requested, request, sketch),
-            prompt_version=original.prompt_version or "",
-            task=original.task,
+            prompt_version=original.origin.prompt_version or "",
+            task=original.origin.task,
             answers=(first, again),
         )
         self._add(reference, leaving)

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from evenkeel.core.pair import Answer
+from evenkeel.core.verdict import Origin
 from evenkeel.shadow.original import Original
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import PromptView
@@ -30,8 +31,7 @@ def original(number, *, text=None, model="m", version="p1", route="shop", **chan
         answer=Answer(f"Answer {number}.", model="m-1"),
         model="m-1",
         route=RoutePlan((), 1, None),
-        prompt_version=version,
-        task="chat",
+        origin=Origin(task="chat", prompt_version=version),
     )
     return altered(given, **changes)
 
