@@ -71,20 +71,6 @@ class Spend(NamedTuple):
 NOTHING: Final = Spend(0, 0.0)
 
 
-class BudgetLimit(NamedTuple):
-    """Limit on spending; None = no limit."""
-
-    tokens: float | None
-    usd: float | None
-
-
-class Bound(NamedTuple):
-    """A limit, and the reason for refusing a reservation beyond it."""
-
-    refused: Refused
-    limit: BudgetLimit
-
-
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Limits per UTC day. None = no limit."""
@@ -97,33 +83,33 @@ class Budget:
     reserve: float = 0.0
     """Share of the limits that only urgent calls may use, in [0, 1]: it is there when something changes."""
 
-    def bounds(self, day_share: float, *, urgent: bool = False, paced: bool = True) -> tuple[Bound, ...]:
-        """Return the limits on spending by now, the widest first.
+    def refusal(
+        self, taken: Spend, day_share: float, *, urgent: bool = False, paced: bool = True
+    ) -> Refused | None:
+        """Return why the spend may not become this much by now; None if it may.
 
         Args:
+            taken: Spend booked and set aside, with what is asked for.
             day_share: Share of the day that has passed, in [0, 1].
             urgent: True if the reserve may be used.
             paced: True if the budget held back for later in the day may not be used.
         """
-        limits = [Bound("budget", self.limit(1.0))]
         ordinary = 1 - self.reserve
-        if self.reserve and not urgent:
-            limits.append(Bound("budget_reserve", self.limit(ordinary)))
-        if self.spread and paced:
-            by_now = ordinary * (_HEAD_START + (1 - _HEAD_START) * day_share)
-            limits.append(Bound("budget_pace", self.limit(by_now + self.reserve if urgent else by_now)))
-        return tuple(limits)
+        by_now = ordinary * (_HEAD_START + (1 - _HEAD_START) * day_share)
+        if self._exceeded(taken, 1.0):
+            return "budget"
+        if not urgent and self._exceeded(taken, ordinary):
+            return "budget_reserve"
+        if self.spread and paced and self._exceeded(taken, by_now + self.reserve if urgent else by_now):
+            return "budget_pace"
+        return None
 
-    def limit(self, share: float) -> BudgetLimit:
-        """Return the limit for a share of the day's budget."""
+    def _exceeded(self, taken: Spend, share: float) -> bool:
+        """Return whether a spend exceeds a share of the day's budget."""
         tokens, usd = self.tokens_per_day, self.usd_per_day
-        return BudgetLimit(None if tokens is None else tokens * share, None if usd is None else usd * share)
-
-
-def passed(spent: Spend, limit: BudgetLimit) -> bool:
-    """Return whether the spend exceeds a limit."""
-    tokens, usd = limit
-    return (tokens is not None and spent.tokens > tokens) or (usd is not None and spent.usd > usd)
+        return (tokens is not None and taken.tokens > tokens * share) or (
+            usd is not None and taken.usd > usd * share
+        )
 
 
 def day_share_of(now: float) -> float:

@@ -16,7 +16,6 @@ from evenkeel.core.budget import (
     Spend,
     SpendKind,
     day_share_of,
-    passed,
     total,
 )
 from evenkeel.stores.documents import Collection, plain
@@ -24,7 +23,7 @@ from evenkeel.stores.documents import Collection, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.core.budget import Bound, Refused
+    from evenkeel.core.budget import Refused
     from evenkeel.stores.documents import Change, Documents
 
 
@@ -98,8 +97,6 @@ class SharedCostTracker:
         if not estimate.usd:
             # A free call needs no dollars: a price that was set to 0 helps also where they are spent.
             whole, own_limits = replace(whole, usd_per_day=None), replace(own_limits, usd_per_day=None)
-        bounds = whole.bounds(day_share, urgent=urgent, paced=paced)
-        own_bounds = own_limits.bounds(day_share, urgent=urgent, paced=paced)
 
         def work(change: Change) -> Refused | None:
             booked, held = self._counted(change, now)
@@ -107,7 +104,8 @@ class SharedCostTracker:
             for spends in (booked, *(aside.held for aside in held)):
                 taken = taken.plus(total(spends.values()))
                 taken_by_route = taken_by_route.plus(spends.get(route, NOTHING))
-            refused = _refused(taken, bounds) or _refused(taken_by_route, own_bounds)
+            refused = whole.refusal(taken, day_share, urgent=urgent, paced=paced)
+            refused = refused or own_limits.refusal(taken_by_route, day_share, urgent=urgent, paced=paced)
             if refused is None:
                 own = self._own(held)
                 own[route] = own.get(route, NOTHING).plus(estimate)
@@ -173,7 +171,3 @@ def _book(booked: dict[str, dict[SpendKind, Spend]], route: str, kind: SpendKind
     if any(amount):
         kinds = booked.setdefault(route, {})
         kinds[kind] = kinds.get(kind, NOTHING).plus(amount)
-
-
-def _refused(taken: Spend, bounds: Sequence[Bound]) -> Refused | None:
-    return next((bound.refused for bound in bounds if passed(taken, bound.limit)), None)
