@@ -20,7 +20,7 @@ from evenkeel.shadow.groups import (
     plan_of,
     roots_of,
 )
-from evenkeel.shadow.observer import TrialReport
+from evenkeel.shadow.observer import WorkReport
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.together import Together
@@ -50,7 +50,7 @@ class TrialRun:
     trial: Trial
     prompt: PromptView | Draft
     """Variant of the prompt; a draft until its texts are rewritten."""
-    report: TrialReport = field(default_factory=TrialReport)
+    report: WorkReport = field(default_factory=WorkReport)
     quote: Quote = field(init=False)
     replaying: BudgetAccount = field(init=False)
     """Budget of the replay."""

@@ -13,42 +13,30 @@ if TYPE_CHECKING:
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.planner import Trial
 
-ExchangeOutcome = Literal["scored", "skipped", "dead"]
-"""Ways in which work on an exchange can end."""
+WorkOutcome = Literal["scored", "skipped", "dead"]
+"""Ways in which work on an exchange can end; a trial can be skipped."""
 
 
-class ExchangeReport:
-    """Report on one delivery of an exchange. This base class notes nothing."""
-
-    @property
-    def trace_id(self) -> str:
-        """Id of the trace of the exchange's processing, 32 hex digits; "" without a trace."""
-        return ""
-
-    def read(self, original: Original) -> None:
-        """Note that the exchange could be read."""
-
-    def ended(self, outcome: ExchangeOutcome, reason: str = "") -> None:
-        """Note the outcome of an exchange that leaves the queue.
-
-        Not called if an exception ended the work.
-        """
-
-
-class TrialReport:
-    """Report on one trial. This base class notes nothing."""
+class WorkReport:
+    """Report on one delivery of an exchange, or on one of its trials. This base class notes nothing."""
 
     @property
     def trace_id(self) -> str:
-        """Id of the trace that holds the trial, 32 hex digits; "" without a trace."""
+        """Id of the trace that holds the work, 32 hex digits; "" without a trace."""
         return ""
 
     def within(self) -> AbstractContextManager[object]:
         """Open a block around work for this trial alone. Calls made inside it belong to the trial."""
         return nullcontext()
 
-    def skipped(self, reason: str) -> None:
-        """Note that the trial is not made, and why."""
+    def read(self, original: Original) -> None:
+        """Note that the exchange could be read."""
+
+    def ended(self, outcome: WorkOutcome, reason: str = "") -> None:
+        """Note the outcome of an exchange that leaves the queue, or of a trial that is not made.
+
+        Not called if an exception ended the work.
+        """
 
     def logged(self, verdict: Verdict, candidate: str | None = None, reference: str | None = None) -> None:
         """Note that the trial's verdict is in the log.
@@ -64,18 +52,18 @@ class ShadowObserver(CallObserver):
     there, belongs to it.
     """
 
-    def exchange(self, exchange: Exchange, attempt: int) -> AbstractContextManager[ExchangeReport]:
+    def exchange(self, exchange: Exchange, attempt: int) -> AbstractContextManager[WorkReport]:
         """Open around all work on a delivered exchange; `attempt` is 1 on the first delivery."""
         del exchange, attempt
-        return nullcontext(ExchangeReport())
+        return nullcontext(WorkReport())
 
-    def trial(self, trial: Trial) -> AbstractContextManager[TrialReport]:
+    def trial(self, trial: Trial) -> AbstractContextManager[WorkReport]:
         """Open around one trial, from the reservation of its cost to its verdict in the log.
 
         Several are open at once: an exchange's trials are replayed side by side and judged together.
         """
         del trial
-        return nullcontext(TrialReport())
+        return nullcontext(WorkReport())
 
 
 NOBODY: Final = ShadowObserver()

@@ -137,7 +137,7 @@ class TrialMaker:
                 if refused:
                     for run in runs:
                         self._skip(run.trial, state.original.exchange.route, refused)
-                        run.report.skipped(refused)
+                        run.report.ended("skipped", refused)
         return refused
 
     def _skip(self, trial: Trial, route: str, reason: str) -> None:
@@ -213,7 +213,7 @@ class TrialMaker:
                     run.replay = Failure(REPLAY, VERSION, reason, _SEE_LOG)
                     return
             self._skip(run.trial, state.original.exchange.route, reason)
-            run.report.skipped(reason)
+            run.report.ended("skipped", reason)
 
     def _count_fault(self, exchange: Exchange, error: Exception | None = None) -> None:
         """Log and count a fault in our code, or in another package's, that has spoiled trials of an exchange.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from evenkeel.core.exchange import Exchange, ExchangeQueue, Lease
-    from evenkeel.shadow.observer import ExchangeReport
+    from evenkeel.shadow.observer import WorkReport
     from evenkeel.shadow.original import Original, Reader
     from evenkeel.shadow.trial_maker import TrialMaker
     from evenkeel.stores.archive import ExchangeArchive
@@ -174,7 +174,7 @@ class Worker:
         finally:
             self._held.pop(exchange.id, None)
 
-    async def _try(self, lease: Lease, report: ExchangeReport) -> None:
+    async def _try(self, lease: Lease, report: WorkReport) -> None:
         exchange = lease.exchange
         if lease.attempt > self._settings.attempts:
             await self._bury(exchange, "too_many_attempts", report)
@@ -207,12 +207,12 @@ class Worker:
             self._tally.add("worker_errors", where="read")
             return UnreadableExchange(INTERNAL_ERROR, dead=True)
 
-    async def _skip(self, exchange: Exchange, reason: str, report: ExchangeReport) -> None:
+    async def _skip(self, exchange: Exchange, reason: str, report: WorkReport) -> None:
         await asyncio.to_thread(self._queue.acknowledge, [exchange.id])
         self._tally.add("exchanges_skipped", route=exchange.route, reason=reason)
         report.ended("skipped", reason)
 
-    async def _bury(self, exchange: Exchange, reason: str, report: ExchangeReport) -> None:
+    async def _bury(self, exchange: Exchange, reason: str, report: WorkReport) -> None:
         await self._give_up(exchange, reason)
         report.ended("dead", reason)
 

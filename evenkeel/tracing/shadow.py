@@ -32,7 +32,7 @@ from opentelemetry.trace import (
 
 from evenkeel.core.text import well_formed
 from evenkeel.llm.observer import NO_REPORT, CallReport
-from evenkeel.shadow.observer import ExchangeReport, ShadowObserver, TrialReport
+from evenkeel.shadow.observer import ShadowObserver, WorkReport
 from evenkeel.tracing import names
 from evenkeel.tracing.forwarded import PROPAGATOR, forwarded_context, shadow_trace_id
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import QualityScore, Verdict
     from evenkeel.llm.observer import ModelCall, ObservedMessage
-    from evenkeel.shadow.observer import ExchangeOutcome
+    from evenkeel.shadow.observer import WorkOutcome
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.planner import Trial
     from evenkeel.tracing.forwarded import ChosenIds
@@ -232,7 +232,7 @@ class ShadowSpans(ShadowObserver):
             span.end()
 
     @contextmanager
-    def exchange(self, exchange: Exchange, attempt: int) -> Iterator[ExchangeReport]:
+    def exchange(self, exchange: Exchange, attempt: int) -> Iterator[WorkReport]:
         """Report the delivery of an exchange as the root span of a trace."""
         attributes: dict[str, Value] = {
             names.EXCHANGE: exchange.id,
@@ -249,10 +249,10 @@ class ShadowSpans(ShadowObserver):
                 links=[Link(forwarded_context(exchange))],
             )
         with _ending(span), _within(span):
-            yield _ExchangeSpan(span)
+            yield _WorkSpan(span)
 
     @contextmanager
-    def trial(self, trial: Trial) -> Iterator[TrialReport]:
+    def trial(self, trial: Trial) -> Iterator[WorkReport]:
         """Report a trial as a span."""
         perturbation = trial.perturbation
         attributes: dict[str, Value] = {
@@ -264,7 +264,7 @@ class ShadowSpans(ShadowObserver):
         }
         span = self._tracer.start_span(f"trial {perturbation.name}", attributes=sendable(attributes))
         with _ending(span):
-            yield _TrialSpan(span, self._events, content=self._content)
+            yield _WorkSpan(span, self._events, content=self._content)
 
 
 class _CallSpan(CallReport):
@@ -319,17 +319,18 @@ def _within(span: Span) -> AbstractContextManager[object]:
     return use_span(span, record_exception=False, set_status_on_exception=False)
 
 
-def _trace_id(span: Span) -> str:
-    return f"{span.get_span_context().trace_id:032x}" if span.is_recording() else ""
-
-
-class _ExchangeSpan(ExchangeReport):
-    def __init__(self, span: Span) -> None:
+class _WorkSpan(WorkReport):
+    def __init__(self, span: Span, events: Logger | None = None, *, content: bool = False) -> None:
         self._span = span
+        self._events = events
+        self._content = content
 
     @property
     def trace_id(self) -> str:
-        return _trace_id(self._span)
+        return f"{self._span.get_span_context().trace_id:032x}" if self._span.is_recording() else ""
+
+    def within(self) -> AbstractContextManager[object]:
+        return _within(self._span)
 
     def read(self, original: Original) -> None:
         attributes = {
@@ -340,27 +341,10 @@ class _ExchangeSpan(ExchangeReport):
         }
         self._span.set_attributes(sendable(attributes))
 
-    def ended(self, outcome: ExchangeOutcome, reason: str = "") -> None:
+    def ended(self, outcome: WorkOutcome, reason: str = "") -> None:
         self._span.set_attributes(sendable({names.OUTCOME: outcome, names.REASON: reason or None}))
         if outcome == "dead":
             mark_failed(self._span, reason)
-
-
-class _TrialSpan(TrialReport):
-    def __init__(self, span: Span, events: Logger | None, *, content: bool) -> None:
-        self._span = span
-        self._events = events
-        self._content = content
-
-    @property
-    def trace_id(self) -> str:
-        return _trace_id(self._span)
-
-    def within(self) -> AbstractContextManager[object]:
-        return _within(self._span)
-
-    def skipped(self, reason: str) -> None:
-        self._span.set_attributes({names.OUTCOME: "skipped", names.REASON: reason})
 
     def logged(self, verdict: Verdict, candidate: str | None = None, reference: str | None = None) -> None:
         attributes = {
