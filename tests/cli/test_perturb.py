@@ -198,7 +198,7 @@ def test_a_rewriter_writes_what_needs_one():
     tried = try_all(view, by_name(["general.paraphrase"]), 1.0, "0")
 
     async def outcome(reply):
-        async with serving([said(reply)]) as server:
+        async with serving([said(f"<rewritten>{reply}</rewritten>")]) as server:
             rewriter = {"base_url": server.url, "model": "m"}
             settings = Settings(routes=[{"upstream": "http://127.0.0.1:9"}], replays={"rewriter": rewriter})
             (found,) = record(view, await written(tried, settings, 1.0))["perturbations"]

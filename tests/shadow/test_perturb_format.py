@@ -100,21 +100,12 @@ def test_a_sentence_is_added_where_nothing_is_said(kind):
     assert applied(kind, made) == NotApplicable("already_wanted")
 
 
-def test_other_words_of_the_template_are_reworded_too():
-    """A reminder elsewhere would contradict the new format; what only mentions a format stays."""
-    reminder = "You are a service that responds in valid JSON.\nThe input is the output of a JSON parser."
-    body = {
-        "messages": [{"role": "system", "content": reminder}, {"role": "user", "content": "Hi\n\nUse JSON."}]
-    }
-    told = Block("template", reminder, "instructions")
-    said = (Block("input", "Hi\n\n"), Block("template", "Use JSON.", "output_instructions"))
-    view = PromptView.parse(json.dumps(body).encode(), lambda _: [(told,), said])
-    expected = "You are a service that responds in valid XML.\nThe input is the output of a JSON parser."
-    assert texts(applied(XML, view)) == [expected, "Hi\n\nUse XML."]
-    body["messages"][1]["content"] = "Hi"
-    alone = PromptView.parse(json.dumps(body).encode(), lambda _: [(told,), (Block("input", "Hi"),)])
-    assert applied(JSON, alone).reason == "already_wanted"
-    assert texts(applied(XML, alone)) == [expected, f"Hi\n\n{request(XML)}"]
+@pytest.mark.parametrize("form", ["Use JSON.", ""])
+def test_a_wish_beside_the_output_instructions_is_not_contradicted(form):
+    """A reminder elsewhere would ask for the old format, with or without output instructions."""
+    told = Block("template", "You are a service that responds in valid JSON.\n\n", "instructions")
+    asked_for = [Block("template", form, "output_instructions")] if form else []
+    assert applied(XML, cut(told, Block("input", "Hi\n\n"), *asked_for)).reason == "unclear_format"
 
 
 CSV = [

@@ -65,7 +65,7 @@ class Form:
 
     format: Format
     rewording: Rewording
-    version: int = 9
+    version: int = 10
 
     graded: ClassVar[bool] = False
     requires: ClassVar = NOTHING
@@ -91,22 +91,18 @@ class Form:
         del severity, rng
         if forces_tools(view):
             return NotApplicable("tools_forced")
-        constraint, asking, reminders = constraint_of(view), _asking(view), _reminders(view)
-        stated = _stated(asking) or ("json" if constraint.is_json else next(iter(reminders.values()), None))
-        refused = self._refused(view, asking, list(reminders), stated)
+        constraint, asking = constraint_of(view), _asking(view)
+        stated = _stated(asking) or ("json" if constraint.is_json else None)
+        refused = self._refused(view, asking, stated)
         if refused is not None:
             return refused
         speech = SPEECHES[_language(view, asking)]
         texts, has_outline = self._rewritten(asking, stated, speech)
         missing = _unnamed(constraint.outline, texts.values())
-        reminded: dict[int, str] = {}
-        for index, format_ in reminders.items():
-            if format_ == stated:
-                reminded[index] = self._reminding(view.segments[index].text, stated, speech)
-        changed = view.with_texts(texts | reminded).with_members(
+        changed = view.with_texts(texts).with_members(
             constraint.any_json if self.format == "json" else constraint.removed
         )
-        left = self._left(changed, [segment.index for segment in asking], list(reminders), stated)
+        left = self._left(changed, texts, stated)
         if left is not None:
             return left
         # Prose has no structure: what an outline is for has to be said.
@@ -125,7 +121,7 @@ class Form:
         return with_request(changed, sentence)
 
     def _refused(
-        self, view: PromptView, asking: Sequence[Segment], reminders: Sequence[int], stated: Format | None
+        self, view: PromptView, asking: Sequence[Segment], stated: Format | None
     ) -> NotApplicable | None:
         """Return a reason if the prompt's format request cannot or need not be replaced, else None."""
         if stated is None and _is_named_anywhere(view):
@@ -134,19 +130,16 @@ class Form:
             return NotApplicable("already_wanted")
         if self.format == "free" and any(_LISTING.search(segment.text) for segment in asking):
             return NotApplicable("own_form")
-        present = []
         for segment in view.segments:
-            if segment.kind != "history":
-                present.append(segment)
-        if any(_shown_structures(segment, of_answer=False) for segment in present):
-            return NotApplicable("unclear_format")
+            if segment.kind != "history" and _shows_structure(segment, of_answer=False):
+                return NotApplicable("unclear_format")
         language = _language(view, asking)
         if language not in SPEECHES or self.format not in SPEECHES[language].answer:
             return NotApplicable("language_unsupported")
-        return self._irreplaceable(view, asking, reminders, stated)
+        return self._irreplaceable(view, asking, stated)
 
     def _irreplaceable(
-        self, view: PromptView, asking: Sequence[Segment], reminders: Sequence[int], stated: Format | None
+        self, view: PromptView, asking: Sequence[Segment], stated: Format | None
     ) -> NotApplicable | None:
         named = _form_named(asking)
         own_words: list[str] = []
@@ -157,8 +150,7 @@ class Form:
         text = "\n".join(own_words)
         if _ARTEFACT.search(text):
             return NotApplicable("own_form")
-        instructions = [_words(segment.text, named) for segment in asking]
-        asked = "\n".join((*instructions, *_reminding_lines(view, reminders)))
+        asked = "\n".join(_words(segment.text, named) for segment in asking)
         if (_OWN_FORM.search(text) if stated is None else _BOUND.search(asked)) is not None:
             return NotApplicable("own_form")
         for segment in asking:
@@ -172,28 +164,23 @@ class Form:
         return None
 
     def _left(
-        self, changed: PromptView, asking: Sequence[int], reminders: Sequence[int], stated: Format | None
+        self, changed: PromptView, asking: Collection[int], stated: Format | None
     ) -> NotApplicable | None:
         """Return a reason if the reworded prompt names another format or forbids this one, else None."""
-        texts = [changed.segments[index].text for index in asking]
-        words = "\n".join((*texts, *_reminding_lines(changed, reminders)))
-        said: list[Segment] = []
+        words = "\n".join(changed.segments[index].text for index in asking)
+        old_wish = is_forbidden = False
         for segment in changed.segments:
-            if segment.kind != "history" and segment.type not in ("document", "code"):
-                said.append(segment)
-        old_wish = False
-        for segment in said:
+            if segment.kind == "history" or segment.type in ("document", "code"):
+                continue
+            is_forbidden = is_forbidden or forbids(segment.text, self.format)
             # An example anywhere ("The output {"a": 1} is well-formed") would speak against the new format.
             old_wish = old_wish or (stated == "json" and _STRUCTURE.search(segment.text) is not None)
             # So would a sentence that was not known to say how to answer: "You must output valid JSON."
-            if stated is not None and segment.slot == changed.last_user_slot:
-                old_wish = old_wish or _asked_in(segment.text) == stated
+            old_wish = old_wish or (stated is not None and _asked_in(segment.text) == stated)
         parts = self.format == "free" and stated is not None and _PARTS.search(words)
         if set(named_formats(words)) - {self.format} or old_wish or parts:
             return NotApplicable("unclear_format")
-        if any(forbids(segment.text, self.format) for segment in said):
-            return NotApplicable("format_forbidden")
-        return None
+        return NotApplicable("format_forbidden") if is_forbidden else None
 
     def _rewritten(
         self, asking: Sequence[Segment], stated: Format | None, speech: Speech
@@ -218,14 +205,6 @@ class Form:
             pieces.append(speech.renamed(rest, stated, self.format))
             texts[segment.index] = "".join(pieces)
         return texts, has_outline
-
-    def _reminding(self, text: str, stated: Format | None, speech: Speech) -> str:
-        """Return a text in which the lines that ask for a format, among other things, are reworded."""
-        lines = text.split("\n")
-        for number, line in enumerate(lines):
-            if asked_format(line) == stated:
-                lines[number] = speech.renamed(line, stated, self.format)
-        return "\n".join(lines)
 
 
 def _on_a_line(lead: str) -> str:
@@ -285,7 +264,7 @@ def _asking(view: PromptView) -> list[Segment]:
             bool(segments) and segments[-1].index == segment.index - 1 and segments[-1].slot == segment.slot
         )
         shown = follows and segment.type == "code" and segments[-1].text.rstrip().endswith(":")
-        if segment.type == "output_instructions" or shown or _shown_structures(segment, of_answer=True):
+        if segment.type == "output_instructions" or shown or _shows_structure(segment, of_answer=True):
             segments.append(segment)
     return segments
 
@@ -296,7 +275,7 @@ _SCHEMA_OF_ANSWER: Final = re.compile(
 )
 
 
-def _shown_structures(segment: Segment, *, of_answer: bool) -> bool:
+def _shows_structure(segment: Segment, *, of_answer: bool) -> bool:
     """Return whether instructions show a structure: the answer's schema, or another, which may be data."""
     if segment.type not in ("instructions", "text"):
         return False
@@ -305,30 +284,6 @@ def _shown_structures(segment: Segment, *, of_answer: bool) -> bool:
         if speaks_of_output(lead) and of_answer == bool(_SCHEMA_OF_ANSWER.search(lead)):
             return True
     return False
-
-
-def _reminders(view: PromptView) -> dict[int, Format]:
-    """Return the formats that an application asks for beside its output instructions: "You respond in JSON".
-
-    Not those of a user's message, in which such a line may describe a tool or belong to an earlier question.
-    """
-    formats: dict[int, Format] = {}
-    for segment in view.segments:
-        is_told = segment.kind == "template" and segment.type in ("instructions", "text")
-        if is_told and segment.role != "user":
-            asked = _asked_in(segment.text)
-            if asked is not None:
-                formats[segment.index] = asked
-    return formats
-
-
-def _reminding_lines(view: PromptView, reminders: Sequence[int]) -> list[str]:
-    lines: list[str] = []
-    for index in reminders:
-        for line in view.segments[index].text.split("\n"):
-            if asked_format(line) is not None:
-                lines.append(line)
-    return lines
 
 
 def _is_named_anywhere(view: PromptView) -> bool:
