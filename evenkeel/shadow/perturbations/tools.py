@@ -13,16 +13,21 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from evenkeel.core.rewordings import Category, Rewording
-from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, PerturbationBase, RewriteTask
+from evenkeel.shadow.perturbations.protocol import (
+    NOTHING_TO_CHANGE,
+    Draft,
+    NotApplicable,
+    PerturbationBase,
+    RewriteTask,
+)
 from evenkeel.shadow.prompt.body import UnreadablePrompt, outermost
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evenkeel.shadow.perturbations.protocol import Outcome, Perturbation
     from evenkeel.shadow.prompt import PromptView
-    from evenkeel.shadow.prompt.segments import Segment
 
 CATEGORY: Final = Category(
     "tools",
@@ -32,75 +37,67 @@ CATEGORY: Final = Category(
     on_template=True,
     phrase="{kind} of tools",
 )
-_NO_TOOLS: Final = NotApplicable("no_tools")
-_NO_RESULTS: Final = NotApplicable("no_results")
-_SAME: Final = NotApplicable("nothing_to_change")
 # Tools beyond which none is added: providers refuse more than 128.
 _MOST_TOOLS: Final = 100
 # Words of a description that can be said in other words.
 _LEAST_WORDS: Final = 4
 
 
-class ToolOrdering(PerturbationBase):
+def _of_tools(label: str, phrase: str, order: int) -> Rewording:
+    return Rewording(CATEGORY, label=label, phrase=phrase, order=order)
+
+
+class _Offered(PerturbationBase):
+    """Base of what changes the tools that a request offers."""
+
+    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
+        """Return the request with other tools; "no_tools", or "nothing_to_change"."""
+        del severity
+        tools = _tools(view)
+        return self._changed(view, copy.deepcopy(tools), rng) if tools else NotApplicable("no_tools")
+
+    def _changed(self, view: PromptView, tools: list[dict[str, Any]], rng: random.Random) -> Outcome:
+        raise NotImplementedError
+
+
+class ToolOrdering(_Offered):
     """Offers the same tools in another order."""
 
     name: Final = "tools.order"
-    rewording: Final = Rewording(CATEGORY, label="order", phrase="another order of the tools", order=10)
+    rewording: Final = _of_tools("order", "another order of the tools", 10)
 
-    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-        """Return the request with its tools shuffled; "no_tools", or "nothing_to_change" for a single one."""
-        del severity
-        tools = _tools(view)
-        if not tools:
-            return _NO_TOOLS
+    def _changed(self, view: PromptView, tools: list[dict[str, Any]], rng: random.Random) -> Outcome:
         shuffled = _shuffled(tools, rng)
-        return _SAME if shuffled == tools else _with_tools(view, shuffled)
+        return NOTHING_TO_CHANGE if shuffled == tools else _with_tools(view, shuffled)
 
 
-class EnumOrder(PerturbationBase):
+class EnumOrder(_Offered):
     """Lists the values that a parameter may have in another order."""
 
     name: Final = "tools.enum_order"
-    rewording: Final = Rewording(
-        CATEGORY, label="enum order", phrase="another order of a tool's allowed values", order=20
-    )
+    rewording: Final = _of_tools("enum order", "another order of a tool's allowed values", 20)
 
-    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-        """Return the request with every enumeration shuffled; "nothing_to_change" if there is none."""
-        del severity
-        tools = copy.deepcopy(_tools(view))
-        if not tools:
-            return _NO_TOOLS
-        changed = False
+    def _changed(self, view: PromptView, tools: list[dict[str, Any]], rng: random.Random) -> Outcome:
         for schema in _schemas(tools):
-            values = schema.get("enum")
-            if isinstance(values, list):
-                schema["enum"] = _shuffled(values, rng)
-                changed = changed or schema["enum"] != values
-        return _with_tools(view, tools) if changed else _SAME
+            if isinstance(schema.get("enum"), list):
+                schema["enum"] = _shuffled(schema["enum"], rng)
+        return NOTHING_TO_CHANGE if tools == _tools(view) else _with_tools(view, tools)
 
 
-class UnrelatedTool(PerturbationBase):
+class UnrelatedTool(_Offered):
     """Offers one more tool, which no request of the application has a use for."""
 
     name: Final = "tools.unrelated"
-    rewording: Final = Rewording(
-        CATEGORY, label="one more", phrase="one more tool that has nothing to do with it", order=30
-    )
+    rewording: Final = _of_tools("one more", "one more tool that has nothing to do with it", 30)
 
-    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-        """Return the request with a tool added at a place drawn by chance."""
-        del severity
-        tools = _tools(view)
-        if not tools:
-            return _NO_TOOLS
+    def _changed(self, view: PromptView, tools: list[dict[str, Any]], rng: random.Random) -> Outcome:
         written = json.dumps([tools, [segment.text for segment in view.segments]]).casefold()
         unused: list[tuple[str, str, str]] = []
         for tool in _UNRELATED:
             if not any(word in written for word in tool[0].split("_")):
                 unused.append(tool)
         if not unused or len(tools) >= _MOST_TOOLS:
-            return _SAME
+            return NOTHING_TO_CHANGE
         name, description, parameter = rng.choice(unused)
         schema = {
             "type": "object",
@@ -112,27 +109,21 @@ class UnrelatedTool(PerturbationBase):
         return _with_tools(view, [*tools[:position], added, *tools[position:]])
 
 
-class ToolDescription(PerturbationBase):
+class ToolDescription(_Offered):
     """Has a model say the description of a tool in other words."""
 
     name: str = "tools.description"
-    rewording = Rewording(
-        CATEGORY, label="description", phrase="a tool's description in other words", order=40
-    )
+    rewording = _of_tools("description", "a tool's description in other words", 40)
     requires = frozenset({"rewriter"})
 
-    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-        """Return the draft of one description; "nothing_to_change" if none is a sentence."""
-        del severity
-        tools = copy.deepcopy(_tools(view))
-        if not tools:
-            return _NO_TOOLS
+    def _changed(self, view: PromptView, tools: list[dict[str, Any]], rng: random.Random) -> Outcome:
         described: list[dict[str, Any]] = []
-        for owner in self.owners(tools):
-            if _is_sentence(owner.get("description")):
+        for owner in self._owners(tools):
+            description = owner.get("description")
+            if isinstance(description, str) and len(description.split()) >= _LEAST_WORDS:
                 described.append(owner)
         if not described:
-            return _SAME
+            return NOTHING_TO_CHANGE
         chosen = rng.choice(described)
 
         def finish(texts: Sequence[str]) -> PromptView:
@@ -141,83 +132,74 @@ class ToolDescription(PerturbationBase):
 
         return Draft((RewriteTask("paraphrase", chosen["description"]),), finish)
 
-    def owners(self, tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return what may have a description: the functions."""
-        return list(map(_function, tools))
+    def _owners(self, tools: Sequence[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+        """Return what may have a description."""
+        return map(_function, tools)
 
 
 class ParameterDescription(ToolDescription):
     """Has a model say the description of a tool's parameter in other words."""
 
     name = "tools.parameter"
-    rewording = Rewording(
-        CATEGORY, label="parameter", phrase="a parameter's description in other words", order=50
-    )
+    rewording = _of_tools("parameter", "a parameter's description in other words", 50)
 
-    def owners(self, tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return what may have a description: the parameters."""
-        return list(_schemas(tools))
+    def _owners(self, tools: Sequence[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+        return _schemas(tools)
 
 
-class ResultLayout(PerturbationBase):
+class _Result(PerturbationBase):
+    """Base of what writes the last result of a tool otherwise."""
+
+    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
+        """Return the request with the result written otherwise; "no_results", or "nothing_to_change"."""
+        del severity
+        for segment in reversed(view.segments):
+            members = _members(segment.text) if segment.source == "tool_results" else []
+            if members:
+                new = self._written(segment.text.strip(), members, rng)
+                return NOTHING_TO_CHANGE if new is None else view.with_texts({segment.index: new})
+        return NotApplicable("no_results")
+
+    def _written(self, text: str, members: list[str], rng: random.Random) -> str | None:
+        """Return a result written otherwise; None if it cannot be."""
+        raise NotImplementedError
+
+
+class ResultLayout(_Result):
     """Writes the last result of a tool with other blanks and line ends."""
 
     name: Final = "tools.result_layout"
-    rewording: Final = Rewording(
-        CATEGORY, label="result layout", phrase="another layout of a tool's result", order=60
-    )
+    rewording: Final = _of_tools("result layout", "another layout of a tool's result", 60)
 
-    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-        """Return the request with the result indented or, if it was, on one line; "no_results"."""
-        del severity, rng
-        result = _last_result(view)
-        if result is None:
-            return _NO_RESULTS
-        text = result.text.strip()
-        indented = msgspec.json.format(text, indent=2)
-        new = msgspec.json.format(text, indent=0) if "\n" in text else indented
-        return _SAME if new == text else view.with_texts({result.index: new})
+    def _written(self, text: str, members: list[str], rng: random.Random) -> str | None:
+        del members, rng
+        new = msgspec.json.format(text, indent=0 if "\n" in text else 2)
+        return None if new == text else new
 
 
-class ResultKeys(PerturbationBase):
+class ResultKeys(_Result):
     """Writes the members of the last result of a tool in another order."""
 
     name: Final = "tools.result_keys"
-    rewording: Final = Rewording(
-        CATEGORY, label="result keys", phrase="another order of keys in a tool's result", order=70
-    )
+    rewording: Final = _of_tools("result keys", "another order of keys in a tool's result", 70)
 
-    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-        """Return the request with the result's outermost members shuffled; "no_results"."""
-        del severity
-        result = _last_result(view)
-        if result is None:
-            return _NO_RESULTS
-        members = _members(result.text)
+    def _written(self, text: str, members: list[str], rng: random.Random) -> str | None:
+        del text
         shuffled = _shuffled(members, rng)
-        if shuffled == members:
-            return _SAME
-        return view.with_texts({result.index: "{" + ", ".join(shuffled) + "}"})
+        return None if shuffled == members else "{" + ", ".join(shuffled) + "}"
 
 
-class ResultExtra(PerturbationBase):
+class ResultExtra(_Result):
     """Adds a member that means nothing to the last result of a tool."""
 
     name: Final = "tools.result_extra"
-    rewording: Final = Rewording(
-        CATEGORY, label="result extra", phrase="one more member in a tool's result", order=80
-    )
+    rewording: Final = _of_tools("result extra", "one more member in a tool's result", 80)
 
-    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-        """Return the request with `_schema_version` added to the result; "no_results"."""
-        del severity, rng
-        result = _last_result(view)
-        if result is None:
-            return _NO_RESULTS
-        members = _members(result.text)
+    def _written(self, text: str, members: list[str], rng: random.Random) -> str | None:
+        del text, rng
         if any(member.startswith('"_schema_version"') for member in members):
-            return _SAME
-        return view.with_texts({result.index: "{" + ", ".join([*members, '"_schema_version": "2"']) + "}"})
+            return None
+        return "{" + ", ".join([*members, '"_schema_version": "2"']) + "}"
 
 
 TOOLS: Final[tuple[Perturbation, ...]] = (
@@ -308,18 +290,6 @@ def _shuffled(values: Sequence[Any], rng: random.Random) -> list[Any]:
         if shuffled != list(values):
             break
     return shuffled
-
-
-def _is_sentence(text: object) -> bool:
-    return isinstance(text, str) and len(text.split()) >= _LEAST_WORDS
-
-
-def _last_result(view: PromptView) -> Segment | None:
-    """Return the last result of a tool that is a JSON object with members; None without any."""
-    for segment in reversed(view.segments):
-        if segment.source == "tool_results" and _members(segment.text):
-            return segment
-    return None
 
 
 def _members(text: str) -> list[str]:
