@@ -11,7 +11,7 @@ from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, Rewrite
 from evenkeel.shadow.prompt.blocks import BLANK_LINES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from evenkeel.shadow.perturbations.protocol import Outcome
     from evenkeel.shadow.prompt import PromptView, Segment
@@ -72,39 +72,35 @@ def pieces(text: str, longest: int = _PIECE_CHARS) -> list[str]:
     A stretch passes `longest` only where it has no blank line outside of what is protected. Joined,
     the pieces are the text.
     """
-    protected = protected_spans(text) if len(text) > longest else ()
-    passed = 0
-    """Number of spans that end before the current gap."""
-    found: list[str] = []
-    start = 0
-    last = 0
-    """End of the current stretch if it is cut at the last possible gap; `resume` is the start of the next."""
-    resume = 0
-    for gap in BLANK_LINES.finditer(text):
-        while passed < len(protected) and protected[passed].end <= gap.start():
-            passed += 1
-        if passed < len(protected) and protected[passed].start < gap.end():
-            continue
-        if gap.start() - start > longest and last > start:
-            found += (text[start:last], text[last:resume])
-            start = resume
-        last, resume = gap.span()
-    if len(text) - start > longest and last > start:
-        found += (text[start:last], text[last:resume])
-        start = resume
-    found.append(text[start:])
+    if len(text) <= longest:
+        return _parts(text)
+    gaps = list(_gaps(text))
     parts: list[str] = []
-    for piece in found:
-        parts += filter(None, _bare(piece))
-    return parts
+    start = 0
+    for number, (last, resume) in enumerate(gaps):
+        next_gap = gaps[number + 1][0] if number + 1 < len(gaps) else len(text)
+        if next_gap - start > longest and last > start:
+            parts += [*_parts(text[start:last]), text[last:resume]]
+            start = resume
+    return [*parts, *_parts(text[start:])]
 
 
-def _bare(piece: str) -> tuple[str, str, str]:
+def _gaps(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each run of blank lines outside of what is protected."""
+    spans = iter(protected_spans(text))
+    span = next(spans, None)
+    for gap in BLANK_LINES.finditer(text):
+        while span is not None and span.end <= gap.start():
+            span = next(spans, None)
+        if span is None or span.start >= gap.end():
+            yield gap.span()
+
+
+def _parts(piece: str) -> list[str]:
+    """Return a stretch of text as the white space before it, the stretch, and that behind it."""
     body = piece.strip()
-    if not body:
-        return ("", "", piece)
-    at = piece.index(body)
-    return (piece[:at], body, piece[at + len(body) :])
+    lead, _, tail = piece.partition(body) if body else (piece, "", "")
+    return [part for part in (lead, body, tail) if part]
 
 
 def has_prose(text: str) -> bool:
