@@ -355,7 +355,9 @@ def _kept_in_order(text: str, units: Sequence[Unit], *, by_order: bool) -> list[
             kept.append(unit)
             continue
         before = {other for other in ordered if not (unit.free and units[other].free)}
-        joined = unit.joined or (number > 0 and pointing[number])
+        # "Mix it with the sauce." stands directly behind what it speaks of, as a table behind "as follows".
+        points_here = number > 0 and (pointing[number] or pointing[number - 1])
+        joined = unit.joined or (points_here and not unit.free)
         kept.append(replace(unit, needs=frozenset(before), joined=joined))
         ordered.add(number)
     return kept
