@@ -47,7 +47,7 @@ def _of_tools(label: str, phrase: str, order: int) -> Rewording:
     return Rewording(CATEGORY, label=label, phrase=phrase, order=order)
 
 
-class _Offered(PerturbationBase):
+class _ToolChange(PerturbationBase):
     """Base of what changes the tools that a request offers."""
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
@@ -60,7 +60,7 @@ class _Offered(PerturbationBase):
         raise NotImplementedError
 
 
-class ToolOrdering(_Offered):
+class ToolOrdering(_ToolChange):
     """Offers the same tools in another order."""
 
     name: Final = "tools.order"
@@ -71,7 +71,7 @@ class ToolOrdering(_Offered):
         return NOTHING_TO_CHANGE if shuffled == tools else _with_tools(view, shuffled)
 
 
-class EnumOrder(_Offered):
+class EnumOrder(_ToolChange):
     """Lists the values that a parameter may have in another order."""
 
     name: Final = "tools.enum_order"
@@ -84,7 +84,7 @@ class EnumOrder(_Offered):
         return NOTHING_TO_CHANGE if tools == _tools(view) else _with_tools(view, tools)
 
 
-class UnrelatedTool(_Offered):
+class UnrelatedTool(_ToolChange):
     """Offers one more tool, which no request of the application has a use for."""
 
     name: Final = "tools.unrelated"
@@ -109,7 +109,7 @@ class UnrelatedTool(_Offered):
         return _with_tools(view, [*tools[:position], added, *tools[position:]])
 
 
-class ToolDescription(_Offered):
+class ToolDescription(_ToolChange):
     """Has a model say the description of a tool in other words."""
 
     name: str = "tools.description"
@@ -147,7 +147,7 @@ class ParameterDescription(ToolDescription):
         return _schemas(tools)
 
 
-class _Result(PerturbationBase):
+class _ResultChange(PerturbationBase):
     """Base of what writes the last result of a tool otherwise."""
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
@@ -165,7 +165,7 @@ class _Result(PerturbationBase):
         raise NotImplementedError
 
 
-class ResultLayout(_Result):
+class ResultLayout(_ResultChange):
     """Writes the last result of a tool with other blanks and line ends."""
 
     name: Final = "tools.result_layout"
@@ -177,7 +177,7 @@ class ResultLayout(_Result):
         return None if new == text else new
 
 
-class ResultKeys(_Result):
+class ResultKeys(_ResultChange):
     """Writes the members of the last result of a tool in another order."""
 
     name: Final = "tools.result_keys"
@@ -189,7 +189,7 @@ class ResultKeys(_Result):
         return None if shuffled == members else "{" + ", ".join(shuffled) + "}"
 
 
-class ResultExtra(_Result):
+class ResultExtra(_ResultChange):
     """Adds a member that means nothing to the last result of a tool."""
 
     name: Final = "tools.result_extra"
