@@ -197,7 +197,7 @@ class GoldenStore:
         active: bool = True,
         limit: int | None = None,
     ) -> tuple[Golden, ...]:
-        """Return goldens in their newest version, the last changed first; `active` ones are not retired."""
+        """Return goldens in their newest version, the last approved first; `active` ones are not retired."""
         newest: dict[str, Golden] = {}
         for golden in self._documents.select(_GOLDENS):
             if golden.id not in newest or golden.version > newest[golden.id].version:
@@ -207,6 +207,7 @@ class GoldenStore:
             fits = route in {None, golden.route} and task in {None, golden.task}
             if fits and not (active and golden.retired):
                 chosen.append(golden)
+        chosen.sort(key=lambda golden: golden.approved_at or 0.0, reverse=True)
         return tuple(chosen[:limit])
 
     def find(self, golden_id: str, version: int | None = None) -> Golden | None:
