@@ -19,7 +19,7 @@ from benchmarks.chaos.on_redis import MONITORS, PROXIES, WORKERS, OnRedis
 from benchmarks.chaos.scene import PREFIX, closing_scene, until
 from benchmarks.chaos.stage import Process, redis_answers, redis_server
 from benchmarks.chaos.witness import StoreContents, VerdictEntry, contents_of_redis
-from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
+from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from tests.kit.records import altered
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class OnSentinel(OnRedis):
 
     def store(self) -> RedisStore:
         """Connect to the store through the Sentinels, as the roles do."""
-        sentinels = tuple(Host(_HOST, port) for port in self._sentinels)
+        sentinels = tuple(f"{_HOST}:{port}" for port in self._sentinels)
         place = RedisPlace(url="redis://x/0", sentinels=sentinels, sentinel_master=_GROUP, prefix=PREFIX)
         return RedisStore(place)
 

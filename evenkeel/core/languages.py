@@ -41,6 +41,11 @@ def language_of(text: str) -> str | None:
     return _language_of(text[:_READ_CHARACTERS])
 
 
+def load_languages() -> None:
+    """Load the model now, in half a second of CPU time, so that it blocks nothing later."""
+    language_of("The languages are loaded before the first text is read.")
+
+
 # Groups of languages so similar that short texts do not tell them apart.
 _ALIKE: Final = (
     frozenset({"en", "pcm"}),

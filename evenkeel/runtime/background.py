@@ -30,10 +30,8 @@ from evenkeel.shadow.timesheet import Timesheet
 from evenkeel.stores.counters import merge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from litestar.types import ASGIApp
-
+    from evenkeel.runtime.roles.monitor import MonitorRole
+    from evenkeel.runtime.roles.worker import WorkerRole
     from evenkeel.runtime.stores import Stores
     from evenkeel.runtime.supervisor import Briefing
     from evenkeel.settings import Settings
@@ -43,68 +41,51 @@ log = logging.getLogger("evenkeel")
 
 
 def run(briefing: Briefing) -> None:
-    """Run a role until SIGTERM or the end of the supervisor."""
+    """Run a role until SIGTERM or the end of the supervisor, then finish what is held.
+
+    Raises: StoreError if the store cannot be used.
+    """
     if briefing.role == "worker":
         step_aside()
     else:
         take_short_turns()
-
-    async def serve_until_stopped() -> None:
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop.set)
-        when_orphaned(lambda: loop.call_soon_threadsafe(stop.set))
-        await serve(briefing, stop)
-
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(serve_until_stopped())
+        runner.run(_serve(briefing))
 
 
-async def serve(briefing: Briefing, stop: asyncio.Event) -> None:
-    """Run a worker or a monitor until `stop` is set, then finish what is held.
-
-    Raises: StoreError if the store cannot be used.
-    """
-    role, settings = briefing.role, briefing.settings
-    with contextlib.closing(await _opened(role, settings)) as stores:
+async def _serve(briefing: Briefing) -> None:
+    settings, works = briefing.settings, briefing.role == "worker"
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    when_orphaned(lambda: loop.call_soon_threadsafe(stop.set))
+    with contextlib.closing(await _opened(briefing.role, settings)) as stores:
         instruments = await Instruments.set_up(settings, stores)
         health = instruments.health
-        stopping = threading.Event()
-        monitor = worker = None
-        bodies: list[Callable[[], object]] = []
+        role: WorkerRole | MonitorRole
         # Loaded on demand: a worker needs nothing of the console, nor a monitor the planner.
-        if role == "monitor":
+        if works:
+            from evenkeel.runtime.roles.worker import WorkerRole  # noqa: PLC0415
+
+            role = await WorkerRole.set_up(settings, stores, instruments, Timesheet(briefing.sheet))
+        else:
             from evenkeel.runtime.roles.monitor import MonitorRole  # noqa: PLC0415
 
             own = partial(stores.counters.read, briefing.source)
-            monitor = await asyncio.to_thread(MonitorRole, settings, stores, instruments, own)
-            bodies += monitor.bodies(stopping)
-        else:
-            from evenkeel.runtime.roles.worker import WorkerRole  # noqa: PLC0415
-
-            worker = await WorkerRole.set_up(settings, stores, instruments, Timesheet(briefing.sheet))
-            bodies.append(partial(worker.keep_templates, stopping))
+            role = await asyncio.to_thread(MonitorRole, settings, stores, instruments, own)
 
         def published() -> Snapshot:
-            return merge([instruments.counted(), *([health.snapshot()] if worker else [])])
+            return merge([instruments.counted(), *([health.snapshot()] if works else [])])
 
-        bodies.append(partial(publish_counters, stopping, briefing.report, published))
-        main = [worker.run(stop)] if worker else []
-        main += [monitor.lead(stop)] if monitor else []
-
-        def app() -> ASGIApp:
-            assert monitor is not None  # a worker has no sockets: its supervisor serves the probes
-            return monitor.app
-
-        with threads(stopping, bodies):
-            async with served(app, settings, briefing.open_sockets()):
-                await attend(*main, health.run(stop, announced=worker is not None))
-            if worker:
-                await worker.close()
+        stopping = threading.Event()
+        publishing = partial(publish_counters, stopping, briefing.report, published)
+        with threads(stopping, [*role.bodies(stopping), publishing]):
+            # A worker has no sockets: its supervisor serves the probes.
+            async with served(lambda: role.app, settings, briefing.open_sockets()):
+                await attend(role.run(stop), health.run(stop, announced=works))
             await instruments.close()
-        if monitor:
-            await monitor.close()
+        await role.close()
 
 
 async def _opened(role: str, settings: Settings) -> Stores:

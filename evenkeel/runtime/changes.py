@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from evenkeel.core.endpoint import Upstream
+from evenkeel.core.languages import load_languages
 from evenkeel.core.trouble import Trouble
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
@@ -24,7 +25,6 @@ from evenkeel.release.gate.scoring import GateScoring
 from evenkeel.release.gate.sides import SideEndpoint
 from evenkeel.release.goldens.replay import GoldenReplayer, GoldenRoute
 from evenkeel.release.reference_scores import ReferenceScores
-from evenkeel.runtime import replays
 from evenkeel.stores.bursts import Override
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class ChangeResponse:
                 scorer=instruments.scorer,
                 costs=instruments.ledger,
                 tasks={route.name: route.task for route in settings.routes},
-                load=replays.load_languages,
+                load=load_languages,
                 clock=time.time,
             ),
             clock=time.time,

@@ -34,7 +34,6 @@ from evenkeel.stores.salt import client_salt
 from evenkeel.tracing import LAST_SPANS_S, open_spans
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.core.exchange import Exchange, ExchangeQueue, ExchangeSink
@@ -55,12 +54,9 @@ _POLL_S: Final = 2.0
 # Taken where the system has no limit: more than one process can make use of.
 _MOST_FILES = 262_144
 _MOST_CONNECTIONS = 65_536
-# Files per client: its connection, and one to the upstream.
-_FILES_OF_ONE = 2
-# Files for the store, the admin port, clients that are turned away, and name resolution.
-_RESERVED = 128
-# Divisor of the file limit: this part is reserved for idle connections to upstreams, besides `_RESERVED`.
-_RESERVED_SHARE = 8
+# Files per client: its connection, one to the upstream, and one for everything else: idle connections to
+# upstreams, the store, clients that are turned away, and name resolution.
+_FILES_OF_ONE = 3
 # Exchanges wait here for the store; what does not fit is skipped and counted, never waited for.
 _HANDOFF_BYTES = 32 << 20
 # Streams may go on for so long after a stop; orchestrators kill after 30 s by default.
@@ -117,12 +113,8 @@ def raised_limit() -> int:
 
 
 def connections_within(files: int) -> int:
-    """Return the number of client connections for which a number of open files leaves room.
-
-    Each may need two files. Some files are kept back for everything else, but at most half of them.
-    """
-    reserved = min(files // 2, _RESERVED + files // _RESERVED_SHARE)
-    return min(_MOST_CONNECTIONS, max(1, (files - reserved) // _FILES_OF_ONE))
+    """Return the number of client connections for which a number of open files leaves room."""
+    return min(_MOST_CONNECTIONS, max(1, files // _FILES_OF_ONE))
 
 
 def redactor(settings: Redaction) -> Redactor:
@@ -184,85 +176,57 @@ class _OpenedWhenUsed:
 
 def run(briefing: Briefing) -> None:
     """Serve under the supervisor until SIGTERM, or until the supervisor is gone; then drain."""
-
-    async def serve_until_stopped() -> None:
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, stop.set)
-
-        def started(follow: Callable[[Settings], None]) -> None:
-            def told(briefed: Briefing) -> None:
-                logs.configure(briefed.settings.telemetry.log_level, briefed.settings.telemetry.log_format)
-                follow(briefed.settings)
-
-            when_orphaned(lambda: loop.call_soon_threadsafe(stop.set), told)
-
-        await serve(briefing.settings, briefing.open_sockets(), stop, started=started, report=briefing.report)
-
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(serve_until_stopped())
+        runner.run(_serve(briefing))
 
 
-async def serve(
-    settings: Settings,
-    sockets: Sequence[socket.socket],
-    stop: asyncio.Event,
-    *,
-    started: Callable[[Callable[[Settings], None]], None],
-    report: Callable[[Snapshot], None] | None = None,
-) -> Callable[[], Snapshot]:
-    """Forward until `stop` is set, then drain and empty the hand-off. Return a reader of the counters.
-
-    Args:
-        settings: routes and store.
-        sockets: bound and listening.
-        stop: ends the forwarding.
-        started: called once requests are accepted, with a function that makes new requests use the routes of
-            other settings; it may be called from any thread and blocks for some milliseconds.
-        report: hands its counters to its supervisor; None = there is none, and nobody has it sample more
-            for a while.
-    """
+async def _serve(briefing: Briefing) -> None:
+    settings, loop = briefing.settings, asyncio.get_running_loop()
+    stop = asyncio.Event()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
     spans = open_spans(settings)
     tally = Tally()
     queued = _OpenedWhenUsed(lambda: connect(settings).queue)
     sink = redacting(settings.storage.redaction, spans.sink(queued), tally)
-    names = ClientNames(partial(_salt, settings), settings.listen.proxies, settings.listen.session_header)
+    listen = settings.listen
+    names = ClientNames(partial(_salt, settings), listen.proxies, listen.session_header)
     handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES, names=names)
     handoff.client_quota = settings.replays.client_exchanges_per_hour
-    listen = settings.listen
     plane = DataPlane(
         route_table(settings.routes),
         handoff,
         limits=Limits(max_connections=connections_within(raised_limit())),
         callers=Callers(listen.host, listen.hosts, listen.origins),
     )
-    loop = asyncio.get_running_loop()
 
     def snapshot() -> Snapshot:
         return merge([plane.snapshot(), spans.snapshot(), tally.snapshot()])
 
-    def take(settings: Settings) -> None:
+    def follow(briefed: Briefing) -> None:
+        """Make new requests use the routes of other settings. Blocks for some milliseconds."""
+        other = briefed.settings
+        logs.configure(other.telemetry.log_level, other.telemetry.log_format)
         try:
-            routes = route_table(settings.routes)
+            routes = route_table(other.routes)
             upstreams = chain.from_iterable(route.upstreams for route in routes.routes)
             # Read here, because reading files would hold up the event loop.
             tls = network.trust() if any(upstream.tls for upstream in upstreams) else None
             loop.call_soon_threadsafe(plane.reroute, routes, tls)
-            handoff.client_quota = settings.replays.client_exchanges_per_hour
+            handoff.client_quota = other.replays.client_exchanges_per_hour
         except Exception:  # the boundary of a reload: if it fails, requests continue as before
             log.exception("the new routes cannot be taken; the old ones stay in force")
 
     keep_freed_memory()
     take_short_turns()
     handoff.start()
-    await plane.serve(sockets)
+    await plane.serve(briefing.open_sockets())
     stopping = threading.Event()
-    bodies: list[Callable[[], None]] = []
-    if report is not None:
-        bodies.append(partial(publish_counters, stopping, report, snapshot))
-        bodies.append(partial(follow_bursts, stopping, lambda: plane.lanes, lambda: connect(settings).bursts))
+    bodies = [
+        partial(publish_counters, stopping, briefing.report, snapshot),
+        partial(follow_bursts, stopping, lambda: plane.lanes, lambda: connect(settings).bursts),
+    ]
     with threads(stopping, bodies):
-        started(take)
+        when_orphaned(lambda: loop.call_soon_threadsafe(stop.set), follow)
         # What is alive now lives as long as the process; the collector need not walk it again.
         gc.collect()
         gc.freeze()
@@ -272,7 +236,6 @@ async def serve(
         await plane.drain(_DRAIN_S)
         await asyncio.to_thread(handoff.close, _DRAIN_S)
         await asyncio.to_thread(spans.finish, LAST_SPANS_S)
-    return snapshot
 
 
 def _salt(settings: Settings) -> bytes:

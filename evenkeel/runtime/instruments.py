@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 from evenkeel.core.budget import RouteBudget
 from evenkeel.core.languages import language_of
 from evenkeel.core.trouble import JudgeTrouble
+from evenkeel.core.version import VERSION
 from evenkeel.llm.limits import Breaker
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.runtime import choices, replays
 from evenkeel.settings import SettingsError
+from evenkeel.shadow.replay import Replayer
 from evenkeel.stores.counters import Tally, merge
 from evenkeel.tracing import LAST_SPANS_S, open_spans
 from evenkeel.tracing.scores import ScorePoster
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
-    from evenkeel.shadow.replay import Replayer
     from evenkeel.stores.budget import SharedCostTracker
     from evenkeel.stores.counters import Snapshot
     from evenkeel.tracing import Spans
@@ -64,6 +65,8 @@ RECHECK_SHARE = 0.02
 """Share of the judged pairs that are judged again, to measure the judge's own noise."""
 # Further attempts after an unreadable reply: endpoints without structured output may add chat.
 _REPAIRS = 1
+# Seconds that a replay waits for an upstream that throttles; meanwhile it takes a slot of the worker.
+_PATIENCE_S = 10.0
 
 
 def judge_problem(model: str, failure: Failure, key_env: str) -> tuple[str, str]:
@@ -249,7 +252,12 @@ class Instruments:
         budget = RouteBudget(stores.ledger, "", "judge")
         judge, health = make_judge(settings, stores.judge_cache, prices, spans.observer, budget)
         scorer = await asyncio.to_thread(make_scorer, settings, judge, tally)
-        replayer = replays.replayer(settings)
+        replayer = Replayer(
+            concurrency=settings.replays.concurrency,
+            timeout_s=settings.replays.timeout_s,
+            user_agent=f"evenkeel/{VERSION}",
+            patience_s=_PATIENCE_S,
+        )
         return cls(prices, stores.ledger, tally, spans, scores, judge, health, scorer, replayer)
 
     def counted(self) -> Snapshot:

@@ -110,7 +110,7 @@ def step_aside() -> None:
 
 @contextlib.asynccontextmanager
 async def served(
-    make_app: Callable[[], ASGIApp], settings: Settings, sockets: list[socket.socket]
+    make_app: Callable[[], ASGIApp | None], settings: Settings, sockets: list[socket.socket]
 ) -> AsyncIterator[None]:
     """Serve an application on the admin port while the block runs, guarded as the settings say.
 
@@ -123,10 +123,12 @@ async def served(
         return
     from evenkeel.console.server import serving  # noqa: PLC0415 - with the web framework; see above
 
-    app = guarded(make_app(), settings.access, settings.data_dir)
+    app = make_app()
+    assert app is not None
+    guard = guarded(app, settings.access, settings.data_dir)
     # After the application is made, since that loads the web framework.
     stay_responsive()
-    async with serving(app, sockets, settings.access.tls_context()):
+    async with serving(guard, sockets, settings.access.tls_context()):
         yield
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import RouteBudget
@@ -19,7 +20,7 @@ from evenkeel.shadow.references.caller import ReferenceCaller
 from evenkeel.shadow.references.pace import BURST_CALLS, BURSTS_A_DAY, DAY_S, FoundChange, Pace, Suspicion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from evenkeel.core.cells import RouteChanges
     from evenkeel.monitor.changes import ChangeRecord
@@ -51,62 +52,50 @@ def reference_level(settings: Settings) -> float:
     return alarm_level(asked.calls_per_day, BURST_CALLS, FALSE_ALARMS_PER_YEAR)
 
 
-class Noticing:
-    """Reads the changes that concern references from the monitor."""
+def noticed(
+    changes: Callable[[], Iterable[RouteChanges]],
+    records: Callable[[], Iterable[ChangeRecord]],
+    silent: Callable[[], Iterable[SilentReport]],
+    clock: Callable[[], float],
+) -> MonitorFindings:
+    """Return the changes that concern references and that the monitor noticed within a day.
 
-    def __init__(
-        self,
-        changes: Callable[[], Iterable[RouteChanges]],
-        records: Callable[[], Iterable[ChangeRecord]],
-        silent: Callable[[], Iterable[SilentReport]],
-        clock: Callable[[], float],
-    ) -> None:
-        """Connect the parts.
+    Args:
+        changes: Returns the marks of all routes.
+        records: Returns the changes with their evidence, which costs more.
+        silent: Returns the state of the tests of reference prompts.
+        clock: Unix time in seconds.
+    """
+    begin = clock() - DAY_S
+    renamed: list[ModelRename] = []
+    suspicions: list[Suspicion] = []
+    convicted = False
+    for change in changes():
+        for mark in filter(lambda mark: mark.at > begin, change.latest):
+            convicted |= mark.kind == kinds.REFERENCES
+            if mark.kind == kinds.MODEL:
+                renamed.append(ModelRename(change.route, mark.after, mark.at))
+            if mark.kind in _SUSPICIOUS:
+                suspicions.append(Suspicion(change.route, None, mark.at))
+    for report in silent():
+        if report.suspected_since is not None:
+            suspicions.append(Suspicion(report.route, report.requested_model, report.suspected_since))
+    found = _found(records(), begin) if convicted else []
+    open_questions = []
+    for suspicion in suspicions:
+        if not any(_explains(change, suspicion) for change in found):
+            open_questions.append(suspicion)
+    return MonitorFindings(tuple(open_questions), tuple(found), tuple(renamed))
 
-        Args:
-            changes: the marks of all routes.
-            records: the changes with their evidence, which costs more.
-            silent: the state of the tests of reference prompts.
-            clock: Unix time in seconds.
-        """
-        self._changes = changes
-        self._records = records
-        self._silent = silent
-        self._clock = clock
 
-    def __call__(self) -> MonitorFindings:
-        """Return the changes noticed within a day."""
-        begin = self._clock() - DAY_S
-        renamed: list[ModelRename] = []
-        noticed: list[Suspicion] = []
-        convicted = False
-        for change in self._changes():
-            for mark in filter(lambda mark: mark.at > begin, change.latest):
-                convicted |= mark.kind == kinds.REFERENCES
-                if mark.kind == kinds.MODEL:
-                    renamed.append(ModelRename(change.route, mark.after, mark.at))
-                if mark.kind in _SUSPICIOUS:
-                    noticed.append(Suspicion(change.route, None, mark.at))
-        for report in self._silent():
-            if report.suspected_since is not None:
-                noticed.append(Suspicion(report.route, report.requested_model, report.suspected_since))
-        if not convicted:  # The records below cost more.
-            return MonitorFindings(tuple(noticed), renamed=tuple(renamed))
-        changes = self._found(begin)
-        open_questions = []
-        for finding in noticed:
-            if not any(_explains(change, finding) for change in changes):
-                open_questions.append(finding)
-        return MonitorFindings(tuple(open_questions), tuple(changes), tuple(renamed))
-
-    def _found(self, begin: float) -> list[FoundChange]:
-        """Return the changes that references found since then."""
-        found: list[FoundChange] = []
-        for record in self._records():
-            asked = record.silent.references if record.silent else None
-            if asked is not None and asked.at > begin:
-                found.append(FoundChange(record.route, asked.requested_model, asked.at, asked.since))
-        return found
+def _found(records: Iterable[ChangeRecord], begin: float) -> list[FoundChange]:
+    """Return the changes that references found since then."""
+    found = []
+    for record in records:
+        asked = record.silent.references if record.silent else None
+        if asked is not None and asked.at > begin:
+            found.append(FoundChange(record.route, asked.requested_model, asked.at, asked.since))
+    return found
 
 
 def _explains(change: FoundChange, suspicion: Suspicion) -> bool:
@@ -117,7 +106,6 @@ def _explains(change: FoundChange, suspicion: Suspicion) -> bool:
 
 def asker(settings: Settings, stores: Stores, instruments: Instruments, monitor: Monitor) -> ReferenceAsker:
     """Return the caller of references for the routes that this monitor watches."""
-    routes_watched: Sequence[str] = [route.name for route in settings.routes]
     return ReferenceAsker(
         stores.references,
         stores.verdicts,
@@ -129,11 +117,10 @@ def asker(settings: Settings, stores: Stores, instruments: Instruments, monitor:
         ),
         AskerSettings(
             pace_of(settings),
-            routes=tuple(routes_watched),
-            known=tuple(routes_watched),
+            routes=tuple(route.name for route in settings.routes),
             level=reference_level(settings),
         ),
-        noticed=Noticing(monitor.changes, monitor.change_records, monitor.silent, time.time),
+        noticed=partial(noticed, monitor.changes, monitor.change_records, monitor.silent, time.time),
         tally=instruments.tally,
         clock=time.time,
     )

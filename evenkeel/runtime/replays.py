@@ -7,10 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.core.budget import RouteBudget
-from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
-from evenkeel.core.version import VERSION
 from evenkeel.llm.client import Model, ModelClient
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.llm.price import ASSUMED, ModelPrice, Prices
@@ -20,38 +17,25 @@ from evenkeel.shadow.original import Reader, StatedTemplate, api_headers
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import api_of, headers_of
-from evenkeel.shadow.references.keeper import ReferenceKeeper
-from evenkeel.shadow.replay import Replayer, Target
-from evenkeel.shadow.rewriter import Rewriter
-from evenkeel.shadow.rewriter.meaning import JudgedMeaning
-from evenkeel.shadow.worker import Archivist
+from evenkeel.shadow.replay import Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from evenkeel.core.budget import CostTracker
-    from evenkeel.core.cache import Cache
     from evenkeel.core.exchange import Exchange
     from evenkeel.llm.observer import CallObserver
-    from evenkeel.metrics import judge as judging
     from evenkeel.settings import Settings
     from evenkeel.settings.credentials import Headers
     from evenkeel.settings.replay import RewriterSettings
     from evenkeel.settings.scoring import JudgeSettings
-    from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Perturbation
     from evenkeel.shadow.prompt.template import TemplateLearner
-    from evenkeel.shadow.rewriter import EqualMeaning
-    from evenkeel.stores.archive import ExchangeArchive
-    from evenkeel.stores.counters import Tally
-    from evenkeel.stores.references import Reference, ReferenceStore
+    from evenkeel.stores.references import Reference
 
 
 _TIMEOUT_S = 60.0
 # Calls to the rewriter or the encoder in progress at once.
 _CONCURRENCY = 4
-# Seconds that a replay waits for an upstream that throttles; meanwhile it takes a slot of the worker.
-_PATIENCE_S = 10.0
 # Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn.
 _SETTLED_RATE = 0.05
 
@@ -228,63 +212,3 @@ def reference_target(settings: Settings) -> Callable[[Reference], Target]:
         )
 
     return target
-
-
-def meaning(settings: Settings, judge: judging.Judge | None, book: CostTracker) -> EqualMeaning | None:
-    """Return the judge's check that a rewritten text means the same; its cost counts for no route."""
-    wanted = settings.replays.rewriter
-    if wanted is None or judge is None:
-        return None
-    return JudgedMeaning(judge, RouteBudget(book, "", "rewriter"))
-
-
-def rewriter(
-    settings: Settings,
-    cache: Cache,
-    costs: Prices,
-    tally: Tally,
-    equal_meaning: EqualMeaning | None,
-    observer: CallObserver = UNOBSERVED,
-) -> Rewriter | None:
-    """Return the model that paraphrases and translates, if one is set and a judge checks what it writes."""
-    wanted = settings.replays.rewriter
-    if wanted is None or equal_meaning is None:
-        return None
-    return Rewriter(
-        endpoint(wanted, costs, observer),
-        cache=cache,
-        equal_meaning=equal_meaning,
-        count=lambda outcome: tally.add("rewrites", outcome=outcome),
-    )
-
-
-def replayer(settings: Settings) -> Replayer:
-    """Return the sender of variants."""
-    return Replayer(
-        concurrency=settings.replays.concurrency,
-        timeout_s=settings.replays.timeout_s,
-        user_agent=f"evenkeel/{VERSION}",
-        patience_s=_PATIENCE_S,
-    )
-
-
-def archivist(settings: Settings, kept: ExchangeArchive, tally: Tally) -> Callable[[Original], None] | None:
-    """Return a function that archives exchanges; None if none are kept."""
-    if settings.storage.archive == 0:
-        return None
-    return Archivist(kept, {route.name: route.match.prefix for route in settings.routes}, tally=tally).keep
-
-
-def reference_keeper(settings: Settings, store: ReferenceStore, tally: Tally) -> ReferenceKeeper | None:
-    """Return the keeper of reference prompts; None if they are off, or nothing may be stored."""
-    if not settings.asks_references:
-        return None
-    return ReferenceKeeper(store, {route.name: route.match.prefix for route in settings.routes}, tally=tally)
-
-
-def load_languages() -> None:
-    """Load the language detection now: half a second of CPU time, which would block everything else later.
-
-    To be called in a thread, before the first answer is scored.
-    """
-    language_of("The languages are loaded before the first exchange is read.")

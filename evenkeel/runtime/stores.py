@@ -42,15 +42,13 @@ from evenkeel.stores.templates import TemplateStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from evenkeel.settings import Redis, Settings
+    from evenkeel.settings import Settings
     from evenkeel.shadow.templates import Templates
     from evenkeel.stores.counters import Snapshot
     from evenkeel.stores.documents import Documents
     from evenkeel.stores.lease import RoleLease
-    from evenkeel.stores.redis.connection import RedisStore
     from evenkeel.stores.redis.queue import RedisExchangeQueue
     from evenkeel.stores.redis.verdicts import RedisVerdictLog
-    from evenkeel.stores.sealing import Seal
 
 CHALLENGER_SHARE = 0.2
 """Largest share of the budget that challengers may use."""
@@ -195,11 +193,24 @@ class RedisStores(DocumentStores):
         """
         if settings.storage.redis is None:
             raise SettingsError("the settings name no Redis; set storage.redis.url")
+        from evenkeel.stores.redis.connection import RedisPlace, RedisStore
         from evenkeel.stores.redis.documents import RedisDocuments
 
         self._redis = settings.storage.redis
         self._consumer = consumer
-        self._store = _connection(settings.storage.redis, settings.storage.seal)
+        self._store = RedisStore(
+            RedisPlace(
+                url=self._redis.url,
+                password=self._redis.password,
+                sentinels=tuple(self._redis.sentinels),
+                sentinel_master=self._redis.sentinel_master or "",
+                sentinel_password=self._redis.sentinel_password,
+                cluster=self._redis.cluster,
+                prefix=self._redis.prefix,
+                replicas=self._redis.replicas,
+            ),
+            seal=settings.storage.seal,
+        )
         super().__init__(settings, RedisDocuments(self._store))
 
     @property
@@ -359,26 +370,3 @@ def opened(settings: Settings, *, create: bool = False) -> Iterator[Stores]:
     with contextlib.closing(connect(settings, reading=not create)) as stores:
         stores.check()
         yield stores
-
-
-def _connection(settings: Redis, seal: Seal) -> RedisStore:
-    """Return the client of this process, with credentials from the environment. It connects on first use."""
-    from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
-
-    def host(address: str) -> Host:
-        name, _, port = address.rpartition(":")
-        return Host(name.strip("[]"), int(port))
-
-    return RedisStore(
-        RedisPlace(
-            url=settings.url,
-            password=settings.password,
-            sentinels=tuple(map(host, settings.sentinels)),
-            sentinel_master=settings.sentinel_master or "",
-            sentinel_password=settings.sentinel_password,
-            cluster=settings.cluster,
-            prefix=settings.prefix,
-            replicas=settings.replicas,
-        ),
-        seal=seal,
-    )

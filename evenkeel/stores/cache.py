@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenkeel.stores.documents import Collection, DocumentBody
+from evenkeel.stores.documents import Collection, sealed
 
 if TYPE_CHECKING:
-    from evenkeel.stores.documents import Documents, Packed
-    from evenkeel.stores.sealing import Seal
+    from evenkeel.stores.documents import Documents
 
 
 class _CachedBody(NamedTuple):
@@ -22,15 +21,8 @@ class DocumentCache:
     def __init__(self, documents: Documents, name: str, *, kept: int = 20_000) -> None:
         """Open the cache of a name; it keeps about `kept` bodies, the newest."""
         self._documents = documents
-
-        def pack(entry: _CachedBody, seal: Seal) -> Packed:
-            return seal.close(entry.body, f"{name}/{entry.key}")
-
-        def unpack(packed: Packed, seal: Seal, key: tuple[str, ...]) -> _CachedBody:
-            assert isinstance(packed, bytes)
-            return _CachedBody(key[0], seal.open(packed, f"{name}/{key[0]}"))
-
-        self._entries = Collection(name=name, key=("key",), kept=kept, body=DocumentBody(pack, unpack))
+        body = sealed(_CachedBody, name, lambda entry: entry.key)
+        self._entries = Collection(name=name, key=("key",), kept=kept, body=body)
         documents.open(self._entries)
 
     def get(self, key: str) -> bytes | None:

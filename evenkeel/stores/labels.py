@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from evenkeel.core.records import from_json, to_json
 from evenkeel.core.text import LONGEST_NAME, UNWRITABLE
-from evenkeel.core.verdict import Direction, stage_of
-from evenkeel.stores.documents import Collection, DocumentBody
-from evenkeel.stores.payloads import close_part, open_part, pack_evidence, unpack_evidence
+from evenkeel.core.verdict import Direction, Evidence, stage_of
+from evenkeel.stores.documents import Collection, DocumentBody, sealed
+from evenkeel.stores.payloads import close_part, open_part
 
 if TYPE_CHECKING:
-    from evenkeel.core.verdict import Evidence, Verdict
+    from evenkeel.core.verdict import Verdict
     from evenkeel.stores.documents import Change, Documents, Packed
     from evenkeel.stores.sealing import Seal
 
@@ -199,15 +199,6 @@ def _unpack(packed: Packed, seal: Seal, _key: tuple[str, ...]) -> Label:
     )
 
 
-def _pack_texts(texts: LabelTexts, seal: Seal) -> Packed:
-    return pack_evidence(texts.evidence, f"{_PLACE}/{texts.verdict_id}", seal)
-
-
-def _unpack_texts(packed: Packed, seal: Seal, key: tuple[str, ...]) -> LabelTexts:
-    assert isinstance(packed, bytes)
-    return LabelTexts(key[0], unpack_evidence(packed, f"{_PLACE}/{key[0]}", seal))
-
-
 _LABELS: Final = Collection(
     name="labels",
     key=("verdict_id", "by", "version"),
@@ -215,7 +206,10 @@ _LABELS: Final = Collection(
     group="labels",
 )
 _TEXTS: Final = Collection(
-    name="label_texts", key=("verdict_id",), body=DocumentBody(_pack_texts, _unpack_texts), group="labels"
+    name="label_texts",
+    key=("verdict_id",),
+    body=sealed(LabelTexts, _PLACE, lambda texts: texts.verdict_id),
+    group="labels",
 )
 
 

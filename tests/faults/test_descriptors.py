@@ -15,8 +15,8 @@ from tests.clients.recording import recording
 from tests.kit.relaying import running
 
 FILES = 160
-ROOM = 40
-"""(160 - 80) / 2, see `connections_within`."""
+ROOM = 53
+"""160 / 3, see `connections_within`."""
 REQUEST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
 
 

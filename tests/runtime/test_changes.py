@@ -13,7 +13,7 @@ from evenkeel.proxy.lanes import Lane, threshold
 from evenkeel.proxy.routing import ProxyRoute, Upstream
 from evenkeel.runtime.changes import Job, Responder
 from evenkeel.runtime.data_plane import apply_overrides
-from evenkeel.runtime.stamp import fingerprint, settings_that_matter, stamp_of
+from evenkeel.runtime.roles.worker import fingerprint, settings_that_matter, stamp_of
 from evenkeel.stores.bursts import Bursts, Override
 from evenkeel.stores.changes import ChangeStore, GoldenResult, GoldenRun
 from tests.monitor.changes.tallies import MODEL, shifts, tally

@@ -15,7 +15,7 @@ CASES = cases(__file__)
 
 
 @pytest.mark.parametrize(("files", "connections"), CASES["connections"])
-def test_each_connection_has_two_files_and_some_are_kept_back(files, connections):
+def test_each_connection_has_two_files_and_a_third_is_kept_back(files, connections):
     """Clients and upstreams together never get more than the files that are left."""
     assert connections_within(files) == connections
 

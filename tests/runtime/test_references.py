@@ -8,7 +8,7 @@ from evenkeel.core.cells import ChangeMark, RouteChanges
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.record import ChangeRecord, ChangeTally, Silent
 from evenkeel.monitor.fold import SilentReport
-from evenkeel.runtime.references import Noticing, cost_lines, pace_of
+from evenkeel.runtime.references import cost_lines, noticed, pace_of
 from evenkeel.runtime.replays import reference_target
 from evenkeel.settings import Settings
 from evenkeel.shadow.references.asker import ModelRename, MonitorFindings
@@ -28,20 +28,20 @@ def mark(kind, at, after="m-2"):
     return ChangeMark(kind, "m-1", after, at, 1)
 
 
-def noticed(marks, silent=None, reads=None):
+def of_marks(marks, silent=None, reads=None):
     def records():
         if reads is not None:
             reads.append(1)
         return [ChangeRecord("c", "shop", tuple(marks), ChangeTally(), ChangeTally(), 0, silent)]
 
-    return Noticing(lambda: [RouteChanges("shop", {}, tuple(marks))], records, list, lambda: NOW)()
+    return noticed(lambda: [RouteChanges("shop", {}, tuple(marks))], records, list, lambda: NOW)
 
 
 def test_another_model_name_is_noticed_for_a_day():
     """References are asked about it at once, without reading the records, which costs more."""
     reads = []
     marks = [mark(kinds.MODEL, NOW - 2 * DAY_S, "m-0"), mark(kinds.MODEL, NOW - 5), mark(kinds.SETTINGS, NOW)]
-    assert noticed(marks, reads=reads) == MonitorFindings(
+    assert of_marks(marks, reads=reads) == MonitorFindings(
         suspected=(Suspicion("shop", None, NOW - 5),), renamed=(ModelRename("shop", "m-2", NOW - 5),)
     )
     assert reads == []
@@ -49,10 +49,10 @@ def test_another_model_name_is_noticed_for_a_day():
 
 def test_findings_are_noticed_with_their_model():
     known = references(at=NOW - 30)
-    seen = noticed([mark(kinds.REFERENCES, NOW - 30)], Silent(known))
+    seen = of_marks([mark(kinds.REFERENCES, NOW - 30)], Silent(known))
     assert seen == MonitorFindings(found=(FoundChange("shop", known.requested_model, NOW - 30, known.since),))
     old = Silent(references(at=NOW - 2 * DAY_S))
-    assert noticed([mark(kinds.REFERENCES, NOW - 60)], old) == MonitorFindings()
+    assert of_marks([mark(kinds.REFERENCES, NOW - 60)], old) == MonitorFindings()
 
 
 def test_what_is_noticed_about_answers_is_a_question_for_the_references():
@@ -60,18 +60,18 @@ def test_what_is_noticed_about_answers_is_a_question_for_the_references():
     asked = (kinds.FINGERPRINT, kinds.RATINGS, kinds.PROMPT)
     moved = [mark(kind, NOW - 9 + place) for place, kind in enumerate((*asked, kinds.SETTINGS))]
     questions = tuple(Suspicion("shop", None, NOW - 9 + place) for place in range(len(asked)))
-    assert noticed(moved).suspected == questions
+    assert of_marks(moved).suspected == questions
     known = [*moved, mark(kinds.REFERENCES, NOW - 30)]
-    assert noticed(known, Silent(references(at=NOW - 30))).suspected == ()
-    assert noticed(known, Silent(references(at=NOW - DAY_S / 2))).suspected == questions
+    assert of_marks(known, Silent(references(at=NOW - 30))).suspected == ()
+    assert of_marks(known, Silent(references(at=NOW - DAY_S / 2))).suspected == questions
 
 
 def test_evidence_of_the_references_themselves_is_a_question():
     """What hints at a change is looked into at once, with the time at which the unlike answers began."""
     hints = SilentReport("shop", "m", 3.0, 7.0, 40, suspected_since=NOW - 600)
     quiet = SilentReport("forms", "m", 0.0, 7.0, 40)
-    noticing = Noticing(list, list, lambda: [hints, quiet], lambda: NOW)
-    assert noticing().suspected == (Suspicion("shop", "m", NOW - 600),)
+    findings = noticed(list, list, lambda: [hints, quiet], lambda: NOW)
+    assert findings.suspected == (Suspicion("shop", "m", NOW - 600),)
 
 
 def test_without_an_archive_nothing_is_asked(tmp_path):

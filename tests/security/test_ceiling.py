@@ -286,7 +286,7 @@ class Process:
             store,
             Nowhere(),
             ReferenceCaller(self.replayer, self.costs, PRICES, lambda _: Target(f"http://up{CHAT}")),
-            AskerSettings(Pace(96, 60, 0.5), routes=("shop",), known=("shop",), level=10.0),
+            AskerSettings(Pace(96, 60, 0.5), routes=("shop",), level=10.0),
             noticed=MonitorFindings,
             tally=Tally(),
             clock=self.world.clock,

@@ -19,7 +19,6 @@ from evenkeel.runtime.stores import RedisStores
 from evenkeel.settings import Settings, SettingsError, load, route_table
 from evenkeel.settings.gone import GONE
 from evenkeel.settings.settings import _places
-from evenkeel.stores.redis.connection import Host
 from tests.cases import cases
 from tests.kit.commands import run_command
 
@@ -205,7 +204,7 @@ def test_everything_that_leads_to_a_redis(monkeypatch):
     settings = load(None, {"storage": {"redis": redis}}, UPSTREAM)
     place = RedisStores(settings)._store.place
     assert (place.password, place.sentinel_password) == ("s3cret", "other")
-    assert place.sentinels == (Host("one", 26379), Host("::1", 26380))
+    assert place.sentinels == ("one:26379", "[::1]:26380")
     assert (place.sentinel_master, place.prefix) == ("main", "prod")
     for shown in (json.dumps(settings.model_dump(mode="json")), repr(settings), repr(place), str(place)):
         assert "s3cret" not in shown

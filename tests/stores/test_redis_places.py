@@ -19,7 +19,7 @@ from evenkeel.stores.counters import CounterStore
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.monitor_state import MonitorStore
-from evenkeel.stores.redis.connection import Host, NotReplicatedError, RedisPlace, RedisStore
+from evenkeel.stores.redis.connection import NotReplicatedError, RedisPlace, RedisStore
 from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.redis.lease import RedisLease
 from evenkeel.stores.redis.queue import RedisExchangeQueue
@@ -159,7 +159,7 @@ def test_sentinels_lead_to_the_primary_of_the_moment(start, tmp_path):
         try:
             with redis.Redis(port=port, retry=None) as asked:
                 wait_for(lambda: asked.sentinel_slaves("keel"))
-            place = RedisPlace(url="redis:///0", sentinels=(Host("127.0.0.1", port),), sentinel_master="keel")
+            place = RedisPlace(url="redis:///0", sentinels=(f"127.0.0.1:{port}",), sentinel_master="keel")
             use(place)
             with redis.Redis(port=second.port) as replica:
                 wait_for(lambda: replica.dbsize() > 0 and replica.info()["master_link_status"] == "up")

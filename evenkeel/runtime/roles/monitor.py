@@ -178,7 +178,7 @@ class MonitorRole:
             *self._exposition.readers(stopping),
         )
 
-    async def lead(self, stop: asyncio.Event) -> None:
+    async def run(self, stop: asyncio.Event) -> None:
         """Respond to changes, ask references and the judge's panel, and report challengers, until `stop`."""
         tasks: list[tuple[Stepper, str]] = [
             (self._changes.responder, "changes cannot be responded to"),

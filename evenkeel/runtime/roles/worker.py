@@ -3,47 +3,57 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import logging
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from evenkeel.core.budget import RouteBudget
+from evenkeel.core.languages import load_languages
 from evenkeel.runtime import challengers, replays
 from evenkeel.runtime.notes import notes
 from evenkeel.runtime.process import attend
-from evenkeel.runtime.stamp import stamp_of
 from evenkeel.shadow.needs import NeedsReader
 from evenkeel.shadow.quoted_replays import QuotedReplays
+from evenkeel.shadow.references.keeper import ReferenceKeeper
+from evenkeel.shadow.rewriter import Rewriter
+from evenkeel.shadow.rewriter.meaning import JudgedMeaning
 from evenkeel.shadow.timesheet import Deadline
-from evenkeel.shadow.trial_log import TrialLog
+from evenkeel.shadow.trial_log import Stamp, TrialLog
 from evenkeel.shadow.trial_maker import TrialMaker
-from evenkeel.shadow.worker import Worker
+from evenkeel.shadow.worker import Archivist, Worker
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from litestar.types import ASGIApp
 
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
-    from evenkeel.shadow.rewriter import Rewriter
     from evenkeel.shadow.timesheet import Timesheet
+    from evenkeel.stores.changes import ChangeStore
 
 log = logging.getLogger("evenkeel")
 
 # Processor time of an exchange. One that takes more becomes a dead letter, `processor_time`, and on Linux the
 # worker is killed and started again if it does not come back.
 _EXCHANGE_PROCESSOR_S: Final = 20.0
+_DIGITS: Final = 12
+# Share of the trials that are drawn at random for a person's label; they correct the judge's bias.
+_LABEL_SHARE: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRole:
     """The worker of a process, and its background tasks."""
 
-    keep_templates: Callable[[threading.Event], None]
-    """Body of the thread that keeps templates."""
     worker: Worker
+    _keep_templates: Callable[[threading.Event], None]
     _rewriter: Rewriter | None
     _sheet: Timesheet
     _deadline: Deadline
@@ -62,22 +72,18 @@ class WorkerRole:
         """
         for note in notes(settings):
             log.warning("note: %s", note)
-        await asyncio.to_thread(replays.load_languages)
+        await asyncio.to_thread(load_languages)
         await asyncio.to_thread(challengers.follow_settings, settings, stores.challenges, time.time())
         deadline = Deadline(sheet, _EXCHANGE_PROCESSOR_S)
         tally, spans = instruments.tally, instruments.spans
-        rewriter = replays.rewriter(
-            settings,
-            stores.rewrites,
-            instruments.prices,
-            tally,
-            replays.meaning(settings, instruments.judge, instruments.ledger),
-            spans.observer,
-        )
+        rewriter = _rewriter(settings, stores, instruments)
         templates = await asyncio.to_thread(lambda: stores.templates)
         reader = replays.reader(settings, templates.learner)
-        keeper = replays.reference_keeper(settings, stores.references, tally)
-        reader.keep_embeddings = keeper.keep_embeddings if keeper else None
+        prefixes = {route.name: route.match.prefix for route in settings.routes}
+        keeper = None
+        if settings.asks_references:
+            keeper = ReferenceKeeper(stores.references, prefixes, tally=tally)
+            reader.keep_embeddings = keeper.keep_embeddings
         trials = TrialMaker(
             TrialLog(
                 stores.verdicts,
@@ -107,10 +113,19 @@ class WorkerRole:
             trials,
             tally=tally,
             hold=lambda: instruments.health.hold,
-            keep=replays.archivist(settings, stores.archive, tally),
+            keep=Archivist(stores.archive, prefixes, tally=tally).keep if settings.storage.archive else None,
             bounded=deadline,
         )
-        return cls(partial(templates.run, reader), worker, rewriter, sheet, deadline)
+        return cls(worker, partial(templates.run, reader), rewriter, sheet, deadline)
+
+    @property
+    def app(self) -> ASGIApp | None:
+        """Return None: its supervisor serves the probes."""
+        return None
+
+    def bodies(self, stopping: threading.Event) -> tuple[Callable[[], object], ...]:
+        """Return the body of the thread that keeps templates, which ends when `stopping` is set."""
+        return (partial(self._keep_templates, stopping),)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, after giving up what the previous worker could not finish."""
@@ -123,3 +138,72 @@ class WorkerRole:
         """Close the rewriter's connections."""
         if self._rewriter is not None:
             await self._rewriter.close()
+
+
+def _rewriter(settings: Settings, stores: Stores, instruments: Instruments) -> Rewriter | None:
+    """Return the model that paraphrases and translates, if one is set and a judge checks what it writes."""
+    wanted, judge = settings.replays.rewriter, instruments.judge
+    if wanted is None or judge is None:
+        return None
+    return Rewriter(
+        replays.endpoint(wanted, instruments.prices, instruments.spans.observer),
+        cache=stores.rewrites,
+        # Its cost counts for no route.
+        equal_meaning=JudgedMeaning(judge, RouteBudget(instruments.ledger, "", "rewriter")),
+        count=lambda outcome: instruments.tally.add("rewrites", outcome=outcome),
+    )
+
+
+def stamp_of(settings: Settings, store: ChangeStore) -> Stamp:
+    """Return the stamp of every verdict, which identifies its settings, and store those settings."""
+    names: dict[str, str] = {}
+    for route, values in settings_that_matter(settings).items():
+        names[route] = fingerprint(values)
+        store.put_settings(names[route], values)
+    judge = settings.judge.title if settings.judge else ""
+    return Stamp(names, judge, _LABEL_SHARE)
+
+
+def settings_that_matter(settings: Settings) -> dict[str, dict[str, str]]:
+    """Return, by route, the settings that decide what is tried and how it is scored, without credentials."""
+    # A rewriter's model decides what is asked; its endpoint and key do not.
+    model = settings.replays.rewriter.model if settings.replays.rewriter else None
+    rewriter = {"replays.rewriter.model": model}
+    common = _flat({"alerts.threshold": settings.alerts.threshold, **_judge(settings), **rewriter})
+    plans = replays.route_plans(settings)
+    values_by_route: dict[str, dict[str, str]] = {}
+    for route in settings.routes:
+        plan = plans[route.name]
+        own = _flat(
+            {
+                "perturbations": [f"{kind.name}@{kind.version}" for kind in plan.perturbations],
+                "task": plan.task,
+                "template": list(route.template),
+            }
+        )
+        values_by_route[route.name] = common | own
+    return values_by_route
+
+
+def fingerprint(values: Mapping[str, str]) -> str:
+    """Return 12 hex digits that differ for different values."""
+    text = json.dumps(dict(values), sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def _judge(settings: Settings) -> dict[str, Any]:
+    judge = settings.judge
+    if judge is None:
+        return {"judge": None}
+    # What a judge costs and how fast it is asked changes no rating.
+    names = ("local", "model", "base_url", "qualities", "tasks")
+    values = judge.model_dump()
+    return {f"judge.{name}": values[name] for name in names}
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for name, value in values.items():
+        is_text = isinstance(value, str)
+        texts[name] = value if is_text else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return texts

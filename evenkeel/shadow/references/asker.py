@@ -85,8 +85,6 @@ class AskerSettings:
     pace: Pace
     """Limits on the calls of a route."""
     routes: tuple[str, ...]
-    """Routes whose references are asked here."""
-    known: tuple[str, ...]
     """All routes; references of others are forgotten."""
     level: float
     """Evidence at which a change is found, as of `ReferenceTest`."""
@@ -137,7 +135,7 @@ class ReferenceAsker:
         self._caller = caller
         self._pace = settings.pace
         self._standing = {route: _Standing() for route in settings.routes}
-        self._known = settings.known
+        self._known = settings.routes
         self._noticed = noticed
         self._level = settings.level
         self._tally = tally

@@ -9,7 +9,7 @@ import ssl
 import threading
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 import redis
@@ -227,8 +227,12 @@ def _connect(place: RedisPlace) -> Any:
     if not place.sentinels:
         return redis.Redis.from_url(place.url, **common, **_tls(place))
     tls = {**_tls(place), "ssl": True} if place.url.startswith("rediss://") else {}
+    addresses = []
+    for address in place.sentinels:
+        host, _, port = address.rpartition(":")
+        addresses.append((host.strip("[]"), int(port)))
     guards = Sentinel(  # type: ignore[no-untyped-call]  # the library has no types there
-        [tuple(host) for host in place.sentinels],
+        addresses,
         sentinel_kwargs={
             "socket_timeout": place.timeout_s,
             "password": place.sentinel_password,
@@ -266,13 +270,6 @@ def process_name(pid: int) -> str:
     return f"{socket.gethostname()}:{pid}"
 
 
-class Host(NamedTuple):
-    """Address of a server."""
-
-    name: str
-    port: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisPlace:
     """Address and credentials of a Redis: a server, a group watched by Sentinels, or a Cluster."""
@@ -283,7 +280,8 @@ class RedisPlace:
     Of a Cluster any node; with Sentinels the host is not used.
     """
     password: str | None = field(default=None, repr=False)
-    sentinels: tuple[Host, ...] = ()
+    sentinels: tuple[str, ...] = ()
+    """Addresses, as `host:port`."""
     sentinel_master: str = ""
     """Name of the watched group."""
     sentinel_password: str | None = field(default=None, repr=False)
@@ -298,5 +296,5 @@ class RedisPlace:
     def __str__(self) -> str:
         """Return the address as it is shown to people, never with a credential."""
         if self.sentinels:
-            return f"{self.sentinel_master} at Sentinels {', '.join(f'{h}:{p}' for h, p in self.sentinels)}"
+            return f"{self.sentinel_master} at Sentinels {', '.join(self.sentinels)}"
         return self.url

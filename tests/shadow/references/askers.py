@@ -50,7 +50,7 @@ class Asking:
             self.store,
             self.log,
             ReferenceCaller(self.endpoint, self.costs, self.prices, target),
-            AskerSettings(self.pace, routes=self.routes, known=self.routes, level=LEVEL),
+            AskerSettings(self.pace, routes=self.routes, level=LEVEL),
             noticed=lambda: self.noticed,
             tally=self.tally,
             clock=lambda: self.now,
