@@ -127,7 +127,7 @@ def test_cell_details_show_on_keyboard_focus(make_scene, serve, open_page):
     page.locator("a.cell.alert").first.focus()
     tip = page.locator(".tip")
     expect(tip).to_be_visible()
-    for part in ("over its limit", "content changed in", "points above noise", "open incident"):
+    for part in ("over its limit", "in 96 trials", "limit 10"):
         expect(tip).to_contain_text(part)
     page.keyboard.press("Escape")
     expect(tip).to_be_hidden()

@@ -82,7 +82,7 @@ def _roughen(shown):
         for name, value in vars(store).items():
             setattr(store, name, _all_rough(value))
     scene.pipeline = _all_rough(scene.pipeline)
-    read = {name: _all_rough(getattr(sources, name)()) for name in ("change_reports", "gates")}
+    read = {name: _all_rough(getattr(sources, name)()) for name in ("change_reports", "releases")}
     return altered(shown, sources=altered(sources, **{name: lambda it=it: it for name, it in read.items()}))
 
 
