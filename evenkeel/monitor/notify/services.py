@@ -9,6 +9,7 @@ import json
 import logging
 import time
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -37,9 +38,9 @@ _MOST_TEXT: Final = 2_900
 
 
 class _Poster(Sink):
-    def __init__(self, client: httpx2.Client | None) -> None:
-        self._client = client
-        self.problem = ""
+    # Services have no representation of their fields: addresses, tokens and keys are secrets.
+    client: httpx2.Client | None
+    problem: str = ""
 
     def _post(self, url: str, body: Mapping[str, Any]) -> bool:
         return self._posted(url, json.dumps(body).encode()) is not None
@@ -50,8 +51,8 @@ class _Poster(Sink):
         """Return the answer to a post; None if it failed, redirects and errors included."""
         sent = {"content-type": "application/json", **(headers or {})}
         try:
-            self._client = self._client or blocking_client(url, _TIMEOUT_S)
-            response = self._client.post(url, content=content, headers=sent)
+            self.client = self.client or blocking_client(url, _TIMEOUT_S)
+            response = self.client.post(url, content=content, headers=sent)
         except NetworkError as error:
             self.problem = str(error)
             return None
@@ -64,10 +65,11 @@ class _Poster(Sink):
 
     def close(self) -> None:
         """Close the connections."""
-        if self._client is not None:
-            self._client.close()
+        if self.client is not None:
+            self.client.close()
 
 
+@dataclass(eq=False, repr=False)
 class Webhook(_Poster):
     """Webhook that posts notices as JSON to any URL, signed if there is a secret.
 
@@ -76,31 +78,18 @@ class Webhook(_Poster):
     id.
     """
 
-    def __init__(
-        self,
-        url: str,
-        secret: str = "",
-        client: httpx2.Client | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        """Set the address and the secret.
+    url: str
+    secret: str = ""
+    """Signs the posts; "" = they are not signed. After `whsec_` it is base64, as the standard has it."""
+    client: httpx2.Client | None = None
+    clock: Callable[[], float] = time.time
+    """Unix time in seconds."""
 
-        Args:
-            url: gets the posts.
-            secret: signs them; "" = they are not signed. What begins with `whsec_` is base64, as the
-                standard has it.
-            client: HTTP client for the posts.
-            clock: Unix time in seconds.
-        """
-        super().__init__(client)
-        self._url = url
-        self._secret = (
-            base64.b64decode(secret.removeprefix("whsec_"))
-            if secret.startswith("whsec_")
-            else secret.encode()
-        )
-        self._clock = clock
-        self.name = f"the webhook at {urlsplit(url).hostname or '?'}"
+    def __post_init__(self) -> None:
+        self.name = f"the webhook at {urlsplit(self.url).hostname or '?'}"
+        self._key = self.secret.encode()
+        if self.secret.startswith("whsec_"):
+            self._key = base64.b64decode(self.secret.removeprefix("whsec_"))
 
     def send(self, notice: Notice, receipt: str) -> str | None:
         """Post a notice (`evenkeel.monitor.notify.notices.SCHEMA`)."""
@@ -110,7 +99,7 @@ class Webhook(_Poster):
 
     def tell(self, message: NoticeMessage) -> bool:
         """Post a message about the monitor itself."""
-        digest_text = f"{message.title}{self._clock() // 60}".encode("utf-8", "replace")
+        digest_text = f"{message.title}{self.clock() // 60}".encode("utf-8", "replace")
         name = hashlib.sha256(digest_text).hexdigest()[:16]
         body = {"schema": "evenkeel.message/1", "source": "evenkeel", "id": name}
         return self._signed(
@@ -119,35 +108,29 @@ class Webhook(_Poster):
 
     def _signed(self, name: str, body: Mapping[str, Any]) -> bool:
         content = json.dumps(body).encode()
-        at = str(int(self._clock()))
+        at = str(int(self.clock()))
         headers = {"webhook-id": name, "webhook-timestamp": at}
-        if self._secret:
-            signed = hmac.digest(self._secret, f"{name}.{at}.".encode() + content, "sha256")
+        if self.secret:
+            signed = hmac.digest(self._key, f"{name}.{at}.".encode() + content, "sha256")
             headers["webhook-signature"] = f"v1,{base64.b64encode(signed).decode()}"
-        return self._posted(self._url, content, headers) is not None
+        return self._posted(self.url, content, headers) is not None
 
 
+@dataclass(eq=False, repr=False)
 class Slack(_Poster):
     """Slack channel; later messages about an incident update the first one and join its thread."""
 
-    def __init__(
-        self, token: str, channel: str, client: httpx2.Client | None = None, base_url: str = _SLACK
-    ) -> None:
-        """Set the channel and the token.
+    token: str
+    """Token of a bot with the scope `chat:write`."""
+    channel: str
+    """Id or name of the channel."""
+    client: httpx2.Client | None = None
+    base_url: str = _SLACK
+    # True if Slack refused the last call because of the message that it refers to.
+    _refused: bool = False
 
-        Args:
-            token: token of a bot with the scope `chat:write`.
-            channel: id or name of the channel.
-            client: HTTP client for the posts.
-            base_url: base URL of Slack's API.
-        """
-        super().__init__(client)
-        self._token = token
-        self._channel = channel
-        self._base_url = base_url.rstrip("/")
-        # True if Slack refused the last call because of the message that it refers to.
-        self._refused = False
-        self.name = f"Slack {channel}"
+    def __post_init__(self) -> None:
+        self.name = f"Slack {self.channel}"
 
     def send(self, notice: Notice, receipt: str) -> str | None:
         """Post the first notice; for later ones, update the first and reply in its thread.
@@ -170,7 +153,7 @@ class Slack(_Poster):
 
     def tell(self, message: NoticeMessage) -> bool:
         """Post a message about the monitor itself."""
-        payload = {"channel": self._channel, "text": f"*{_escaped(message.title)}*\n{_escaped(message.body)}"}
+        payload = {"channel": self.channel, "text": f"*{_escaped(message.title)}*\n{_escaped(message.body)}"}
         return self._call("chat.postMessage", payload) is not None
 
     def _shown(self, notice: Notice) -> dict[str, Any]:
@@ -189,13 +172,13 @@ class Slack(_Poster):
         blocks = []
         for part in parts:
             blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": part[:_MOST_TEXT]}})
-        return {"channel": self._channel, "text": _escaped(notice.headline)[:_MOST_TEXT], "blocks": blocks}
+        return {"channel": self.channel, "text": _escaped(notice.headline)[:_MOST_TEXT], "blocks": blocks}
 
     def _call(self, method: str, body: Mapping[str, Any]) -> str | None:
         """Call the API; return the time stamp that names the message, None if it was not accepted."""
-        headers = {"authorization": f"Bearer {self._token}"}
+        headers = {"authorization": f"Bearer {self.token}"}
         self._refused = False
-        response = self._posted(f"{self._base_url}/{method}", json.dumps(body).encode(), headers)
+        response = self._posted(f"{self.base_url}/{method}", json.dumps(body).encode(), headers)
         if response is None:
             return None
         try:
@@ -235,14 +218,14 @@ def _text_block(text: str, **style: str) -> dict[str, Any]:
     return {"type": "TextBlock", "text": text, "wrap": True, **style}
 
 
+@dataclass(eq=False, repr=False)
 class Teams(_Poster):
     """Workflow of Microsoft Teams that takes adaptive cards; only new messages are possible."""
 
-    def __init__(self, url: str, client: httpx2.Client | None = None) -> None:
-        """Set the address of a workflow that begins "when a webhook request is received"."""
-        super().__init__(client)
-        self._url = url
-        self.name = "Teams"
+    url: str
+    """Address of a workflow that begins "when a webhook request is received"."""
+    client: httpx2.Client | None = None
+    name: str = "Teams"
 
     def send(self, notice: Notice, receipt: str) -> str | None:
         """Post a notice as a card."""
@@ -280,27 +263,21 @@ class Teams(_Poster):
         }
         kind = "application/vnd.microsoft.card.adaptive"
         attachment = {"contentType": kind, "contentUrl": None, "content": card}
-        return self._post(self._url, {"type": "message", "attachments": [attachment]})
+        return self._post(self.url, {"type": "message", "attachments": [attachment]})
 
 
 _QUIET: Final = {"acknowledged": "acknowledge", "resolved": "resolve"}
 
 
+@dataclass(eq=False, repr=False)
 class PagerDuty(_Poster):
     """PagerDuty service; the Events API v2 triggers and resolves incidents under their ids."""
 
-    def __init__(self, routing_key: str, client: httpx2.Client | None = None, url: str = _PAGERDUTY) -> None:
-        """Set the routing key.
-
-        Args:
-            routing_key: key of an integration "Events API v2".
-            client: HTTP client for the posts.
-            url: URL of the API.
-        """
-        super().__init__(client)
-        self._key = routing_key
-        self._url = url
-        self.name = "PagerDuty"
+    routing_key: str
+    """Key of an integration "Events API v2"."""
+    client: httpx2.Client | None = None
+    url: str = _PAGERDUTY
+    name: str = "PagerDuty"
 
     def send(self, notice: Notice, receipt: str) -> str | None:
         """Trigger the incident, again if it became graver, or resolve it."""
@@ -342,8 +319,8 @@ class PagerDuty(_Poster):
         return self._enqueue("trigger", message.about, {"payload": payload})
 
     def _enqueue(self, action: str, about: str, body: Mapping[str, Any]) -> bool:
-        head = {"routing_key": self._key, "event_action": action, "dedup_key": f"evenkeel-{about}"}
-        return self._post(self._url, {**head, **body})
+        head = {"routing_key": self.routing_key, "event_action": action, "dedup_key": f"evenkeel-{about}"}
+        return self._post(self.url, {**head, **body})
 
 
 _AppriseKind: TypeAlias = Literal["success", "info", "failure"]
