@@ -15,15 +15,10 @@ from evenkeel.runtime.changes import Job, Responder
 from evenkeel.runtime.data_plane import apply_overrides
 from evenkeel.runtime.roles.worker import fingerprint, settings_that_matter, stamp_of
 from evenkeel.stores.bursts import Bursts, Override
-from evenkeel.stores.changes import ChangeStore, GoldenResult, GoldenRun
+from evenkeel.stores.changes import ChangeStore
 from tests.monitor.changes.tallies import MODEL, shifts, tally
 
 NOW = 1_000_000.0
-
-
-def golden_run(name, route="chat"):
-    results = (GoldenResult("g@1", {"content_shift": False}, {"similarity": 1.0}),)
-    return GoldenRun(name, route, NOW, "c1", "m", ("content_shift",), False, results)
 
 
 def record(kind, *, at=NOW, since=0, name="c1", route="chat"):
@@ -89,18 +84,6 @@ def test_what_asks_goldens_without_a_burst_or_does_nothing(store, records, jobs)
     """Our own settings ask nothing; a monitor that folds last month's log again starts nothing."""
     assert responder(store, records).plan() == jobs
     assert store.bursts.active(NOW) == []
-
-
-def test_the_store_keeps_the_newest_runs_and_gives_them_back_equal(store):
-    """400 of a route; those of another route stay."""
-    store.put_run(golden_run("other", "billing"))
-    for number in range(403):
-        store.put_run(golden_run(f"r{number}"))
-    runs = store.runs()
-    assert len(runs) == 401
-    assert runs[0] == golden_run("other", "billing")
-    assert runs[-1] == golden_run("r402")
-    assert store.revision() == 404
 
 
 def test_a_burst_raises_the_rate_of_its_lane_and_only_that():

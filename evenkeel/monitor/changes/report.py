@@ -300,30 +300,24 @@ def reports_of(
         for other in records:
             if other.route == record.route and other.id != record.id:
                 beside += kinds.select(other.marks, kinds.CAUSES)
-        report = _of_record(
-            record,
-            history.gates.get(record.id),
-            silent_side(record, (scores or {}).get(record.id)),
-            settings or {},
-            min_trials,
-            judged=record.id in history.judged,
-            beside=beside,
-        )
-        reports.append(report)
+        differ: list[str] = []
+        for mark in kinds.select(record.marks, {kinds.SETTINGS}):
+            differ += (settings or {}).get(mark.after, ())
+        silent = silent_side(record, (scores or {}).get(record.id))
+        comparison = compare(record.before, record.after, min_trials=min_trials)
+        report = _of_record(record, silent, comparison, history, beside)
+        reports.append(replace(report, settings=tuple(differ)))
     return tuple(sorted(reports, key=lambda report: (-report.at, report.id)))
 
 
 def _of_record(
     record: ChangeRecord,
-    gate: GateReport | None,
     silent: SilentSide | None,
-    settings: Mapping[str, Sequence[str]],
-    min_trials: int,
-    *,
-    judged: bool,
+    comparison: Comparison,
+    history: GoldenHistory,
     beside: Sequence[ChangeMark],
 ) -> ChangeReport:
-    comparison = compare(record.before, record.after, min_trials=min_trials)
+    gate, judged = history.gates.get(record.id), record.id in history.judged
     moved = tuple(measured(comparison))
     findings: list[Finding] = []
     if silent is not None:
@@ -359,9 +353,6 @@ def _of_record(
     is_measured = comparison.measured or (
         gate is not None and gate.verdict is not GateVerdict.COULD_NOT_MEASURE
     )
-    differ: list[str] = []
-    for mark in kinds.select(record.marks, {kinds.SETTINGS}):
-        differ += settings.get(mark.after, ())
     return ChangeReport(
         id=record.id,
         route=record.route,
@@ -372,7 +363,6 @@ def _of_record(
         findings=tuple(findings),
         comparison=comparison,
         goldens=gate,
-        settings=tuple(differ),
         silent=silent,
         end=record.end,
     )

@@ -86,11 +86,6 @@ def test_a_judge_that_its_panel_shows_to_be_stricter_is_no_change_of_the_answers
     ]
 
 
-def test_another_judge_makes_ratings_incomparable():
-    judge = ChangeMark(kinds.JUDGE, "j1 similarity@2", "j2 similarity@2", 9.0, 7)
-    assert report(tally_of(), tally_of(strict=0.3, quality=WORSE), judge).effect == "different"
-
-
 def test_points_above_noise_are_points_and_no_share():
     """Three in ten shift before and since, at first as often as the resends, then without them."""
     lines = report(tally_of(shifted=0.3, resends=0.3), tally_of(shifted=0.3)).finding_lines

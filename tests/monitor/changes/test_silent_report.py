@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-from json import dumps
+from dataclasses import replace
 
 import pytest
 
@@ -122,12 +121,3 @@ def test_heuristics_never_say_worse():
     assert report.finding_lines[1] == (
         "Different: faithfulness, by the heuristics: worse in 12 and better in 0 of 12 reference prompts."
     )
-
-
-def test_facts_and_json_hold_the_evidence():
-    report = only(record(FOUND))
-    assert ("Began", "between 12 Aug 2026 11:50 and 12:10 UTC") in report.silent.facts
-    body = asdict(report)["silent"]
-    assert body["references"]["references"] == ("r1", "r2")
-    assert dumps(body)
-    assert report.candidate_lines[0].startswith("A silent change by the provider (shown by experiment): ")
