@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.core import ParameterSource
@@ -30,7 +29,6 @@ from evenkeel.core import figures
 from evenkeel.core.challenge import FRAGILE_POINTS, WORSE_POINTS, Challenge
 from evenkeel.release.challenge import words
 from evenkeel.release.challenge.figures import challenge_figures
-from evenkeel.release.challenge.record import challenge_json
 from evenkeel.release.kit.arguments import read_text
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
@@ -86,23 +84,7 @@ _route = click.option("--route", metavar="NAME", help="The route.  [default: the
 @json_option
 @store_options
 @click.pass_context
-def challenge(
-    context: click.Context,
-    /,
-    route: str,
-    model: str,
-    upstream: str | None,
-    key_env: str | None,
-    prompt: Path | None,
-    share: float,
-    worse: float,
-    fragile: float,
-    by: str | None,
-    config: Path | None,
-    data_dir: Path | None,
-    *,
-    as_json: bool,
-) -> None:
+def challenge(context: click.Context, /, *, as_json: bool, **options: Any) -> None:
     """Ask another model, or another prompt, the same live requests: may it take over?
 
     Without a subcommand, it starts a challenger on a route. The workers ask it a share of the sampled
@@ -123,24 +105,25 @@ def challenge(
             if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
                 raise click.UsageError(f"write the options after {context.invoked_subcommand}")
         return
-    if not (model or prompt or upstream):
+    route, prompt = options["route"], options["prompt"]
+    if not (options["model"] or prompt or options["upstream"]):
         raise SettingsError("name what is to be tried: --model NAME, --prompt FILE or --upstream URL")
     system = read_text(prompt).strip() if prompt else ""
     if prompt and not system:
         raise SettingsError(f"--prompt {prompt}: is empty; a system message needs a text")
-    who = named(by)
+    who = named(options["by"])
     started = Challenge(
         route=route,
-        model=model,
-        upstream=upstream or "",
-        key_env=key_env or "",
+        model=options["model"],
+        upstream=options["upstream"] or "",
+        key_env=options["key_env"] or "",
         prompt=system,
-        share=share,
-        worse=worse,
-        fragile=fragile,
+        share=options["share"],
+        worse=options["worse"],
+        fragile=options["fragile"],
         started_at=time.time(),
     )
-    with opened(settings_of_stores(config, data_dir)) as stores:
+    with opened(settings_of_stores(options["config"], options["data_dir"])) as stores:
         # A misspelt route would never be asked anything.
         if unknown := unknown_route(stores, route):
             raise SettingsError(f"{unknown}; if it is new, name its settings file with --config")
@@ -150,13 +133,13 @@ def challenge(
         audit(stores, "challenger_started", who, route, words.name_of(started))
         measured = _measured(stores, started)
     if as_json:
-        emit(challenge_json(started, measured))
+        emit(words.challenge_json(started, measured))
         return
     if other is not None and other.id != started.id:
         click.echo(f"{words.name_of(other)} is stopped; what it has shown stays.", err=True)
     click.echo(
-        f"{words.name_of(started)} is asked {figures.percent(share, 1)} of the requests of route {route} "
-        f"from now on. See how it does: evenkeel challenge status --route {route}"
+        f"{words.name_of(started)} is asked {figures.percent(started.share, 1)} of the requests of route "
+        f"{route} from now on. See how it does: evenkeel challenge status --route {route}"
     )
 
 
@@ -172,7 +155,7 @@ def status(stores: Stores, route: str | None, *, as_json: bool) -> None:
     running = _found(stores, route)
     measured = _measured(stores, running)
     if as_json:
-        emit(challenge_json(running, measured))
+        emit(words.challenge_json(running, measured))
     else:
         _show(running, measured)
     sys.exit(_EXIT_CODES[measured.decision.answer])
@@ -185,7 +168,7 @@ def list_(stores: Stores, *, as_json: bool) -> None:
     """List all challengers, running and stopped, with their decisions."""
     every = [(running, _measured(stores, running)) for running in stores.challenges.all()]
     if as_json:
-        emit([challenge_json(running, measured) for running, measured in every])
+        emit([words.challenge_json(running, measured) for running, measured in every])
         return
     if not every:
         click.echo(
@@ -219,7 +202,7 @@ def stop(stores: Stores, route: str | None, by: str | None, *, as_json: bool) ->
     stores.challenges.put(stopped)
     audit(stores, "challenger_stopped", who, running.route, words.name_of(running))
     if as_json:
-        emit(challenge_json(stopped, _measured(stores, stopped)))
+        emit(words.challenge_json(stopped, _measured(stores, stopped)))
         return
     click.echo(f"{words.name_of(running)} is asked nothing more on route {running.route}.")
 

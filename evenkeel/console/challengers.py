@@ -13,7 +13,6 @@ from evenkeel.console.api import json_response
 from evenkeel.console.rendering import AnyRequest, Form, PathText, QueryText, see_other
 from evenkeel.core.challenge import Challenge, ChallengeLabel
 from evenkeel.release.challenge import words
-from evenkeel.release.challenge.record import challenge_json
 from evenkeel.stores.audit_log import is_name
 
 if TYPE_CHECKING:
@@ -96,14 +95,14 @@ def challenger_handlers(
             if route in (None, "", state.challenge.route):
                 states.append(state)
         return json_response(
-            {"challengers": [challenge_json(state.challenge, state.figures) for state in states]}
+            {"challengers": [words.challenge_json(state.challenge, state.figures) for state in states]}
         )
 
     @get("/{challenge_id:str}", sync_to_thread=True, needs="viewer")
     def given(challenge_id: PathText) -> Response[bytes]:
         """Return one challenger."""
         state = _known(board, challenge_id)
-        return json_response({"challenger": challenge_json(state.challenge, state.figures)})
+        return json_response({"challenger": words.challenge_json(state.challenge, state.figures)})
 
     return [
         Router("/challengers", route_handlers=[page, drawn, *_forms(sources, board)]),

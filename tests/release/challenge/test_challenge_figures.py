@@ -11,8 +11,7 @@ from evenkeel.core.challenge import Challenge, ChallengeAnswer, ChallengePair, C
 from evenkeel.core.figures import date
 from evenkeel.release.challenge.differences import net_loss
 from evenkeel.release.challenge.figures import challenge_figures
-from evenkeel.release.challenge.record import challenge_json
-from evenkeel.release.challenge.words import details, headline
+from evenkeel.release.challenge.words import challenge_json, details, headline
 
 CHALLENGE = Challenge(route="support", model="small")
 ANSWER = ChallengeAnswer(characters=100, total_s=1.0, dollars=0.002)
