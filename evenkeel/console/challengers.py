@@ -43,21 +43,6 @@ class ChallengePanel(NamedTuple):
     """Pairs that people have labelled."""
 
 
-class BlindPair(NamedTuple):
-    """A pair for a person to judge: two answers in an order that says nothing."""
-
-    challenge: Challenge
-    texts: ChallengeTexts
-    swapped: bool
-    """True if the candidate's answer is shown first."""
-
-    @property
-    def answers(self) -> tuple[str, str]:
-        """Return both answers as they are shown."""
-        shown = self.texts.served, self.texts.candidate
-        return shown[::-1] if self.swapped else shown
-
-
 def challenger_handlers(
     sources: ConsoleSources, board: ChallengeBoard, renderer: Renderer
 ) -> list[ControllerRouterHandler]:
@@ -76,15 +61,22 @@ def challenger_handlers(
 
     @get("/{challenge_id:str}/label", sync_to_thread=True, needs="labeller")
     def drawn(request: AnyRequest, challenge_id: PathText) -> Response[bytes]:
-        pair = blind_pair(board, _known(board, challenge_id).challenge)
-        if pair is None:
+        challenge = _known(board, challenge_id).challenge
+        texts = _drawn(board, challenge)
+        if texts is None:
             return renderer.response(
                 "message.html",
                 title="Nothing to label",
                 text="Every pair that was drawn for labels is labelled already, or none was drawn yet.",
             )
+        answers = (texts.served, texts.candidate)
         return renderer.response(
-            "challenger_pair.html", pair=pair, token=form_token(request), visitor=visitor_of(request)
+            "challenger_pair.html",
+            challenge=challenge,
+            texts=texts,
+            answers=answers[::-1] if _swapped(challenge, texts.exchange) else answers,
+            token=form_token(request),
+            visitor=visitor_of(request),
         )
 
     @get("/", sync_to_thread=True, needs="viewer")
@@ -180,8 +172,8 @@ def _panel(board: ChallengeBoard, state: ChallengeState) -> ChallengePanel:
     return ChallengePanel(state, worst[:_WORST], len(labels))
 
 
-def blind_pair(board: ChallengeBoard, challenge: Challenge) -> BlindPair | None:
-    """Return a pair for a person to label; None if there is none.
+def _drawn(board: ChallengeBoard, challenge: Challenge) -> ChallengeTexts | None:
+    """Return the texts of a pair for a person to label; None if there is none.
 
     The same pair comes until it is labelled, so that nobody can draw again until they like it. Pairs that are
     kept for what the judge said of them would show its errors in one direction only.
@@ -191,10 +183,7 @@ def blind_pair(board: ChallengeBoard, challenge: Challenge) -> BlindPair | None:
     for texts in board.store.texts(challenge.id):
         if texts.drawn and texts.exchange not in labels:
             left[texts.exchange] = texts
-    if not left:
-        return None
-    texts = left[Random(f"{challenge.id}/{len(labels)}").choice(sorted(left))]
-    return BlindPair(challenge, texts, _swapped(challenge, texts.exchange))
+    return left[Random(f"{challenge.id}/{len(labels)}").choice(sorted(left))] if left else None
 
 
 def _swapped(challenge: Challenge, exchange: str) -> bool:
