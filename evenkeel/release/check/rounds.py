@@ -7,7 +7,8 @@ import random
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.pair import AS_BEFORE, Pair
 from evenkeel.core.verdict import CONTRAST, Failure
@@ -214,28 +215,45 @@ class RoundMaker:
             self.ask(arm, view, f"{round_number} again"),
             *(self.ask(arm, variant.view, f"{round_number} {variant.kind}") for variant in variants),
         )
-        trials: list[CheckTrial] = []
+        trial = partial(CheckTrial, round=round_number, arm=arm)
         # Without an original or its resend there is nothing to compare with, so nothing counts as moved.
         for answer in (reference, control):
             if isinstance(answer, Failure):
-                for variant in variants:
-                    trials.append(_failed(round_number, arm, variant, answer))
-                return _ArmResult(trials, reasons)
+                lost = [
+                    trial(category=made.category, kind=made.kind, failure=answer.reason) for made in variants
+                ]
+                return _ArmResult(lost, reasons)
         assert not isinstance(reference, Failure)
         assert not isinstance(control, Failure)
+        trials: list[CheckTrial] = []
         pairs = [Pair(reference, control, view.text, self.task)]
         answered: list[tuple[Variant, Answer]] = []
         for variant, answer in zip(variants, answers, strict=True):
             if isinstance(answer, Failure):
                 # It may be the rewording that the model fails at.
-                trials.append(_failed(round_number, arm, variant, answer, unrated=True))
+                reason = answer.reason
+                trials.append(
+                    trial(category=variant.category, kind=variant.kind, unrated=True, failure=reason)
+                )
             else:
                 answered.append((variant, answer))
                 pairs.append(Pair(reference, answer, view.text, self.task, variant.wanted))
         control_judgement, *judgements = await self.score(pairs)
         for (variant, answer), judgement in zip(answered, judgements, strict=True):
+            words = changed_words(view, variant.view)
             trials.append(
-                _trial(round_number, arm, variant, view, (reference, answer), (judgement, control_judgement))
+                trial(
+                    category=variant.category,
+                    kind=variant.kind,
+                    cut=reference.cut or answer.cut,
+                    words=words,
+                    touched=len(words) / max(1, len(view.input_text.split())),
+                    prompt=view.text,
+                    variant=variant.view.text,
+                    reference=reference.shown,
+                    candidate=answer.shown,
+                    **_ratings(judgement, control_judgement),
+                )
             )
         # Two empty answers cannot be rated, and are the same.
         is_empty = any(failure.metric == IDENTITY for failure in control_judgement.failures)
@@ -243,59 +261,27 @@ class RoundMaker:
         return _ArmResult(trials, reasons, reference, control_moved)
 
 
-def _failed(
-    round_number: int, arm: str, variant: Variant, failure: Failure, *, unrated: bool = False
-) -> CheckTrial:
-    return CheckTrial(
-        round=round_number,
-        arm=arm,
-        category=variant.category,
-        kind=variant.kind,
-        unrated=unrated,
-        failure=failure.reason,
-    )
-
-
-def _trial(
-    round_number: int,
-    arm: str,
-    variant: Variant,
-    view: PromptView,
-    answers: tuple[Answer, Answer],
-    judgements: tuple[Judgement, Judgement],
-) -> CheckTrial:
-    judgement, control = judgements
-    words = changed_words(view, variant.view)
+def _ratings(judgement: Judgement, control: Judgement) -> dict[str, Any]:
+    """Return the fields of a trial that judgements of its answer and of the resend decide."""
     moved, control_moved = content_moved(judgement), content_moved(control)
     # Without a judge there is no rating, and a similarity is an outcome all the same.
     failure = ""
     if moved is None and judgement.similarity is None and judgement.failures:
         failed = judgement.failures[0]
         failure = failed.reason if failed.metric == IDENTITY else f"judge_{failed.reason}"
-    return CheckTrial(
-        round=round_number,
-        arm=arm,
-        category=variant.category,
-        kind=variant.kind,
-        moved=moved,
-        control_moved=control_moved,
-        quality_changed=_quality_changed(judgement),
-        control_quality_changed=_quality_changed(control),
-        rating=judgement.rating,
-        similarity=judgement.similarity,
-        control_similarity=control.similarity,
-        invalid=bool(judgement.invalid),
-        cut=answers[0].cut or answers[1].cut,
-        unrated=moved is None or control_moved is None,
-        failure=failure,
-        explanation=judgement.explanation,
-        words=words,
-        touched=len(words) / max(1, len(view.input_text.split())),
-        prompt=view.text,
-        variant=variant.view.text,
-        reference=answers[0].shown,
-        candidate=answers[1].shown,
-    )
+    return {
+        "moved": moved,
+        "control_moved": control_moved,
+        "quality_changed": _quality_changed(judgement),
+        "control_quality_changed": _quality_changed(control),
+        "rating": judgement.rating,
+        "similarity": judgement.similarity,
+        "control_similarity": control.similarity,
+        "invalid": bool(judgement.invalid),
+        "unrated": moved is None or control_moved is None,
+        "failure": failure,
+        "explanation": judgement.explanation,
+    }
 
 
 _SAME: Final = 3

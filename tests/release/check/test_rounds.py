@@ -108,8 +108,17 @@ def test_an_answer_is_shown_with_the_tools_that_it_calls():
     """A rewording that makes the model call another tool has no text to compare."""
 
     async def ask(arm, view, draw):
-        return Answer("", (ToolCall("pay" if draw.endswith("casing") else "find", '{"id": 7}'),))
+        calls = (ToolCall("pay" if draw.endswith("casing") else "find", '{"id": 7}'),)
+        return Answer("", calls, finish_reason="length")
 
     maker = RoundMaker(ask, score, OneVariant(), {FIRST: [VIEW]}, None)
     (trial,) = asyncio.run(maker.make(0, ("general",))).trials
     assert (trial.reference, trial.candidate) == ('→ find({"id": 7})', '→ pay({"id": 7})')
+    assert (trial.moved, trial.cut, trial.unrated) == (False, True, False)
+
+    async def unable(pairs):
+        return [Judgement("judge", None, failures=(Failure("judge", 1, "timeout"),)) for _ in pairs]
+
+    maker.score = unable
+    (trial,) = asyncio.run(maker.make(0, ("general",))).trials
+    assert (trial.moved, trial.failure, trial.unrated) == (None, "judge_timeout", True)
