@@ -5,7 +5,7 @@ the candidate's side only, −1 if on the other side only, 0 if on both or neith
 candidate adds beyond noise.
 
 The ends of an interval hold at any time of looking, with a part of the error probability (the bets of
-`evenkeel.monitor.detect.gate_evidence`). The rest is kept for one exact test when as many questions were
+`evenkeel.monitor.estimate.bounded_mean`). The rest is kept for one exact test when as many questions were
 asked as planned (`evenkeel.monitor.detect.last_look`). So whoever stops early is right to, and whoever
 goes on to the end finds nearly as much as a test of fixed size.
 
@@ -20,8 +20,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.cells import Estimate
-from evenkeel.monitor.detect.gate_evidence import bounds, mirrored
-from evenkeel.monitor.detect.last_look import excluded
+from evenkeel.monitor.detect.last_look import excluded, mirrored
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 
 if TYPE_CHECKING:
@@ -42,47 +41,62 @@ def paired_mean(
     beta: float,
     last_look: float = LAST_LOOK,
     complete: bool = False,
-    scale: float = 1.0,
     unrated: int = 0,
 ) -> Estimate | None:
     """Return the mean of independent differences with the ends that are not ruled out; None without any.
 
-    A judge that fails is missed where answers differ, since identical ones need none. So what it did not rate
-    is not like the rest: the lower end takes it for the smallest difference, the upper end for the largest.
-
     Args:
-        counts: How often each difference in [−scale, scale] was seen.
+        counts: How often each difference in [−1, 1] was seen.
         alpha: Probability with which the lower end is ever above the mean.
         beta: Probability with which the upper end is ever below it.
         last_look: Share of the error probabilities that is kept for the last look, in [0, 1).
         complete: Whether as many were made as planned, so that the last look is due.
-        scale: Largest difference there can be.
         unrated: Number of differences that are not known because nobody could rate the answers.
     """
-    n = sum(counts.values())
-    if not n:
+    mean = anytime_mean(counts, alpha=alpha * (1 - last_look), beta=beta * (1 - last_look), unrated=unrated)
+    if mean is None or not complete or not last_look:
+        return mean
+    lower = excluded(with_unrated(counts, unrated, -1.0), alpha * last_look)
+    upper = -excluded(mirrored(with_unrated(counts, unrated, 1.0)), beta * last_look)
+    return Estimate(
+        mean.value, min(max(mean.lower, lower), mean.value), max(min(mean.upper, upper), mean.value), mean.n
+    )
+
+
+def anytime_mean(
+    counts: Mapping[float, int],
+    *,
+    low: float = -1.0,
+    high: float = 1.0,
+    alpha: float,
+    beta: float,
+    unrated: int = 0,
+) -> Estimate | None:
+    """Return the mean of independent outcomes with ends that hold at any time of looking; None without any.
+
+    A judge that fails is missed where answers differ, since identical ones need none. So what it did not rate
+    is not like the rest: the lower end takes it for the smallest outcome, the upper end for the largest.
+
+    Args:
+        counts: How often each outcome was seen.
+        low: Smallest outcome there can be.
+        high: Largest.
+        alpha: Probability with which the lower end is ever above the mean.
+        beta: Probability with which the upper end is ever below it.
+        unrated: Number of outcomes that are not known because nobody could rate the answers.
+    """
+    # Each end of a two-sided interval misses with half of its alpha.
+    mean = bounded_mean(counts, low=low, high=high, alpha=2 * alpha)
+    lowest = bounded_mean(with_unrated(counts, unrated, low), low=low, high=high, alpha=2 * alpha)
+    highest = bounded_mean(with_unrated(counts, unrated, high), low=low, high=high, alpha=2 * beta)
+    if mean is None or lowest is None or highest is None:
         return None
-    if scale != 1:
-        shares = {}
-        for difference, count in counts.items():
-            shares[difference / scale] = count
-        mean = paired_mean(
-            shares, alpha=alpha, beta=beta, last_look=last_look, complete=complete, unrated=unrated
-        )
-        return None if mean is None else _scaled(mean, scale)
-    value = sum(difference * count for difference, count in counts.items()) / n
-    least, most = with_unrated(counts, unrated, -1.0), with_unrated(counts, unrated, 1.0)
-    lower = bounds(least, alpha * (1 - last_look), beta * (1 - last_look)).lower
-    upper = bounds(most, alpha * (1 - last_look), beta * (1 - last_look)).upper
-    if complete and last_look:
-        lower = max(lower, excluded(least, alpha * last_look))
-        upper = min(upper, -excluded(mirrored(most), beta * last_look))
-    return Estimate(value, min(lower, value), max(upper, value), n)
+    return Estimate(mean.value, min(lowest.lower, mean.value), max(highest.upper, mean.value), mean.n)
 
 
-def with_unrated(counts: Mapping[float, int], unrated: int, difference: float) -> Mapping[float, int]:
-    """Return counts in which every unrated difference is taken for one and the same."""
-    return {**counts, difference: counts.get(difference, 0) + unrated} if unrated else counts
+def with_unrated(counts: Mapping[float, int], unrated: int, outcome: float) -> Mapping[float, int]:
+    """Return counts in which every unrated outcome is taken for one and the same."""
+    return {**counts, outcome: counts.get(outcome, 0) + unrated} if unrated else counts
 
 
 def rated_mean(
@@ -93,11 +107,10 @@ def rated_mean(
     alpha: float,
     beta: float | None = None,
 ) -> Estimate | None:
-    """Return the mean of outcomes with ends that hold at any time of looking; None without any.
+    """Return the `anytime_mean` of outcomes one by one.
 
     Args:
-        outcomes: Independent of each other; None where nobody could rate the answers. Each end of the
-            interval counts those as the most extreme outcome in its own direction.
+        outcomes: Independent of each other; None where nobody could rate the answers.
         low: Smallest outcome there can be; None = −high.
         high: Largest.
         alpha: Probability with which the lower end is ever above the mean.
@@ -106,18 +119,14 @@ def rated_mean(
     counts = Counter(outcomes)
     unrated = counts.pop(None, 0)
     rated = {float(outcome): count for outcome, count in counts.items() if outcome is not None}
-    least = -high if low is None else low
-
-    def mean_of(histogram: Mapping[float, int], error: float) -> Estimate | None:
-        # Each end of a two-sided interval misses with half of its alpha.
-        return bounded_mean(histogram, low=least, high=high, alpha=2 * error)
-
-    mean = mean_of(rated, alpha)
-    lowest = mean_of(with_unrated(rated, unrated, least), alpha)
-    highest = mean_of(with_unrated(rated, unrated, high), alpha if beta is None else beta)
-    if mean is None or lowest is None or highest is None:
-        return None
-    return Estimate(mean.value, lowest.lower, highest.upper, mean.n)
+    return anytime_mean(
+        rated,
+        low=-high if low is None else low,
+        high=high,
+        alpha=alpha,
+        beta=alpha if beta is None else beta,
+        unrated=unrated,
+    )
 
 
 def smaller(first: Estimate | None, second: Estimate | None) -> Estimate | None:
@@ -198,7 +207,3 @@ def more_needed(mean: Estimate, limit: float, observations: int) -> int | None:
     half_width = mean.upper - mean.value if mean.value < limit else mean.value - mean.lower
     # The width of an interval falls with the square root of the observations.
     return max(1, ceil(observations * ((half_width / (limit - mean.value)) ** 2 - 1)))
-
-
-def _scaled(estimate: Estimate, factor: float) -> Estimate:
-    return Estimate(estimate.value * factor, estimate.lower * factor, estimate.upper * factor, estimate.n)

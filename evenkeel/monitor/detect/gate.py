@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import count
 from math import ceil
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, Literal
@@ -16,9 +17,15 @@ from typing import TYPE_CHECKING, Final, Literal
 from evenkeel.core.cells import Estimate
 from evenkeel.core.figures import percent
 from evenkeel.core.verdict import Failure
-from evenkeel.monitor.detect.decision import SwitchDecision, SwitchMeasure, decide, paired_mean
-from evenkeel.monitor.detect.gate_evidence import mirrored, needed
-from evenkeel.monitor.detect.last_look import Pairs, p_value, score
+from evenkeel.monitor.detect.decision import (
+    SwitchDecision,
+    SwitchMeasure,
+    anytime_mean,
+    decide,
+    more_needed,
+    paired_mean,
+)
+from evenkeel.monitor.detect.last_look import Pairs, mirrored, p_value, score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,11 +75,6 @@ class GateRules:
     def limit(self) -> float:
         """Excess at which a pass would be an error."""
         return self.tolerance + self.margin
-
-    @property
-    def sequential(self) -> float:
-        """Share of alpha and of beta that is spent while goldens are asked."""
-        return 1 - self.last_look
 
 
 class GateVerdict(StrEnum):
@@ -387,7 +389,9 @@ class Gate:
         run.settled_after = run.n
         if complete:
             against_pass = mirrored(run.counts), -rules.limit
-            run.p_value = p_value(*((run.counts, rules.tolerance) if state == "regression" else against_pass))
+            seen, line = (run.counts, rules.tolerance) if state == "regression" else against_pass
+            if line == 0 or Pairs.of(seen) is not None:
+                run.p_value = p_value(seen, line)
 
     def _verdict(self, measured: int, cut_short: str) -> tuple[GateVerdict, bool, str]:
         """Return the verdict, whether evidence settled it, and why nothing was measured."""
@@ -449,27 +453,31 @@ class Gate:
             upper=run.upper,
             settled_after=run.settled_after,
             p_value=run.p_value,
-            needed=self._needed(run.counts) if state == "not_settled" else None,
+            needed=self._needed(run) if state == "not_settled" else None,
             unmeasured=dict(run.unmeasured.most_common()),
         )
 
-    def _needed(self, counts: Mapping[float, float]) -> int | None:
-        """Return the number of clusters that would settle one side, by evidence or by the last look."""
-        rules, alpha, beta = self.rules, self._alpha, self.rules.beta
-        ways = (
-            needed(counts, rules.tolerance, alpha * rules.sequential),
-            needed(mirrored(counts), -rules.limit, beta * rules.sequential),
-            _needed_at_last(counts, rules.tolerance, alpha * rules.last_look),
-            _needed_at_last(mirrored(counts), -rules.limit, beta * rules.last_look),
-        )
+    def _needed(self, run: _GateRun) -> int | None:
+        """Return the number of clusters that would settle one side, if rates stay as they are."""
+        rules, pairs = self.rules, Pairs.of(run.counts)
+        ways: list[int | None] = []
+        if pairs is not None and rules.last_look:
+            other_side = Pairs(pairs.better, pairs.worse, pairs.n)
+            ways += [
+                _needed_at_last(pairs, rules.tolerance, self._alpha * rules.last_look),
+                _needed_at_last(other_side, -rules.limit, rules.beta * rules.last_look),
+            ]
+        elif run.mean is not None:
+            for line in (rules.tolerance, rules.limit):
+                more = more_needed(run.mean, line, run.mean.n)
+                ways.append(None if more is None else run.mean.n + more)
         return min((way for way in ways if way is not None), default=None)
 
 
-def _needed_at_last(counts: Mapping[float, float], threshold: float, level: float) -> int | None:
+def _needed_at_last(pairs: Pairs, threshold: float, level: float) -> int | None:
     """Return the rough number of clusters with which the last look would rule out "at most `threshold`"."""
-    pairs = Pairs.of(counts)
-    standing = score(pairs, threshold) if pairs is not None and pairs.n else 0.0
-    if pairs is None or not level or standing <= 0:
+    standing = score(pairs, threshold) if pairs.n else 0.0
+    if standing <= 0:
         return None
     # The score grows with the root of the number.
     return max(pairs.n + 1, ceil(pairs.n * (NormalDist().inv_cdf(1 - level) / standing) ** 2))
@@ -497,9 +505,9 @@ def least_for_regression(rules: GateRules, measures: int) -> int:
 
 def _fewest(difference: float, threshold: float, level: float, rules: GateRules) -> int:
     """Return the fewest clusters, all of one difference, that rule out "at most `threshold`"."""
-    by_evidence = needed({difference: 1.0}, threshold, level * rules.sequential)
-    assert by_evidence is not None, "evidence of a difference above the threshold grows with every cluster"
-    for n in range(1, by_evidence):
-        if p_value({difference: n}, threshold) <= level * rules.last_look:
+    for n in count(1):
+        mean = anytime_mean({difference: n}, alpha=level * (1 - rules.last_look), beta=level)
+        assert mean is not None
+        if mean.lower > threshold or p_value({difference: n}, threshold) <= level * rules.last_look:
             return n
-    return by_evidence
+    raise AssertionError("a difference above the threshold is shown some time")

@@ -16,13 +16,13 @@ paired-sample design".
 from __future__ import annotations
 
 from functools import lru_cache
-from math import exp, pi
+from math import pi
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.fft import fft
 
-from evenkeel.monitor.detect.gate_evidence import bounds, log_evidence
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,29 +52,34 @@ class Pairs(NamedTuple):
     """All clusters."""
 
     @classmethod
-    def of(cls, counts: Mapping[float, float]) -> Pairs | None:
+    def of(cls, counts: Mapping[float, int]) -> Pairs | None:
         """The pairs behind counts of differences; None if some differences are fractions."""
         if not set(counts) <= {-1.0, 0.0, 1.0}:
             return None
         return cls(round(counts.get(1.0, 0)), round(counts.get(-1.0, 0)), round(sum(counts.values())))
 
 
-def p_value(counts: Mapping[float, float], threshold: float) -> float:
+def p_value(counts: Mapping[float, int], threshold: float) -> float:
     """P-value of "the mean difference is at most `threshold`" against "it is above".
 
     Args:
         counts: How often each difference in [−1, 1] was seen; whole numbers.
         threshold: In (−1, 1).
 
-    Returns: in [0, 1]; 1 without differences. Against a threshold other than 0 fractions have no exact test:
-        their p-value is 1/evidence, which is conservative.
+    Returns: in [0, 1]; 1 without differences.
+    Raises: ValueError for fractions and a threshold other than 0, for which there is no exact test.
     """
     pairs = Pairs.of(counts)
     if pairs is not None:
         return _unconditional(pairs, threshold)
-    if threshold == 0:
-        return _signs_turned(counts)
-    return min(1.0, exp(-log_evidence(counts, threshold)))
+    if threshold != 0:
+        raise ValueError(f"fractions have no exact test against {threshold:g}")
+    return _signs_turned(counts)
+
+
+def mirrored(counts: Mapping[float, int]) -> dict[float, int]:
+    """Return the counts with the signs of all differences reversed."""
+    return {-difference: count for difference, count in counts.items()}
 
 
 def score(pairs: Pairs, threshold: float) -> float:
@@ -145,7 +150,7 @@ def _tails(
     return tails
 
 
-def _signs_turned(counts: Mapping[float, float]) -> float:
+def _signs_turned(counts: Mapping[float, int]) -> float:
     """Share of the ways to exchange the sides in each cluster that give the candidate so many breaches."""
     steps = {}
     for difference in counts:
@@ -162,7 +167,7 @@ def _signs_turned(counts: Mapping[float, float]) -> float:
     return float(min(1.0, max(extreme, 0.0)))
 
 
-def excluded(counts: Mapping[float, float], level: float) -> float:
+def excluded(counts: Mapping[float, int], level: float) -> float:
     """Return the largest threshold that the mean difference is shown to be above; −1 if none.
 
     Args:
@@ -172,7 +177,8 @@ def excluded(counts: Mapping[float, float], level: float) -> float:
     pairs = Pairs.of(counts)
     if pairs is None:
         # Fractions have an exact test against 0 only (see `p_value`).
-        lower = bounds(counts, level, level).lower
+        mean = bounded_mean(counts, low=-1.0, alpha=2 * level)
+        lower = -1.0 if mean is None else mean.lower
         return 0.0 if lower < 0 and _signs_turned(counts) <= level else lower
     if pairs.better == pairs.n:
         return -1.0

@@ -47,7 +47,7 @@ from evenkeel.stores.monitor_state import IncidentRow
 from evenkeel.stores.verdict_log import LoggedNote
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from evenkeel.core.sightings import ReferenceAnswered
     from evenkeel.monitor.changes import ChangeRecord
@@ -501,39 +501,34 @@ class MonitorState:
         whole, self._stored = whole or not self._stored, True
         parts: dict[str, bytes] = {}
         incidents: list[IncidentRow] = []
-        for key, cell in self._cells.items():
-            if whole or cell.changed:
-                parts[part_name("cell", *key)] = msgspec.json.encode(cell)
-                cell.changed = False
-        for route, watch in self._routes.items():
-            if whole or watch.changed:
-                parts[part_name("route", route)] = msgspec.json.encode(watch)
-                watch.changed = False
-        for group, rollup in self._rollups.items():
-            if whole or rollup.changed:
-                parts[part_name("rollup", *group)] = msgspec.json.encode(rollup)
-                rollup.changed = False
-        for (route, model), tests in self._silent.tests.items():
-            if whole or tests.changed:
-                parts[part_name("silent", route, model)] = msgspec.json.encode(tests)
-                tests.changed = False
+        for name, part in self._parts():
+            if whole or part.changed:
+                parts[name] = msgspec.json.encode(part)
+                part.changed = False
         for incident in self._incidents.all() if whole else self._incidents.changed.values():
             body = incident.to_bytes()
             parts[part_name("incident", incident.id)] = body
             incidents.append(IncidentRow(incident.id, incident.offset, body))
         self._incidents.changed.clear()
-        return Checkpoint(self._head(), parts, incidents, whole)
+        head = {
+            "version": VERSION,
+            "offset": self.offset,
+            "models": self._models,
+            "clock": self._clock,
+            "silent": self._silent.models,
+        }
+        return Checkpoint(msgspec.json.encode(head), parts, incidents, whole)
 
-    def _head(self) -> bytes:
-        return msgspec.json.encode(
-            {
-                "version": VERSION,
-                "offset": self.offset,
-                "models": self._models,
-                "clock": self._clock,
-                "silent": self._silent.models,
-            }
-        )
+    def _parts(self) -> Iterator[tuple[str, Cell | RouteWatch | Rollup | ModelTests]]:
+        """Yield all parts but the incidents, with their names."""
+        for key, cell in self._cells.items():
+            yield part_name("cell", *key), cell
+        for route, watch in self._routes.items():
+            yield part_name("route", route), watch
+        for group, rollup in self._rollups.items():
+            yield part_name("rollup", *group), rollup
+        for group, tests in self._silent.tests.items():
+            yield part_name("silent", *group), tests
 
     @classmethod
     def restored(cls, head: bytes, parts: Mapping[str, bytes], settings: MonitorSettings) -> MonitorState:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.cells import Estimate
-from evenkeel.monitor.detect.decision import more_needed, paired_mean, rated_mean, smaller
+from evenkeel.monitor.detect.decision import anytime_mean, more_needed, paired_mean, rated_mean, smaller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -283,8 +283,8 @@ def fragility_difference(
             excess[trial.excess - other.excess] += 1
             moved[float(bool(trial.moved)) - float(bool(other.moved))] += 1
     return smaller(
-        paired_mean(excess, alpha=alpha, beta=beta / 2, scale=2.0, unrated=unrated),
-        paired_mean(moved, alpha=alpha, beta=beta / 2, unrated=unrated),
+        anytime_mean(excess, low=-2.0, high=2.0, alpha=alpha, beta=beta / 2, unrated=unrated),
+        anytime_mean(moved, alpha=alpha, beta=beta / 2, unrated=unrated),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.figures import count, usd
 from evenkeel.core.verdict import CONTRAST
-from evenkeel.monitor.detect.decision import SwitchMeasure, decide, paired_mean
+from evenkeel.monitor.detect.decision import SwitchMeasure, anytime_mean, decide
 from evenkeel.release.check.figures import (
     ERROR_RATE,
     FIRST,
@@ -174,7 +174,7 @@ class _Book:
 
     def difference(self, *, alpha: float, beta: float) -> Estimate | None:
         """Return how the answers of two arms differ, beyond both noise floors."""
-        return paired_mean(self._differences, alpha=alpha, beta=beta, unrated=self._unrated)
+        return anytime_mean(self._differences, alpha=alpha, beta=beta, unrated=self._unrated)
 
     def switch(self) -> SwitchDecision:
         """Return whether the second arm may take the place of the first."""

@@ -94,10 +94,9 @@ def test_fractions_are_tested_by_turning_their_signs(differences):
     assert p_value({0.05: 1}, 0.0) == pytest.approx(0.5)
 
 
-def test_fractions_without_an_exact_test_take_what_evidence_says():
-    """The p-value is 1/evidence, and 1 where the evidence is below 1."""
-    assert p_value({0.5: 1}, -0.1) < 1.0
-    assert p_value({-0.5: 5}, -0.1) == 1.0
+def test_fractions_have_no_exact_test_against_another_threshold():
+    with pytest.raises(ValueError, match="no exact test"):
+        p_value({0.5: 1}, -0.1)
 
 
 def test_what_is_excluded_is_where_the_test_ends():
