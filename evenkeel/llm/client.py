@@ -87,9 +87,9 @@ class ModelClient:
     connections are tried again. A server that keeps failing is left alone for a while (see `Breaker`).
 
     A 429 makes all callers wait, as long as its `Retry-After` says, unless it is about one request. It is, if
-    the server says so or answers another call meanwhile, such as the `canary`, a small known request. That
-    request then fails alone. Five failed calls in a row, for whatever reason, open the breaker only if the
-    canary fails as well, and the canary is what tries an open one.
+    the server says so or answers the `canary`, a small known request. That request then fails alone. Five
+    failed calls in a row, for whatever reason, open the breaker only if the canary fails as well, and the
+    canary is what tries an open one.
 
     Belongs to one event loop. Close it, or use it as an async context manager.
     """
@@ -130,8 +130,6 @@ class ModelClient:
         # Long calls, and those that can wait, may take minutes; they have half of the places, so that others
         # find one.
         self._slow_slots = asyncio.Semaphore(max(1, model.concurrency // 2))
-        # Calls that brought an answer.
-        self._answered = 0
         self._asking_canary: asyncio.Future[Completion | Fault] | None = None
         self._longest_reply = _USUAL_REPLY_TOKENS
         self._breaker = breaker or Breaker()
@@ -247,7 +245,6 @@ class ModelClient:
             "rate_limited", f"Not asked: it would have had to wait for more than {patience_s:g} s."
         )
         allowed = False
-        answered = 0
         try:
             for attempt in range(call.retries + 1):
                 async with AsyncExitStack() as places:
@@ -265,11 +262,10 @@ class ModelClient:
                         allowed = self._breaker.allow()
                         if not allowed or (tries and not await self._closes(call)):
                             return Fault("circuit_open", "The endpoint failed repeatedly; it is left alone.")
-                        answered = self._answered
                     outcome = await self._attempt(call.request, self._timeout_s, call.budget)
                 if not isinstance(outcome, Fault):
                     return outcome
-                if not await self._may_repeat(outcome, call, attempt, answered):
+                if not await self._may_repeat(outcome, call, attempt):
                     return outcome
         except BaseException:
             if allowed:
@@ -358,7 +354,6 @@ class ModelClient:
             if isinstance(reply, Fault):
                 report.ended(reply.reason)
                 return reply
-            self._answered += 1
             completion, answer = read_reply(reply)
             report.ended(answer)
             return completion
@@ -383,28 +378,19 @@ class ModelClient:
         self._breaker.record(ok=ok)
         return ok
 
-    async def _may_repeat(self, fault: Fault, call: _Call, attempt: int, answered: int) -> bool:
+    async def _may_repeat(self, fault: Fault, call: _Call, attempt: int) -> bool:
         """Wait before the next attempt, with all others if the server wants fewer calls.
 
-        `answered` is how many calls had been answered before the first attempt, whose number is 0.
-
-        Returns: whether another attempt may help, if one is left.
+        The first attempt has the number 0. Returns: whether another may help, if one is left.
         """
         # A caller that does not repeat its calls here repeats them itself.
         failures = attempt if call.retries else self._breaker.failures_in_a_row
         wait_s = fault.asked_pause_s or BETWEEN_ATTEMPTS.pause_s(failures + 1)
         if fault.throttled or (not call.retries and fault.reason == "server_error"):
-            if call.canary is None or not fault.throttled or wait_s < _BRIEF_S:
+            # While all rest, the canary would have to rest as well.
+            asks = call.canary is not None and fault.throttled and not self._pauses.pause_left_s
+            if not asks or wait_s < _BRIEF_S or await self._ask_canary(call) is not None:
                 self._pauses.pause(wait_s)
-                return fault.passing
-            if self._pauses.pause_left_s:
-                return fault.passing
-            refused = None if self._answered > answered else await self._ask_canary(call)
-            if refused is not None:
-                asked_s = refused.asked_pause_s if refused.throttled else None
-                self._pauses.pause(wait_s if asked_s is None else asked_s)
-                if attempt < call.retries:
-                    self._breaker.record(ok=False)
                 return fault.passing
             if wait_s > _LONGEST_OWN_PAUSE_S:
                 return False
