@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.exchange import ProcessorTimeError
@@ -42,20 +41,13 @@ log = logging.getLogger("evenkeel.worker")
 _PROCESSOR_TIME: Final = "processor_time"
 # Pause between attempts to read a queue in trouble.
 _REST_S: Final = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerSettings:
-    """Limits and intervals with which the worker uses the queue."""
-
-    exchanges_at_once: int = 16
-    lease_s: float = 15.0
-    """Seconds that an exchange is leased, renewed three times in that span. A dead worker's exchanges wait
-    this long."""
-    attempts: int = 5
-    """Deliveries of an exchange before it is moved to the dead letters."""
-    poll_s: float = 0.2
-    """Pause in seconds when the queue is empty."""
+# Pause when the queue is empty.
+_POLL_S: Final = 0.2
+_EXCHANGES_AT_ONCE: Final = 16
+# Seconds that an exchange is leased, renewed three times in that span; a dead worker's exchanges wait for it.
+_LEASE_S: Final = 15.0
+# Deliveries of an exchange before it is moved to the dead letters.
+_ATTEMPTS: Final = 5
 
 
 class Worker:
@@ -68,7 +60,6 @@ class Worker:
         trials: TrialMaker,
         *,
         tally: Tally,
-        settings: WorkerSettings | None = None,
         hold: Callable[[], bool] = lambda: False,
         keep: Callable[[Original], None] | None = None,
         bounded: Callable[[str], AbstractContextManager[None]] = lambda _id: nullcontext(),
@@ -83,7 +74,6 @@ class Worker:
         self._reader = reader
         self._trials = trials
         self._tally = tally
-        self._settings = settings or WorkerSettings()
         self._hold = hold
         self._keep = keep
         self._bounded = bounded
@@ -100,7 +90,7 @@ class Worker:
         try:
             while not stop.is_set():
                 if self._hold() or not await self._take():
-                    await _wait(stop, self._settings.poll_s)
+                    await _wait(stop, _POLL_S)
         finally:
             if self._held:
                 await asyncio.wait(list(self._held.values()), timeout=grace_s)
@@ -125,13 +115,13 @@ class Worker:
 
     async def _take(self) -> int:
         """Start work on as many exchanges as there is room for. Return 0 if there was nothing to take."""
-        room = self._settings.exchanges_at_once - len(self._held)
+        room = _EXCHANGES_AT_ONCE - len(self._held)
         if room <= 0:
             await asyncio.wait(list(self._held.values()), return_when=asyncio.FIRST_COMPLETED)
             return 1
         leases: list[Lease] = []
         with self._reading:
-            leases = await asyncio.to_thread(self._queue.reserve, room, self._settings.lease_s)
+            leases = await asyncio.to_thread(self._queue.reserve, room, _LEASE_S)
         if self._reading.ongoing:
             self._tally.add("worker_errors", where="reserve")
             await asyncio.sleep(_REST_S)
@@ -145,9 +135,9 @@ class Worker:
     async def _heartbeat(self) -> None:
         trouble = Trouble(log, "leases cannot be renewed (%s)")
         while True:
-            await asyncio.sleep(self._settings.lease_s / 3)
+            await asyncio.sleep(_LEASE_S / 3)
             with trouble:
-                await asyncio.to_thread(self._queue.extend, list(self._held), self._settings.lease_s)
+                await asyncio.to_thread(self._queue.extend, list(self._held), _LEASE_S)
             if trouble.ongoing:
                 self._tally.add("worker_errors", where="extend")
 
@@ -176,7 +166,7 @@ class Worker:
 
     async def _try(self, lease: Lease, report: WorkReport) -> None:
         exchange = lease.exchange
-        if lease.attempt > self._settings.attempts:
+        if lease.attempt > _ATTEMPTS:
             await self._bury(exchange, "too_many_attempts", report)
             return
         original = await asyncio.to_thread(self._read, exchange)

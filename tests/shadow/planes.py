@@ -47,10 +47,10 @@ class Plane:
         """The cost tracker, with a budget for all and some of single routes."""
         return SharedCostTracker(SqliteDocuments(self.database), budget or Budget(), self.clock, own)
 
-    def worker(self, plans, *trials, settings=None, **others):
+    def worker(self, plans, *trials, **others):
         """A worker; `trials` and `others` are what `trial_maker` takes behind the log."""
         made = trial_maker(self.log, *trials, tally=self.tally, clock=self.clock, **others)
-        return Worker(self.queue, Reader(plans), made, tally=self.tally, settings=settings)
+        return Worker(self.queue, Reader(plans), made, tally=self.tally)
 
     def verdicts(self):
         """All of them, in the order of the log."""

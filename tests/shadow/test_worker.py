@@ -27,7 +27,7 @@ from evenkeel.shadow.original import Reader, UnreadableExchange
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import SEVERITIES, CellNeed, Needs, RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
-from evenkeel.shadow.worker import Archivist, WorkerSettings
+from evenkeel.shadow.worker import Archivist
 from evenkeel.simulate import ModelState, Simulation, make_case, serving, summary_prompt
 from evenkeel.simulate.judge import JUDGE_MODEL
 from evenkeel.stores.archive import ExchangeArchive
@@ -68,7 +68,7 @@ class SimulatedPlane(Plane):
         self.needs = Needs()
         self.scorer = heuristic_scorer()
 
-    async def work(self, *, plan=None, settings=None):
+    async def work(self, *, plan=None):
         replayer = Replayer(concurrency=4, timeout_s=240)
         worker = self.worker(
             {"default": plan or RoutePlan(KINDS, 4, "case_summary")},
@@ -76,7 +76,6 @@ class SimulatedPlane(Plane):
             lambda exchange: Target(f"{self.upstream}{exchange.path}", route=exchange.route, flex=self.flex),
             prices=self.prices,
             needs=lambda _route, _model: self.needs,
-            settings=settings,
         )
         try:
             await worker.drain()
@@ -277,7 +276,7 @@ def test_an_exchange_delivered_too_often_is_buried(plane):
     for _ in range(5):
         assert plane.queue.reserve(1, 60)
         plane.now += 61
-    asyncio.run(plane.work(settings=WorkerSettings(attempts=5)))
+    asyncio.run(plane.work())
     assert plane.tally.value("exchanges_dead", reason="too_many_attempts") == 1
 
 

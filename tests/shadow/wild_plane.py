@@ -16,7 +16,6 @@ from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.replay import Replay, Target
 from evenkeel.shadow.rewriter.client import Rejection
-from evenkeel.shadow.worker import WorkerSettings
 from tests.shadow.planes import Plane
 from tests.shadow.wild_exchanges import QUIET_ROUTES, WildExchanges
 
@@ -88,7 +87,6 @@ class WildPlane(Plane):
             *(heuristic_scorer(), WildReplayer(), self.costs()),
             lambda exchange: Target(exchange.path),
             rewriter=WildRewriter(),
-            settings=WorkerSettings(lease_s=3600.0),
         )
 
     async def work(self, exchanges):
