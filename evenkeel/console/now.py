@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.console.first_hour import first_hour
 from evenkeel.console.incidents import case_lines, incident_lines
-from evenkeel.console.overview import counted, overview, why_wide
+from evenkeel.console.overview import counted, course, overview, why_wide
 from evenkeel.console.pipeline import lag, stuck
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.spend import spent_of_all
@@ -87,6 +87,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
         last_at=last_at,
         overview=overview(reports, in_incidents),
         in_incidents=in_incidents,
+        spark=lambda report: course(sources.monitor_store, report, now),
         standings=STANDINGS,
         wide=why_wide(live),
         lag=lag(view),

@@ -7,14 +7,22 @@ from hashlib import blake2s
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evenkeel.console.chart import spark
 from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from evenkeel.console.chart import Spark
     from evenkeel.core.cells import CellReport
+    from evenkeel.stores.monitor_state import MonitorStore
 
+# Points read for a sparkline, more than its pixels can show.
+_SPARK_POINTS: Final = 120
+_DAY_S: Final = 86_400.0
+# Cells that are drawn with their course, in whole rows from the top; it would be most of a long page.
+_SPARKS: Final = 150
 # Width of an interval, as a share, above which people ask why.
 _WIDE: Final = 0.3
 
@@ -34,6 +42,8 @@ class Overview(NamedTuple):
     """Perturbations in order, by category: the columns."""
     rows: list[Row]
     """Models that answer; those with an open incident first."""
+    drawn: int
+    """Rows that are drawn with the course of their cells."""
     retired: list[tuple[str, str, float]]
     """Retired models: route, model and time of the last trial, latest first."""
 
@@ -60,8 +70,17 @@ def overview(reports: Sequence[CellReport], in_incidents: Collection[tuple[str, 
     return Overview(
         [(category, list(members)) for category, members in columns],
         rows,
+        _SPARKS // max(1, len(kinds)),
         [(*parts, at) for parts, at in sorted(last.items(), key=lambda item: -item[1])],
     )
+
+
+def course(store: MonitorStore, report: CellReport, now: float) -> Spark | None:
+    """Lay out the last day of a cell; None for a noise floor, which has no limit to come near to."""
+    if report.key.perturbation == BASELINE:
+        return None
+    points = store.trend(*report.key.parts, _SPARK_POINTS)
+    return spark([point for point in points if point.at > now - _DAY_S], report.detection.threshold, now)
 
 
 def counted(reports: Iterable[CellReport]) -> str:

@@ -9,10 +9,9 @@ from litestar.exceptions import NotFoundException
 
 from evenkeel.console import links
 from evenkeel.console.changes import effect_words, incident_of
-from evenkeel.console.chart import spark
 from evenkeel.console.incidents import incident_lines
 from evenkeel.console.now import blind_notices, retirement_notices
-from evenkeel.console.overview import counted, why_wide
+from evenkeel.console.overview import counted, course, why_wide
 from evenkeel.console.pipeline import not_replayed
 from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
@@ -29,12 +28,10 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
-    from evenkeel.console.chart import Spark
     from evenkeel.console.rendering import AnyRequest, Renderer
     from evenkeel.console.situation import Situation
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport, Estimate
-    from evenkeel.stores.monitor_state import MonitorStore
     from evenkeel.stores.verdict_log import VerdictLog
 
 _CONTRASTS: Final = (f"{CONTRAST}.number", f"{CONTRAST}.meaning")
@@ -42,9 +39,6 @@ _CONTRASTS: Final = (f"{CONTRAST}.number", f"{CONTRAST}.meaning")
 _LATEST: Final = 200
 # Probability that the interval of their share misses the truth.
 _ERROR_RATE: Final = 0.05
-# Points read for a sparkline, more than its pixels can show.
-_SPARK_POINTS: Final = 120
-_DAY_S: Final = 86_400.0
 # Latest incidents of a route that are mentioned.
 _INCIDENTS: Final = 5
 
@@ -84,7 +78,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         not_replayed=not_replayed([flow], own) if flow else [],
         models=_models(own),
         sensitivities=_sensitivities(sources.log, route),
-        spark=lambda report: _course(sources.monitor_store, report, now),
+        spark=lambda report: course(sources.monitor_store, report, now),
         in_incidents=situation.in_incidents(),
         going=going_lines,
         past=incident_lines(past[:_INCIDENTS], sources.writer),
@@ -131,14 +125,6 @@ def _held_up(sources: ConsoleSources, route: str) -> list[str]:
         if not cause.routes or route in cause.routes:
             sentences.append(cause.sentence)
     return sentences
-
-
-def _course(store: MonitorStore, report: CellReport, now: float) -> Spark | None:
-    """Lay out the last day of a cell; None for a noise floor, which has no limit to come near to."""
-    if report.key.perturbation == BASELINE:
-        return None
-    points = store.trend(*report.key.parts, _SPARK_POINTS)
-    return spark([point for point in points if point.at > now - _DAY_S], report.detection.threshold, now)
 
 
 def _models(own: Sequence[CellReport]) -> dict[str, list[CellReport]]:

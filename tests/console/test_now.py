@@ -205,3 +205,10 @@ def test_colours_follow_what_a_cell_says_and_never_its_value(make_scene, console
     # The table has headers for all cells, reachable by keyboard.
     assert html.count('scope="row"') == 1
     assert "in 9,000 trials; limit 10" in html
+
+
+def test_cells_are_drawn_with_their_course_in_whole_rows(make_scene, console_client, monkeypatch):
+    """Half a row of lines would look like missing data; a long page has none below."""
+    for most, lines in ((150, 16), (9, 4)):
+        monkeypatch.setattr("evenkeel.console.overview._SPARKS", most)
+        assert console_client(make_scene("quiet")).get("/").text.count('class="spark"') == lines
