@@ -247,7 +247,7 @@ def test_threads_may_share_a_learner():
         thread.start()
     for thread in threads:
         thread.join()
-    assert learner._routes["mail"].requests == 160
+    assert learner._routes["mail"]["user 1"].texts == 160
 
 
 def test_several_templates_on_one_route():

@@ -1,11 +1,11 @@
 """Templates, learned from traffic: which text of a prompt is the application's and which is input.
 
-The texts of a request that may carry template (system messages, the last user message) are compared with
-what the route sent before. What all requests of one template share, in order, is its skeleton: literal
-fragments with gaps between them. Text that fits a fragment is template, text in a gap is input. A route whose
-requests share no fixed text has no template and no prompt version. `alignment` finds what a skeleton and
-another request share, `learned` tells edits from fields, `route` keeps the templates of one route,
-`labelling` turns stretches into typed blocks, and `learner` keeps all routes.
+The texts of a request that may carry template (system messages, the last user message) are each compared
+with what the route sent before in the same slot. What all texts of one template share, in order, is its
+skeleton: literal fragments with gaps between them. Text that fits a fragment is template, text in a gap is
+input. A route whose requests share no fixed text has no template and no prompt version. `alignment` finds
+what a skeleton and another text share, `learned` tells edits from fields, `slot` keeps the templates of one
+slot, `labelling` turns stretches into typed blocks, and `learner` keeps all routes.
 """
 
 from evenkeel.shadow.prompt.template.labelling import fixed_template

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.shadow.prompt.segments import Span
 from evenkeel.shadow.prompt.template.labelling import candidates, typed, typed_by_role, unpadded
-from evenkeel.shadow.prompt.template.route import RouteTemplates
 from evenkeel.shadow.prompt.template.skeleton import condensed, padded, restored
+from evenkeel.shadow.prompt.template.slot import SlotTemplates
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from evenkeel.shadow.prompt.segments import Block, Classifier, SlotText
-    from evenkeel.shadow.prompt.template.learned import Shape, Texts
+    from evenkeel.shadow.prompt.template.learned import LearnedTemplate
 
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Format version of snapshots, raised when older ones can no longer be read."""
 
 
@@ -34,33 +35,41 @@ class TemplateLearner:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._routes: OrderedDict[str, RouteTemplates] = OrderedDict()
+        self._routes: OrderedDict[str, dict[str, SlotTemplates]] = OrderedDict()
 
     def observe(self, route: str, slots: Sequence[SlotText]) -> None:
         """Learn from the text of one request of a route."""
-        shape, texts = _read(slots)
+        texts = _read(slots)
         if not texts:
             return
         with self._lock:
-            templates = self._routes.setdefault(route, RouteTemplates())
+            learned = self._routes.setdefault(route, {})
             self._routes.move_to_end(route)
             if len(self._routes) > _MOST_ROUTES:
                 self._routes.popitem(last=False)
-            templates.observe(shape, texts)
+            for name, text in texts.items():
+                if name not in learned:
+                    learned[name] = SlotTemplates(of_system=_is_system(name))
+                learned[name].observe(text)
 
     def classifier(self, route: str) -> Classifier:
         """Return a classifier that uses what is known of the route when called, or roles if nothing is."""
 
         def classify(slots: Sequence[SlotText]) -> Sequence[Sequence[Block]]:
+            found = self._found(route, slots)
+            stretches: dict[int, Sequence[Span]] = {}
+            for index, template in zip(candidates(slots), found, strict=True):
+                if template is not None:
+                    stretches[index] = _spans(slots[index].text, template[1])
+                elif any(found) and slots[index].role == "user":
+                    # Beside a known system message all that a user says is input.
+                    stretches[index] = ()
             blocks = []
-            for slot in slots:
-                blocks.append(typed_by_role(slot) if slot.role not in _SPOKEN else ())
-            template = self._template(route, slots)
             for index, slot in enumerate(slots):
-                if index in template:
-                    blocks[index] = typed(slot.text, template[index])
-                elif slot.role in _SPOKEN:
-                    blocks[index] = typed_by_role(slot)
+                template_spans = stretches.get(index)
+                blocks.append(
+                    typed_by_role(slot) if template_spans is None else typed(slot.text, template_spans)
+                )
             return blocks
 
         return classify
@@ -71,16 +80,25 @@ class TemplateLearner:
         The first few requests after an edit still count as the version before it. Requests that share no
         fixed text have no version.
         """
-        shape, texts = _read(slots)
-        with self._lock:
-            templates = self._routes.get(route)
-            template_match = templates.find(shape, texts) if templates is not None and texts else None
-            return template_match[0].fingerprint if template_match is not None else None
+        found = self._found(route, slots)
+        names: list[str] = []
+        for template in found:
+            if template is not None:
+                names.append(template[0].fingerprint or "")
+        # As long as one of the messages has no version, the whole has none.
+        if "" in names or not names:
+            return None
+        return names[0] if len(names) == 1 else hashlib.sha256("".join(names).encode()).hexdigest()[:16]
 
     def snapshot(self) -> dict[str, Any]:
         """Return the learned templates as JSON-able values, without any input."""
+        routes: dict[str, Any] = {}
         with self._lock:
-            return {"format": FORMAT, "routes": {name: route.state() for name, route in self._routes.items()}}
+            for route, learned in self._routes.items():
+                routes[route] = {}
+                for name, templates in learned.items():
+                    routes[route][name] = templates.state()
+        return {"format": FORMAT, "routes": routes}
 
     @classmethod
     def restore(cls, snapshot: object) -> TemplateLearner:
@@ -88,34 +106,41 @@ class TemplateLearner:
         learner = cls()
         try:
             if isinstance(snapshot, dict) and snapshot.get("format") == FORMAT:
-                routes = []
-                for name, state in snapshot["routes"].items():
-                    routes.append((str(name), RouteTemplates.from_state(state)))
-                learner._routes.update(routes)
+                for route, states in snapshot["routes"].items():
+                    learned = {}
+                    for name, state in states.items():
+                        learned[str(name)] = SlotTemplates.from_state(state, of_system=_is_system(name))
+                    learner._routes[str(route)] = learned
         except (AttributeError, KeyError, TypeError, ValueError, IndexError):
             return cls()
         return learner
 
-    def _template(self, route: str, slots: Sequence[SlotText]) -> Mapping[int, Sequence[Span]]:
-        shape, texts = _read(slots)
+    def _found(
+        self, route: str, slots: Sequence[SlotText]
+    ) -> list[tuple[LearnedTemplate, Sequence[Span]] | None]:
+        """Return the template of each candidate, with the spans of its fragments; None for those without."""
+        texts = _read(slots)
         with self._lock:
-            templates = self._routes.get(route)
-            template_match = templates.find(shape, texts) if templates is not None and texts else None
-            if template_match is None:
-                return {}
-            _, placed = template_match
-        stretches: dict[int, Sequence[Span]] = {}
-        for index, spans in zip(candidates(slots), placed, strict=True):
-            stretches[index] = _spans(slots[index].text, spans)
-        return stretches
+            learned = self._routes.get(route, {})
+            found = []
+            for name, text in texts.items():
+                found.append(learned[name].find(text) if name in learned else None)
+        return found
 
 
-_SPOKEN: Final = frozenset({"system", "developer", "user"})
+def _is_system(name: str) -> bool:
+    return not name.startswith("user")
 
 
-def _read(slots: Sequence[SlotText]) -> tuple[Shape, Texts]:
-    chosen = [slots[index] for index in candidates(slots)]
-    return tuple(slot.role for slot in chosen), tuple(condensed(padded(slot.text)) for slot in chosen)
+def _read(slots: Sequence[SlotText]) -> dict[str, str]:
+    """Return the texts that may hold template, by role and number among those of the role."""
+    texts: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for index in candidates(slots):
+        slot = slots[index]
+        counts[slot.role] += 1
+        texts[f"{slot.role} {counts[slot.role]}"] = condensed(padded(slot.text))
+    return texts
 
 
 def _spans(text: str, placed: Sequence[Span]) -> list[Span]:
