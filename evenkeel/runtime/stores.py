@@ -113,14 +113,11 @@ class DocumentStores(abc.ABC):
 class SqliteStores(DocumentStores):
     """All stores, in the file of the data folder."""
 
-    def __init__(
-        self, settings: Settings, *, reading: bool = False, lost: Callable[[str], object] | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, *, lost: Callable[[str], object] | None = None) -> None:
         """Open the file; create it, and its folder, if there is none.
 
         Args:
             settings: `data_dir`, and the limits.
-            reading: see `Database`.
             lost: see `Database`.
 
         Raises:
@@ -128,7 +125,7 @@ class SqliteStores(DocumentStores):
         """
         self._path = Path(settings.data_dir) / DATABASE_FILE
         self._seal = settings.storage.seal
-        self._database = Database(self._path, reading=reading, lost=lost, seal=self._seal)
+        self._database = Database(self._path, lost=lost, seal=self._seal)
         self._forgiving = lost is None
         super().__init__(settings, SqliteDocuments(self._database))
 
@@ -327,7 +324,6 @@ def settings_of_stores(config: Path | None, data_dir: Path | None) -> Settings:
 def connect(
     settings: Settings,
     *,
-    reading: bool = False,
     lost: Callable[[str], object] | None = None,
     consumer: str | None = None,
 ) -> Stores:
@@ -335,14 +331,13 @@ def connect(
 
     Args:
         settings: Name them.
-        reading: See `SqliteStores`.
         lost: See `SqliteStores`.
         consumer: See `RedisStores`.
 
     Raises: StoreError if the file cannot be written.
     """
     if settings.storage.redis is None:
-        return SqliteStores(settings, reading=reading, lost=lost)
+        return SqliteStores(settings, lost=lost)
     return RedisStores(settings, consumer=consumer)
 
 
@@ -352,11 +347,11 @@ def opened(settings: Settings, *, create: bool = False) -> Iterator[Stores]:
 
     Args:
         settings: `storage.redis`, or else `data_dir`, and the limits.
-        create: make the file if there is none, and make sure that it can be written.
+        create: make the file if there is none.
 
     Raises:
         SettingsError: there is no store in the data folder and none is to be made.
-        StoreError: it cannot be read, or the Redis not be used.
+        StoreError: it cannot be written, or the Redis not be used.
     """
     if (
         settings.storage.shared_at is None
@@ -367,6 +362,6 @@ def opened(settings: Settings, *, create: bool = False) -> Iterator[Stores]:
             f"there is no store in {settings.data_dir}; name the folder of `evenkeel up` with --data-dir, or "
             "its settings file with --config"
         )
-    with contextlib.closing(connect(settings, reading=not create)) as stores:
+    with contextlib.closing(connect(settings)) as stores:
         stores.check()
         yield stores

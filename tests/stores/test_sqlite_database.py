@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import threading
@@ -22,26 +21,6 @@ def test_an_unwritable_folder_is_one_clear_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"cannot write the store .*file.*--data-dir"):
         Database(tmp_path / "file" / "evenkeel.db")
-
-
-@pytest.mark.parametrize("in_use", [False, True])
-def test_a_store_that_cannot_be_written_is_read(tmp_path, monkeypatch, in_use):
-    """As on a read-only volume, also while somebody else writes: nothing is made beside it, or changed."""
-    path = tmp_path / "evenkeel.db"
-    writer = Database(path)
-    fill(SqliteVerdictLog(writer), [1])
-    if not in_use:
-        writer.close()
-    before = sorted(tmp_path.iterdir())
-    # Modes would not hold a test back that runs as root.
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    database = Database(path, reading=True)
-    assert len(SqliteVerdictLog(database).latest(10)) == 1
-    assert sorted(tmp_path.iterdir()) == before
-    with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        fill(SqliteVerdictLog(database), [2])
-    database.close()
-    writer.close()
 
 
 def test_a_file_that_is_no_store_keeps_its_mode(tmp_path):

@@ -45,7 +45,6 @@ class Database:
         path: Path,
         *,
         seal: Seal | None = None,
-        reading: bool = False,
         lost: Callable[[str], object] | None = None,
     ) -> None:
         """Open the file, creating it if needed.
@@ -54,8 +53,6 @@ class Database:
             path: the file.
             seal: encrypts prompts and answers. Default: from the environment, so that no caller can forget it
                 and write plain text.
-            reading: open a file that cannot be written for reading, as a copy on a read-only volume; a write
-                then fails. Default: it is an error at once.
             lost: called with a sentence if the file was deleted while in use, in the thread that notices it.
                 Pass it if the memory of this process must match the file. Default: the file is created again
                 with the same tables.
@@ -70,9 +67,6 @@ class Database:
         self.recreated = 0
         """Number of times that the file was found deleted and was created again."""
         self._tell_lost = lost
-        self._only_reads = reading and path.exists() and not _is_writable(path)
-        # Making a table that is there must be no error where nothing can be written.
-        self._begin = "BEGIN" if self._only_reads else "BEGIN IMMEDIATE"
         # Device and inode of the file that holds the tables.
         self._file: tuple[int, int] | None = None
         # Statements that create the tables.
@@ -81,15 +75,13 @@ class Database:
         self._connections: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         try:
-            if not self._only_reads:
-                make_private(path)
+            make_private(path)
             # A damaged page shows only when it is read. A full check would take seconds for a large file.
             for (table,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'"):
                 self.row(f'SELECT * FROM "{table}" LIMIT 1')  # noqa: S608 - a table of this file
             # Not before: a file that was named by mistake keeps its mode.
-            if not self._only_reads:
-                # A journal lies in whatever folder somebody works in.
-                keep_private(path, folder_too=path.name == DATABASE_FILE)
+            # A journal lies in whatever folder somebody works in.
+            keep_private(path, folder_too=path.name == DATABASE_FILE)
             with self.write():
                 pass
         except (OSError, sqlite3.Error) as error:
@@ -97,11 +89,6 @@ class Database:
             if getattr(error, "sqlite_errorcode", None) in _DAMAGED:
                 raise DamagedStoreError(
                     f"the store {path} is damaged ({error}); restore a backup of it"
-                ) from error
-            if self._only_reads:
-                raise StoreError(
-                    f"cannot read the store {path}: {error}; copy it, and the files beside it, to a "
-                    "writable folder, and name that with --data-dir"
                 ) from error
             raise StoreError(
                 f"cannot write the store {path}: {error}; choose a writable folder with --data-dir"
@@ -117,25 +104,19 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         self._notice_deletion()
-        place = self.path.absolute().as_uri()
-        if self._only_reads:
-            # Without a write-ahead log nobody is writing, and SQLite could not make one here.
-            place += "?mode=ro" if _log_of(self.path).exists() else "?immutable=1"
-        else:
-            make_private(self.path)
+        make_private(self.path)
         connection = sqlite3.connect(
-            place, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False, uri=True
+            self.path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         try:
-            if not self._only_reads:
-                _log_ahead(connection)
+            _log_ahead(connection)
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(f"PRAGMA cache_size={-_CACHED_KIB}")
             # What is deleted is text of users, so free pages are overwritten too.
             connection.execute("PRAGMA secure_delete=ON")
             file = _identity(self.path)
             if self._file != file:
-                with _transaction(connection, self._begin):
+                with _transaction(connection):
                     for statement in self._tables:
                         connection.execute(statement)
         except BaseException:
@@ -187,7 +168,7 @@ class Database:
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """Run a write transaction: all of it, or nothing."""
-        with _transaction(self.connection(), self._begin) as connection:
+        with _transaction(self.connection()) as connection:
             yield connection
 
     def create(self, *statements: str) -> None:
@@ -227,15 +208,6 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _is_writable(path: Path) -> bool:
-    # SQLite makes its write-ahead log beside the file, unless one is there.
-    return os.access(path, os.W_OK) and (os.access(path.parent, os.W_OK) or _log_of(path).exists())
-
-
-def _log_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
-
-
 def _log_ahead(connection: sqlite3.Connection) -> None:
     """Switch to a write-ahead log, if the file has none yet.
 
@@ -254,8 +226,8 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
 
 
 @contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[sqlite3.Connection]:
-    connection.execute(begin)
+def _transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection
         connection.execute("COMMIT")
