@@ -8,32 +8,12 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evenkeel.core.cells import Estimate
-
-
-class RatioInterval(Protocol):
-    """An interval of ratios."""
-
-    @property
-    def lower(self) -> float:
-        """The lower end."""
-
-    @property
-    def upper(self) -> float:
-        """The upper end."""
-
-
-class RatioFigure(RatioInterval, Protocol):
-    """A ratio, or a difference of ratios, with its interval."""
-
-    @property
-    def value(self) -> float:
-        """The ratio."""
 
 
 MISSING: Final = "–"
@@ -99,24 +79,24 @@ def share(part: float, whole: float, digits: int = 1) -> str:
     return percent(part / whole, digits) if whole else MISSING
 
 
-def points(measure: RatioFigure | None, digits: int = 1) -> str:
+def points(measure: Estimate | None, digits: int = 1) -> str:
     """Return a ratio in points of 100, "88.8"."""
     return MISSING if measure is None else number(measure.value * 100, digits)
 
 
-def points_interval(measure: RatioInterval | None, digits: int = 1) -> str:
+def points_interval(measure: Estimate | None, digits: int = 1) -> str:
     """Return the interval in points of 100, "[86.3, 90.9]"; "" without a measure."""
     if measure is None:
         return ""
     return f"[{number(measure.lower * 100, digits)},\u00a0{number(measure.upper * 100, digits)}]"
 
 
-def points_text(measure: RatioFigure | None, digits: int = 1) -> str:
+def points_text(measure: Estimate | None, digits: int = 1) -> str:
     """Return value and interval in points of 100, "88.8 [86.3, 90.9]"."""
     return f"{points(measure, digits)} {points_interval(measure, digits)}".strip()
 
 
-def difference(measure: RatioFigure | None) -> str:
+def difference(measure: Estimate | None) -> str:
     """Return a difference of ratios in points of 100 with its sign, "+22.2"."""
     return MISSING if measure is None else _signed(measure.value, 1)
 
