@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from evenkeel.stores.counters import Snapshot
     from evenkeel.stores.documents import Documents
     from evenkeel.stores.lease import RoleLease
-    from evenkeel.stores.redis.queue import RedisExchangeQueue
-    from evenkeel.stores.redis.verdicts import RedisVerdictLog
 
 CHALLENGER_SHARE = 0.2
 """Largest share of the budget that challengers may use."""
@@ -123,16 +121,20 @@ class SqliteStores(DocumentStores):
         Raises:
             StoreError: it cannot be written.
         """
-        self._path = Path(settings.data_dir) / DATABASE_FILE
-        self._seal = settings.storage.seal
-        self._database = Database(self._path, lost=lost, seal=self._seal)
-        self._forgiving = lost is None
-        super().__init__(settings, SqliteDocuments(self._database))
-
-    @property
-    def place(self) -> str:
+        path, limits = Path(settings.data_dir) / DATABASE_FILE, settings.storage
+        self.place = str(path)
         """Path of the file, for people."""
-        return str(self._path)
+        self._database = Database(path, lost=lost, seal=limits.seal)
+        super().__init__(settings, SqliteDocuments(self._database))
+        self.queue = SqliteExchangeQueue(self._database, time.time)
+        self.verdicts = SqliteVerdictLog(
+            self._database,
+            kept=limits.verdicts,
+            evidence_kept=limits.evidence,
+            evidence_s=self._texts_kept_s,
+            # Verdicts that the monitor has not read yet are not trimmed.
+            folded=self.monitor.offset,
+        )
 
     def check(self) -> None:
         """Return at once: the file has been opened."""
@@ -141,26 +143,6 @@ class SqliteStores(DocumentStores):
         """Drop what is beyond the limits of the settings."""
         self.archive.prune()
         self.verdicts.trim()
-
-    @cached_property
-    def queue(self) -> SqliteExchangeQueue:
-        """Return the queue of sampled exchanges. A deleted file is created again, whatever `lost` says."""
-        # The hand-off must go on with an empty file where worker and monitor have to start again.
-        database = self._database if self._forgiving else Database(self._path, seal=self._seal)
-        return SqliteExchangeQueue(database, time.time)
-
-    @cached_property
-    def verdicts(self) -> SqliteVerdictLog:
-        """The verdict log, within the limits of the settings."""
-        limits = self.settings.storage
-        return SqliteVerdictLog(
-            self._database,
-            kept=limits.verdicts,
-            evidence_kept=limits.evidence,
-            evidence_s=self._texts_kept_s,
-            # Verdicts that the monitor has not read yet are not trimmed.
-            folded=self.monitor.offset,
-        )
 
     def lease(self, name: str, length_s: float = 10.0) -> RoleLease:  # noqa: ARG002 - one process holds them all
         """Return a lease that is always held, because a single process uses the file."""
@@ -192,28 +174,38 @@ class RedisStores(DocumentStores):
             raise SettingsError("the settings name no Redis; set storage.redis.url")
         from evenkeel.stores.redis.connection import RedisPlace, RedisStore
         from evenkeel.stores.redis.documents import RedisDocuments
+        from evenkeel.stores.redis.queue import RedisExchangeQueue
+        from evenkeel.stores.redis.verdicts import RedisVerdictLog
 
-        self._redis = settings.storage.redis
-        self._consumer = consumer
+        redis, limits = settings.storage.redis, settings.storage
+        self.place = redis.url
+        """URL for people, without credentials."""
         self._store = RedisStore(
             RedisPlace(
-                url=self._redis.url,
-                password=self._redis.password,
-                sentinels=tuple(self._redis.sentinels),
-                sentinel_master=self._redis.sentinel_master or "",
-                sentinel_password=self._redis.sentinel_password,
-                cluster=self._redis.cluster,
-                prefix=self._redis.prefix,
-                replicas=self._redis.replicas,
+                url=redis.url,
+                password=redis.password,
+                sentinels=tuple(redis.sentinels),
+                sentinel_master=redis.sentinel_master or "",
+                sentinel_password=redis.sentinel_password,
+                cluster=redis.cluster,
+                prefix=redis.prefix,
+                replicas=redis.replicas,
             ),
-            seal=settings.storage.seal,
+            seal=limits.seal,
         )
         super().__init__(settings, RedisDocuments(self._store))
-
-    @property
-    def place(self) -> str:
-        """URL for people, without credentials."""
-        return self._redis.url
+        self.queue = RedisExchangeQueue(
+            self._store,
+            time.time,
+            QueueBounds(bytes=round(redis.megabytes * 1e6)),
+            consumer=f"{socket.gethostname()}:{consumer}" if consumer else None,
+        )
+        self.verdicts = RedisVerdictLog(
+            self._store,
+            kept=limits.verdicts,
+            evidence_kept=limits.evidence,
+            evidence_s=self._texts_kept_s,
+        )
 
     def check(self) -> None:
         """Raise StoreError, in one line, unless Redis can be used."""
@@ -227,31 +219,6 @@ class RedisStores(DocumentStores):
         self.archive.prune()
         self.queue.check_readable()
         self.queue.forget_workers()
-
-    @cached_property
-    def queue(self) -> RedisExchangeQueue:
-        """Sampled exchanges that wait, within the limits of the settings."""
-        from evenkeel.stores.redis.queue import RedisExchangeQueue
-
-        return RedisExchangeQueue(
-            self._store,
-            time.time,
-            QueueBounds(bytes=round(self._redis.megabytes * 1e6)),
-            consumer=f"{socket.gethostname()}:{self._consumer}" if self._consumer else None,
-        )
-
-    @cached_property
-    def verdicts(self) -> RedisVerdictLog:
-        """The verdict log, within the limits of the settings."""
-        from evenkeel.stores.redis.verdicts import RedisVerdictLog
-
-        limits = self.settings.storage
-        return RedisVerdictLog(
-            self._store,
-            kept=limits.verdicts,
-            evidence_kept=limits.evidence,
-            evidence_s=self._texts_kept_s,
-        )
 
     def lease(self, name: str, length_s: float = 10.0) -> RoleLease:
         """Return a lease that processes compete for, as `DocumentStores.lease` does."""
