@@ -50,8 +50,6 @@ _LONGEST_PAUSE_S = 1.0
 _HEALTH_CHECK_S = 20
 # Scripts use commands of this version.
 _OLDEST_SERVER = (7, 0)
-# Share of the time limit of one answer that may be spent waiting for replicas.
-_WAITED_SHARE = 0.5
 
 
 class NotReplicatedError(RedisError):
@@ -127,27 +125,31 @@ class RedisStore:
                 "them verdicts; set maxmemory-policy to noeviction"
             )
 
-    def await_replicas(self) -> None:
-        """Wait until the wanted number of replicas has everything that was written before this call.
+    def await_replicas(self, *command: Value) -> Any:
+        """Wait until the wanted number of replicas has what was written before; at once if none is wanted.
 
         What was read from a primary earlier may be gone after a failover, and be written again elsewhere.
 
-        Raises: NotReplicatedError if that takes longer than one answer may.
+        Args:
+            *command: Sent first, on the same connection; none = nothing.
+
+        Returns: the answer to the command.
+        Raises: NotReplicatedError if that takes longer than one answer may; it has run nevertheless.
         """
         if not self.place.replicas:
-            return
+            return None
         with self.client.pipeline(transaction=False) as sent:
-            # The server waits for what this connection wrote, so it has to write something.
+            # The server waits for what this connection wrote, so it has to write something: a script that
+            # finds all done already, since it is sent again on a new connection, writes nothing.
             sent.incr(self.key("main", "written"))
-            sent.execute_command("WAIT", self.place.replicas, self.patience_ms)
-            _, reached = sent.execute()
+            if command:
+                sent.execute_command(*command)
+            # Half of the time limit of one answer may be spent waiting for replicas.
+            sent.execute_command("WAIT", self.place.replicas, round(self.place.timeout_s * 500))
+            *answers, reached = sent.execute()
         if int(reached) < self.place.replicas:
             raise NotReplicatedError(f"{reached} replica(s) follow, {self.place.replicas} are wanted")
-
-    @property
-    def patience_ms(self) -> int:
-        """Milliseconds that a call may wait for replicas."""
-        return round(self.place.timeout_s * _WAITED_SHARE * 1000)
+        return answers[-1]
 
     def close(self) -> None:
         """Close all connections."""
@@ -176,30 +178,12 @@ class Script:
     def replicated(self, keys: Sequence[str], *arguments: Value) -> Any:
         """Run it, and wait until the wanted number of replicas has what it wrote.
 
-        Raises: NotReplicatedError if that takes longer than one answer may; it has run nevertheless.
+        Raises: NotReplicatedError, as `RedisStore.await_replicas`.
         """
-        wanted = self._store.place.replicas
-        if not wanted:
+        if not self._store.place.replicas:
             return self(keys, *arguments)
-        try:
-            answer, reached = self._awaited(wanted, "EVALSHA", self._digest, keys, arguments)
-        except NoScriptError:
-            answer, reached = self._awaited(wanted, "EVAL", self._text, keys, arguments)
-        if reached < wanted:
-            raise NotReplicatedError(f"{reached} replica(s) have what was written, {wanted} are wanted")
-        return answer
-
-    def _awaited(
-        self, wanted: int, verb: str, what: str, keys: Sequence[str], arguments: Sequence[Value]
-    ) -> tuple[Any, int]:
-        with self._store.client.pipeline(transaction=False) as sent:
-            # The server waits for what this connection wrote. A script that finds all done already, since
-            # it is sent again on a new connection, writes nothing; this does.
-            sent.incr(self._store.key("main", "written"))
-            sent.execute_command(verb, what, len(keys), *keys, *arguments)
-            sent.execute_command("WAIT", wanted, self._store.patience_ms)
-            _, answer, reached = sent.execute()
-        return answer, int(reached)
+        # In full, in case that the server does not know it: it goes out together with other commands.
+        return self._store.await_replicas("EVAL", self._text, len(keys), *keys, *arguments)
 
 
 def text(value: Any) -> str:
