@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.monitor.changes.prompt_edit import edits_of
-from evenkeel.monitor.incidents import worst_trials
-from evenkeel.monitor.notify import Channel, Contact, Writer
+from evenkeel.monitor.notify import Contact
 from evenkeel.monitor.notify.services import (
     AppriseSink,
     PagerDuty,
@@ -19,21 +16,17 @@ from evenkeel.monitor.notify.services import (
 from evenkeel.runtime.choices import addresses, slack_token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from evenkeel.core.challenge import Challenge
-    from evenkeel.monitor.measuring import HoldUp
-    from evenkeel.monitor.monitor import Monitor
     from evenkeel.monitor.notify import Sink
     from evenkeel.settings import Settings
-    from evenkeel.stores.monitor_state import MonitorStore
-    from evenkeel.stores.verdict_log import VerdictLog
 
 
 # News of an incident within so many seconds becomes one message. An incident of the demo lasts a minute, too
 # short to wait as long.
-_WINDOW_S: Final = 30.0
-_SIMULATED_WINDOW_S: Final = 8.0
+WINDOW_S: Final = 30.0
+SIMULATED_WINDOW_S: Final = 8.0
 
 
 def unknown_services(settings: Settings) -> list[str]:
@@ -59,54 +52,10 @@ def contacts(settings: Settings) -> dict[str, Contact]:
     return by_route
 
 
-def writer(
-    settings: Settings,
-    monitor: Monitor,
-    log: VerdictLog,
-    thinned: Callable[[], Sequence[HoldUp]],
-    coincided: Callable[[str], str],
-) -> Writer:
-    """Return a writer of notices, with the contacts of routes and the address of the console."""
-    return Writer(
-        contacts(settings),
-        settings.alerts.console_url or "",
-        monitor.reports,
-        partial(worst_trials, log),
-        partial(edits_of, log),
-        thinned,
-        coincided,
-    )
-
-
 def challenger_link(settings: Settings, challenge: Challenge) -> str:
     """Return the address of a challenger's page; "" if the console's is not known."""
     console = settings.alerts.console_url
     return f"{console.rstrip('/')}/challengers#{challenge.id}" if console else ""
-
-
-def channels(
-    settings: Settings,
-    store: MonitorStore,
-    words: Writer,
-    causes: Callable[[], Sequence[HoldUp]],
-    announce: Callable[[str], None],
-    clock: Callable[[], float],
-) -> list[Channel]:
-    """Return the channels of the settings; a problem with one is logged and does not stop the monitor.
-
-    Args:
-        settings: name the services and the variables with their keys.
-        store: remembers what was sent.
-        words: writes the notices.
-        causes: returns what holds measuring up.
-        announce: gets a line when something fails.
-        clock: seconds from any time on.
-    """
-    window_s = _SIMULATED_WINDOW_S if settings.simulated else _WINDOW_S
-    channels = []
-    for sink in sinks(settings, announce):
-        channels.append(Channel(sink, store, words, announce, clock, causes, window_s))
-    return channels
 
 
 def sinks(settings: Settings, announce: Callable[[str], None]) -> Iterator[Sink]:

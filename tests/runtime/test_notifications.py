@@ -10,10 +10,9 @@ import pytest
 from evenkeel.core.trouble import JudgeTrouble
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.limits import Breaker
-from evenkeel.monitor.notify import Writer
 from evenkeel.runtime.choices import addresses, check
 from evenkeel.runtime.instruments import JudgeHealth
-from evenkeel.runtime.notifications import channels
+from evenkeel.runtime.notifications import sinks
 from evenkeel.settings import Settings, SettingsError
 from tests.cases import cases
 from tests.kit.commands import run_command
@@ -55,7 +54,7 @@ def test_a_running_evenkeel_goes_on_without_notifications(monkeypatch):
     """Faults that are found later are told, once."""
     monkeypatch.delenv("CHAT", raising=False)
     lines = []
-    assert channels(alerting(notify=["CHAT"]), None, Writer(), tuple, lines.append, lambda: 0.0) == []
+    assert list(sinks(alerting(notify=["CHAT"]), lines.append)) == []
     (line,) = lines
     assert line == (
         "[evenkeel] no notifications by apprise: the variable CHAT is empty; it must hold the address of a "
@@ -75,7 +74,7 @@ def test_every_service_that_is_set_is_a_channel(monkeypatch):
         notify=["CHAT", "MAIL"],
     )
     assert list(addresses(asked)) == ["CHAT", "MAIL"]
-    assert len(channels(asked, None, Writer(), tuple, [].append, lambda: 0.0)) == 6
+    assert len(list(sinks(asked, [].append))) == 6
 
 
 def test_whether_the_judge_can_be_used_is_a_gauge():

@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING
 from evenkeel.console import ConsoleSources, GoldenSources, ReferenceSetup, ReferenceSources, create_app
 from evenkeel.metrics.registry import publish_labels
 from evenkeel.monitor.changes.exporter import SilentCollector
+from evenkeel.monitor.changes.prompt_edit import edits_of
 from evenkeel.monitor.detect.references import FALSE_ALARMS_PER_YEAR
 from evenkeel.monitor.export.exposition import Exposition
 from evenkeel.monitor.export.incidents import IncidentCollector
-from evenkeel.monitor.incidents import IncidentBoard
+from evenkeel.monitor.incidents import IncidentBoard, worst_trials
 from evenkeel.monitor.labels import LabelCollector
 from evenkeel.monitor.measuring import MeasuringWatch, known
 from evenkeel.monitor.monitor import Monitor
-from evenkeel.monitor.notify import Notifier
+from evenkeel.monitor.notify import Channel, Notifier, Writer
 from evenkeel.release.challenge.board import ChallengeBoard, ChallengeCollector, ChallengeWatch
 from evenkeel.runtime import choices, references
 from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond
 from evenkeel.runtime.console_sources import Pipeline, judge_setup, route_setups
 from evenkeel.runtime.limits import monitor_settings
-from evenkeel.runtime.notifications import challenger_link, channels, contacts, sinks, writer
+from evenkeel.runtime.notifications import SIMULATED_WINDOW_S, WINDOW_S, challenger_link, contacts, sinks
 from evenkeel.runtime.stores import budgets
 from evenkeel.settings.in_effect import settings_in_effect
 from evenkeel.shadow.needs import NeedsPublisher
@@ -82,8 +83,14 @@ class MonitorRole:
         )
         self._changes = ChangeResponse(settings, stores, instruments, self.monitor)
         book = self._changes.book
-        self._writer = writer(
-            settings, self.monitor, stores.verdicts, lambda: self._watch().thinned, book.coincided
+        self._writer = Writer(
+            contacts(settings),
+            settings.alerts.console_url or "",
+            self.monitor.reports,
+            partial(worst_trials, stores.verdicts),
+            partial(edits_of, stores.verdicts),
+            lambda: self._watch().thinned,
+            book.coincided,
         )
         self._pipeline = Pipeline(settings, stores.counters, stores.queue, instruments.ledger)
         self._board = ChallengeBoard(stores.challenges, time.time)
@@ -109,11 +116,15 @@ class MonitorRole:
         )
 
     def _open_notifier(self) -> Notifier:
-        store = self._stores.monitor
-        opened = channels(
-            self._settings, store, self._writer, lambda: self._watch().causes, announce, time.monotonic
-        )
-        return Notifier(IncidentBoard(store), announce, opened, self._notifying.hold)
+        window_s = SIMULATED_WINDOW_S if self._settings.simulated else WINDOW_S
+        store, watch = self._stores.monitor, self._watch
+        channels = []
+        for sink in sinks(self._settings, announce):
+            channel = Channel(
+                sink, store, self._writer, announce, time.monotonic, lambda: watch().causes, window_s
+            )
+            channels.append(channel)
+        return Notifier(IncidentBoard(store), announce, channels, self._notifying.hold)
 
     def _open_exposition(self, counted: Callable[[], list[Snapshot]]) -> Exposition:
         stores = self._stores
