@@ -233,19 +233,6 @@ class RouteWatch(Struct, dict=True):
             record.silent = replace(record.silent, state=closed)
             self.changed = True
 
-    def latest_change(self, at: float, most_s: float, slack_s: float) -> ChangeRecord | None:
-        """Return the latest change before a time; None if there was none lately.
-
-        Args:
-            at: Unix time in seconds.
-            most_s: Longest time in seconds from the change to `at`.
-            slack_s: Longest time in seconds from `at` to a later change.
-        """
-        for record in reversed(self.open_records):
-            if -slack_s <= at - record.at <= most_s:
-                return record
-        return None
-
     def find(self, change: str) -> ChangeRecord | None:
         """Return a change by its id, as it is kept here; None if it is no longer kept."""
         return next((record for record in self.open_records if record.id == change), None)

@@ -88,7 +88,7 @@ class IncidentBook:
         over = []
         for incident in here:
             # An alert that is still up would find no incident to end in.
-            if incident.closed_at is not None and not _any_up(incident):
+            if incident.closed_at is not None and all(part.over for part in incident.parts):
                 over.append(incident)
         for incident in over[: max(0, len(over) - KEPT)]:
             here.remove(incident)
@@ -184,8 +184,10 @@ class IncidentBook:
     def _latest(self, route: str, at: float) -> tuple[str, tuple[ChangeMark, ...]]:
         """Return the change that explains an alert of that time, with its marks; ("", ()) without one."""
         watch = self._routes.get(route)
-        record = watch.latest_change(at, EXPLAINS_S, SLACK_S) if watch else None
-        return (record.id, record.marks) if record else ("", ())
+        for record in reversed(watch.open_records if watch else ()):
+            if -SLACK_S <= at - record.at <= EXPLAINS_S:
+                return record.id, record.marks
+        return "", ()
 
     def _at_work(self, route: str) -> Incident | None:
         for incident in self._here(route):
@@ -235,10 +237,6 @@ def _may_explain(marks: tuple[ChangeMark, ...], incident: Incident) -> bool:
 
 def _unexplained(incidents: Iterable[Incident]) -> Incident | None:
     return next((incident for incident in incidents if not incident.stated), None)
-
-
-def _any_up(incident: Incident) -> bool:
-    return any(part.over is None for part in incident.parts)
 
 
 def _is_up(incident: Incident, key: PartKey) -> bool:
