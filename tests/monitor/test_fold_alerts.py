@@ -253,7 +253,6 @@ def test_an_alert_leads_to_the_verdicts_of_its_run(on_sqlite):
     last = event.run_trials + 29
     assert [entry.verdict.id for entry in behind] == [f"v{number}" for number in range(last, 29, -1)]
     assert (event.verdict, event.trace_id) == (f"v{last}", f"{last:032x}")
-    assert [entry.verdict.id for entry in verdicts_behind(log, event, most=2)] == [f"v{last}", f"v{last - 1}"]
     models = {entry.verdict.model for entry in verdicts_behind(log, altered(event, model=OTHER_MODEL))}
     assert models == {VERDICT.model, "z"}
     assert verdicts_behind(log, altered(event, offset=0)) == []

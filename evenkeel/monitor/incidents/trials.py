@@ -15,24 +15,19 @@ if TYPE_CHECKING:
     from evenkeel.stores.monitor_state import AlertEvent
     from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
 
-WORST: Final = 3
+_WORST: Final = 3
 # Most alerts of an incident whose trials are searched for the worst ones.
 _MOST_ALERTS: Final = 4
-MOST_VERDICTS: Final = 100
-"""Most verdicts returned for an alert, the newest."""
+# Most verdicts returned for an alert, the newest.
+_MOST_VERDICTS: Final = 100
 # Most verdicts of the log that are scanned for an alert.
 _MOST_SCANNED: Final = 20_000
 # Verdicts read from the log in one query.
 _AT_ONCE: Final = 500
 
 
-def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERDICTS) -> list[LoggedVerdict]:
-    """Return the rated trials of an event's cell up to the deciding one, newest first.
-
-    Args:
-        log: Log of the verdicts.
-        event: Alert that was raised or resolved.
-        most: Most verdicts to return.
+def verdicts_behind(log: VerdictLog, event: AlertEvent) -> list[LoggedVerdict]:
+    """Return the rated trials of an event's cell up to the deciding one, newest first, a hundred at most.
 
     Returns: the trials of the event's run; fewer once the log has dropped the oldest. The run was selected
         after the fact, so its mean overstates the change.
@@ -40,7 +35,7 @@ def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERD
     if event.what == "change":
         # A change is detected from answers and reference prompts, not from trials; its report shows them.
         return []
-    wanted = min(most, event.run_trials or most)
+    wanted = min(_MOST_VERDICTS, event.run_trials or _MOST_VERDICTS)
     narrow = Narrow.by(route=event.route, perturbation=event.perturbation, rating=(1, 2, 3))
     verdicts: list[LoggedVerdict] = []
     offset, scanned = event.offset + 1, 0
@@ -61,8 +56,8 @@ def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
     return not logged.verdict.selection.split_of and event.model in {logged.verdict.model, OTHER_MODEL}
 
 
-def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list[Verdict]:
-    """Return the trials behind an incident with the lowest ratings, worst first, one per exchange.
+def worst_trials(log: VerdictLog, incident: Incident) -> list[Verdict]:
+    """Return the three trials behind an incident with the lowest ratings, worst first, one per exchange.
 
     Only trials that shifted while their control did not. Answers that became better come last. Among equal
     ratings, routes and rewordings not chosen yet come first, then single rewordings before combined ones.
@@ -80,7 +75,7 @@ def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list
                 worst[verdict.id] = verdict
     chosen: list[Verdict] = []
     left = list(worst.values())
-    while left and len(chosen) < most:
+    while left and len(chosen) < _WORST:
         named = [(verdict.route, verdict.perturbation) for verdict in chosen]
         best = min(
             left,

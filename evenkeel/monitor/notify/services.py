@@ -63,11 +63,6 @@ class _Poster(Sink):
         self.problem = "" if response.is_success else f"status {response.status_code}"
         return response if response.is_success else None
 
-    def close(self) -> None:
-        """Close the connections."""
-        if self.client is not None:
-            self.client.close()
-
 
 @dataclass(eq=False, repr=False)
 class Webhook(_Poster):
