@@ -15,7 +15,7 @@ from evenkeel.shadow.perturbations import BUILTIN
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.replay import Replay, Target
-from evenkeel.shadow.rewriter.client import Rejection
+from evenkeel.shadow.rewriter import Rejection
 from tests.shadow.planes import Plane
 from tests.shadow.wild_exchanges import QUIET_ROUTES, WildExchanges
 

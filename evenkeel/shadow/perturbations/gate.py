@@ -39,6 +39,17 @@ Flaw = Literal[
 
 FLAWS: Final[frozenset[str]] = frozenset(get_args(Flaw))
 
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a text cannot be used, or there is none. The variant that needed the text is not made."""
+
+    reason: str
+    """A `Flaw` of the text, or the reason of `ModelClient.chat` for no text. Counted."""
+    detail: str = ""
+    """Sentence that says what to correct. Holds no credentials; may quote the text."""
+
+
 _MARKER: Final = re.compile(r"<<<\s*/?\s*(?:BEGIN|END)\b", re.IGNORECASE)
 # Translation of full-width digits to ASCII digits, which mean the same to a reader.
 _DIGITS: Final = {0xFF10 + digit: ord("0") + digit for digit in range(10)}
@@ -166,15 +177,6 @@ def speaks(before: str, after: str, target: str | None) -> str:
     return f"The reply is in {english_name(language)}, it must be in {english_name(target or wanted)}."
 
 
-@dataclass(frozen=True, slots=True)
-class GateFault:
-    """Fault of a rewritten text."""
-
-    reason: Flaw
-    detail: str
-    """Sentence that tells the model what to correct."""
-
-
 # Least and greatest ratio of the weights of result and original.
 _LENGTHS: Final = {
     "paraphrase": (0.5, 2.0),
@@ -188,7 +190,7 @@ _SHOWN: Final = 8
 _SHOWN_CHARS: Final = 120
 
 
-def faults_of(task: RewriteTask, text: str) -> tuple[GateFault, ...]:
+def faults_of(task: RewriteTask, text: str) -> tuple[Rejection, ...]:
     """Return the faults of a rewritten text, or of a list of blocks; empty if it has none.
 
     Args:
@@ -197,7 +199,7 @@ def faults_of(task: RewriteTask, text: str) -> tuple[GateFault, ...]:
     """
     if task.kind == "blocks":
         blocks = blocks_of(task.text, text)
-        return (GateFault("structure", blocks),) if isinstance(blocks, str) else ()
+        return (Rejection("structure", blocks),) if isinstance(blocks, str) else ()
     return tuple(_faults(task, text))
 
 
@@ -210,37 +212,37 @@ def may_stay(text: str) -> bool:
     return weight(prose) < TOO_SHORT and language_of(prose) is None
 
 
-def _faults(task: RewriteTask, text: str) -> Iterator[GateFault]:
+def _faults(task: RewriteTask, text: str) -> Iterator[Rejection]:
     if _MARKER.search(text) and not _MARKER.search(task.text):
-        yield GateFault("chatter", "The rewritten text holds a marker line.")
+        yield Rejection("chatter", "The rewritten text holds a marker line.")
     if _plain(task.text) == _plain(text):
-        yield GateFault("unchanged", "The reply is the original text again.")
+        yield Rejection("unchanged", "The reply is the original text again.")
     before, after = prose_of(task.text), prose_of(text)
     spoken = speaks(before, after, task.target if task.kind == "translation" else None)
     if spoken:
-        yield GateFault("wrong_language", spoken)
+        yield Rejection("wrong_language", spoken)
     if task.kind != "contrast":
         yield from _lost_or_invented(task, text)
     differing = layout_faults(task.text, text)
     if differing:
-        yield GateFault("structure", f"The layout differs: {'; '.join(differing)}.")
+        yield Rejection("structure", f"The layout differs: {'; '.join(differing)}.")
     least, most = _LENGTHS[task.kind]
     size, wanted = weight(after), weight(before)
     if size < least * wanted - _LENGTH_SLACK:
-        yield GateFault("length", "The reply is much shorter than the original: something is left out.")
+        yield Rejection("length", "The reply is much shorter than the original: something is left out.")
     elif size > most * wanted + _LENGTH_SLACK:
-        yield GateFault("length", "The reply is much longer than the original: something is added.")
+        yield Rejection("length", "The reply is much longer than the original: something is added.")
 
 
-def _lost_or_invented(task: RewriteTask, text: str) -> Iterator[GateFault]:
+def _lost_or_invented(task: RewriteTask, text: str) -> Iterator[Rejection]:
     """Yield a fault if protected passages are gone, or numerals came."""
     lost = lost_passages(task, text)
     if lost:
-        yield GateFault("lost_protected", f"These passages are missing or altered: {_shown(lost)}.")
+        yield Rejection("lost_protected", f"These passages are missing or altered: {_shown(lost)}.")
     # Another language may write in digits what this one spells out ("two" → "2つ"), and number its months.
     invented = list((Counter(_numerals(text)) - Counter(_numerals(task.text))).elements())
     if invented and task.kind != "translation":
-        yield GateFault(
+        yield Rejection(
             "invented_number", f"These numerals are not in the original, or not so often: {_shown(invented)}."
         )
 

@@ -5,15 +5,14 @@ A perturbation asks for texts by `RewriteTask`; `client` gives each back rewritt
 the last word (`meaning`).
 """
 
-from evenkeel.shadow.perturbations.gate import FLAWS, GateFault, faults_of
-from evenkeel.shadow.rewriter.client import EqualMeaning, Rejection, Rewriter
+from evenkeel.shadow.perturbations.gate import FLAWS, Rejection, faults_of
+from evenkeel.shadow.rewriter.client import EqualMeaning, Rewriter
 from evenkeel.shadow.rewriter.meaning import JudgedMeaning
 from evenkeel.shadow.rewriter.prompts import cache_key
 
 __all__ = [
     "FLAWS",
     "EqualMeaning",
-    "GateFault",
     "JudgedMeaning",
     "Rejection",
     "Rewriter",

@@ -7,11 +7,11 @@ import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from evenkeel.llm.chat import ChatRequest
 from evenkeel.llm.faults import Fault
-from evenkeel.shadow.perturbations.gate import FLAWS, faults_of, may_stay, passages_to_keep
+from evenkeel.shadow.perturbations.gate import FLAWS, Rejection, faults_of, may_stay, passages_to_keep
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter.prompts import RejectedText, cache_key, request_for, rewritten_in
 
@@ -48,16 +48,6 @@ EqualMeaning = Callable[[str, str], Awaitable[bool | None]]
 Count = Callable[[str], None]
 """Called with each outcome: "accepted", "cached", "shared", "rejected_<reason>"; and on the way there
 "retried_<reason>"."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """Failure to get a usable text. Counted by reason; the variant that needed the text is not made."""
-
-    reason: str
-    """Reason of the last attempt: a `Flaw` of its text, or that of `ModelClient.chat` for no text."""
-    detail: str = ""
-    """Explanation for people, one sentence. Holds no credentials; may quote the text."""
 
 
 def rewrite_request(
@@ -104,14 +94,6 @@ def _known_request() -> ChatRequest:
 
 def _uncounted(outcome: str) -> None:
     del outcome
-
-
-class _FailedAttempt(NamedTuple):
-    """An attempt that brought no valid text, and the feedback for the next one."""
-
-    rejection: Rejection
-    feedback: RejectedText | None
-    patience: int
 
 
 @dataclass(slots=True)
@@ -226,58 +208,54 @@ class Rewriter:
         return outcome
 
     async def _tried(self, task: RewriteTask, budget: CallBudget, rounds: int) -> str | Rejection:
-        failed = _FailedAttempt(Rejection("empty"), None, 1)
-        first = rounds * self._attempts
+        rejection, feedback, patience = Rejection("empty"), None, 1
         for number in range(self._attempts):
-            outcome = await self._attempt(task, budget, failed, first + number)
-            if isinstance(outcome, str):
-                return outcome
-            again = {failed.rejection.reason, outcome.rejection.reason} == {"unchanged"}
+            seed = rounds * self._attempts + number
+            text, faults = await self._attempt(task, budget, feedback, patience, seed)
+            if not faults:
+                return text
+            again = rejection.reason == faults[0].reason == "unchanged"
             if again and task.kind != "contrast" and await asyncio.to_thread(may_stay, task.text):
                 return task.text
-            failed = outcome
-            if failed.rejection.reason in _HOPELESS:
+            rejection = faults[0]
+            if rejection.reason in FLAWS:
+                feedback = RejectedText(text, tuple(fault.detail for fault in faults))
+            if rejection.reason == "truncated":
+                patience *= 2
+            if rejection.reason in _HOPELESS:
                 break
             if number + 1 < self._attempts:
-                self._count(f"retried_{failed.rejection.reason}")
-        return failed.rejection
+                self._count(f"retried_{rejection.reason}")
+        return rejection
 
     async def _attempt(
-        self, task: RewriteTask, budget: CallBudget, before: _FailedAttempt, number: int
-    ) -> str | _FailedAttempt:
+        self, task: RewriteTask, budget: CallBudget, feedback: RejectedText | None, patience: int, number: int
+    ) -> tuple[str, Sequence[Rejection]]:
+        """Return a text, and what is wrong with it, or why there is none."""
         keep = () if task.kind in ("blocks", "contrast") else passages_to_keep(task)
-        messages = request_for(task, keep, before.feedback)
         # At temperature 0 a model tends to write the same again, whatever the feedback.
         request = rewrite_request(
-            messages,
+            request_for(task, keep, feedback),
             task.text,
-            patience=before.patience,
+            patience=patience,
             temperature=0.0 if number == 0 else 0.5,
             seed=_FIRST_SEED + number,
         )
         reply = await reply_to(self._model, request, budget)
         if isinstance(reply, Fault):
-            patience = before.patience * (2 if reply.reason == "truncated" else 1)
-            return _FailedAttempt(Rejection(reply.reason, reply.detail), before.feedback, patience)
+            return "", [Rejection(reply.reason, reply.detail)]
         text = reply if task.kind == "blocks" else rewritten_in(reply)
         if text is None:
-            # It may also have declined, or answered the text.
-            feedback = RejectedText(reply, (_NO_TAGS,))
-            return _FailedAttempt(Rejection("chatter", _NO_TAGS), feedback, before.patience)
+            # The model may also have declined, or answered the text.
+            return reply, [Rejection("chatter", _NO_TAGS)]
         # In a thread: the first question about a language reads the model, which takes half a second.
         faults = await asyncio.to_thread(faults_of, task, text)
-        if faults:
-            feedback = RejectedText(text, tuple(fault.detail for fault in faults))
-            return _FailedAttempt(Rejection(faults[0].reason, faults[0].detail), feedback, before.patience)
         # A list of blocks has no meaning to keep: it is checked by rule where it is used.
-        wanted = task.kind != "contrast"
-        same: bool | None = wanted
-        if self._equal_meaning is not None and task.kind != "blocks":
-            same = await self._equal_meaning(task.text, text)
+        if faults or self._equal_meaning is None or task.kind == "blocks":
+            return text, faults
+        same = await self._equal_meaning(task.text, text)
         if same is None:
-            unknown = Rejection(_UNCHECKED, "The judge could not say whether it means the same.")
-            return _FailedAttempt(unknown, before.feedback, before.patience)
-        if same is not wanted:
-            wrong = _MEANING if wanted else _NO_CONTRAST
-            return _FailedAttempt(Rejection("meaning", wrong), RejectedText(text, (wrong,)), before.patience)
-        return text
+            return text, [Rejection(_UNCHECKED, "The judge could not say whether it means the same.")]
+        if same is (task.kind == "contrast"):
+            return text, [Rejection("meaning", _NO_CONTRAST if same else _MEANING)]
+        return text, ()
