@@ -22,8 +22,8 @@ from evenkeel.shadow.groups import (
 )
 from evenkeel.shadow.observer import WorkReport
 from evenkeel.shadow.perturbations import NotApplicable
+from evenkeel.shadow.perturbations.compound import Together
 from evenkeel.shadow.perturbations.control import IdenticalResend
-from evenkeel.shadow.perturbations.together import Together
 from evenkeel.shadow.planner import SEVERITIES, WHOLE, candidates, contrasts_of, trial_of
 from evenkeel.shadow.replay import Replay
 

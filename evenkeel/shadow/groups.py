@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.verdict import BASELINE
 from evenkeel.shadow.perturbations import seed_for
-from evenkeel.shadow.perturbations.together import MOST, Together, combinable
+from evenkeel.shadow.perturbations.compound import MOST, Together, combinable
 from evenkeel.shadow.planner import UNKNOWN
 
 if TYPE_CHECKING:

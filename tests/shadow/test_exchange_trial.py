@@ -11,8 +11,8 @@ import pytest
 from evenkeel.core.verdict import BASELINE, Control, Scoring, Selection, Verdict
 from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.perturbations import NotApplicable, by_name
+from evenkeel.shadow.perturbations.compound import Together
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
-from evenkeel.shadow.perturbations.together import Together
 from evenkeel.shadow.planner import CellNeed, Needs, RoutePlan
 
 KINDS = by_name([f"general.{kind}" for kind in ("casing", "spelling", "tone")])

@@ -16,8 +16,7 @@ from evenkeel.core.languages import (
 from evenkeel.core.pair import AnswerForm
 from evenkeel.shadow.perturbations import RewriteTask
 from evenkeel.shadow.perturbations.catalogue import catalogue
-from evenkeel.shadow.perturbations.crosslingual import CrossLingual
-from evenkeel.shadow.perturbations.multilingual import Multilingual
+from evenkeel.shadow.perturbations.translation import CrossLingual, Multilingual
 from evenkeel.shadow.prompt import Block
 from evenkeel.shadow.prompt.template import TemplateLearner
 from tests.cases import cases

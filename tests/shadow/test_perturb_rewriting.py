@@ -12,12 +12,11 @@ from evenkeel.core.pair import AS_BEFORE, AnswerForm
 from evenkeel.shadow.perturbations import NotApplicable, RewriteTask, protected_spans
 from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.compound import COMPOUNDS, Compound
-from evenkeel.shadow.perturbations.crosslingual import CrossLingual
-from evenkeel.shadow.perturbations.multilingual import Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
 from evenkeel.shadow.perturbations.rewriting import pieces
 from evenkeel.shadow.perturbations.spelling import Spelling
 from evenkeel.shadow.perturbations.tone import Tone
+from evenkeel.shadow.perturbations.translation import CrossLingual, Multilingual
 from evenkeel.shadow.perturbations.whitespace import Whitespace
 from evenkeel.shadow.prompt import Block
 from tests.shadow.pretended_rewriter import (

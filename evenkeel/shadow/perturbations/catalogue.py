@@ -14,15 +14,14 @@ from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.compound import COMPOUNDS
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.perturbations.control import IdenticalResend
-from evenkeel.shadow.perturbations.crosslingual import CROSSLINGUAL, pairs
 from evenkeel.shadow.perturbations.format import FORMATS
-from evenkeel.shadow.perturbations.multilingual import MULTILINGUAL, Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
 from evenkeel.shadow.perturbations.positional import LISTED, POSITIONAL
 from evenkeel.shadow.perturbations.punctuation import Punctuation
 from evenkeel.shadow.perturbations.spelling import Spelling
 from evenkeel.shadow.perturbations.tone import Tone
 from evenkeel.shadow.perturbations.tools import TOOLS
+from evenkeel.shadow.perturbations.translation import CROSSLINGUAL, MULTILINGUAL, Multilingual, pairs
 from evenkeel.shadow.perturbations.whitespace import Whitespace
 
 if TYPE_CHECKING:
