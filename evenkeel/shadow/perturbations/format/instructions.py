@@ -6,7 +6,6 @@ Also rewrites an instruction from one format to another.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import islice
@@ -201,8 +200,14 @@ def line_before(text: str, end: int) -> str:
     return text[max(0, end - LONGEST_LINE) : end].rstrip().rpartition("\n")[2]
 
 
-_FENCE: Final = re.compile(r"`{3,}|~{3,}")
-_FENCE_TAG: Final = re.compile(r"[ \t]*([\w+-]*)[ \t]*\n?")
+# Most characters of a skeleton; a longer text is data.
+_LONGEST: Final = 8_000
+# The closing fence has the same mark and is at least as long.
+_FENCED: Final = re.compile(
+    r"(?P<fence>(?<!`)`{3,}+|(?<!~)~{3,}+)[ \t]*+(?P<tag>[\w+-]*+)[ \t]*+\n?"
+    rf"(?P<content>.{{0,{_LONGEST}}}?)(?P=fence)",
+    re.DOTALL,
+)
 _TAGS: Final[Mapping[str, Format]] = {
     "json": "json",
     "jsonc": "json",
@@ -228,8 +233,6 @@ _FIRST_LINE: Final[Mapping[Format | None, re.Pattern[str]]] = {
     "yaml": re.compile(r":\s*\n(?P<line>[\w\"'][^:\n]{0,60}:(?:[ \t]|$))", re.MULTILINE),
     "markdown": re.compile(r":\s*\n(?P<line>#{1,6}[ \t])"),
 }
-# Most characters of a skeleton; a longer text is data.
-_LONGEST = 8_000
 # Most opening brackets that are tried as the start of a skeleton, since each attempt may take long.
 _MOST_TRIES = 16
 
@@ -261,34 +264,11 @@ def skeletons(text: str, named: Format | None) -> tuple[Skeleton, ...]:
 
 
 def _fenced(text: str, named: Format | None) -> Iterator[Skeleton]:
-    for opening, closing in _fence_pairs(text):
-        tag = _FENCE_TAG.match(text, opening.end())
-        assert tag is not None  # the pattern matches the empty string
-        content = text[tag.end() : closing].strip()
-        shape = _TAGS.get(tag[1].lower()) or _shape(content, named)
+    for match in _FENCED.finditer(text):
+        content = match["content"].strip()
+        shape = _TAGS.get(match["tag"].lower()) or _shape(content, named)
         outline = _outline(content) if shape == "json" else None
-        yield Skeleton(opening.start(), closing + len(opening[0]), outline, shape)
-
-
-def _fence_pairs(text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Yield each opening fence with the start of its closing fence: the same mark, at least as long.
-
-    Takes linear time: a backward pass first finds the fences that no later fence can close.
-    """
-    marks = list(_FENCE.finditer(text))
-    longest: Counter[str] = Counter()
-    closable: list[bool] = []
-    for mark in reversed(marks):
-        kind, size = mark[0][0], len(mark[0])
-        closable.append(size <= longest[kind])
-        longest[kind] = max(longest[kind], size)
-    opening: re.Match[str] | None = None
-    for mark, can_open in zip(marks, reversed(closable), strict=True):
-        if opening is None:
-            opening = mark if can_open else None
-        elif mark[0].startswith(opening[0]):
-            yield opening, mark.start()
-            opening = None
+        yield Skeleton(match.start(), match.end(), outline, shape)
 
 
 def _shape(content: str, named: Format | None) -> Format | None:
@@ -303,8 +283,6 @@ def _shape(content: str, named: Format | None) -> Format | None:
 
 def _outline(content: str) -> str | None:
     """Return the outline of a JSON skeleton; None if it cannot be read. Only JSON skeletons have outlines."""
-    if len(content) > _LONGEST:
-        return None
     try:
         outline = outline_at(content, 0)
     except Unreadable:
