@@ -16,6 +16,7 @@ from evenkeel.core.figures import NO_JUDGE, count
 from evenkeel.core.text import escaped
 from evenkeel.metrics.pairs import PairError, finding, read_pair, scored, without_judge
 from evenkeel.release.kit.arguments import read_text
+from evenkeel.release.kit.datasets import json_lines
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import make_judge, make_scorer
 from evenkeel.runtime.replays import prices
@@ -88,22 +89,14 @@ def _read(file: Path) -> tuple[list[dict[str, Any]], list[Pair]]:
 
     Raises: UserError with the number of the first line that is no pair.
     """
-    name = "standard input" if str(file) == "-" else str(file)
     rows: list[dict[str, Any]] = []
     pairs: list[Pair] = []
-    for number, line in enumerate(read_text(file).split("\n"), start=1):
-        if not line.strip():
-            continue
+    for row in json_lines(read_text(file).split("\n"), "standard input" if str(file) == "-" else str(file)):
         try:
-            row = json.loads(line)
-            pairs.append(read_pair(row))
+            pairs.append(read_pair(row.cells))
         except PairError as error:
-            raise UserError(f"{name}: line {number}: {error}") from error
-        # Python's parser gives up on deep nesting with an error of its own.
-        except (ValueError, RecursionError) as error:
-            problem = error.msg if isinstance(error, json.JSONDecodeError) else error
-            raise UserError(f"{name}: line {number}: is not JSON: {problem}") from error
-        rows.append(row)
+            raise UserError(f"{row.place}: {error}") from error
+        rows.append(row.cells)
     return rows, pairs
 
 

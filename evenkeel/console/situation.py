@@ -58,11 +58,6 @@ class Situation:
                     up.add((part.raised.route, part.raised.model, part.raised.perturbation))
         reports: list[CellReport] = []
         for report in self._reports():
-            reports.append(_with_alert(report, up=report.key.parts in up))
+            detection = replace(report.detection, alert=report.key.parts in up)
+            reports.append(report if detection == report.detection else replace(report, detection=detection))
         return reports
-
-
-def _with_alert(report: CellReport, *, up: bool) -> CellReport:
-    if report.detection.alert == up:
-        return report
-    return replace(report, detection=replace(report.detection, alert=up))
