@@ -8,6 +8,7 @@ so that estimates can be weighted: `docs/design/0007-adaptive-plan.md`.
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -226,7 +227,7 @@ _MOST_MODELS: Final = 256
 class SettledNeeds:
     """Needs of models, in which a cell whose alert has been open for 300 trials counts as settled.
 
-    There is nothing left to learn of it until the alert is over.
+    There is nothing left to learn of it until the alert is over. Thread-safe.
     """
 
     def __init__(self, needs: Callable[[str, str], Needs]) -> None:
@@ -234,10 +235,15 @@ class SettledNeeds:
         self._needs = needs
         # Trials that each cell had when its alert was first seen, by route and model.
         self._since: OrderedDict[tuple[str, str], dict[str, int]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def __call__(self, route: str, model: str) -> Needs:
         """Return a model's needs on a route."""
         needs = self._needs(route, model)
+        with self._lock:
+            return self._settled(route, model, needs)
+
+    def _settled(self, route: str, model: str, needs: Needs) -> Needs:
         since = self._since.setdefault((route, model), {})
         self._since.move_to_end((route, model))
         if len(self._since) > _MOST_MODELS:

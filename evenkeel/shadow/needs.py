@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.trouble import Trouble
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenkeel.monitor")
 
-# The monitor writes what cells need every few seconds; the worker reads as often.
+# Seconds between two publications.
 _EVERY_S: Final = 5.0
 
 
@@ -73,38 +72,23 @@ class NeedsPublisher:
 
 
 class NeedsReader:
-    """Reads the needs that the monitors published, every few seconds.
+    """Reads the needs that the monitors published. Blocks on storage."""
 
-    If reading fails, the last ones stay.
-    """
-
-    def __init__(self, documents: Documents, timer: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, documents: Documents) -> None:
         self._documents = documents
         documents.open(_NEEDS)
-        self._timer = timer
-        self._heard: dict[str, tuple[float, dict[str, Needs]]] = {}
+        self._trouble = Trouble(log, "which cells need trials cannot be read (%s)")
 
     def __call__(self, route: str, model: str) -> Needs:
-        """Return a model's needs on a route.
+        """Return a model's needs on a route; none if they cannot be read, which makes a good plan as well.
 
         A model without cells has empty needs; they are urgent if other models of the route have cells.
         """
-        heard_at, models = self._heard.get(route, (-_EVERY_S, {}))
-        now = self._timer()
-        if now - heard_at >= _EVERY_S:
-            models = self._hear(route, models)
-            self._heard[route] = (now, models)
-        return models.get(model) or Needs(urgent=bool(models))
-
-    def _hear(self, route: str, before: dict[str, Needs]) -> dict[str, Needs]:
-        try:
+        stored: _RouteNeeds | None = None
+        with self._trouble:
             stored = self._documents.find(_NEEDS, route)
-        except Exception as error:  # noqa: BLE001 - a plan without needs is a good plan
-            log.warning("which cells need trials cannot be read (%s)", error)
-            return before
         if stored is None:
-            return {}
-        by_model: dict[str, Needs] = {}
-        for model, cells in stored.models.items():
-            by_model[model] = Needs(cells, stored.urgent)
-        return by_model
+            return Needs()
+        if model not in stored.models:
+            return Needs(urgent=bool(stored.models))
+        return Needs(stored.models[model], stored.urgent)

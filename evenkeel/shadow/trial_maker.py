@@ -70,7 +70,7 @@ class TrialMaker:
         rewriter: Rewriter | None = None,
         challenger: Challenger | None = None,
     ) -> None:
-        """Wire it. `needs` returns how much is still to be learned about the cells of a route and model."""
+        """Wire it. `needs` returns how much is still to be learned of a route and model, and may block."""
         self.log = log
         self.observer = replays.observer
         self._scorer = scorer
@@ -91,7 +91,7 @@ class TrialMaker:
         exchange = original.exchange
         state = ExchangeTrial(
             original,
-            self._needs(exchange.route, original.model),
+            await asyncio.to_thread(self._needs, exchange.route, original.model),
             await asyncio.to_thread(self.log.of_exchange, exchange.id),
             outcome=partial(self.perturb, original),
             skip=lambda trial, reason: self._skip(trial, exchange.route, reason),

@@ -32,23 +32,19 @@ def store(redis_server):
 
 
 def test_workers_hear_which_cells_need_trials(store):
-    """Of their route and model, asked again after five seconds; as they were where Redis fails."""
-    now = [0.0]
+    """Of their route and model; of none where Redis fails."""
     reports = [cell_report(CellKey("shop", "m", "general.casing"), "metrics", 12)]
     documents = RedisDocuments(store)
-    publisher, heard = NeedsPublisher(documents, lambda: reports, 30), NeedsReader(documents, lambda: now[0])
+    publisher, heard = NeedsPublisher(documents, lambda: reports, 30), NeedsReader(documents)
     assert heard("shop", "m").cells == {}
     publisher.publish()
-    assert heard("shop", "m").cells == {}
-    now[0] = 5.0
     assert heard("shop", "m") == ({"general.casing": CellNeed(12, 30)}, False)
     assert heard("shop", "other") == Needs(urgent=True)  # a new model where others are known
     assert heard("other", "m") == Needs()
     bodies = store.key("needs", "needs:bodies")
     store.client.delete(bodies)
     store.client.set(bodies, "1")  # asking it for a field is an error of the server
-    now[0] = 10.0
-    assert heard("shop", "m").cells == {"general.casing": CellNeed(12, 30)}
+    assert heard("shop", "m") == Needs()
 
 
 def _templates(store, holder):
