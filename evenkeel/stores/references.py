@@ -67,7 +67,7 @@ class Reference:
     """Headers of the request among `API_HEADERS`."""
     task: str | None = None
     sketch: tuple[int, ...] = ()
-    """Sketch of the prompt, a few hashes of its words (`evenkeel.shadow.references.sketch`)."""
+    """Sketch of the prompt, a few hashes of its words (`evenkeel.shadow.references.keeper`)."""
     taken_at: float
     """Unix time in seconds of the request in the traffic."""
     answers: tuple[KeptAnswer, ...]

@@ -43,7 +43,7 @@ from evenkeel.shadow.prompt.parameters import parameters_of
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 from evenkeel.shadow.protection import BUILTIN as PATTERNS
 from evenkeel.shadow.protection.redaction import Placeholders, redact_events, redact_json
-from evenkeel.shadow.references.sketch import sketch_of
+from evenkeel.shadow.references.keeper import sketch_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

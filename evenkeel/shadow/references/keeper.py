@@ -1,12 +1,19 @@
-"""Choice of the sampled requests that become reference prompts: few, diverse, recent."""
+"""Choice of the sampled requests that become reference prompts: few, diverse, recent.
+
+Sketches tell how alike two prompts are: a few hashes of their words, of which they share as many as they
+share words.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import threading
 import time
 from dataclasses import replace
+from hashlib import blake2b
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.text import named
@@ -14,7 +21,6 @@ from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.original import api_headers, api_path
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, refusal
 from evenkeel.shadow.prompt.apis.embeddings import EMBEDDINGS
-from evenkeel.shadow.references.sketch import alike, sketch_of
 from evenkeel.stores.references import (
     LARGEST_CHARS,
     MOST_ANSWERS,
@@ -53,6 +59,13 @@ _READ_EVERY_S: Final = 30.0
 _EMBEDDINGS: Final = 6
 # Bytes of the longest request for embeddings that is kept.
 _LONGEST_EMBEDDED: Final = 20_000
+_WORD: Final = re.compile(r"\w+")
+# 48 bits, which every store and JSON reader keeps exactly.
+_HASH_BYTES: Final = 6
+# Enough to tell questions apart, and small enough to be kept for each of them.
+_HASHES: Final = 64
+# Characters read of the beginning and of the end of what is sketched.
+_SKETCHED: Final = 8_000
 
 
 class ReferenceKeeper:
@@ -221,3 +234,39 @@ def _leaving(states: Sequence[ReferenceState], now: float) -> str | None:
         if is_idle or (state.ripe and settled):
             leaving.append((not is_idle, state.taken_at, state.id))
     return min(leaving)[-1] if leaving else None
+
+
+def sketch_of(view: PromptView) -> tuple[int, ...]:
+    """Return a hash of a prompt's text, and the smallest hashes of its words and pairs of words.
+
+    Words are those of users and documents; those of the application's template count only where there are no
+    others. Source: Broder 1997, for the smallest hashes.
+    """
+    texts = []
+    for segment in view.segments:
+        if segment.kind == "input":
+            texts.append(segment.text)
+    text = "\n".join(texts) or view.text
+    if len(text) > 2 * _SKETCHED:
+        text = f"{text[:_SKETCHED]}\n{text[-_SKETCHED:]}"
+    words = _WORD.findall(text.casefold())
+    grams = {*words, *map(" ".join, pairwise(words))}
+    return _hash(view.text), *sorted(map(_hash, grams))[:_HASHES]
+
+
+def alike(first: Sequence[int], other: Sequence[int]) -> float:
+    """Return about what share of their words and pairs of words two prompts have in common, in [0, 1].
+
+    It is 1 for equal prompts only.
+    """
+    if first[:1] == other[:1]:
+        return 1.0
+    smallest = sorted({*first[1:], *other[1:]})[:_HASHES]
+    shared = set(first[1:]).intersection(other[1:], smallest)
+    # Two prompts without a word are no more alike than any others.
+    return min(len(shared) / max(1, len(smallest)), 0.99)
+
+
+def _hash(text: str) -> int:
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES).digest()
+    return int.from_bytes(digest, "big")
