@@ -238,8 +238,8 @@ class ReferenceAsker:
 
     async def _ask_round(self, asked: AskedToday, due: Round) -> int:
         """Make the calls of a round. Return the number of calls made."""
-        found = await asyncio.to_thread(lambda: [self._store.find(name) for name in due.references])
-        references = [reference for reference in found if reference is not None]
+        found = map(self._store.find, due.references)
+        references = await asyncio.to_thread(lambda: list(filter(None, found)))
         if not references:
             return 0
         # Noted before anything is sent, so that no stop can make it more than the settings allow.
