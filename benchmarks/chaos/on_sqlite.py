@@ -142,7 +142,7 @@ class OnSqlite(Scene):
 
     def counters(self) -> list[Snapshot]:
         """Return the counters that the processes published."""
-        return [json.loads(body)["snapshot"] for body in self._column("SELECT body FROM published_counters")]
+        return [json.loads(body)[-1] for body in self._column("SELECT body FROM published_counters")]
 
     def _column(self, query: str) -> list[str]:
         with contextlib.closing(sqlite3.connect(self.database, timeout=10.0)) as connection:

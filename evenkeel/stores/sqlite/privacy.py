@@ -53,22 +53,15 @@ def keep_private(path: Path, *, folder_too: bool = True) -> None:
 
     Raises: StoreError if others may read or write a file and this process may not change that.
     """
-    folder = path.parent
-    entries = list(folder.iterdir())
-    keys = []
-    for entry in entries:
-        if entry.name in KEY_FILES:
-            keys.append(entry)
-    # SQLite's write-ahead log and index are named after the database.
-    store = []
-    for entry in entries:
+    only_ours = True
+    for entry in path.parent.iterdir():
+        # SQLite's write-ahead log and index are named after the database.
         if entry.name.startswith(path.name) or entry.name == LOCK_FILE:
-            store.append(entry)
-    for file in store:
-        _mend(file)
-    own = keys + store
-    if folder_too and len(own) == sum(entry.name != _OF_A_VOLUME for entry in entries):
-        _mend_folder(folder)
+            _mend(entry)
+        elif entry.name not in KEY_FILES and entry.name != _OF_A_VOLUME:
+            only_ours = False
+    if folder_too and only_ours:
+        _mend_folder(path.parent)
 
 
 def _mend(path: Path) -> None:
