@@ -178,7 +178,10 @@ def of_scores(scores: AnswerScores) -> Iterator[Finding]:
     answers that differ in it, at 5 % over all qualities together. Whatever else moved is a difference.
     """
     by = "the judge" if scores.judged else "the heuristics"
-    moved = [tally for tally in scores.tallies if tally.worse + tally.better + tally.changed]
+    moved = []
+    for tally in scores.tallies:
+        if tally.worse + tally.better + tally.changed:
+            moved.append(tally)
     for tally in moved:
         effect: Found = "different"
         if scores.judged and _sign_test(tally.worse, tally.better) * len(moved) <= _CHANCE:

@@ -214,11 +214,6 @@ class ChangeRecord:
         return self.stay.end
 
     @property
-    def judged(self) -> bool:
-        """True if a judge took part in the ratings."""
-        return self.before.judged or self.after.judged
-
-    @property
     def at(self) -> float:
         """Unix time in seconds of the first mark."""
         return self.marks[0].at
@@ -255,15 +250,6 @@ class ChangeRecord:
         self.silent = silent or self.silent
         self.asked = 0
         self.panel = "due" if self.panel else ""
-
-    def note_reference(self, *, same: bool) -> None:
-        """Note an answer to a reference prompt; `same` if all together say that nothing changed."""
-        if self.askable:
-            self.asked = min(ASKED, self.asked + 1) if same else 0
-
-    def follow(self, verdict: Verdict, offset: int) -> bool:
-        """Take the next exchange; return True if it decides that the change is over, or in effect again."""
-        return self.stay.observe(turns_of(self.marks), verdict, offset)
 
     def counts(self, verdict: Verdict) -> bool:
         """Return whether a trial counts as after the change; none does once the change is reversed."""

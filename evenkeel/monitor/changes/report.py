@@ -95,8 +95,6 @@ class SilentSide:
         first, last = figures.date_and_time(after), figures.date_and_time(since)
         if after >= since or first == last:
             return f"about {last}"
-        if figures.date(after) == figures.date(since):
-            return f"between {first.removesuffix(' UTC')} and {last.removeprefix(f'{figures.date(since)} ')}"
         return f"between {first} and {last}"
 
     @property
@@ -336,7 +334,7 @@ def _of_record(
             goldens=_moved(gate),
             goldens_judged=judged,
             panel=record.panel,
-            judged=record.judged,
+            judged=record.before.judged or record.after.judged,
         ),
         beside=beside,
         traffic=shifted_traits(record.before, record.after),

@@ -21,7 +21,8 @@ from msgspec import Struct, field
 from evenkeel.core.cells import ChangeMark, RouteChanges
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.onset import ExchangeShifts
-from evenkeel.monitor.changes.record import ChangeRecord, ChangeTally, change_id
+from evenkeel.monitor.changes.record import ASKED, ChangeRecord, ChangeTally, change_id
+from evenkeel.monitor.changes.stay import turns_of
 from evenkeel.monitor.changes.traits import evenly_drawn, judge_value, stated_values, traffic
 from evenkeel.monitor.changes.values import KEPT, LATEST, SETTLING, ParameterWatch, ValueWatch
 
@@ -135,7 +136,7 @@ class RouteWatch(Struct, dict=True):
         latest = self.open_records[-1] if self.open_records else None
         for record in self.open_records:
             # Earlier changes have both of their sides already; the latest one's end is where the next begins.
-            if record.follow(verdict, offset) and record is latest:
+            if record.stay.observe(turns_of(record.marks), verdict, offset) and record is latest:
                 end = record.stay.end
                 self._begin(record.before if end is not None and end.how == "reversed" else ChangeTally())
 
@@ -261,8 +262,11 @@ class RouteWatch(Struct, dict=True):
 
     def report(self) -> RouteChanges:
         """Return the counts of all marks, and the marks of the latest changes."""
-        marks = [mark for record in self.open_records for mark in record.marks]
-        return RouteChanges(self.route, dict(self.counts), tuple(sorted(marks, key=lambda mark: mark.offset)))
+        marks: list[ChangeMark] = []
+        for record in self.open_records:
+            marks += record.marks
+        marks.sort(key=lambda mark: mark.offset)
+        return RouteChanges(self.route, dict(self.counts), tuple(marks))
 
     def records(self) -> list[ChangeRecord]:
         """Return copies of the latest changes, oldest first."""
@@ -271,7 +275,8 @@ class RouteWatch(Struct, dict=True):
     def note_reference(self, *, same: bool) -> None:
         """Note an answer to a reference prompt; `same` if all together say that nothing changed."""
         for record in self.open_records:
-            record.note_reference(same=same)
+            if record.askable:
+                record.asked = min(ASKED, record.asked + 1) if same else 0
         self.changed = True
 
     def note_panel(self, rated: PanelRated, offset: int) -> ChangeMark | None:

@@ -235,9 +235,12 @@ class Incident:
         """Place in the log of the last alert or change that a message is about; 0 once it is over."""
         if self.closed_at is not None:
             return 0
-        places = [part.raised.offset for part in self.parts]
-        places += [mark.offset for mark in (*self.marks, *self.later)]
-        return max(places, default=0)
+        place = 0
+        for part in self.parts:
+            place = max(place, part.raised.offset)
+        for mark in (*self.marks, *self.later):
+            place = max(place, mark.offset)
+        return place
 
     @property
     def state(self) -> State:

@@ -386,9 +386,10 @@ class Writer:
         return []
 
     def _drifted(self, incident: Incident) -> list[str]:
-        parts = _alerts_of(incident.up, "drift")
-        resends = [part for part in parts if part.raised.perturbation == BASELINE]
-        others = [part for part in parts if part.raised.perturbation != BASELINE]
+        resends: list[Part] = []
+        others: list[Part] = []
+        for part in _alerts_of(incident.up, "drift"):
+            (resends if part.raised.perturbation == BASELINE else others).append(part)
         lines = []
         if resends:
             lines.append(f"answers to identical resends changed in {_drift(resends)}")
