@@ -271,16 +271,12 @@ def gate_of(
     """
     arguments = [os.fspath(file) for file in files]
     # Through the command itself, so that defaults and checks are those of the command line.
-    option_by_name = {option.name: option for option in gate.params if isinstance(option, click.Option)}
     for name, value in options.items():
-        if name not in option_by_name:
-            raise InputError(f"the gate has no option {name!r}")
-        option = option_by_name[name]
-        # A flag without a name for "off" is simply left out.
-        if isinstance(value, bool):
-            arguments += option.opts[:1] if value else option.secondary_opts[:1]
-        elif value is not None:
-            arguments += [option.opts[0], str(value)]
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            arguments.append(option)
+        elif value is not None and value is not False:
+            arguments += [option, str(value)]
     try:
         parameters = gate.make_context("gate", arguments).params
     except click.UsageError as error:

@@ -6,9 +6,3 @@ whether the difference is within the limit. Contrast trials (`contrasts`) change
 answer must move. `run` makes rounds until every category is settled or the budget is used up; `report` writes
 the outcome for a terminal, as one HTML page, as JSON and as JUnit.
 """
-
-from evenkeel.core.cells import Standing
-from evenkeel.release.check.figures import CategoryFigures
-from evenkeel.release.check.run import CheckOptions, CheckOutcome, run_check
-
-__all__ = ["CategoryFigures", "CheckOptions", "CheckOutcome", "Standing", "run_check"]
