@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import RouteBudget, scoring_paid_by
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import Quote, estimate_tokens
-from evenkeel.release.gate.sides import NewSystemPrompt, Side, prepare, task_of
+from evenkeel.release.gate.sides import NewSystemPrompt, PreparedGoldens, Side, prepare, task_of
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import key_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import CostTracker
     from evenkeel.llm.price import Prices
     from evenkeel.release.gate.scoring import GateScoring, ScoredAnswer
-    from evenkeel.release.gate.sides import Edit, SideEndpoint, SideTask
+    from evenkeel.release.gate.sides import SideEndpoint, SideTask
     from evenkeel.shadow.replay import Replayer
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.goldens import Golden, GoldenStore
@@ -37,17 +37,6 @@ _AT_ONCE: Final = 4
 _LOOKED_AT: Final = 20
 _SYSTEM: Final = frozenset({"system", "developer"})
 _WORST_RATING: Final = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Today:
-    """Model and prompt that a route's traffic uses now."""
-
-    model: str | None
-    """Requested model; None if there was no traffic yet."""
-    prompt_version: str | None
-    system: str | None
-    """System message of the latest exchange with that prompt version; None if it has none or several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +76,9 @@ class GoldenReplayer:
         goldens = await asyncio.to_thread(self._goldens, route) if route in self.routes else ()
         if not goldens:
             return None
-        today = await asyncio.to_thread(self._today, route)
-        prepared = prepare(goldens, [self._side(route, today, None)])
-        # Goldens of an older prompt are asked under today's, as users are.
-        edited = self._edited(route, goldens, today)
+        prepared = await asyncio.to_thread(self._prepared, route, goldens)
         slots = asyncio.Semaphore(_AT_ONCE)
-        asking = []
-        for task in prepared.tasks:
-            asking.append(self._ask(edited.get(task.golden.id, task), route, slots))
+        asking = [self._ask(task, route, slots) for task in prepared.tasks]
         results = await asyncio.gather(*asking)
         left_out = Counter(failure.reason for failure in prepared.left_out)
         models = Counter(model for _, model in results if model)
@@ -122,13 +106,25 @@ class GoldenReplayer:
         goldens.sort(key=lambda golden: hashlib.sha256(golden.id.encode("utf-8", "replace")).digest())
         return tuple(goldens[: self.most])
 
-    def _today(self, route: str) -> Today:
+    def _prepared(self, route: str, goldens: Sequence[Golden]) -> PreparedGoldens:
+        """Return the goldens' requests to the model that traffic asks for now, under its system message."""
         latest = self.log.latest(1, route=route)
         model = latest[0].origin.requested_model if latest else None
         version = latest[0].origin.prompt_version if latest else None
-        return Today(model, version, self._system(route, version) if version else None)
+        side = Side(name="candidate", endpoints={route: self.routes[route].endpoint}, model=model)
+        prepared = prepare(goldens, [side])
+        system = self._system(route, version) if version else None
+        if system is None:
+            return prepared
+        # Goldens of an older prompt are asked under today's, as users are. One without a system message to
+        # replace is replayed unchanged: its prompt is all input.
+        stale = [golden for golden in goldens if golden.prompt_version != version]
+        edited = prepare(stale, [replace(side, edit=NewSystemPrompt(system))])
+        tasks = {task.golden.id: task for task in (*prepared.tasks, *edited.tasks)}
+        return PreparedGoldens(list(tasks.values()), prepared.left_out)
 
     def _system(self, route: str, version: str) -> str | None:
+        """Return the one system message of the latest exchange with a prompt version; None without one."""
         for exchange in self.archive.latest(_LOOKED_AT, route=route):
             api = api_of(exchange.path)
             if exchange.prompt_version != version or api is None:
@@ -143,22 +139,6 @@ class GoldenReplayer:
                     texts.append(segment.text)
             return texts[0] if len(texts) == 1 and texts[0].strip() else None
         return None
-
-    def _side(self, route: str, today: Today, edit: Edit | None) -> Side:
-        endpoints = {route: self.routes[route].endpoint}
-        return Side(name="candidate", endpoints=endpoints, model=today.model, edit=edit)
-
-    def _edited(self, route: str, goldens: Sequence[Golden], today: Today) -> dict[str, SideTask]:
-        """Return tasks for goldens approved under another prompt version, with the current system message."""
-        if today.system is None:
-            return {}
-        stale = []
-        for golden in goldens:
-            if golden.prompt_version != today.prompt_version:
-                stale.append(golden)
-        side = self._side(route, today, NewSystemPrompt(today.system))
-        # A golden without a system message to replace is replayed unchanged: its prompt is all input.
-        return {task.golden.id: task for task in prepare(stale, [side]).tasks}
 
     async def _ask(
         self, task: SideTask, route: str, slots: asyncio.Semaphore

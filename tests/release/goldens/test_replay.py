@@ -53,6 +53,18 @@ def simulation():
     return Simulation([ModelState("simulated-1")], SimulationSettings(deterministic=True))
 
 
+class Noting(Replayer):
+    """Sends requests, and notes their bodies."""
+
+    def __init__(self, bodies):
+        super().__init__(concurrency=4, timeout_s=240)
+        self.bodies = bodies
+
+    async def send(self, target, body, **more):
+        self.bodies.append(json.loads(body))
+        return await super().send(target, body, **more)
+
+
 class Bench:
     """Stores, and what asks goldens of them."""
 
@@ -60,11 +72,11 @@ class Bench:
         self.store, self.archive = GoldenStore(documents), ExchangeArchive(documents)
         self.verdicts = SqliteVerdictLog(database)
         self.settings = load(None, {"data_dir": database.path.parent}, {"upstream": upstream})
-        self.database = database
+        self.database, self.bodies = database, []
 
     def run(self, *, budget=Budget(), per_round=50):  # noqa: B008 - it is not changed
         async def ask():
-            replayer = Replayer(concurrency=4, timeout_s=240)
+            replayer = Noting(self.bodies)
             asking = GoldenReplayer(
                 golden_routes(self.settings),
                 self.store,
@@ -116,7 +128,7 @@ def test_the_model_of_todays_traffic_is_asked(bench, simulation):
     assert simulation.calls["simulated-2"] == 1
 
 
-def test_the_prompt_of_today_takes_the_place_of_the_old_system_message(bench, simulation):
+def test_the_prompt_of_today_takes_the_place_of_the_old_system_message(bench):
     """Goldens of an older prompt version are asked under the system message of the newest exchange."""
     old = [{"role": "system", "content": "Be brief."}, *make_prompt("case_summary", 3)]
     new = [{"role": "system", "content": "Answer in three sentences."}, *make_prompt("case_summary", 4)]
@@ -125,12 +137,12 @@ def test_the_prompt_of_today_takes_the_place_of_the_old_system_message(bench, si
     bench.archive.put(
         altered(ARCHIVED, route="default", request=json.dumps({"messages": new}), prompt_version="p2")
     )
-    seen = []
-    simulation.serving, serving = (lambda name: (seen.append(name), serving(name))[1]), simulation.serving
+    approve(bench, 5, request=json.dumps({"model": "simulated-1", "messages": old}), prompt_version="p2")
     run = bench.run()
     assert run.model == "simulated-1"
-    assert len(seen) == 1
-    assert [result.failure for result in run.results] == [""]
+    assert [result.failure for result in run.results] == ["", ""]
+    systems = {body["messages"][0]["content"] for body in bench.bodies}
+    assert systems == {"Answer in three sentences.", "Be brief."}
 
 
 def test_a_spent_budget_and_a_round_that_is_limited(bench):
