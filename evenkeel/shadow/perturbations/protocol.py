@@ -131,7 +131,10 @@ class PerturbationBase:
     wanted: AnswerForm = AS_BEFORE
 
 
-NO_INPUT: Final = NotApplicable("no_input")
+NO_INPUT: Final = NotApplicable(
+    "no_input",
+    "nothing in the prompt is known to be typed by a user; `trials.inputs` adds documents and more",
+)
 NOTHING_TO_CHANGE: Final = NotApplicable("nothing_to_change")
 
 GENERAL: Final = Category(
