@@ -246,7 +246,7 @@ class CellEstimates:
     """The same of the controls of the same exchanges."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolChange:
     """Way in which tool calls change, and how often."""
 
@@ -256,9 +256,9 @@ class ToolChange:
     """Tool that is called instead; the same one if only arguments differ."""
     argument: str
     """Arguments of that tool that differ; "" if the tool does."""
-    trials: int
+    trials: int = 0
     """Number of trials in which it happened."""
-    controls: int
+    controls: int = 0
     """Number of their controls in which it happened as well."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
@@ -37,16 +38,6 @@ def choice_difference(verdict: Verdict) -> int | None:
     return (verdict.tools.difference in CHOICE) - (resend is None or resend.difference in CHOICE)
 
 
-class ChangeCount(Struct):
-    """Number of times that the tool calls of answers changed in one way."""
-
-    before: str
-    after: str
-    argument: str = ""
-    trials: int = 0
-    controls: int = 0
-
-
 class ToolCounts(Struct):
     """Trials whose request offers tools, by the first difference of their calls."""
 
@@ -54,7 +45,7 @@ class ToolCounts(Struct):
     """Steps by their difference."""
     control: dict[str, int] = field(default_factory=dict)
     """Controls of these trials by their own difference."""
-    changes: list[ChangeCount] = field(default_factory=list)
+    changes: list[ToolChange] = field(default_factory=list)
 
     def add(self, verdict: Verdict) -> None:
         """Count a trial, unless it only traces the shift of a group: then the group was counted."""
@@ -78,7 +69,7 @@ class ToolCounts(Struct):
         else:
             if len(self.changes) >= _MOST_CHANGES:
                 return
-            change = ChangeCount(*key)
+            change = ToolChange(*key)
             self.changes.append(change)
         change.trials += trials
         change.controls += controls
@@ -101,13 +92,9 @@ class ToolCounts(Struct):
             return None
         # What chance does as often comes last.
         frequent = sorted(self.changes, key=lambda change: change.controls - change.trials)
-        shown = []
-        for change in frequent[:_MOST_SHOWN]:
-            shown.append(
-                ToolChange(change.before, change.after, change.argument, change.trials, change.controls)
-            )
+        shown = tuple(replace(change) for change in frequent[:_MOST_SHOWN])
         steps, pairs = sum(self.changed.values()), sum(self.control.values())
-        return ToolReport(steps, pairs, dict(self.changed), dict(self.control), tuple(shown))
+        return ToolReport(steps, pairs, dict(self.changed), dict(self.control), shown)
 
 
 def _share(
