@@ -118,7 +118,10 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> GoldenRating |
     result = next((result for result in run.results if result.golden == key), None)
     if result is None:
         return None
-    breached = [name.replace("_", " ") for name, breach in result.breaches.items() if breach]
+    breached = []
+    for name, breach in result.breaches.items():
+        if breach:
+            breached.append(name.replace("_", " "))
     said = ", ".join(breached) or "as approved"
     # No breach is known where the call or its scoring failed.
     if not result.breaches:

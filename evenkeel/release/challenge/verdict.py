@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.monitor.detect.decision import SwitchMeasure, decide, more_needed, rated_mean
@@ -175,7 +176,9 @@ def decided(
         return ChallengeDecision("not_yet", ("length",))
     if whole.answer == "must_not" or harmed:
         because = (whole.because if whole.answer == "must_not" else ()) + _titles(harmed)
-        return ChallengeDecision("must_not", because, may_for=max(spared, key=_rest, default=None))
+        return ChallengeDecision(
+            "must_not", because, may_for=min(spared, key=attrgetter("share"), default=None)
+        )
     open_segments = [segment for segment in segments if segment.worse.upper >= SEGMENT_LIMIT]
     because = whole.because + _titles(open_segments)
     if not judge:
@@ -193,10 +196,6 @@ def decided(
 
 def _titles(segments: Sequence[SegmentFigures]) -> tuple[str, ...]:
     return tuple(segment.title for segment in segments)
-
-
-def _rest(segment: SegmentFigures) -> float:
-    return 1 - segment.share
 
 
 def _open_outcome(name: str, mean: Estimate | None, margin: float, pairs: int) -> OpenOutcome:

@@ -333,8 +333,11 @@ def result_lines(outcome: GateOutcome) -> list[ResultLine]:
             skipped = f"{finding.measure.why_not}: does not decide"
         elif report.verdict is not GateVerdict.PASS and (finding.state == "regression" or still_open):
             failure = finding.state
-        worse = ", ".join(fallen.golden.id for fallen in outcome.fallen if name in fallen.differences)
-        more = f"worse than by the reference: {worse}" if worse else ""
+        worse = []
+        for fallen in outcome.fallen:
+            if name in fallen.differences:
+                worse.append(fallen.golden.id)
+        more = f"worse than by the reference: {', '.join(worse)}" if worse else ""
         said = f"excess {excess(finding)}, {finding.state.replace('_', ' ')}, {settled(finding)}"
         lines.append(ResultLine(name, said, failure, more, skipped=skipped))
     return lines

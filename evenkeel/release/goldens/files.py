@@ -188,7 +188,10 @@ def _golden(cells: dict[str, Any]) -> Golden:
 
 def _request(line: _Line, path: str) -> str | None:
     """Return the body of the request that a line holds, in the form of the path's API; None without one."""
-    asked = [name for name in ("request", "messages", "prompt") if getattr(line, name) is not None]
+    asked = []
+    for name in ("request", "messages", "prompt"):
+        if getattr(line, name) is not None:
+            asked.append(name)
     if len(asked) > 1:
         raise GoldenError(f'field "{asked[1]}": says the same as "{asked[0]}"; keep one of them')
     api = api_of(path) or COMPLETIONS

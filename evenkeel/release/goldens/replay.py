@@ -118,7 +118,10 @@ class GoldenReplayer:
             return prepared
         # Goldens of an older prompt are asked under today's, as users are. One without a system message to
         # replace is replayed unchanged: its prompt is all input.
-        stale = [golden for golden in goldens if golden.prompt_version != version]
+        stale = []
+        for golden in goldens:
+            if golden.prompt_version != version:
+                stale.append(golden)
         edited = prepare(stale, [replace(side, edit=NewSystemPrompt(system))])
         tasks = {task.golden.id: task for task in (*prepared.tasks, *edited.tasks)}
         return PreparedGoldens(list(tasks.values()), prepared.left_out)
