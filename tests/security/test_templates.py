@@ -110,7 +110,7 @@ def test_a_template_that_is_stated_cannot_be_moved():
         read(crafted(rng, number))
     after = read(request)
     assert [segment.text for segment in after.view.segments] == before
-    assert after.prompt_version == stated.fingerprint
+    assert after.origin.prompt_version == stated.fingerprint
 
 
 def test_a_request_that_is_sent_again_and_again_counts_once():

@@ -75,9 +75,7 @@ class SlotTemplates:
         """Return the template of a text and the spans of its fragments; None while it is unknown."""
         known = [template for template in self.templates if template.is_known(self.texts)]
         template = _best_fitting(text, known)
-        if template is not None:
-            return template, place(template.skeleton, text) or ()
-        near = _nearest(text, known)
+        near = _nearest(text, known) if template is None else (template, template.skeleton)
         spans = place(near[1], text) if near is not None else None
         return (near[0], spans) if near is not None and spans is not None else None
 
