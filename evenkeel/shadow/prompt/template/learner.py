@@ -66,10 +66,8 @@ class TemplateLearner:
                     stretches[index] = ()
             blocks = []
             for index, slot in enumerate(slots):
-                template_spans = stretches.get(index)
-                blocks.append(
-                    typed_by_role(slot) if template_spans is None else typed(slot.text, template_spans)
-                )
+                spans = stretches.get(index)
+                blocks.append(typed_by_role(slot) if spans is None else typed(slot.text, spans))
             return blocks
 
         return classify
