@@ -129,7 +129,7 @@ def test_earlier_turns_are_never_template():
         SlotText("assistant", "Good day! How can I help with your plants?", 2),
     ]
     observe(learner, ([*turns, SlotText("user", message_of(rng), 3)] for _ in range(40)))
-    long = "Ivy grows here. " * 60
+    long = "Ivy grows here.\n\n" * 60
     kinds = [[kind for kind, _ in cut] for cut in kinds_of(learner, [*turns, SlotText("user", long, 3)])]
     assert kinds == [["template"], ["input"], ["history"], ["input"]]
 
