@@ -43,7 +43,8 @@ class Place:
         settings = self.settings()
         teams = Teams(f"{self.url}/hook")
         teams.tell(NoticeMessage("Test", "Nothing is wrong.", good=True, about="test"))
-        teams.close()
+        if teams.client is not None:
+            teams.client.close()
         replay, rewriter = replay_check(settings, "m"), rewriter_check(settings)
         return {
             "forwarding": " ".join(unreachable_upstreams(settings)),
