@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import gc
 import json
 import socket
 import sys
+import threading
 import time
 
 import pytest
 
 from evenkeel.cli.options import settings_source
 from evenkeel.runtime import data_plane
+from evenkeel.runtime.supervisor import Briefing
 from evenkeel.settings import SettingsError
 from evenkeel.stores.sealing import KEY_VARIABLE
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
@@ -75,34 +76,37 @@ def test_what_is_kept_is_redacted_and_sealed_and_what_is_forwarded_is_neither(
         with raw(port) as client:
             return client.ask(head + question)[1]
 
-    async def main(upstream):
-        settings = settings_with(tmp_path, f"storage: {{redaction: {REDACTION}, encrypted: true}}", upstream)
-        stop, asking = asyncio.Event(), []
+    received, counted = [], []
 
-        async def asked(port):
+    def asked(stop, _follow):
+        """What waits for the supervisor to go asks once, and stops the process."""
+        assert sys.getswitchinterval() == pytest.approx(0.0005)  # the hand-off computes beside the loop
+
+        def run():
             try:
-                return await asyncio.to_thread(ask, port)
+                received.append(ask(port))
             finally:
-                stop.set()
+                stop()
 
-        def started(_follow):
-            asking.append(asyncio.create_task(asked(sock.getsockname()[1])))
+        threading.Thread(target=run).start()
 
-        with socket.create_server(("127.0.0.1", 0)) as sock:
-            snapshot = await data_plane.serve(settings, [sock], stop, started=started)
-            assert sys.getswitchinterval() == pytest.approx(0.0005)  # the hand-off computes beside the loop
-            return await asking[0], snapshot()
-
+    monkeypatch.setattr(data_plane, "when_orphaned", asked)
+    monkeypatch.setattr(Briefing, "report", lambda _briefing, snapshot: counted.append(snapshot))
     with recording() as upstream:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(
             answer
         )
         upstream.handler = fixed(head + answer)
-        received, counted = asyncio.run(main(upstream.url))
+        settings = settings_with(
+            tmp_path, f"storage: {{redaction: {REDACTION}, encrypted: true}}", upstream.url
+        )
+        listening = socket.create_server(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        data_plane.run(Briefing("proxy", "test", settings, (listening.detach(),)))
         assert upstream.requests[0].body == question
-    assert received == answer
-    assert ["redactions", {"kind": "email"}, 2] in counted["counters"]
-    assert ["redactions", {"kind": "customer"}, 1] in counted["counters"]
+    assert received == [answer]
+    assert ["redactions", {"kind": "email"}, 2] in counted[-1]["counters"]
+    assert ["redactions", {"kind": "customer"}, 1] in counted[-1]["counters"]
     database = Database(tmp_path / DATABASE_FILE)
     (lease,) = SqliteExchangeQueue(database, time.time).reserve(5, 10.0)
     database.close()
