@@ -5,17 +5,11 @@
 Empties evenkeel's queue in place of workers and prints the number of exchanges. At the rates of a benchmark
 no number of workers could replay the samples: the queue would be full after seconds, and the benchmark would
 only measure how drops are counted.
-
-    python -m benchmarks.machine PORT UPSTREAM SAMPLING_RATE
-
-Relays with a queue that stores nothing. The difference to evenkeel is the cost of storing samples.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import gc
 import os
 import platform
 import re
@@ -30,14 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import uvloop
-
-from evenkeel.proxy import Counters, DataPlane, HandOff, ProxyRoute, RouteTable, Upstream
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from evenkeel.core.exchange import Exchange
 
 
 HOST = "127.0.0.1"
@@ -316,29 +304,5 @@ def drain(path: Path) -> None:
             print(total, flush=True)
 
 
-class _ForgetfulQueue:
-    """Queue that accepts everything and stores nothing."""
-
-    def put(self, exchanges: Sequence[Exchange]) -> int:
-        """Accept the exchanges."""
-        return len(exchanges)
-
-
-async def relay(port: int, upstream: str, sampling_rate: float) -> None:
-    """Relay requests until killed."""
-    routes = RouteTable([ProxyRoute("default", Upstream.parse(upstream), sampling_rate=sampling_rate)])
-    handoff = HandOff(_ForgetfulQueue(), Counters(), max_bytes=64 << 20)
-    handoff.start()
-    plane = DataPlane(routes, handoff)
-    await plane.serve([socket.create_server((HOST, port), backlog=4096)])
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
-    await asyncio.Event().wait()
-
-
 if __name__ == "__main__":
-    if len(sys.argv) == 2:  # noqa: PLR2004 - the database alone
-        drain(Path(sys.argv[1]))
-    else:
-        uvloop.run(relay(int(sys.argv[1]), sys.argv[2], float(sys.argv[3])))
+    drain(Path(sys.argv[1]))

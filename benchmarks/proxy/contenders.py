@@ -134,26 +134,10 @@ class Evenkeel:
             yield RunningContender(program, (Address(self.name, port),), __version__)
 
 
-class DiscardingRelay:
-    """Forwarding and sampling of evenkeel without storage; the difference is the cost of storing."""
-
-    name = "relay"
-    processes = 1
-
-    @contextlib.contextmanager
-    def start(self, site: Site) -> Iterator[RunningContender]:
-        """Start it in a process of its own."""
-        port = free_port()
-        upstream = f"http://{HOST}:{site.upstream}"
-        command = [sys.executable, "-m", "benchmarks.machine", str(port), upstream, str(SAMPLING_RATE)]
-        with _started(command, site, port) as program:
-            yield RunningContender(program, (Address("evenkeel, nothing stored", port),), __version__)
-
-
 def _started(command: list[str], site: Site, port: int) -> AbstractContextManager[Program]:
     log = site.folder / "evenkeel.log"
-    # These folders come before the installed package, which may be another checkout's.
-    environment = {"PYTHONPATH": f"{_ROOT / 'links'}:{_ROOT}"}
+    # This checkout comes before the installed package, which may be another one's.
+    environment = {"PYTHONPATH": str(_ROOT)}
     return running(command, cores=site.cores, log=log, port=port, cwd=site.folder, env=environment)
 
 
@@ -343,7 +327,6 @@ BUILTIN: tuple[Contender, ...] = (
     Nginx("nginx"),
     Nginx("nginx-tuned", LARGE_BODIES),
     Evenkeel(),
-    DiscardingRelay(),
     LiteLLM("litellm"),
     LiteLLM("litellm-rust", title="LiteLLM (Rust on)", rust=True),
     Portkey(),
