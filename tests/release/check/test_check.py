@@ -287,22 +287,6 @@ def test_a_request_states_its_type_once():
     assert names.count(b"content-type") == 1
 
 
-def test_a_model_that_is_only_noisy_names_no_words(prompt):
-    """Its answers move by chance, and so do those to rewordings of any word.
-
-    One call at a time, because the seed decides what the answers in their order are.
-    """
-    noisy = Simulation([ModelState("m", noise=0.3)], rng=random.Random(3))
-    with serving(noisy) as url:
-        options = ("--base-url", f"{url}/v1", "--judge", "simulated-judge", "--yes", "--json")
-        options += ("--concurrency", "1")
-        done = run(prompt, "--model", "m", "--perturbations", "general", "--rounds", 60, *options)
-
-    found = json.loads(done.stdout)
-    assert found["models"][0]["categories"][0]["content_delta"]["value"] > 0.1
-    assert found["words"] == []
-
-
 def test_a_notebook_can_check(endpoint):
     """It has an event loop that runs already, in which no other one can."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from evenkeel.release.check.figures import (
     fragile_words,
     sensitivity,
 )
-from evenkeel.release.check.report import standing_text
+from evenkeel.release.check.report import as_json, standing_text
 from evenkeel.release.check.rounds import RoundResult
 from evenkeel.release.check.run import CheckOptions, run_check
 from evenkeel.release.kit.cost import Costs
@@ -165,6 +166,7 @@ def test_words_are_ranked_by_how_often_their_change_moved_the_answer():
 
 
 CATEGORIES = ("general", "positional", "format", "multilingual")
+WORDS = ("please", "refund", "order", "today")
 
 
 class SimulatedRounds:
@@ -182,16 +184,19 @@ class SimulatedRounds:
             share = self.noise + (self.points if category == "general" else 0.0)
             if category != CONTRAST:
                 outcome = {"moved": self.chance.random() < share, "control_moved": control}
+                outcome |= {"words": (WORDS[place % len(WORDS)],), "touched": 0.1}
                 trials.append(CheckTrial(round=place, arm=FIRST, category=category, kind=category, **outcome))
         return RoundResult(tuple(trials), {})
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.5])
 def test_a_model_at_its_noise_is_hardly_ever_called_over_the_limit(noise):
-    """None of eight checks of a model without planted fragility, four categories each, is over."""
+    """None of eight checks of a model without planted fragility is over, and none names words."""
     options = CheckOptions(models={FIRST: "planted"}, categories=CATEGORIES, rounds=60, judge="planted")
     for seed in range(8):
-        assert not asyncio.run(run_check(options, SimulatedRounds(noise, 0.0, seed), Costs())).is_over
+        outcome = asyncio.run(run_check(options, SimulatedRounds(noise, 0.0, seed), Costs()))
+        assert not outcome.is_over
+        assert json.loads(as_json(outcome))["words"] == []
 
 
 def test_planted_fragility_is_found_and_its_category_named():
@@ -205,6 +210,7 @@ def test_planted_fragility_is_found_and_its_category_named():
     assert set(standings.values()) == {"within"}
     assert outcome.settled
     assert outcome.rounds < 300
+    assert json.loads(as_json(outcome))["words"]
 
 
 @pytest.mark.parametrize(
