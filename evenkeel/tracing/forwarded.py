@@ -21,8 +21,6 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import SpanContext, SpanKind, TraceFlags, get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from evenkeel.tracing import names
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -132,11 +130,11 @@ class TracedSink:
                 kind=SpanKind.SERVER,
                 start_time=started,
                 attributes={
-                    names.HTTP_METHOD: exchange.method,
-                    names.URL_PATH: path,
-                    names.HTTP_STATUS: exchange.status,
-                    names.ROUTE: exchange.route,
-                    names.EXCHANGE: exchange.id,
+                    "http.request.method": exchange.method,
+                    "url.path": path,
+                    "http.response.status_code": exchange.status,
+                    "evenkeel.route": exchange.route,
+                    "evenkeel.exchange.id": exchange.id,
                 },
             )
         span.end(started + int(exchange.duration_s * _NANOSECONDS))

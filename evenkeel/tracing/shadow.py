@@ -13,9 +13,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from contextlib import contextmanager
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from opentelemetry._logs import LogRecord, SeverityNumber
@@ -31,9 +30,9 @@ from opentelemetry.trace import (
 )
 
 from evenkeel.core.text import well_formed
+from evenkeel.core.verdict import REPLAY
 from evenkeel.llm.observer import NO_REPORT, CallReport
 from evenkeel.shadow.observer import ShadowObserver, WorkReport
-from evenkeel.tracing import names
 from evenkeel.tracing.forwarded import PROPAGATOR, forwarded_context, shadow_trace_id
 
 if TYPE_CHECKING:
@@ -59,28 +58,10 @@ Sent: TypeAlias = Value | list[str]
 
 LONGEST_CHARS: Final = 16_000
 """Most characters of all texts in one attribute. Bounds the memory while the collector is unreachable."""
-# Provider by the end of the host name; the first match counts.
-_BY_HOST: Final = (
-    ("openai.azure.com", "azure.ai.openai"),
-    ("azure.com", "azure.ai.inference"),
-    ("openai.com", "openai"),
-    ("anthropic.com", "anthropic"),
-    ("amazonaws.com", "aws.bedrock"),
-    ("generativelanguage.googleapis.com", "gcp.gemini"),
-    ("aiplatform.googleapis.com", "gcp.vertex_ai"),
-    ("cohere.com", "cohere"),
-    ("cohere.ai", "cohere"),
-    ("deepseek.com", "deepseek"),
-    ("groq.com", "groq"),
-    ("mistral.ai", "mistral_ai"),
-    ("perplexity.ai", "perplexity"),
-    ("x.ai", "x_ai"),
-    ("ml.cloud.ibm.com", "ibm.watsonx.ai"),
-)
 _DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
-def sendable(attributes: Mapping[str, Value | list[str] | None]) -> dict[str, Sent]:
+def _sendable(attributes: Mapping[str, Value | list[str] | None]) -> dict[str, Sent]:
     """Return the attributes that are not None, without characters that would make a whole batch fail.
 
     Model names and other texts come from JSON, which can hold lone surrogates.
@@ -92,9 +73,9 @@ def sendable(attributes: Mapping[str, Value | list[str] | None]) -> dict[str, Se
     return sent
 
 
-def mark_failed(span: Span, reason: str) -> None:
+def _mark_failed(span: Span, reason: str) -> None:
     """Mark a span as failed, with the reason in one snake-case word."""
-    span.set_attribute(names.ERROR_TYPE, reason)
+    span.set_attribute("error.type", reason)
     span.set_status(Status(StatusCode.ERROR, reason))
 
 
@@ -140,42 +121,26 @@ def _written(messages: list[dict[str, Any]]) -> str:
     return well_formed(json.dumps(messages, ensure_ascii=False, separators=(",", ":")))
 
 
-class Server(NamedTuple):
-    """Server that a call goes to."""
+def server_of(url: str, unix_path: str | None = None) -> dict[str, Value | None]:
+    """Return the attributes of the server that a call goes to. The rest of its URL is left out.
 
-    provider: str
-    """Owner of the host if known, else the API spoken: "openai" or "anthropic"."""
-    address: str
-    """Host name, or the file name of a Unix socket."""
-    port: int | None
-    """Port; None for a Unix socket or an invalid URL."""
-
-
-# Every call asks, and a process calls few addresses.
-@lru_cache(maxsize=256)
-def server_of(url: str, unix_path: str | None = None) -> Server:
-    """Return the server that a call goes to. The rest of its URL is left out."""
-    try:
+    Its provider is the one whose API it speaks: whose server it is, its address says.
+    """
+    path, address, port = "", "", None
+    # The call of an invalid URL fails itself, and reports it.
+    with suppress(ValueError):
         parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
-    except ValueError:  # an invalid URL: the call itself fails and reports it
-        return Server("openai", unix_path or "", None)
-    spoken = "anthropic" if parts.path.endswith("/messages") else "openai"
-    if unix_path is not None:
-        return Server(spoken, unix_path, None)
-    for domain, provider in _BY_HOST:
-        if host == domain or host.endswith(f".{domain}"):
-            return Server(provider, host, port)
-    return Server(spoken, host, port)
+        path, address, port = parts.path, parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    provider = "gcp.gemini" if "enerateContent" in path else "openai"
+    return {
+        "gen_ai.provider.name": "anthropic" if path.endswith("/messages") else provider,
+        "server.address": unix_path or address,
+        "server.port": None if unix_path else port,
+    }
 
 
-ROOT: Final = "evenkeel.shadow"
-"""Name of the span of a delivery."""
-_SIMILARITY: Final = "similarity"
-_TOOLS: Final = "tool_calls"
+_EVALUATION: Final = "gen_ai.evaluation.result"
 _LABELS: Final = {3: "same_content", 2: "details_differ", 1: "different_message"}
-# Metric name of a failure before there was an answer to evaluate.
-_REPLAY: Final = "replay"
 
 
 class ShadowSpans(ShadowObserver):
@@ -204,48 +169,37 @@ class ShadowSpans(ShadowObserver):
             # Probes of the judge and goldens belong to no exchange: a trace of one call helps nobody.
             yield NO_REPORT
             return
-        server = server_of(call.url, call.unix_path)
         attributes = {
-            names.OPERATION: call.operation,
-            names.PROVIDER: server.provider,
-            names.REQUEST_MODEL: call.model,
-            names.SERVER_ADDRESS: server.address,
-            names.SERVER_PORT: server.port,
-            names.PURPOSE: call.purpose,
-            names.PROMPT_NAME: call.prompt or None,
-            names.INPUT_MESSAGES: input_messages(call.content()) if self._content else None,
+            "gen_ai.operation.name": call.operation,
+            "gen_ai.request.model": call.model,
+            **server_of(call.url, call.unix_path),
+            "evenkeel.purpose": call.purpose,
+            "gen_ai.prompt.name": call.prompt or None,
+            "gen_ai.input.messages": input_messages(call.content()) if self._content else None,
         }
         span = self._tracer.start_span(
             f"{call.operation} {well_formed(call.model)}",
             kind=SpanKind.CLIENT,
-            attributes=sendable(attributes),
+            attributes=_sendable(attributes),
         )
-        report = _CallSpan(span, content=self._content)
-        try:
-            yield report
-        except BaseException as error:
-            # What goes wrong after the answer was read is no fault of the call.
-            if not report.over:
-                mark_failed(span, kind_of(error))
-            raise
-        finally:
-            span.end()
+        with _ending(span):
+            yield _CallSpan(span, content=self._content)
 
     @contextmanager
     def exchange(self, exchange: Exchange, attempt: int) -> Iterator[WorkReport]:
         """Report the delivery of an exchange as the root span of a trace."""
         attributes: dict[str, Value] = {
-            names.EXCHANGE: exchange.id,
-            names.ROUTE: exchange.route,
-            names.ATTEMPT: attempt,
+            "evenkeel.exchange.id": exchange.id,
+            "evenkeel.route": exchange.route,
+            "evenkeel.attempt": attempt,
         }
         # Every delivery has the same trace id, so that a second worker continues the trace of the first.
         with self._ids.chosen(trace_id=shadow_trace_id(exchange.id)):
             span = self._tracer.start_span(
-                ROOT,
+                "evenkeel.shadow",
                 context=Context(),  # a separate trace, even inside another span
                 kind=SpanKind.CONSUMER,
-                attributes=sendable(attributes),
+                attributes=_sendable(attributes),
                 links=[Link(forwarded_context(exchange))],
             )
         with _ending(span), _within(span):
@@ -256,13 +210,13 @@ class ShadowSpans(ShadowObserver):
         """Report a trial as a span."""
         perturbation = trial.perturbation
         attributes: dict[str, Value] = {
-            names.VERDICT: trial.id,
-            names.PERTURBATION: perturbation.name,
-            names.PERTURBATION_VERSION: perturbation.version,
-            names.SEVERITY: trial.severity,
-            names.SEED: trial.seed,
+            "evenkeel.verdict.id": trial.id,
+            "evenkeel.perturbation": perturbation.name,
+            "evenkeel.perturbation.version": perturbation.version,
+            "evenkeel.severity": trial.severity,
+            "evenkeel.seed": trial.seed,
         }
-        span = self._tracer.start_span(f"trial {perturbation.name}", attributes=sendable(attributes))
+        span = self._tracer.start_span(f"trial {perturbation.name}", attributes=_sendable(attributes))
         with _ending(span):
             yield _WorkSpan(span, self._events, content=self._content)
 
@@ -271,7 +225,6 @@ class _CallSpan(CallReport):
     def __init__(self, span: Span, *, content: bool) -> None:
         self._span = span
         self._content = content
-        self.over = False
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -281,34 +234,32 @@ class _CallSpan(CallReport):
         return carrier
 
     def ended(self, outcome: Answer | str) -> None:
-        self.over = True
         if isinstance(outcome, str):
-            mark_failed(self._span, outcome)
+            _mark_failed(self._span, outcome)
             return
         attributes = {
-            names.RESPONSE_ID: outcome.response_id,
-            names.RESPONSE_MODEL: outcome.model,
-            names.INPUT_TOKENS: outcome.prompt_tokens,
-            names.OUTPUT_TOKENS: outcome.completion_tokens,
-            names.CACHED_TOKENS: outcome.cached_tokens,
-            names.FINISH_REASONS: None if outcome.finish_reason is None else [outcome.finish_reason],
-            names.OUTPUT_MESSAGES: output_messages(outcome) if self._content else None,
+            "gen_ai.response.id": outcome.response_id,
+            "gen_ai.response.model": outcome.model,
+            "gen_ai.usage.input_tokens": outcome.prompt_tokens,
+            "gen_ai.usage.output_tokens": outcome.completion_tokens,
+            "gen_ai.usage.cache_read.input_tokens": outcome.cached_tokens,
+            "gen_ai.response.finish_reasons": [outcome.finish_reason] if outcome.finish_reason else None,
+            "gen_ai.output.messages": output_messages(outcome) if self._content else None,
         }
-        self._span.set_attributes(sendable(attributes))
-
-
-def kind_of(error: BaseException) -> str:
-    """Return the name of an exception in a trace. Its message is left out because it may quote a prompt."""
-    return "cancelled" if isinstance(error, asyncio.CancelledError) else type(error).__qualname__
+        self._span.set_attributes(_sendable(attributes))
 
 
 @contextmanager
 def _ending(span: Span) -> Iterator[None]:
-    """End the span with the block, and mark it failed if the block raises."""
+    """End the span with the block, and mark it failed with the kind of the error that the block raises.
+
+    The error's message is left out because it may quote a prompt.
+    """
     try:
         yield
     except BaseException as error:
-        mark_failed(span, kind_of(error))
+        cancelled = isinstance(error, asyncio.CancelledError)
+        _mark_failed(span, "cancelled" if cancelled else type(error).__qualname__)
         raise
     finally:
         span.end()
@@ -334,86 +285,89 @@ class _WorkSpan(WorkReport):
 
     def read(self, original: Original) -> None:
         attributes = {
-            names.MODEL: original.model,
-            names.TASK: original.origin.task,
-            names.PROMPT_VERSION: original.origin.prompt_version,
-            names.CONVERSATION: original.origin.session or None,
+            "evenkeel.model": original.model,
+            "evenkeel.task": original.origin.task,
+            "evenkeel.prompt_version": original.origin.prompt_version,
+            "gen_ai.conversation.id": original.origin.session or None,
         }
-        self._span.set_attributes(sendable(attributes))
+        self._span.set_attributes(_sendable(attributes))
 
     def ended(self, outcome: WorkOutcome, reason: str = "") -> None:
-        self._span.set_attributes(sendable({names.OUTCOME: outcome, names.REASON: reason or None}))
+        self._span.set_attributes(_sendable({"evenkeel.outcome": outcome, "evenkeel.reason": reason or None}))
         if outcome == "dead":
-            mark_failed(self._span, reason)
+            _mark_failed(self._span, reason)
 
     def logged(self, verdict: Verdict, candidate: str | None = None, reference: str | None = None) -> None:
         attributes = {
-            names.OUTCOME: "failed" if verdict.failure else "unsure" if verdict.unsure else "rated",
-            names.SCORER: verdict.scoring.scorer,
-            names.RATING: verdict.rating,
-            names.SIMILARITY: verdict.similarity,
-            names.BASELINE_RATING: verdict.control.rating,
-            names.TOKENS: verdict.cost.tokens,
-            names.COST: verdict.cost.usd,
+            "evenkeel.outcome": "failed" if verdict.failure else "unsure" if verdict.unsure else "rated",
+            "evenkeel.scorer": verdict.scoring.scorer,
+            "evenkeel.rating": verdict.rating,
+            "evenkeel.similarity": verdict.similarity,
+            "evenkeel.baseline_rating": verdict.control.rating,
+            "evenkeel.tokens": verdict.cost.tokens,
+            "evenkeel.cost_usd": verdict.cost.usd,
         }
-        self._span.set_attributes(sendable(attributes))
+        self._span.set_attributes(_sendable(attributes))
         for event in self._evaluations(verdict):
-            self._span.add_event(names.EVALUATION, event)
+            self._span.add_event(_EVALUATION, event)
             if self._events is not None:
                 self._events.emit(self._record(event, verdict, candidate, reference))
         if verdict.failure:
-            mark_failed(self._span, verdict.failure.reason)
+            _mark_failed(self._span, verdict.failure.reason)
 
     def _record(
         self, event: dict[str, Sent], verdict: Verdict, candidate: str | None, reference: str | None
     ) -> LogRecord:
         """Return the evaluation as a log event, with the ids that identify route, exchange and verdict."""
         attributes = {
-            names.RESPONSE_ID: candidate,
-            names.REFERENCE_RESPONSE: reference,
-            names.ROUTE: verdict.route,
-            names.EXCHANGE: verdict.exchange_id,
-            names.VERDICT: verdict.id,
-            names.PERTURBATION: verdict.perturbation,
-            names.SCORER: verdict.scoring.scorer,
+            "gen_ai.response.id": candidate,
+            "evenkeel.reference.response.id": reference,
+            "evenkeel.route": verdict.route,
+            "evenkeel.exchange.id": verdict.exchange_id,
+            "evenkeel.verdict.id": verdict.id,
+            "evenkeel.perturbation": verdict.perturbation,
+            "evenkeel.scorer": verdict.scoring.scorer,
         }
         return LogRecord(
             timestamp=time.time_ns(),
             context=set_span_in_context(self._span),
             severity_number=SeverityNumber.INFO,
-            event_name=names.EVALUATION,
-            attributes=event | sendable(attributes),
+            event_name=_EVALUATION,
+            attributes=event | _sendable(attributes),
         )
 
     def _evaluations(self, verdict: Verdict) -> Iterator[dict[str, Sent]]:
         rating = verdict.rating
         if rating is not None or verdict.unsure:
-            yield sendable(
+            yield _sendable(
                 {
-                    names.EVALUATION_NAME: _SIMILARITY,
-                    names.EVALUATION_VALUE: None if rating is None else float(rating),
-                    names.EVALUATION_LABEL: "unsure" if rating is None else _LABELS.get(rating),
-                    names.EVALUATION_EXPLANATION: verdict.scoring.explanation or None
+                    "gen_ai.evaluation.name": "similarity",
+                    "gen_ai.evaluation.score.value": None if rating is None else float(rating),
+                    "gen_ai.evaluation.score.label": "unsure" if rating is None else _LABELS.get(rating),
+                    "gen_ai.evaluation.explanation": verdict.scoring.explanation or None
                     if self._content
                     else None,
                 }
             )
-        elif verdict.failure and verdict.failure.metric != _REPLAY:
-            yield {names.EVALUATION_NAME: _SIMILARITY, names.ERROR_TYPE: verdict.failure.reason}
+        elif verdict.failure and verdict.failure.metric != REPLAY:
+            yield {"gen_ai.evaluation.name": "similarity", "error.type": verdict.failure.reason}
         if verdict.tools is not None:
-            yield {names.EVALUATION_NAME: _TOOLS, names.EVALUATION_LABEL: verdict.tools.difference}
+            yield {
+                "gen_ai.evaluation.name": "tool_calls",
+                "gen_ai.evaluation.score.label": verdict.tools.difference,
+            }
         for score in verdict.quality:
             yield _quality(score)
         for failure in verdict.quality_failures:
-            yield {names.EVALUATION_NAME: failure.metric, names.ERROR_TYPE: failure.reason}
+            yield {"gen_ai.evaluation.name": failure.metric, "error.type": failure.reason}
 
 
 def _quality(score: QualityScore) -> dict[str, Sent]:
     """Return an event with the variant's score in one metric and the score of the original answer."""
     return {
-        names.EVALUATION_NAME: score.metric,
-        names.EVALUATION_VALUE: float(score.candidate),
-        names.EVALUATION_LABEL: score.direction or ("changed" if score.changed else "same"),
-        names.REFERENCE: float(score.reference),
-        names.SCALE: score.scale,
+        "gen_ai.evaluation.name": score.metric,
+        "gen_ai.evaluation.score.value": float(score.candidate),
+        "gen_ai.evaluation.score.label": score.direction or ("changed" if score.changed else "same"),
+        "evenkeel.evaluation.reference": float(score.reference),
+        "evenkeel.evaluation.scale": score.scale,
     }
