@@ -76,7 +76,6 @@ class _Call(NamedTuple):
 
     request: ChatRequest
     budget: CallBudget | None
-    retries: int
     canary: ChatRequest | None
 
 
@@ -186,8 +185,6 @@ class ModelClient:
         request: ChatRequest,
         *,
         budget: CallBudget | None = None,
-        retries: int | None = None,
-        patience_s: float | None = None,
         canary: ChatRequest | None = None,
     ) -> Completion | Fault:
         """Ask a chat model, leaving out what the server rejects.
@@ -195,8 +192,6 @@ class ModelClient:
         Args:
             request: What is asked.
             budget: Reserves each request before it is sent and books what it cost. Default: the endpoint's.
-            retries: Default: `max_retries`. With 0 a failing server makes the next call wait.
-            patience_s: How long the call may queue. Default: the limits' `longest_wait_s`.
             canary: A small request that any server in order answers. Default: none, so that every 429 is
                 everybody's.
 
@@ -206,12 +201,8 @@ class ModelClient:
             (another 4xx that leaving out parameters did not cure); "bad_schema" (no completion);
             "circuit_open", "budget" (not asked).
         """
-        call = _Call(
-            self._limited(request), budget, self._max_retries if retries is None else retries, canary
-        )
-        outcome = await self._attempts(
-            call, self._pauses.longest_wait_s if patience_s is None else patience_s
-        )
+        call = _Call(self._limited(request), budget, canary)
+        outcome = await self._attempts(call)
         reason = outcome.reason if isinstance(outcome, Fault) else None
         if reason == "budget":
             self._breaker.abandon()
@@ -222,31 +213,30 @@ class ModelClient:
             self._breaker.record(ok=ok)
         return outcome
 
-    async def probe(
-        self, request: ChatRequest, limit_s: float, *, budget: CallBudget | None = None
-    ) -> Completion | Fault:
-        """Ask once, without retries, queue and breaker; does not disturb a server that asked for a pause.
+    async def probe(self, request: ChatRequest, *, budget: CallBudget | None = None) -> Completion | Fault:
+        """Ask a small question once, without retries, queue and breaker.
 
-        `limit_s` is the time it may take, if `timeout_s` is not shorter.
+        A server that asked for a pause is not disturbed.
         """
         left_s = self._pauses.pause_left_s
         if left_s:
             return Fault("rate_limited", f"The endpoint asked to be left alone for another {left_s:.0f} s.")
-        return await self._attempt(self._limited(request), min(self._timeout_s, limit_s), budget)
+        return await self._attempt(self._limited(request), min(self._timeout_s, _CANARY_S), budget)
 
     @property
     def pause_left_s(self) -> float:
         """Seconds for which the endpoint wants to be left alone, 0 if it does not."""
         return self._pauses.pause_left_s
 
-    async def _attempts(self, call: _Call, patience_s: float) -> Completion | Fault:
+    async def _attempts(self, call: _Call) -> Completion | Fault:
         """Queue, send, and send again while that may help."""
+        patience_s = self._pauses.longest_wait_s
         outcome: Completion | Fault = Fault(
             "rate_limited", f"Not asked: it would have had to wait for more than {patience_s:g} s."
         )
         allowed = False
         try:
-            for attempt in range(call.retries + 1):
+            for attempt in range(self._max_retries + 1):
                 async with AsyncExitStack() as places:
                     if call.request.flex or call.request.bound > _LONG:
                         await places.enter_async_context(self._slow_slots)
@@ -365,7 +355,7 @@ class ModelClient:
         """
         assert call.canary is not None
         if self._asking_canary is None or self._asking_canary.done():
-            asking = self.probe(call.canary, _CANARY_S, budget=call.budget)
+            asking = self.probe(call.canary, budget=call.budget)
             self._asking_canary = asyncio.ensure_future(asking)
         got = await asyncio.shield(self._asking_canary)
         return got if isinstance(got, Fault) else None
@@ -383,18 +373,16 @@ class ModelClient:
 
         The first attempt has the number 0. Returns: whether another may help, if one is left.
         """
-        # A caller that does not repeat its calls here repeats them itself.
-        failures = attempt if call.retries else self._breaker.failures_in_a_row
-        wait_s = fault.asked_pause_s or BETWEEN_ATTEMPTS.pause_s(failures + 1)
-        if fault.throttled or (not call.retries and fault.reason == "server_error"):
+        wait_s = fault.asked_pause_s or BETWEEN_ATTEMPTS.pause_s(attempt + 1)
+        if fault.throttled:
             # While all rest, the canary would have to rest as well.
-            asks = call.canary is not None and fault.throttled and not self._pauses.pause_left_s
+            asks = call.canary is not None and not self._pauses.pause_left_s
             if not asks or wait_s < _BRIEF_S or await self._ask_canary(call) is not None:
                 self._pauses.pause(wait_s)
                 return fault.passing
             if wait_s > _LONGEST_OWN_PAUSE_S:
                 return False
-        if fault.passing and attempt < call.retries:
+        if fault.passing and attempt < self._max_retries:
             await self._sleep(wait_s)
         return fault.passing
 

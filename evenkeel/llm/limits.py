@@ -81,11 +81,6 @@ class Breaker:
         self._next_trial_at = 0.0
 
     @property
-    def failures_in_a_row(self) -> int:
-        """Calls that have failed since the last success."""
-        return self._in_a_row
-
-    @property
     def opens_next(self) -> bool:
         """True if another failure opens it, or keeps it open."""
         return self._in_a_row + 1 >= self._failures

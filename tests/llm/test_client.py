@@ -209,7 +209,7 @@ def test_a_failing_server_is_left_alone_and_tried_again():
         seen = []
         for at in (0.0, 0.0, 1.0, 29.0, 30.0, 31.0):
             now[0] = at
-            got = await endpoint.chat(PLAIN, retries=1 if at else 0)
+            got = await endpoint.chat(PLAIN)
             seen.append((got.reason if isinstance(got, Fault) else got.text, len(server.asked)))
         return seen
 
@@ -259,9 +259,9 @@ def test_a_probe_is_one_request_that_disturbs_nobody():
     breaker, pauses = Breaker(failures=1), Pauses(clock=lambda: 0.0)
 
     async def scene(endpoint, server):
-        first = await endpoint.probe(PLAIN, 15)
+        first = await endpoint.probe(PLAIN)
         pauses.pause(30)
-        return first, await endpoint.probe(PLAIN, 15), len(server.asked)
+        return first, await endpoint.probe(PLAIN), len(server.asked)
 
     first, second, asked = run([error(500)], scene, breaker=breaker, pauses=pauses, max_retries=2)
     assert (reason(first), reason(second)) == ("server_error", "rate_limited")
@@ -388,29 +388,3 @@ def test_without_a_budget_nothing_is_sent():
         return reason(poor), asked, still_open, own.settled == own.reserved, await endpoint.chat(PLAIN)
 
     assert run([Canned(hang=True), GOOD], scene, breaker=breaker) == ("budget", 0, True, True, YES)
-
-
-# --- callers that repeat their calls themselves
-
-
-@pytest.mark.parametrize(
-    ("script", "waited"),
-    [
-        ([error(429, headers=("retry-after: 7",)), GOOD], [7.0]),
-        ([error(429, headers=("retry-after: 0",)), GOOD], [0.5]),
-        ([error(503), error(500), GOOD, error(429), GOOD], [0.5, 1.0, 0.5]),
-        ([Canned(cut=True), GOOD], []),
-    ],
-    ids=["as asked", "nothing asked", "growing", "connection"],
-)
-def test_without_retries_a_failing_server_makes_the_next_call_wait(script, waited):
-    """The wait is what it asks for, else half a second, then a second; an answer starts over."""
-    clock = Clock()
-    got, _ = ask(
-        list(script),
-        *[PLAIN] * len(script),
-        chat={"retries": 0},
-        pauses=Pauses(clock=clock, sleep=clock.sleep),
-    )
-    assert got[-1] == YES
-    assert clock.waited == waited

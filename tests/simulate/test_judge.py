@@ -13,7 +13,7 @@ from evenkeel.lab.judge_audit.questions import question, rubrics
 from evenkeel.lab.judge_audit.ratings import Item, RatingScale
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, SIMILARITY
 from evenkeel.metrics.judge.reply import read_ruling
-from evenkeel.shadow.rewriter.meaning import MEANING
+from evenkeel.shadow.rewriter.client import MEANING
 from evenkeel.simulate import (
     JUDGE_MODEL,
     REWRITER_MODEL,

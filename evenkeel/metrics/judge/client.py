@@ -81,8 +81,6 @@ class Rulings:
             log.warning("the judge's cache fails (%s: %s); judging goes on", type(error).__name__, error)
 
 
-# A healthy judge answers the trivial question well within this.
-_PROBE_TIMEOUT_S: Final = 15.0
 # Arbitrary but fixed: servers that honour seeds then repeat their answers.
 _SEED: Final = 7
 LONGEST_CHARS: Final = 300_000
@@ -255,7 +253,7 @@ class Judge:
 
     async def probe(self) -> Reply:
         """Ask the trivial question of `check`; the right rating is `prompts.KNOWN_RATING`."""
-        return self._reply(_KNOWN_QUESTION, await self._endpoint.probe(_KNOWN, _PROBE_TIMEOUT_S))
+        return self._reply(_KNOWN_QUESTION, await self._endpoint.probe(_KNOWN))
 
     def _reply(self, question: Question, got: Completion | Fault) -> Reply:
         if isinstance(got, Fault):

@@ -19,8 +19,7 @@ from evenkeel.runtime.process import attend
 from evenkeel.shadow.needs import NeedsReader
 from evenkeel.shadow.quoted_replays import QuotedReplays
 from evenkeel.shadow.references.keeper import ReferenceKeeper
-from evenkeel.shadow.rewriter import Rewriter
-from evenkeel.shadow.rewriter.meaning import JudgedMeaning
+from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
 from evenkeel.shadow.timesheet import Deadline
 from evenkeel.shadow.trial_log import Stamp, TrialLog
 from evenkeel.shadow.trial_maker import TrialMaker

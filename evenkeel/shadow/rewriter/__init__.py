@@ -2,12 +2,11 @@
 
 A perturbation asks for texts by `RewriteTask`; `client` gives each back rewritten, or as a `Rejection`.
 `prompts` words the request, `perturbations.gate` decides whether the text may stand in, and a judge may have
-the last word (`meaning`).
+the last word.
 """
 
 from evenkeel.shadow.perturbations.gate import FLAWS, Rejection, faults_of
-from evenkeel.shadow.rewriter.client import EqualMeaning, Rewriter
-from evenkeel.shadow.rewriter.meaning import JudgedMeaning
+from evenkeel.shadow.rewriter.client import EqualMeaning, JudgedMeaning, Rewriter
 from evenkeel.shadow.rewriter.prompts import cache_key
 
 __all__ = [

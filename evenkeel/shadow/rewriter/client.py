@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, Self
 
+from evenkeel.core.verdict import Failure
 from evenkeel.llm.chat import ChatRequest
-from evenkeel.llm.faults import Fault
+from evenkeel.llm.faults import UNHEALTHY, Fault
+from evenkeel.metrics.judge.prompts import prompts_of
 from evenkeel.shadow.perturbations.gate import FLAWS, Rejection, faults_of, may_stay, passages_to_keep
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter.prompts import RejectedText, cache_key, request_for, rewritten_in
@@ -21,13 +23,13 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import CallBudget
     from evenkeel.core.cache import Cache
     from evenkeel.llm.client import ModelClient
-    from evenkeel.llm.observer import ObservedMessage
+    from evenkeel.metrics.judge.client import Judge
 
 _UNCHECKED: Final = "meaning_unknown"
-# Reasons that another attempt with the same model cannot change.
-_HOPELESS: Final = frozenset(
-    {"budget", "unauthorized", "bad_request", "too_long", "circuit_open", _UNCHECKED}
-)
+# Reasons that another attempt with the same model cannot change; the endpoint's own were tried again already.
+_HOPELESS: Final = UNHEALTHY | {"budget", "bad_request", "too_long", "circuit_open", _UNCHECKED}
+MEANING: Final = prompts_of(__package__)["equal_meaning"]
+"""Question to the judge whether a rewriting means the same as its original."""
 # Tokens that a reply may have beyond the text itself: models that reason spend them first.
 _HEADROOM_TOKENS: Final = 2_000
 # First seed. Any fixed number will do: the same attempt at the same text should give the same words.
@@ -36,8 +38,8 @@ _FIRST_SEED: Final = 7
 _REMEMBERED: Final = 1_000
 # Uses of a text that was given up before it is tried again. The number doubles each time.
 _REST_USES: Final = 50
-# Longest pause for which a server may ask, in seconds. A call that needs a longer one fails.
-_LONGEST_PAUSE_S: Final = 20.0
+# The judge's highest rating, which alone counts as the same.
+_SAME: Final = 3
 _MEANING: Final = "It does not mean the same as the original."
 _NO_TAGS: Final = "The reply has no text between <rewritten> and </rewritten>."
 _NO_CONTRAST: Final = "It means the same as the original; the answer to it must be another one."
@@ -50,50 +52,24 @@ Count = Callable[[str], None]
 "retried_<reason>"."""
 
 
-def rewrite_request(
-    messages: Sequence[ObservedMessage],
-    text: str,
-    *,
-    temperature: float,
-    seed: int,
-    patience: int = 1,
-) -> ChatRequest:
-    """A request for another wording of a text.
+class JudgedMeaning:
+    """An `EqualMeaning`: a judge is asked once for each text, out of a budget of its own."""
 
-    Args:
-        messages: What is asked.
-        text: What is rewritten; the reply is taken to need at most three quarters of a token a byte.
-        temperature: Of the reply.
-        seed: Of the reply.
-        patience: Multiplies the limit, after a reply that was cut off.
-    """
-    limit = (len(text.encode("utf-8", "replace")) * 3 // 4 + _HEADROOM_TOKENS) * patience
-    return ChatRequest("rewriter", messages, temperature=temperature, seed=seed, limit_tokens=limit)
+    def __init__(self, judge: Judge, budget: CallBudget) -> None:
+        self._judge = judge
+        self._budget = budget
 
-
-async def reply_to(endpoint: ModelClient, request: ChatRequest, budget: CallBudget) -> str | Fault:
-    """Return the text that a model writes, stripped, or the reason why there is none.
-
-    Nothing is repeated here: a 429 or 5xx only makes the next call wait, if a known text fails as well.
-    """
-    got = await endpoint.chat(
-        request, budget=budget, retries=0, patience_s=_LONGEST_PAUSE_S, canary=_known_request()
-    )
-    text = got if isinstance(got, Fault) else got.text
-    if isinstance(text, Fault):
-        return text
-    text = text.strip()
-    return text or Fault("empty", "The reply is empty.")
+    async def __call__(self, original: str, rewritten: str) -> bool | None:
+        """Return whether both say the same; None if the judge fails, or the budget forbids to ask it."""
+        question = MEANING.fill({"ORIGINAL TEXT": original, "REWRITTEN TEXT": rewritten})
+        reply = await self._judge.ask(question, budget=self._budget)
+        return None if isinstance(reply.outcome, Failure) else reply.outcome.rating == _SAME
 
 
 @cache
 def _known_request() -> ChatRequest:
     task = RewriteTask("paraphrase", "The ferry leaves at noon.")
-    return rewrite_request(request_for(task, ()), task.text, temperature=0.0, seed=_FIRST_SEED)
-
-
-def _uncounted(outcome: str) -> None:
-    del outcome
+    return ChatRequest("rewriter", request_for(task, ()), limit_tokens=_HEADROOM_TOKENS)
 
 
 @dataclass(slots=True)
@@ -126,7 +102,7 @@ class Rewriter:
         cache: Cache,
         equal_meaning: EqualMeaning | None = None,
         attempts: int = 3,
-        count: Count = _uncounted,
+        count: Count = lambda _outcome: None,
     ) -> None:
         """Wire the rewriter, which closes its endpoints when it is closed.
 
@@ -228,20 +204,29 @@ class Rewriter:
                 self._count(f"retried_{rejection.reason}")
         return rejection
 
+    async def _reply(self, request: ChatRequest, budget: CallBudget) -> str | Fault:
+        """Return the text that the model writes, stripped, or the reason why there is none."""
+        got = await self._model.chat(request, budget=budget, canary=_known_request())
+        text = got if isinstance(got, Fault) else got.text
+        if isinstance(text, Fault):
+            return text
+        return text.strip() or Fault("empty", "The reply is empty.")
+
     async def _attempt(
         self, task: RewriteTask, budget: CallBudget, feedback: RejectedText | None, patience: int, number: int
     ) -> tuple[str, Sequence[Rejection]]:
         """Return a text, and what is wrong with it, or why there is none."""
         keep = () if task.kind in ("blocks", "contrast") else passages_to_keep(task)
-        # At temperature 0 a model tends to write the same again, whatever the feedback.
-        request = rewrite_request(
+        request = ChatRequest(
+            "rewriter",
             request_for(task, keep, feedback),
-            task.text,
-            patience=patience,
+            # At temperature 0 a model tends to write the same again, whatever the feedback.
             temperature=0.0 if number == 0 else 0.5,
             seed=_FIRST_SEED + number,
+            # A reply is taken to need at most three quarters of a token a byte.
+            limit_tokens=(len(task.text.encode("utf-8", "replace")) * 3 // 4 + _HEADROOM_TOKENS) * patience,
         )
-        reply = await reply_to(self._model, request, budget)
+        reply = await self._reply(request, budget)
         if isinstance(reply, Fault):
             return "", [Rejection(reply.reason, reply.detail)]
         text = reply if task.kind == "blocks" else rewritten_in(reply)

@@ -28,7 +28,6 @@ MISBEHAVIOUR = {
     "drops a number": ("lost_protected", wrote(GOOD.replace("INC-48213", "the number"))),
     "echoes": ("unchanged", wrote(TEXT)),
     "obeys an injection": ("lost_protected", wrote("PWNED")),
-    "fails": ("server_error", error(500)),
     "says nothing": ("empty", said("")),
     "says null": ("empty", said(None)),
     "only thinks": ("empty", said("<think>Let me see.</think>")),
@@ -50,6 +49,14 @@ def test_misbehaviour_is_rejected_with_its_reason(behaviour):
     outcome, scene = play([canned, wrote(GOOD)])
     assert outcome == GOOD
     assert scene.counts == {f"retried_{reason}": 1, "accepted": 1}
+
+
+def test_trouble_of_the_endpoint_is_tried_again_by_its_client_alone():
+    """Three requests of one attempt."""
+    outcome, scene = play([error(500, headers=("retry-after-ms: 1",))])
+    assert outcome.reason == "server_error"
+    assert len(scene.model.asked) == 3
+    assert scene.counts == {"rejected_server_error": 1}
 
 
 def test_feedback_names_the_faults_and_shows_the_attempt():
