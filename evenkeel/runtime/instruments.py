@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from evenkeel.core.budget import RouteBudget
 from evenkeel.core.languages import language_of
 from evenkeel.core.trouble import JudgeTrouble
-from evenkeel.core.version import VERSION
 from evenkeel.llm.limits import Breaker
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.metrics.judge import Judge
@@ -255,7 +254,6 @@ class Instruments:
         replayer = Replayer(
             concurrency=settings.replays.concurrency,
             timeout_s=settings.replays.timeout_s,
-            user_agent=f"evenkeel/{VERSION}",
             patience_s=_PATIENCE_S,
         )
         return cls(prices, stores.ledger, tally, spans, scores, judge, health, scorer, replayer)

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import UNSET
 
+from evenkeel.core import version
 from evenkeel.core.backoff import Backoff
 from evenkeel.core.budget import NOTHING, booked
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
@@ -179,33 +180,20 @@ class _ReplayForm(NamedTuple):
     usage: bool = True
     """True if a stream may be asked for its token counts."""
 
+    def body(self, body: bytes, api: Api, quote: Quote | None) -> bytes:
+        """Return a request in this form."""
+        limit_tokens = quote.limit_tokens if quote and api.adds_limit else None
+        if limit_tokens is not None and self.limit < len(api.limits):
+            body = _with_members(body, b'"%b":%d' % (api.limits[self.limit].encode(), limit_tokens))
+        if self.usage and api.usage_on_request and _streams_without_options(body):
+            body = _with_members(body, _USAGE)
+        return body
 
-@dataclass(slots=True)
-class _ReplayRequest:
-    """Request that gives up what an upstream rejects."""
-
-    limited: list[bytes]
-    """Request with a limit of the answer under each name, and last without a limit."""
-    wants_usage: bool
-    form: _ReplayForm
-    too_long: bool = False
-    """True if the upstream says that prompt and limit together are too long, which is about this one."""
-
-    @property
-    def body(self) -> bytes:
-        """The request in its present form."""
-        body = self.limited[min(self.form.limit, len(self.limited) - 1)]
-        return _with_members(body, _USAGE) if self.wants_usage and self.form.usage else body
-
-    def gives_way(self, response: RawResponse) -> bool:
-        """Leave out what a response rejects. Return whether that gives another request."""
-        before = self.body
-        if self.wants_usage and self.form.usage and _rejects(response, _ABOUT_USAGE):
-            self.form = self.form._replace(usage=False)
-        elif _rejects(response, _ABOUT_LIMIT):
-            self.too_long |= _rejects(response, _ABOUT_LENGTH)
-            self.form = self.form._replace(limit=self.form.limit + 1)
-        return self.body != before
+    def after(self, response: RawResponse, body: bytes) -> _ReplayForm:
+        """Return the form without what a response to a request in this form rejects."""
+        if _USAGE in body and _rejects(response, _ABOUT_USAGE):
+            return self._replace(usage=False)
+        return self._replace(limit=self.limit + 1) if _rejects(response, _ABOUT_LIMIT) else self
 
 
 class Replayer:
@@ -218,7 +206,6 @@ class Replayer:
         timeout_s: float,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        user_agent: str = "evenkeel",
         patience_s: float = math.inf,
     ) -> None:
         """Build the client; nothing is sent.
@@ -228,7 +215,7 @@ class Replayer:
         worker, those of one that throttles must not take all places.
         """
         self._timeout_s = timeout_s
-        headers = {"user-agent": user_agent, LOOP_GUARD_HEADER.decode(): "1"}
+        headers = {"user-agent": f"evenkeel/{version.VERSION}", LOOP_GUARD_HEADER.decode(): "1"}
         self._wire = Wire(connections=concurrency, headers=headers)
         self._slots = asyncio.Semaphore(concurrency)
         self._clock = clock
@@ -269,11 +256,9 @@ class Replayer:
             or `FLEX_UNSUPPORTED` if the flex tier did not take it.
         """
         body = _not_stored(body, api, target.url)
-        request = _ReplayRequest(
-            _limited(body, api, quote),
-            api.usage_on_request and _streams_without_options(body),
-            self._forms.get(target.url, _ReplayForm()),
-        )
+        form = self._forms.get(target.url, _ReplayForm())
+        # What cures a request that is too long says nothing about others.
+        too_long = False
         pauses = self._pauses_of(target)
         patience_s = self._patience_s
         outcome: Replay | Failure | None = None
@@ -285,7 +270,8 @@ class Replayer:
                     "rate_limited", "not sent: the upstream asked replays of this route to pause"
                 )
             patience_s -= rested_s
-            post = partial(self._attempt, target, request.body, api, quote, observed)
+            sent = form.body(body, api, quote)
+            post = partial(self._attempt, target, sent, api, quote, observed)
             try:
                 if budget is None:
                     tried: _Attempt | None = await post()
@@ -299,10 +285,13 @@ class Replayer:
             response, outcome = tried
             if isinstance(response, MissingResponse):
                 break
-            if request.gives_way(response):
+            too_long |= _rejects(response, _ABOUT_LENGTH)
+            further = form.after(response, sent)
+            if further.body(body, api, quote) != sent:
+                form = further
                 continue
-            if response.is_success and not request.too_long:
-                self._forms[target.url] = request.form
+            if response.is_success and not too_long:
+                self._forms[target.url] = form
             if response.status not in _THROTTLED:
                 break
             if isinstance(outcome, Failure) and outcome.reason in {"rejected", FLEX_UNAVAILABLE}:
@@ -378,14 +367,6 @@ def _read(target: Target, response: RawResponse, duration_s: float, api: Api) ->
         return Replay(answer, duration_s, first_s=response.first_s if answer.streamed else None)
     except UnreadableBody as error:
         return _failure(error.reason, error.detail)
-
-
-def _limited(body: bytes, api: Api, quote: Quote | None) -> list[bytes]:
-    """Return the forms of a request that limit its answer, and last the one without a limit."""
-    if quote is None or quote.limit_tokens is None or not api.adds_limit:
-        return [body]
-    limits = (b'"%b":%d' % (name.encode(), quote.limit_tokens) for name in api.limits)
-    return [*(_with_members(body, limit) for limit in limits), body]
 
 
 def _with_members(body: bytes, members: bytes) -> bytes:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.figures import number, usd
 from evenkeel.core.rewordings import why_untried
-from evenkeel.core.version import VERSION
 from evenkeel.lab.asking import unwritable
 from evenkeel.lab.bench.costs import Judging, planned
 from evenkeel.lab.bench.models import ModelsAsked
@@ -170,11 +169,7 @@ async def _measured(
     confirm(_question(options, ahead, min(answers.count(), ahead.calls)))
     async with AsyncExitStack() as stack:
         services = connect(database, costs, stack)
-        replayer = Replayer(
-            concurrency=options.concurrency,
-            timeout_s=options.timeout_s,
-            user_agent=f"evenkeel/{VERSION}",
-        )
+        replayer = Replayer(concurrency=options.concurrency, timeout_s=options.timeout_s)
         stack.push_async_callback(replayer.close)
         models = ModelsAsked(options.protocol.models, replayer, answers, options.prices, costs)
         items = {item.id: item for item in options.items}

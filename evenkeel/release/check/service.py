@@ -17,7 +17,6 @@ from evenkeel.core.figures import number, rounded
 from evenkeel.core.languages import language_of
 from evenkeel.core.rewordings import category as category_named
 from evenkeel.core.verdict import CONTRAST
-from evenkeel.core.version import VERSION
 from evenkeel.llm.client import Model, ModelClient
 from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.metrics.judge import Judge
@@ -213,9 +212,7 @@ class _Services:
     ) -> None:
         self._request = request
         self._costs = costs
-        replayer = Replayer(
-            concurrency=request.concurrency, timeout_s=request.timeout_s, user_agent=f"evenkeel/{VERSION}"
-        )
+        replayer = Replayer(concurrency=request.concurrency, timeout_s=request.timeout_s)
         stack.push_async_callback(replayer.close)
         self._asker = Asker(
             replayer, Answers(database), request.prices, costs, patience=_PATIENCE, give_up=self._give_up

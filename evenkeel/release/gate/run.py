@@ -16,7 +16,6 @@ from evenkeel.core.endpoint import with_model
 from evenkeel.core.figures import count, number, usd
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.core.version import VERSION
 from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.metrics.tasks import Task
 from evenkeel.monitor.detect.gate import Gate, GateRules, Shares, least_clusters, least_for_regression
@@ -415,9 +414,7 @@ async def _decided(
         if ahead is not None:
             confirm(ahead)
         started = time.monotonic()
-        replayer = Replayer(
-            concurrency=options.concurrency, timeout_s=options.timeout_s, user_agent=f"evenkeel/{VERSION}"
-        )
+        replayer = Replayer(concurrency=options.concurrency, timeout_s=options.timeout_s)
         services.push_async_callback(replayer.close)
 
         def give_up(call: AskedCall, failure: Failure) -> None:
