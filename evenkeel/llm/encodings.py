@@ -6,13 +6,13 @@ A body comes from outside: a few kilobytes can stand for gigabytes, so every dec
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import brotli
 import zstandard
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 MAX_DECODED_BYTES: Final = 16 << 20
 """Largest body that is read, after decompression."""
@@ -23,12 +23,10 @@ _NO_ENCODING: Final = frozenset({"", "identity"})
 _MOST_ENCODINGS: Final = 3
 # gzip members or zstd frames in a row. An empty one takes nine bytes and as long as a large one.
 _MOST_MEMBERS: Final = 1000
-# Bytes given at a time, because what follows a gzip member is copied.
-_SLICE_BYTES: Final = 64 << 10
+# Bytes given at a time. A few of zstd stand for up to 128 KiB, and what follows a member is copied.
+_SLICE_BYTES: Final = 256
 # RFC 9659: what every receiver of HTTP content must be ready for, and no more.
 _ZSTD_WINDOW_BYTES: Final = 8 << 20
-# A few bytes of zstd stand for up to 128 KiB and its output can't be bounded: feed it in small slices.
-_ZSTD_SLICE_BYTES: Final = 256
 
 
 class UnreadableBody(ValueError):  # noqa: N818 - named as the outcome it is; callers count its reason
@@ -71,53 +69,54 @@ def decode_body(headers: Mapping[str, str], body: bytes, max_decoded_bytes: int 
 def _decoded(encoding: str, body: bytes, limit: int) -> bytes:
     match encoding:
         case "gzip" | "x-gzip":
-            return _inflate(body, limit, zlib.MAX_WBITS | 16)
+            return _in_members(body, limit, lambda: zlib.decompressobj(zlib.MAX_WBITS | 16), zlib.error)
         case "deflate":
             # RFC 9110 means zlib; some servers send raw deflate. A zlib header tells them apart.
             has_header = (
                 len(body) > 1 and body[0] & 0x0F == zlib.DEFLATED and (body[0] << 8 | body[1]) % 31 == 0
             )
-            return _inflate(body, limit, zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS)
+            window_bits = zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS
+            return _in_members(body, limit, lambda: zlib.decompressobj(window_bits), zlib.error)
         case "br":
             return _unbrotli(body, limit)
         case "zstd":
-            return _unzstd(body, limit)
+            zstd = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)
+            return _in_members(body, limit, zstd.decompressobj, zstandard.ZstdError)
         case _:
             raise UnreadableBody("encoding_unsupported", f"content encoding {encoding[:40]!r} is not known")
 
 
-def _inflate(body: bytes, limit: int, window_bits: int) -> bytes:
-    """Inflate, several gzip members in a row included."""
+def _in_members(body: bytes, limit: int, begin: Callable[[], Any], error: type[Exception]) -> bytes:
+    """Decompress gzip members or zstd frames, several in a row included.
+
+    `begin` returns a decompressor for the next of them, which raises `error` for what it cannot read.
+    """
     pieces: list[bytes] = []
     size = members = 0
-    inflater = None
+    member = None
     rest = memoryview(body)
     while rest:
-        if inflater is None:
-            inflater = zlib.decompressobj(window_bits)
-            members = _one_more(members)
+        if member is None:
+            member = begin()
+            members += 1
+            if members > _MOST_MEMBERS:
+                raise UnreadableBody(
+                    "encoding_broken", f"the compressed data is in more than {_MOST_MEMBERS} pieces"
+                )
         compressed = rest[:_SLICE_BYTES]
         try:
-            piece = inflater.decompress(compressed, limit - size + 1)
-        except zlib.error as fault:
-            raise UnreadableBody("encoding_broken", f"not valid gzip or deflate data: {fault}") from fault
+            piece = member.decompress(compressed)
+        except error as fault:
+            raise UnreadableBody("encoding_broken", f"not valid compressed data: {fault}") from fault
         pieces.append(piece)
         size += len(piece)
         if size > limit:
             raise _too_large(limit)
-        # Below the limit all that was given has been used, but for what follows the member's end.
-        rest = rest[len(compressed) - len(inflater.unused_data) :]
-        if inflater.eof:
-            inflater = None
-    if inflater is not None:
+        rest = rest[len(compressed) - len(member.unused_data) :]
+        member = None if member.eof else member
+    if member is not None:
         raise UnreadableBody("encoding_broken", "the compressed data is cut off")
     return b"".join(pieces)
-
-
-def _one_more(members: int) -> int:
-    if members == _MOST_MEMBERS:
-        raise UnreadableBody("encoding_broken", f"the compressed data is in more than {_MOST_MEMBERS} pieces")
-    return members + 1
 
 
 def _unbrotli(body: bytes, limit: int) -> bytes:
@@ -136,31 +135,6 @@ def _unbrotli(body: bytes, limit: int) -> bytes:
         raise UnreadableBody("encoding_broken", f"not valid brotli data: {fault}") from fault
     if not decompressor.is_finished():
         raise UnreadableBody("encoding_broken", "the compressed data is cut off")
-    return b"".join(pieces)
-
-
-def _unzstd(body: bytes, limit: int) -> bytes:
-    """Decode zstd, several frames in a row included."""
-    pieces: list[bytes] = []
-    size = frames = 0
-    frame = None
-    rest = memoryview(body)
-    while rest or frame is not None:
-        if not rest:
-            raise UnreadableBody("encoding_broken", "the compressed data is cut off")
-        if frame is None:
-            frames = _one_more(frames)
-            frame = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES).decompressobj()
-        try:
-            piece = frame.decompress(rest[:_ZSTD_SLICE_BYTES])
-        except zstandard.ZstdError as fault:
-            raise UnreadableBody("encoding_broken", f"not valid zstd data: {fault}") from fault
-        rest = rest[min(len(rest), _ZSTD_SLICE_BYTES) - len(frame.unused_data) :]
-        frame = None if frame.eof else frame
-        pieces.append(piece)
-        size += len(piece)
-        if size > limit:
-            raise _too_large(limit)
     return b"".join(pieces)
 
 
