@@ -118,6 +118,9 @@ def test_the_usual_key_stays_at_the_origin_that_the_settings_give_it(monkeypatch
     assert there == {"candidate": "", "reference": "key-usual"}
     there = sent_by_gate("--config", file, "--reference-url", "https://b.test/v1")
     assert there == {"candidate": "key-usual", "reference": ""}
+    monkeypatch.setenv("A_KEY", "key-a")
+    named = sent_by_gate("--config", file, "--api-key-env", "A_KEY")
+    assert named == {"candidate": "key-a", "reference": "key-a"}
     assert sent_by_bench("--config", file, "--model", "m", "--base-url", "https://b.test/v1") == {"m": ""}
     at_home = sent_by_bench("--config", file, "--model", "m", "--base-url", "https://a.test/v1")
     assert at_home == {"m": "key-usual"}
