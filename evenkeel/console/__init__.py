@@ -5,11 +5,10 @@ and one template prints it: the nouns of the stores and the monitor themselves, 
 `rendering`. `api` gives the same as JSON, `probes` has the health and metrics endpoints, `app` is the
 Litestar application.
 
-Pages are grouped as in the navigation. Now: `now` with the table of `overview`, `routes`, and `incidents`
-with its chart, `trends`. Trials: `trials` (found by `trial_search`), `trial`, `labels`. Releases: `changes`,
-`references`, `goldens`, `runs`, `challengers`. System: `judge`, `calibration`, `pipeline`, `spend`,
-`documents`, and `setup` with `first_hour` for the time before there are numbers. `situation` holds what pages
-agree on: the incidents, and which cells belong to one. `chart` lays out pictures, `links` has addresses.
+Pages are grouped as in the navigation. Now: `now` with the table of `overview`, `routes`, and `incidents`.
+Trials: `trials`, `trial`, `labels`. Releases: `changes`, `goldens`, `runs`, `challengers`. System: `judge`,
+`calibration`, `pipeline`, `spend`, `documents`, `setup`. `situation` holds what pages agree on: the
+incidents, and which cells belong to one. `chart` lays out pictures, `links` has addresses.
 
 Goldens and labels can be changed here, and incidents decided; `access` decides who may, and `setup` shows
 the audit log.

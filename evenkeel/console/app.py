@@ -23,9 +23,8 @@ from evenkeel.console.labels import feedback_handlers
 from evenkeel.console.now import now_handlers
 from evenkeel.console.pipeline import pipeline_handlers
 from evenkeel.console.probes import probe_handlers
-from evenkeel.console.references import reference_handler
 from evenkeel.console.rendering import Assets, PathText, Place, Renderer
-from evenkeel.console.routes import route_handlers
+from evenkeel.console.routes import reference_handler, route_handlers
 from evenkeel.console.runs import run_handler
 from evenkeel.console.setup import setup_handlers
 from evenkeel.console.situation import Situation

@@ -21,9 +21,9 @@ from evenkeel.console.access import (
 )
 from evenkeel.console.api import Limit, json_object, json_response, scored_by
 from evenkeel.console.changes import change_of, effect_words, incident_of
+from evenkeel.console.chart import incident_trend
 from evenkeel.console.pipeline import stuck
 from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, live_handlers, see_other
-from evenkeel.console.trends import incident_trend
 from evenkeel.console.trial import TrialView, exhibit_in_full
 from evenkeel.core import figures
 from evenkeel.core.cells import OTHER_MODEL

@@ -16,10 +16,11 @@ from litestar import MediaType, Request, Response, get
 from litestar.params import FromPath, FromQuery, HeaderParameter, URLEncodedBody
 from markupsafe import Markup, escape
 
-from evenkeel.console import links, wording
+from evenkeel.console import links
 from evenkeel.console.overview import cell_id, counted
 from evenkeel.core import figures, rewordings
 from evenkeel.core.labels import label as metric_label
+from evenkeel.core.verdict import BASELINE, JUDGED_AGAIN, JUDGED_ALONE, JUDGED_SWAPPED
 from evenkeel.monitor.changes.kinds import NAMES, values_of
 from evenkeel.monitor.notify import summary
 from evenkeel.monitor.notify.tool_words import step_words, tool_changes
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
-    from evenkeel.core.cells import Estimate
+    from evenkeel.core.cells import CellReport, Estimate
+    from evenkeel.core.verdict import Stage, Verdict
 
 
 _MEDIA_TYPES = {
@@ -204,6 +206,56 @@ class Renderer:
         return self.response("message.html", 404, title=title, text=text)
 
 
+RATINGS = {3: "same content", 2: "some details differ", 1: "different message"}
+"""Names of the levels of the similarity scale."""
+
+
+def rating_words(rating: int | None) -> str:
+    """Describe a rating; None means that the trial has none."""
+    return "not rated" if rating is None else RATINGS.get(rating, "not rated")
+
+
+def outcome_words(verdict: Verdict) -> str:
+    """Describe the outcome of a trial: its rating, or the reason why there is none."""
+    if verdict.invalid:
+        return f"ignores the {' and the '.join(verdict.invalid)}"
+    if verdict.unsure:
+        near = "" if verdict.similarity is None else f", similarity {verdict.similarity:.2f}"
+        return f"unsure{near}"
+    return rating_words(verdict.rating)
+
+
+def control_words(verdict: Verdict) -> str:
+    """Describe what the control of a trial's exchange did."""
+    if verdict.perturbation == BASELINE:
+        return "this is the control"
+    if verdict.control.shifted is None:
+        return "no rated control"
+    return "control changed as well" if verdict.control.shifted else "control held"
+
+
+STAGES: dict[Stage, str] = {
+    "equality": "identical, judge not called",
+    "empty": "only one side answered, judge not called",
+    "judge": "decided by the judge",
+    "unsure": "not identical, not decided",
+}
+"""Stages that decide, for a scorer with a judge."""
+
+SECOND_RATINGS = {
+    JUDGED_AGAIN: "judged again",
+    JUDGED_SWAPPED: "judged with sides swapped",
+    JUDGED_ALONE: "judged alone, not with other trials of the exchange",
+}
+"""Names of additional ratings, by the detail that holds them."""
+
+
+def trials_left(report: CellReport) -> str:
+    """Say about how many more trials decide on the limit, "~300 more"; "" if nobody can say."""
+    more = None if report.key.perturbation == BASELINE else report.more_trials
+    return f"~{figures.rounded(more):,} more" if more else ""
+
+
 def sentence(text: str) -> str:
     """Turn a line of a log into a sentence."""
     return f"{text[:1].upper()}{text[1:]}"
@@ -255,11 +307,11 @@ _FILTERS: Final = (
     rewordings.label,
     rewordings.pair_label,
     rewordings.phrase,
-    wording.control_words,
-    wording.outcome_words,
-    wording.rating_words,
+    control_words,
+    outcome_words,
+    rating_words,
     summary,
-    wording.trials_left,
+    trials_left,
     step_words,
     tool_changes,
     code_spans,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
-from urllib.parse import urlsplit
 
 from litestar import Response, get
 from litestar.params import QueryParameter
@@ -20,22 +19,11 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
 
-_EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not listened on
 # Entries of the audit log on the page; the download has all of them.
 _ACTIONS: Final = 50
 
 
 Limit = Annotated[int, QueryParameter(ge=1, le=MOST_READ)]
-
-
-def _reached(base_url: str, request: AnyRequest) -> str:
-    """Return a base URL by which this visitor can reach a data plane that listens on all addresses."""
-    # The visitor has reached this host by the name in the address bar, so it leads to the data plane too.
-    host = urlsplit(base_url).hostname or ""
-    own = request.base_url.hostname
-    if host not in _EVERYWHERE or not own:
-        return base_url
-    return base_url.replace(f"[{host}]" if ":" in host else host, f"[{own}]" if ":" in own else own, 1)
 
 
 def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
@@ -45,12 +33,9 @@ def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
     def page(request: AnyRequest) -> Response[bytes]:
         visitor = visitor_of(request)
         admin = visitor.may("admin")
-        routes = []
-        for setup in sources.setup:
-            routes.append(setup._replace(base_url=_reached(setup.base_url, request)))
         return renderer.response(
             "setup.html",
-            routes=routes,
+            routes=sources.setup,
             visitor=visitor,
             settings=sources.settings() if sources.settings and admin else None,
             actions=sources.actions.latest(_ACTIONS) if sources.actions and admin else None,

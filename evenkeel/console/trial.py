@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from litestar import Response, get
 
-from evenkeel.console import diffs, wording
+from evenkeel.console import diffs
 from evenkeel.console.access import form_token, visitor_of
 from evenkeel.console.questions import question, reworded_question
-from evenkeel.console.rendering import AnyRequest, PathText, QueryText  # noqa: TC001 - litestar reads the annotations
+from evenkeel.console.rendering import SECOND_RATINGS, STAGES, AnyRequest, PathText, QueryText
 from evenkeel.core import rewordings
 from evenkeel.core.labels import scorer_words
 from evenkeel.core.text import visible
@@ -105,7 +105,7 @@ class TrialView(NamedTuple):
         """Description of who decided the rating, and whether the judge was needed."""
         if self.verdict.scoring.scorer != "judge" or self.verdict.rating is None:
             return scorer_words(self.verdict.scoring.scorer)
-        return wording.STAGES[stage_of(self.verdict.scoring.details)]
+        return STAGES[stage_of(self.verdict.scoring.details)]
 
     @property
     def failure(self) -> str:
@@ -204,7 +204,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         exchange, golden = _exchange_and_golden(sources, verdict.exchange_id)
         return renderer.response(
             "trial.html",
-            second_ratings=wording.SECOND_RATINGS,
+            second_ratings=SECOND_RATINGS,
             one=TrialView(verdict, exhibit_in_full(verdict, evidence, again) if evidence else None),
             gaps=_gaps(verdict, texts, control),
             request=visible(exchange.request[:_PAGE_CHARS]) if exchange else "",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -12,9 +14,9 @@ from evenkeel.console.api import Limit, json_response, scored_by
 from evenkeel.console.questions import question
 from evenkeel.console.rendering import AnyRequest, FilterLink, Page, see_other
 from evenkeel.console.trial import TrialView, texts_of
-from evenkeel.console.trial_search import CONTROLS, RATINGS, TrialFilter, badness, search
 from evenkeel.core import rewordings
 from evenkeel.core.text import one_line
+from evenkeel.stores.trial_index import Narrow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +25,157 @@ if TYPE_CHECKING:
 
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
+    from evenkeel.core.verdict import Verdict
     from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
+
+
+RATINGS: Final[Mapping[str, tuple[str, Mapping[str, str | tuple[int | None, ...]]]]] = {
+    "shifted": ("changed", {"rating": (1, 2)}),
+    "1": ("1 different message", {"rating": (1,)}),
+    "2": ("2 some details differ", {"rating": (2,)}),
+    "3": ("3 same content", {"rating": (3,)}),
+    "unsure": ("unsure", {"state": "unsure"}),
+    "failed": ("not rated", {"state": "failed"}),
+}
+"""Choices in words, and the columns that they mean."""
+CONTROLS: Final = {"held": "held", "changed": "changed as well", "none": "no rated control"}
+"""Labels for the outcome of the control."""
+ORDERS: Final = {"newest": "newest first"}
+"""Orders of the list besides the default, worst first."""
+# Ratings of trials that changed or are unclear, among which are the worst.
+_OPEN: Final = (1, 2, None)
+_CHOICES: Final = {"rating": RATINGS, "control": CONTROLS, "order": ORDERS}
+# Characters of a value; longer ones are cut.
+_LONGEST: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFilter:
+    """Everything that can be chosen, as text; "" = anything."""
+
+    route: str = ""
+    model: str = ""
+    perturbation: str = ""
+    rating: str = ""
+    """A key of `RATINGS`."""
+    control: str = ""
+    """A key of `CONTROLS`."""
+    client: str = ""
+    """Name of the client that sent the original."""
+    prompt_version: str = ""
+    since: str = ""
+    """Time in UTC, "2026-08-12T14:20"."""
+    until: str = ""
+    order: str = ""
+    """A key of `ORDERS`; "" = the worst first."""
+
+    @classmethod
+    def of(cls, query: Mapping[str, Any]) -> TrialFilter:
+        """Read the values of a query string; an unknown value of a fixed choice counts as not set."""
+        values = {}
+        for each in fields(cls):
+            values[each.name] = str(query.get(each.name, "")).strip()[:_LONGEST]
+        for name, choices in _CHOICES.items():
+            if values[name] not in choices:
+                values[name] = ""
+        for name in ("since", "until"):
+            if unix_time(values[name]) is None:
+                values[name] = ""
+        return cls(**values)
+
+    def parts(self, **changes: str) -> dict[str, str | None]:
+        """Return the values that are set, with `changes` applied, as parts of a link."""
+        changed = replace(self, **changes)
+        parts = {}
+        for each in fields(self):
+            parts[each.name] = getattr(changed, each.name) or None
+        return parts
+
+    def narrow(self, *, worst: bool = False) -> Narrow:
+        """Return criteria for the log's own search.
+
+        With `worst`, trials whose answers held are left out unless a rating is chosen.
+        """
+        plain = ("route", "model", "perturbation", "client", "prompt_version", "control")
+        values: dict[str, Any] = {}
+        for name in plain:
+            values[name] = getattr(self, name) or None
+        if self.rating:
+            values |= RATINGS[self.rating][1]
+        elif worst:
+            values["rating"] = _OPEN
+        return replace(Narrow.by(**values), since=unix_time(self.since), until=unix_time(self.until))
+
+
+def unix_time(text: str) -> float | None:
+    """Return the Unix seconds of a time in ISO 8601, in UTC without an offset; None if it is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return seconds if seconds >= 0 else None
+
+
+def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
+    """Return a sort key that puts the worst trials first.
+
+    First come trials whose control held and whose answer changed, the largest change first, better answers
+    after the others; then trials for which that is unclear; last the counter-examples, in which the control
+    changed as well or the answer held.
+    """
+    moved, control = verdict.shifted, verdict.control.shifted
+    if verdict.is_control or verdict.is_contrast:  # the answer to another question has to move
+        tier = 6
+    elif moved:
+        tier = {False: 0, None: 1, True: 4}[control]
+    elif verdict.unsure:
+        tier = 2
+    else:
+        tier = 3 if verdict.failure else 5
+    # A judge that gave no grade still gave a rating; unrated trials come last in their tier.
+    grade = verdict.grade
+    if grade is None:
+        grade = 1.0 if verdict.rating is None else (verdict.rating - 1) / 2
+    direction = verdict.direction
+    return tier, direction == "better", grade, direction != "worse"
+
+
+SCANNED: Final = 50_000
+"""Verdicts read for one page."""
+# Steps grow: a common outcome is found at once, a rare one without many reads.
+_FIRST_STEP: Final = 100
+_LONGEST_STEP: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPage:
+    """Trials, newest first."""
+
+    trials: tuple[LoggedVerdict, ...]
+    older: int | None
+    """Position from which to continue, as `before`; None if the start of the log was reached."""
+
+
+def search(log: VerdictLog, narrow: Narrow, *, most: int, before: int | None = None) -> TrialPage:
+    """Return at most `most` trials that match, the newest before a place in the log; None = its end.
+
+    SQLite finds them by an index (`stores.trial_index`). Redis has none: there a page reads at most `SCANNED`
+    verdicts, and the next page goes on from there.
+    """
+    verdicts: list[LoggedVerdict] = []
+    at, looked_at, step = before, 0, _FIRST_STEP
+    while at != 0 and len(verdicts) < most and looked_at < SCANNED:
+        stretch = log.read_before(at, min(step, SCANNED - looked_at), narrow)
+        step = min(_LONGEST_STEP, 4 * step)
+        at, looked_at = stretch.reached, looked_at + stretch.looked_at
+        verdicts += stretch.verdicts
+    # The last step may find more than asked for: the next page begins with what is cut off.
+    if len(verdicts) > most:
+        verdicts = verdicts[:most]
+        at = verdicts[-1].offset
+    return TrialPage(tuple(verdicts), at or None)
+
 
 RANKED: Final = 1_000
 """Trials among which the worst come first."""

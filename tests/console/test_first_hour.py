@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.console import PipelineView, RouteSetup
-from evenkeel.console.first_hour import first_hour
+from evenkeel.console.now import first_hour
 from evenkeel.core.cells import CellKey
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.measuring import Measuring

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.console import JudgeSetup
+from evenkeel.console.chart import incident_trend
 from evenkeel.console.incidents import case_lines
-from evenkeel.console.trends import incident_trend
 from evenkeel.core.incidents import DECIDED
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.monitor.incidents import worst_trials

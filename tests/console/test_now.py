@@ -12,7 +12,7 @@ from evenkeel.console import JudgeSetup, PipelineView
 from evenkeel.console.incidents import incident_lines, next_step
 from evenkeel.console.now import blind_notices, state_of
 from evenkeel.console.overview import counted, overview
-from evenkeel.console.wording import trials_left
+from evenkeel.console.rendering import trials_left
 from evenkeel.core import figures
 from evenkeel.core.cells import CellKey, ChangeMark, Estimate, Limit, WindowEstimates
 from evenkeel.core.challenge import Challenge

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from litestar.testing import TestClient
 
 from evenkeel.console import create_app
-from evenkeel.console.trial_search import CONTROLS, RATINGS, TrialFilter, badness, search
+from evenkeel.console.trials import CONTROLS, RATINGS, TrialFilter, badness, search
 from evenkeel.core.pair import Answer, AnswerForm
 from evenkeel.core.verdict import (
     BASELINE,
@@ -142,7 +142,7 @@ def test_a_choice_means_what_it_says(log, chosen, rule):
 
 def test_a_page_reads_a_bounded_number_of_verdicts(unindexed, monkeypatch):
     """The next page looks at what this one did not."""
-    monkeypatch.setattr("evenkeel.console.trial_search.SCANNED", 50)
+    monkeypatch.setattr("evenkeel.console.trials.SCANNED", 50)
     narrow = TrialFilter(model="none").narrow()
     found = search(unindexed, narrow, most=20)
     assert (found.trials, found.older) == ((), 71)

@@ -21,7 +21,7 @@ from evenkeel.monitor.fold import MonitorSettings, SilentReport
 from evenkeel.monitor.fold.silent import OpenChange
 from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.settings import Route, Settings
-from evenkeel.settings.in_effect import settings_in_effect
+from evenkeel.settings.settings import settings_in_effect
 from evenkeel.stores.changes import AnswerScores, ScoredReference
 from evenkeel.stores.counters import UntriedPerturbation
 from evenkeel.stores.monitor_state import AlertEvent

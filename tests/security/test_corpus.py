@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 import httpx2
 import pytest
 
-from evenkeel.console.trial_search import TrialFilter
+from evenkeel.console.trials import TrialFilter
 from evenkeel.core.errors import UserError
 from evenkeel.core.exchange import Exchange
 from evenkeel.lab.bench.items import ItemError, item_of

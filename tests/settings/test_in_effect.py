@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from evenkeel.settings import load
-from evenkeel.settings.in_effect import settings_in_effect
+from evenkeel.settings.settings import settings_in_effect
 from evenkeel.settings.types import without_credentials
 
 

@@ -28,7 +28,7 @@ from evenkeel.runtime.console_sources import Pipeline, judge_setup, route_setups
 from evenkeel.runtime.limits import monitor_settings
 from evenkeel.runtime.notifications import SIMULATED_WINDOW_S, WINDOW_S, challenger_link, contacts, sinks
 from evenkeel.runtime.stores import budgets
-from evenkeel.settings.in_effect import settings_in_effect
+from evenkeel.settings.settings import settings_in_effect
 from evenkeel.shadow.needs import NeedsPublisher
 from evenkeel.shadow.references.pace import BURST_CALLS
 
