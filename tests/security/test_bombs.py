@@ -23,7 +23,6 @@ from evenkeel.metrics.judge import Judge
 from evenkeel.shadow.original import Reader, UnreadableExchange
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
-from evenkeel.shadow.rewriter.client import reply_to
 from tests.llm.scripted import NotedBudget, endpoint_of
 from tests.stores.examples import exchange
 
@@ -117,7 +116,7 @@ async def judged(url):
 
 async def rewritten(url):
     async with endpoint_of(base_url=url, model="m", api_key="k") as endpoint:
-        return await reply_to(endpoint, ChatRequest("rewriter", ()), NotedBudget())
+        return await endpoint.chat(ChatRequest("rewriter", ()), budget=NotedBudget())
 
 
 async def replayed(url):
