@@ -18,21 +18,17 @@ from evenkeel.console.app import create_app
 from evenkeel.console.probes import create_probes
 from evenkeel.console.sources import (
     ConsoleSources,
-    GoldenSources,
     JudgeSetup,
     PipelineView,
     ReferenceSetup,
-    ReferenceSources,
     RouteSetup,
 )
 
 __all__ = [
     "ConsoleSources",
-    "GoldenSources",
     "JudgeSetup",
     "PipelineView",
     "ReferenceSetup",
-    "ReferenceSources",
     "RouteSetup",
     "create_app",
     "create_probes",

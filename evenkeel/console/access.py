@@ -123,9 +123,9 @@ def signed(visitor: Visitor, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Recorder:
-    """Records actions in the audit log, if there is one, and in the log of the process."""
+    """Records actions in the audit log and in the log of the process."""
 
-    def __init__(self, log: ActionLog | None) -> None:
+    def __init__(self, log: ActionLog) -> None:
         self._actions = log
 
     def __call__(
@@ -134,8 +134,7 @@ class Recorder:
         """Record an action by `by`, who made the request as `visitor`. Blocks on the store."""
         action = Action(round(at, 3), by, visitor.known_by, what, subject, detail)
         _log.info("%s", json.dumps(asdict(action)))  # in ASCII: no name can break or steer the line
-        if self._actions is not None:
-            self._actions.record(action)
+        self._actions.record(action)
 
 
 # Values with which browsers say that a request comes from this site, or from somebody who typed its

@@ -62,6 +62,22 @@ _NO_PAGE = "There is no page at this address, or what it showed is no longer sto
 _OLD_FORM = "The form was not sent from a page of this console, or the page had been open too long."
 
 
+# Entries of the navigation; pages of routes are reached from Now.
+_PLACES: Final = (
+    Place("Now", {"/": "Now", "/incidents": "Incidents"}),
+    Place("Trials", {"/trials": "Trials"}),
+    Place("Releases", {"/goldens": "Goldens", "/runs": "Gates and checks", "/challengers": "Challengers"}),
+    Place(
+        "System",
+        {
+            "/judge": "Judge",
+            "/calibration": "Limits",
+            "/pipeline": "Pipeline",
+            "/spend": "Cost",
+            "/setup": "Set up",
+        },
+    ),
+)
 _FAULT: Final = 500
 _log = logging.getLogger("evenkeel.console")
 
@@ -78,14 +94,10 @@ def create_app(sources: ConsoleSources) -> Litestar:
     situation = Situation(sources.monitor_store, sources.reports)
     # Pages share the cells that were read last; programs get what is measured now.
     measured, sources = sources, replace(sources, reports=situation.cells)
-    goldens = sources.goldens
-    challengers = sources.challengers
-    labels = sources.labels
-    references = sources.references
     renderer = Renderer(
         assets,
         sources.clock,
-        _places(sources),
+        _PLACES,
         open_incidents=situation.count,
         signs_in=sources.signs_in,
         has_judge=sources.judge is not None,
@@ -96,21 +108,21 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *incident_handlers(sources, situation, renderer),
             *route_handlers(sources, situation, renderer),
             run_handler(sources, renderer),
-            *(challenger_handlers(sources, challengers, renderer) if challengers else ()),
+            *challenger_handlers(sources, renderer),
             *trial_list_handlers(sources, renderer),
             *trial_handlers(sources, renderer),
-            *(feedback_handlers(sources, labels, renderer) if labels else ()),
+            *feedback_handlers(sources, renderer),
             *api_handlers(measured),
             *change_handlers(sources, situation, renderer),
-            *((reference_handler(sources, references),) if references else ()),
+            reference_handler(sources),
             judge_handler(sources, renderer),
             *calibration_handlers(sources, renderer),
             *pipeline_handlers(sources, renderer),
             *spend_handlers(sources, renderer),
             *setup_handlers(sources, renderer),
             document_handler(renderer),
-            *(golden_handlers(sources, goldens, renderer) if goldens else ()),
-            *(golden_api_handlers(sources, goldens) if goldens else ()),
+            *golden_handlers(sources, renderer),
+            *golden_api_handlers(sources),
             *probe_handlers(
                 sources.exposition,
                 lambda: sources.measuring().problems(),
@@ -126,32 +138,6 @@ def create_app(sources: ConsoleSources) -> Litestar:
         openapi_config=None,  # its documentation page loads scripts from elsewhere
         logging_config=None,  # the process that serves the console has configured logging
         debug=False,
-    )
-
-
-def _places(sources: ConsoleSources) -> tuple[Place, ...]:
-    """Return the entries of the navigation; pages of routes are reached from Now."""
-    return (
-        Place("Now", {"/": "Now", "/incidents": "Incidents"}),
-        Place("Trials", {"/trials": "Trials"}),
-        Place(
-            "Releases",
-            {
-                **({"/goldens": "Goldens"} if sources.goldens else {}),
-                "/runs": "Gates and checks",
-                **({"/challengers": "Challengers"} if sources.challengers else {}),
-            },
-        ),
-        Place(
-            "System",
-            {
-                "/judge": "Judge",
-                "/calibration": "Limits",
-                "/pipeline": "Pipeline",
-                "/spend": "Cost",
-                "/setup": "Set up",
-            },
-        ),
     )
 
 

@@ -44,8 +44,6 @@ def calibration_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HT
 
 def _limits(sources: ConsoleSources) -> list[RouteLimits]:
     """Return the limits in effect, for all routes that are set or have trials."""
-    if sources.thresholds is None:
-        return []
     # Routes with equal limits share the rows of the table; mostly all of them do.
     shared: dict[tuple[tuple[str, Limit], ...], list[str]] = {}
     routes = {setup.route for setup in sources.setup} | {report.key.route for report in sources.reports()}

@@ -43,10 +43,9 @@ class ChallengePanel(NamedTuple):
     """Pairs that people have labelled."""
 
 
-def challenger_handlers(
-    sources: ConsoleSources, board: ChallengeBoard, renderer: Renderer
-) -> list[ControllerRouterHandler]:
+def challenger_handlers(sources: ConsoleSources, renderer: Renderer) -> list[ControllerRouterHandler]:
     """Return the handlers of `/challengers` and `/api/challengers`."""
+    board = sources.challengers
 
     @get("/", sync_to_thread=True, needs="viewer")
     def page(request: AnyRequest) -> Response[bytes]:
@@ -97,14 +96,14 @@ def challenger_handlers(
         return json_response({"challenger": words.challenge_json(state.challenge, state.figures)})
 
     return [
-        Router("/challengers", route_handlers=[page, drawn, *_forms(sources, board)]),
+        Router("/challengers", route_handlers=[page, drawn, *_forms(sources)]),
         Router("/api/challengers", route_handlers=[listed, given]),
     ]
 
 
-def _forms(sources: ConsoleSources, board: ChallengeBoard) -> list[HTTPRouteHandler]:
+def _forms(sources: ConsoleSources) -> list[HTTPRouteHandler]:
     """Return the handlers of what people send: start, stop, and which answer is better."""
-    record = Recorder(sources.actions)
+    board, record = sources.challengers, Recorder(sources.actions)
 
     @post("/", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def started(request: AnyRequest, data: Form) -> Response[bytes]:

@@ -84,9 +84,9 @@ def change_handlers(
 
     def shown(report: ChangeReport) -> Exhibits:
         """Return the stored answers from before and after a silent change."""
-        if report.silent is None or sources.references is None:
+        if report.silent is None:
             return Exhibits()
-        return exhibits(report.silent, sources.references.store)
+        return exhibits(report.silent, sources.references)
 
     def found(change: str) -> ChangeReport:
         report = change_of(sources, change)
@@ -107,7 +107,6 @@ def change_handlers(
             seen=seen,
             edits=edits_of(sources.log, report.route, report.marks),
             examples=list(map(_shown, seen.examples)),
-            references_known=sources.references is not None,
         )
 
     @get("/api/changes/{change:str}", sync_to_thread=True, needs="viewer")

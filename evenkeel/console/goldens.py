@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from litestar.types import ControllerRouterHandler
 
     from evenkeel.console.rendering import Renderer
-    from evenkeel.console.sources import ConsoleSources, GoldenSources
+    from evenkeel.console.sources import ConsoleSources
     from evenkeel.stores.audit_log import What
     from evenkeel.stores.changes import GoldenRun
-    from evenkeel.stores.goldens import Golden, GoldenStore
+    from evenkeel.stores.goldens import Golden
 
 
 ROWS: Final = 40
@@ -53,20 +53,18 @@ _QUESTION_CHARS: Final = 220
 _PAGE_CHARS: Final = 60_000
 
 
-def golden_list(
-    sources: ConsoleSources, store: GoldenStore, chosen: Mapping[str, str | None], number: int
-) -> Page:
+def golden_list(sources: ConsoleSources, chosen: Mapping[str, str | None], number: int) -> Page:
     """Build page `number` of the list, from 1, with links to narrow it.
 
     `chosen` holds `route`, `task`, and `show` ("all" shows retired ones, too).
     """
-    goldens_listed = store.select(
+    goldens_listed = sources.goldens.select(
         route=chosen["route"], task=chosen["task"], active=chosen["show"] != "all", limit=MOST
     )
     # The store has no paging, so pages are cut here; there are a few thousand goldens at most.
     start = (number - 1) * ROWS
     routes, tasks = {}, {}
-    for route, task in sorted(store.labels()):
+    for route, task in sorted(sources.goldens.labels()):
         routes[route] = route
         if task:
             tasks[task] = task
@@ -94,7 +92,7 @@ def golden_list(
         next_href=further,
         question=lambda golden: one_line(question(prompt_text(golden.request)), _QUESTION_CHARS),
         answer=lambda golden: one_line(golden.answer.shown, _ANSWER_CHARS),
-        rating=partial(last_rating, sources.goldens.last_runs() if sources.goldens else {}),
+        rating=partial(last_rating, sources.golden_runs()),
     )
 
 
@@ -157,7 +155,7 @@ class _Change(Struct, kw_only=True, forbid_unknown_fields=True):
     note: str = ""
 
 
-def _apply(sources: GoldenSources, wanted: _Change, at: float) -> tuple[What, Golden]:
+def _apply(sources: ConsoleSources, wanted: _Change, at: float) -> tuple[What, Golden]:
     """Apply a change. Return what was done, and the golden in its new state.
 
     Raises: GoldenError or InputError that says what is missing or wrong.
@@ -168,9 +166,9 @@ def _apply(sources: GoldenSources, wanted: _Change, at: float) -> tuple[What, Go
     if sum(map(bool, (wanted.exchange, wanted.golden, wanted.retire, wanted.unretire))) != 1:
         raise GoldenError("say what to do: exactly one of exchange, golden, retire, unretire")
     if wanted.retire:
-        return "golden_retired", sources.store.retire(wanted.retire, by=by, at=at)
+        return "golden_retired", sources.goldens.retire(wanted.retire, by=by, at=at)
     if wanted.unretire:
-        return "golden_unretired", sources.store.unretire(wanted.unretire, by=by)
+        return "golden_unretired", sources.goldens.unretire(wanted.unretire, by=by)
     if wanted.golden:
         (golden,) = read_goldens([json.dumps(wanted.golden)], "golden")
     else:
@@ -181,12 +179,10 @@ def _apply(sources: GoldenSources, wanted: _Change, at: float) -> tuple[What, Go
                 "approve a newer one"
             )
         golden = golden_of(exchange, name=wanted.name, note=wanted.note)
-    return "golden_approved", sources.store.approve(golden, by=by, at=at)
+    return "golden_approved", sources.goldens.approve(golden, by=by, at=at)
 
 
-def _changed(
-    sources: ConsoleSources, goldens: GoldenSources, request: AnyRequest, asked: Mapping[str, Any]
-) -> Golden:
+def _changed(sources: ConsoleSources, request: AnyRequest, asked: Mapping[str, Any]) -> Golden:
     """Do what a visitor asks for, under their name, and put that on record.
 
     Raises: HTTPException that says what is missing or wrong.
@@ -196,7 +192,7 @@ def _changed(
     asked = signed(visitor, asked)
     try:
         wanted = from_plain(asked, _Change)
-        what, golden = _apply(goldens, wanted, at)
+        what, golden = _apply(sources, wanted, at)
     except (GoldenError, InputError, ValidationError) as error:
         raise HTTPException(f"Nothing was changed: {error}.", status_code=400) from error
     detail = f"version {golden.version}, route {golden.route}"
@@ -207,9 +203,7 @@ def _changed(
 PageNumber = Annotated[int, QueryParameter(ge=1, le=1_000)]
 
 
-def golden_handlers(
-    sources: ConsoleSources, goldens: GoldenSources, renderer: Renderer
-) -> list[ControllerRouterHandler]:
+def golden_handlers(sources: ConsoleSources, renderer: Renderer) -> list[ControllerRouterHandler]:
     """Handlers of GET `/goldens` (`route`, `task`, `show`, `page`) and `/goldens/{id}`, POST `/goldens`."""
 
     @get("/", sync_to_thread=True, needs="viewer")
@@ -220,25 +214,25 @@ def golden_handlers(
         page: PageNumber = 1,
     ) -> Response[bytes]:
         chosen = {"route": route or None, "task": task or None, "show": show or None}
-        return renderer.response("goldens.html", page=golden_list(sources, goldens.store, chosen, page))
+        return renderer.response("goldens.html", page=golden_list(sources, chosen, page))
 
     # The path type also takes ids that hold a slash.
     @get("/goldens/{golden_id:path}", sync_to_thread=True, needs="viewer")
     def one(request: AnyRequest, golden_id: PathText) -> Response[bytes]:
         name = golden_id.removeprefix("/")
-        history = goldens.store.history(name)
+        history = sources.goldens.history(name)
         if not history:
             return renderer.not_found("Golden not found", "There is no golden of this id.")
         return renderer.response(
             "golden.html",
-            page=golden_page(history, last_rating(goldens.last_runs(), history[-1])),
+            page=golden_page(history, last_rating(sources.golden_runs(), history[-1])),
             token=form_token(request),
             visitor=visitor_of(request),
         )
 
     @post("/", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def changed(request: AnyRequest, data: Form) -> Response[bytes]:
-        return see_other(links.golden_link(_changed(sources, goldens, request, fields_of(data)).id))
+        return see_other(links.golden_link(_changed(sources, request, fields_of(data)).id))
 
     # A router, because Litestar would wrap the first of two handlers of one path twice.
     return [Router("/goldens", route_handlers=[listed, changed]), one]
@@ -250,7 +244,7 @@ MOST: Final = 10_000
 Limit = Annotated[int, QueryParameter(ge=1, le=MOST)]
 
 
-def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list[ControllerRouterHandler]:
+def golden_api_handlers(sources: ConsoleSources) -> list[ControllerRouterHandler]:
     """Handlers of GET `/api/goldens` and `/api/goldens/{id}`, POST `/api/goldens`."""
 
     @get("/", sync_to_thread=True, needs="viewer")
@@ -262,7 +256,7 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
         limit: Limit = 500,
     ) -> Response[bytes]:
         """Return goldens in their newest version, last approved first, as in an exported file."""
-        goldens_listed = goldens.store.select(
+        goldens_listed = sources.goldens.select(
             route=route or None, task=task or None, active=not retired, limit=limit
         )
         return json_response({"goldens": [golden_row(golden) for golden in goldens_listed]})
@@ -272,7 +266,7 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
     def one(golden_id: PathText) -> Response[bytes]:
         """Return all versions of a golden, oldest first."""
         name = golden_id.removeprefix("/")
-        history = goldens.store.history(name)
+        history = sources.goldens.history(name)
         if not history:
             raise NotFoundException(detail="There is no golden of this id.")
         return json_response({"versions": [golden_row(golden) for golden in history]})
@@ -280,7 +274,7 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
     @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def changed(request: AnyRequest, body: RawBody) -> Response[bytes]:
         """Apply a change, which has the fields of `_Change`."""
-        return json_response({"golden": golden_row(_changed(sources, goldens, request, json_object(body)))})
+        return json_response({"golden": golden_row(_changed(sources, request, json_object(body)))})
 
     # A router, because Litestar would wrap the first of two handlers of one path twice.
     return [Router("/api/goldens", route_handlers=[listed, changed]), one]

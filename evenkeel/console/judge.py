@@ -70,7 +70,6 @@ def judge_handler(sources: ConsoleSources, renderer: Renderer) -> HTTPRouteHandl
             # First on trials drawn at random, then on those that people chose.
             people=sorted(people, key=lambda each: (each.judge, each.source != "drawn", each.decided_by)),
             drawn=_drawn(sources.log, labels),
-            can_label=sources.labels is not None,
         )
 
     return page

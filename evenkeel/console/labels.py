@@ -71,15 +71,13 @@ Limit = Annotated[int, QueryParameter(ge=1, le=10_000)]
 _FIELDS = ("verdict", "by", "rating", "quality", "note", "drawn", "withdraw")
 
 
-def feedback_handlers(
-    sources: ConsoleSources, store: LabelStore, renderer: Renderer
-) -> list[ControllerRouterHandler]:
+def feedback_handlers(sources: ConsoleSources, renderer: Renderer) -> list[ControllerRouterHandler]:
     """Handlers of POST `/feedback`, GET `/trials/drawn`, GET and POST `/api/labels`."""
-    counted = CountedLabels(store)
+    counted = CountedLabels(sources.labels)
 
     @get("/trials/drawn", sync_to_thread=True, needs="labeller")
     def draw() -> Response[bytes]:
-        verdict_id = drawn(sources.log, store, counted)
+        verdict_id = drawn(sources.log, sources.labels, counted)
         if verdict_id is None:
             return renderer.response(
                 "message.html",
@@ -91,7 +89,7 @@ def feedback_handlers(
     @post("/feedback", sync_to_thread=True, guards=[own_pages_only], needs="labeller")
     def said(request: AnyRequest, data: Form) -> Response[bytes]:
         try:
-            label = say(sources, store, visitor_of(request), fields_of(data))
+            label = say(sources, visitor_of(request), fields_of(data))
         except LabelError as error:
             raise HTTPException(f"Nothing was stored: {error}.", status_code=400) from error
         return see_other(f"{links.verdict_link(label.verdict_id)}#feedback")
@@ -108,7 +106,7 @@ def feedback_handlers(
     def given(request: AnyRequest, body: RawBody) -> Response[bytes]:
         """Store a label, which has the fields that `say` takes."""
         try:
-            label = say(sources, store, visitor_of(request), json_object(body))
+            label = say(sources, visitor_of(request), json_object(body))
         except LabelError as error:
             raise HTTPException(str(error), status_code=400) from error
         return json_response({"label": msgspec.to_builtins(label)}, 201)
@@ -117,7 +115,7 @@ def feedback_handlers(
     return [draw, said, Router("/api/labels", route_handlers=[listed, given])]
 
 
-def say(sources: ConsoleSources, store: LabelStore, visitor: Visitor, asked: Mapping[str, Any]) -> Label:
+def say(sources: ConsoleSources, visitor: Visitor, asked: Mapping[str, Any]) -> Label:
     """Store a visitor's label under their name, record that in the audit log, and return it as stored.
 
     `asked` holds `verdict` (its id), `by`, and `rating` (3, 2, 1), `quality` ("worse", "equal", "better"),
@@ -135,7 +133,7 @@ def say(sources: ConsoleSources, store: LabelStore, visitor: Visitor, asked: Map
     verdict_id, by, at = said.get("verdict", ""), said.get("by", "").strip(), round(sources.clock(), 3)
     what: What = "label_withdrawn" if said.get("withdraw") else "label_given"
     if what == "label_withdrawn":
-        label = store.withdraw(verdict_id, by, at=at)
+        label = sources.labels.withdraw(verdict_id, by, at=at)
     else:
         # Ids are printable; what is not would end in the audit log.
         verdict = sources.log.find(verdict_id) if verdict_id.isprintable() else None
@@ -151,7 +149,7 @@ def say(sources: ConsoleSources, store: LabelStore, visitor: Visitor, asked: Map
             note=said.get("note", ""),
             drawn=bool(said.get("drawn")),
         )
-        label = store.put(label_of(verdict, statement, at=at), sources.log.evidence(verdict_id))
+        label = sources.labels.put(label_of(verdict, statement, at=at), sources.log.evidence(verdict_id))
     record = Recorder(sources.actions)
     record(visitor, label.by, what, label.verdict_id, at=at, detail=f"route {label.route}")
     return label

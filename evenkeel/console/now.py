@@ -14,7 +14,6 @@ from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import STANDINGS
 from evenkeel.core.endpoint import API_PATHS
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.monitor.measuring import known
 from evenkeel.release.challenge.retirements import retirement_note, retirement_of
 
@@ -58,7 +57,7 @@ def first_hour(sources: ConsoleSources) -> list[RouteProgress]:
     reports = sources.reports()
     if any(known(report) for report in reports):
         return []
-    need = max(1, (sources.thresholds or MonitorSettings()).min_trials)
+    need = max(1, sources.thresholds.min_trials)
     measuring = sources.measuring()
     flows = {flow.route: flow for flow in sources.pipeline().routes}
     progress = []
@@ -247,7 +246,7 @@ def retirement_notices(sources: ConsoleSources, reports: Sequence[CellReport]) -
         # Few models retire: for the others no store is read.
         if retirement_of(model, now) is None:
             continue
-        waiting = [route for route in sorted(routes) if not (board and board.store.running(route))]
+        waiting = [route for route in sorted(routes) if not board.store.running(route)]
         if waiting:
             notes.append(retirement_note(model, waiting, now))
     return notes

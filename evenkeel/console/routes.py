@@ -24,7 +24,6 @@ from evenkeel.core.budget import NOTHING, Budget
 from evenkeel.core.together import by_themselves
 from evenkeel.core.verdict import BASELINE, CONTRAST
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
-from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.stores.references import FULL
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from evenkeel.console.rendering import AnyRequest, Renderer
     from evenkeel.console.situation import Situation
-    from evenkeel.console.sources import ConsoleSources, ReferenceSources
+    from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport, Estimate
     from evenkeel.monitor.fold import SilentReport
     from evenkeel.stores.references import AskedToday, ReferenceState
@@ -61,18 +60,18 @@ class RouteReferences:
     """State of the tests for silent changes, by requested model."""
 
 
-def route_references(sources: ReferenceSources, now: float) -> dict[str, RouteReferences]:
+def route_references(sources: ConsoleSources) -> dict[str, RouteReferences]:
     """Return the references of every route. Blocks on storage."""
-    today = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
-    kept: dict[str, list[ReferenceState]] = {route: [] for route in sources.routes}
-    for state in sources.store.states():
+    today = f"{datetime.fromtimestamp(sources.clock(), UTC):%Y-%m-%d}"
+    kept: dict[str, list[ReferenceState]] = {setup.route: [] for setup in sources.setup}
+    for state in sources.references.states():
         kept.setdefault(state.route, []).append(state)
     tests: dict[str, list[SilentReport]] = {}
-    for test in sources.tests():
+    for test in sources.silent():
         tests.setdefault(test.route, []).append(test)
     by_route = {}
     for route, own in sorted(kept.items()):
-        asked = sources.store.asked(route)
+        asked = sources.references.asked(route)
         # The record of an earlier day stays until the first call of the next one.
         asked = asked if asked and asked.day == today else None
         by_route[route] = RouteReferences(
@@ -88,13 +87,15 @@ def route_references(sources: ReferenceSources, now: float) -> dict[str, RouteRe
     return by_route
 
 
-def reference_handler(sources: ConsoleSources, references: ReferenceSources) -> HTTPRouteHandler:
+def reference_handler(sources: ConsoleSources) -> HTTPRouteHandler:
     """Handler of GET `/api/references`."""
 
     @get("/api/references", sync_to_thread=True, needs="viewer")
     def listed() -> Response[bytes]:
-        by_route = route_references(references, sources.clock()).values()
-        return json_response({"routes": list(map(asdict, by_route)), "limits": references.setup._asdict()})
+        by_route = route_references(sources).values()
+        return json_response(
+            {"routes": list(map(asdict, by_route)), "limits": sources.reference_setup._asdict()}
+        )
 
     return listed
 
@@ -150,10 +151,10 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         notices=[*_held_up(sources, route), *blind_notices(own), *retirement_notices(sources, own)],
         change=change,
         change_effect=effect_words(change, incident_of(change, incidents)) if change else "",
-        references=route_references(sources.references, now).get(route) if sources.references else None,
-        reference_setup=sources.references.setup if sources.references else None,
+        references=route_references(sources).get(route),
+        reference_setup=sources.reference_setup,
         spent=spend_text(spent_by(sources)[0].get(route, NOTHING), sources.budgets.get(route, Budget())),
-        minimum=(sources.thresholds or MonitorSettings()).min_trials,
+        minimum=sources.thresholds.min_trials,
         counted=counted(report for report in own if not report.retired),
         wide=why_wide(report for report in own if not report.retired),
         allowed=limits.pop() if len(limits) == 1 else None,

@@ -27,7 +27,7 @@ Limit = Annotated[int, QueryParameter(ge=1, le=MOST_READ)]
 
 
 def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """Handlers of GET `/setup`, and of `/api/actions` if there is an audit log."""
+    """Handlers of GET `/setup` and `/api/actions`."""
 
     @get("/setup", sync_to_thread=True, needs="viewer")
     def page(request: AnyRequest) -> Response[bytes]:
@@ -37,17 +37,13 @@ def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
             "setup.html",
             routes=sources.setup,
             visitor=visitor,
-            settings=sources.settings() if sources.settings and admin else None,
-            actions=sources.actions.latest(_ACTIONS) if sources.actions and admin else None,
+            settings=sources.settings() if admin else None,
+            actions=sources.actions.latest(_ACTIONS) if admin else None,
         )
-
-    log = sources.actions
-    if log is None:
-        return [page]
 
     @get("/api/actions", sync_to_thread=True, needs="admin")
     def actions(limit: Limit = 100) -> Response[bytes]:
         """Return the newest actions, newest first."""
-        return json_response({"actions": [asdict(action) for action in log.latest(limit)]})
+        return json_response({"actions": [asdict(action) for action in sources.actions.latest(limit)]})
 
     return [page, actions]

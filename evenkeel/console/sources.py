@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.monitor.notify import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.core.budget import Budget
+    from evenkeel.core.budget import Budget, Spend, SpendKind
     from evenkeel.core.cells import CellReport, RollupReport, RouteChanges
     from evenkeel.core.exchange import DeadLetter
     from evenkeel.monitor.changes.report import ChangeReport
-    from evenkeel.monitor.fold import MonitorSettings, SilentReport
+    from evenkeel.monitor.fold import SilentReport
     from evenkeel.monitor.measuring import Measuring
     from evenkeel.release.challenge.board import ChallengeBoard
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
-    from evenkeel.stores.budget import SharedCostTracker
     from evenkeel.stores.changes import GoldenRun, ReleaseRun
     from evenkeel.stores.counters import RouteFlow, UntriedPerturbation
     from evenkeel.stores.goldens import GoldenStore
@@ -83,17 +83,6 @@ class RouteSetup(NamedTuple):
     """Number of rewordings that can run with the current settings."""
 
 
-@dataclass(frozen=True, slots=True)
-class GoldenSources:
-    """Stores in which goldens are looked up and approved."""
-
-    store: GoldenStore
-    archive: ExchangeArchive
-    """Archived exchanges, which can be approved."""
-    last_runs: Callable[[], Mapping[str, GoldenRun]] = dict
-    """The last run of each route's goldens."""
-
-
 class ReferenceSetup(NamedTuple):
     """Settings of reference prompts."""
 
@@ -105,18 +94,6 @@ class ReferenceSetup(NamedTuple):
     """US dollars of a route per day; None = no limit besides the common ones."""
     false_alarms_per_year: float
     """False alarms of a route per year, at most, on average."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReferenceSources:
-    """Reference prompts, their answers and their limits."""
-
-    store: ReferenceStore
-    setup: ReferenceSetup
-    routes: tuple[str, ...] = ()
-    """Names of all routes."""
-    tests: Callable[[], Sequence[SilentReport]] = tuple
-    """State of the tests for silent changes, by route and requested model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +113,15 @@ class ConsoleSources:
     pipeline: Callable[[], PipelineView]
     clock: Callable[[], float]
     """Unix time in seconds."""
+    goldens: GoldenStore
+    archive: ExchangeArchive
+    """Archived exchanges, which can be approved."""
+    references: ReferenceStore
+    labels: LabelStore
+    actions: ActionLog
+    """Audit log."""
+    challengers: ChallengeBoard
+    reference_setup: ReferenceSetup
     rollups: Callable[[], list[RollupReport]] = list
     """Estimates over several cells."""
     changes: Callable[[], list[RouteChanges]] = list
@@ -148,29 +134,23 @@ class ConsoleSources:
     """Set-up of each route, for the set-up page and the first hour."""
     releases: Callable[[], list[ReleaseRun]] = list
     """Results of gates and checks, oldest first."""
-    challengers: ChallengeBoard | None = None
-    """Challengers; None leaves their page out."""
-    goldens: GoldenSources | None = None
-    """Sources of goldens; None leaves their pages out."""
-    references: ReferenceSources | None = None
-    """Sources of reference prompts; None leaves out their page, and examples of answers around a change."""
-    labels: LabelStore | None = None
-    """Labels that people gave to verdicts; None hides labels."""
-    actions: ActionLog | None = None
-    """Audit log; None hides its page."""
+    golden_runs: Callable[[], Mapping[str, GoldenRun]] = dict
+    """The last run of each route's goldens."""
+    silent: Callable[[], Sequence[SilentReport]] = tuple
+    """State of the tests for silent changes, by route and requested model."""
     trace_url: str | None = None
     """URL of a trace, with the placeholder `{trace_id}`; None shows the bare id."""
-    ledger: SharedCostTracker | None = None
-    """The day's spend by route and purpose; None shows the day's total only."""
+    spent: Callable[[], Mapping[tuple[str, SpendKind], Spend]] = dict
+    """The day's spend by route and purpose."""
     budgets: Mapping[str, Budget] = field(default_factory=dict)
     """Budgets of routes that have limits of their own."""
     dead_letters: Callable[[int], Sequence[DeadLetter]] = lambda _: ()
     """Returns the newest exchanges that were given up, at most this many."""
     judge: JudgeSetup | None = None
     """Settings of the judge; None without a judge."""
-    thresholds: MonitorSettings | None = None
-    """Limits of alerts, calibrated or not; None shows only those of the cells."""
-    settings: Callable[[], str] | None = None
-    """Settings in effect as YAML, without credentials; None leaves them out."""
+    thresholds: MonitorSettings = field(default_factory=MonitorSettings)
+    """Limits of alerts, calibrated or not."""
+    settings: Callable[[], str] = str
+    """Settings in effect as YAML, without credentials."""
     signs_in: bool = False
     """True if people sign in, and so can sign out."""

@@ -49,7 +49,7 @@ def spent_by(sources: ConsoleSources) -> tuple[dict[str, Spend], dict[str, Spend
     for flow in sources.pipeline().routes:
         routes[flow.route] = NOTHING
     purposes: dict[str, Spend] = {}
-    for (route, purpose), spend in (sources.ledger.by_route_and_kind() if sources.ledger else {}).items():
+    for (route, purpose), spend in sources.spent().items():
         purposes[purpose] = purposes.get(purpose, NOTHING).plus(spend)
         # What belongs to no route is shown by its purpose.
         if route not in ("", CHALLENGERS):

@@ -49,14 +49,11 @@ def _exchange_and_golden(
     sources: ConsoleSources, exchange_id: str
 ) -> tuple[ArchivedExchange | None, Golden | None]:
     """Return the exchange of a trial, which can be approved, and the golden that it already is."""
-    if sources.goldens is None:
-        return None, None
-    store = sources.goldens.store
     # Without its key an exchange is as good as gone here; the page of the trial says what is missing.
     with contextlib.suppress(SealError):
-        if exchange := sources.goldens.archive.find(exchange_id):
-            return exchange, golden_from(exchange, store)
-    return None, store.find(exchange_id)
+        if exchange := sources.archive.find(exchange_id):
+            return exchange, golden_from(exchange, sources.goldens)
+    return None, sources.goldens.find(exchange_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +197,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         texts, others = texts_of(sources.log, verdict.id), siblings(sources.log, verdict)
         evidence, control = texts.evidence, _control_of(sources.log, others)
         again = control.evidence.candidate if control.evidence else None
-        labels = sources.labels.of_verdict(verdict.id) if sources.labels else None
+        labels = sources.labels.of_verdict(verdict.id)
         exchange, golden = _exchange_and_golden(sources, verdict.exchange_id)
         return renderer.response(
             "trial.html",
@@ -209,14 +206,13 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
             gaps=_gaps(verdict, texts, control),
             request=visible(exchange.request[:_PAGE_CHARS]) if exchange else "",
             trace_url=_trace_url(sources.trace_url, verdict.trace_id),
-            can_approve=sources.goldens is not None,
             exchange=exchange,
             golden=golden,
             steps=session_steps(sources.log, verdict),
             siblings=[TrialView(other) for other in others],
             labels=labels,
             # Once somebody has rated the trial, hiding the rating helps nobody.
-            blind=bool(blind) and labels is not None and not labels,
+            blind=bool(blind) and not labels,
             token=form_token(request),
             visitor=visitor_of(request),
         )

@@ -252,7 +252,6 @@ def trials_page(sources: ConsoleSources, chosen: TrialFilter, before: int | None
         newest_href=links.trials_link(**chosen.parts(order="newest")),
         narrowed={name: value for name, value in parts.items() if value and name != "order"},
         empty=not sources.log.latest(1),
-        labels=sources.labels is not None,
     )
 
 

@@ -1,11 +1,20 @@
-"""A verdict log and a monitor's store in memory, as far as the console reads them."""
+"""A verdict log and a monitor's store in memory, as far as the console reads them, and empty documents."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from evenkeel.console import ReferenceSetup
 from evenkeel.core.approval import Approval
+from evenkeel.release.challenge.board import ChallengeBoard
+from evenkeel.stores.archive import ExchangeArchive
+from evenkeel.stores.audit_log import ActionLog
+from evenkeel.stores.challenges import ChallengeStore
+from evenkeel.stores.documents import Documents
+from evenkeel.stores.goldens import GoldenStore
+from evenkeel.stores.labels import LabelStore
+from evenkeel.stores.references import ReferenceStore
 from evenkeel.stores.trial_index import ANYTHING
 from evenkeel.stores.verdict_log import LoggedVerdict, Stretch
 from tests.monitor.notify.scene import incidents_of
@@ -84,3 +93,46 @@ class MemoryMonitorStore:
 
     def trend(self, route, model, perturbation, limit):
         return self.points.get((route, model, perturbation), [])[-limit:]
+
+
+class EmptyDocuments(Documents):
+    """Documents that hold nothing, and forget what they are given."""
+
+    remote = False
+
+    def open(self, *collections):
+        pass
+
+    def change(self, collection, work):
+        pass
+
+    def find(self, collection, *key):
+        return None
+
+    def history(self, collection, *key):
+        return []
+
+    def select(self, collection, where=None, limit=None):
+        return []
+
+    def values(self, collection, *fields):
+        return set()
+
+    def revision(self, collection):
+        return 0
+
+
+EMPTY = EmptyDocuments()
+
+
+def other_stores(documents=EMPTY):
+    """The other stores that the console reads, over some documents."""
+    return {
+        "goldens": GoldenStore(documents),
+        "archive": ExchangeArchive(documents, per_route=10),
+        "references": ReferenceStore(documents),
+        "reference_setup": ReferenceSetup(96, 60, 0.5, 0.5),
+        "labels": LabelStore(documents),
+        "actions": ActionLog(documents),
+        "challengers": ChallengeBoard(ChallengeStore(documents, kept_s=86_400.0), lambda: 0.0),
+    }

@@ -13,7 +13,7 @@ from evenkeel.core.verdict import BASELINE, Evidence, Failure, QualityScore
 from evenkeel.monitor.measuring import Measuring
 from evenkeel.stores.counters import RouteFlow
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
-from tests.console.memory_stores import MemoryLog, MemoryMonitorStore
+from tests.console.memory_stores import MemoryLog, MemoryMonitorStore, other_stores
 from tests.console.planted_trials import (
     FRAGILE,
     NOW,
@@ -51,6 +51,7 @@ class Scene:
             measuring=lambda: self.measuring,
             pipeline=lambda: self.pipeline,
             clock=lambda: self.now,
+            **other_stores(),
         )
 
 

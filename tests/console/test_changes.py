@@ -123,9 +123,7 @@ def test_an_unknown_change_is_not_found(client):
 
 
 def test_a_silent_change_is_shown_with_everything_that_is_known(console_client, make_scene, sources):
-    served = console_client(
-        make_scene("quiet"), change_reports=lambda: (silent_change(NOW),), references=sources
-    )
+    served = console_client(make_scene("quiet"), change_reports=lambda: (silent_change(NOW),), **sources)
     page = served.get("/changes/s-1").text
     for said in (
         "Found: the same requests get different answers than before.",
@@ -144,7 +142,7 @@ def test_a_silent_change_is_shown_with_everything_that_is_known(console_client, 
 
 def test_reference_prompts_are_on_the_page_of_their_route(console_client, make_scene, sources):
     """The page has the calls of the day, and no prompt and no answer."""
-    served = console_client(make_scene("quiet"), references=sources)
+    served = console_client(make_scene("quiet"), **sources)
     page = served.get("/routes/chat").text
     for said in (
         "4 reference prompts, 3 of them with enough answers",
@@ -162,7 +160,7 @@ def test_reference_prompts_are_on_the_page_of_their_route(console_client, make_s
 def test_every_member_of_a_silent_change_is_documented(console_client, make_scene, sources):
     """The page of the documentation names the members of the JSON, and no others in its table."""
     reports = (silent_change(NOW),)
-    served = console_client(make_scene("quiet"), change_reports=lambda: reports, references=sources)
+    served = console_client(make_scene("quiet"), change_reports=lambda: reports, **sources)
     body = served.get("/api/changes/s-1").json()
     text = (ROOT / "docs" / "changes.md").read_text(encoding="utf-8").partition("## As data")[2]
     in_table = [
@@ -182,9 +180,11 @@ def test_what_models_and_clients_say_of_a_silent_change_stays_text(console_clien
     report = silent_change(NOW)
     silent = altered(report.silent, requested_model="", models=Names(HOSTILE, (HOSTILE,)))
     former = (KeptAnswer(Answer(HOSTILE), NOW - 13_000, "m", "asked"),)
-    sources.store.update("kept-1", lambda reference: altered(reference, former=former, request=HOSTILE))
+    sources["references"].update(
+        "kept-1", lambda reference: altered(reference, former=former, request=HOSTILE)
+    )
     reports = (altered(report, silent=silent),)
-    served = console_client(make_scene("quiet"), change_reports=lambda: reports, references=sources)
+    served = console_client(make_scene("quiet"), change_reports=lambda: reports, **sources)
     page = served.get("/changes/s-1")
     assert page.status_code == 200
     assert page.text.count("{{ 7*7 }}") >= 4

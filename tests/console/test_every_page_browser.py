@@ -8,11 +8,9 @@ from importlib.resources import files
 import pytest
 from playwright.sync_api import expect
 
-from evenkeel.console import GoldenSources, RouteSetup, create_app
-from evenkeel.stores.archive import ExchangeArchive
+from evenkeel.console import RouteSetup, create_app
 from evenkeel.stores.audit_log import Action, ActionLog
-from evenkeel.stores.goldens import GoldenStore
-from evenkeel.stores.labels import LabelStore
+from tests.console.memory_stores import other_stores
 from tests.console.whole_scene import references, whole
 from tests.kit.chromium import served
 from tests.kit.records import altered
@@ -92,14 +90,12 @@ def console(request, make_scene, make_cell, documents):
     shown = whole(make_scene("alert"), make_cell)
     if getattr(request, "param", "") == "rough":
         shown = _roughen(shown)
-    goldens = GoldenSources(GoldenStore(documents), ExchangeArchive(documents))
-    kept = references(documents, shown.scene.now)
     actions = ActionLog(documents)
     actions.record(Action(shown.scene.now - 60, "ann", "token", "golden_approved", "delivery", "version 2"))
     actions.record(Action(shown.scene.now - 30, "bob", "typed", "label_given", "failed-1", "route chat"))
     routes = (RouteSetup("shop", "http://127.0.0.1:8100/v1", "https://a.example/v1", 0.1, 2, 9),) * 2
-    others = {"labels": LabelStore(documents), "actions": actions, "references": kept, "setup": routes}
-    app = create_app(altered(shown.sources, goldens=goldens, **others))
+    others = other_stores(documents) | references(documents, shown.scene.now)
+    app = create_app(altered(shown.sources, **others, setup=routes))
     with served(app) as address:
         yield address, shown.scene
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from evenkeel.console import GoldenSources, create_app
+from evenkeel.console import create_app
 from evenkeel.core.pair import Answer
 from evenkeel.stores.archive import ExchangeArchive
 from evenkeel.stores.goldens import GoldenStore
@@ -23,7 +23,7 @@ def desk(make_scene, documents):
     store, archive = GoldenStore(documents), ExchangeArchive(documents)
     (verdict,) = scene.log.latest(1)
     archive.put(altered(ARCHIVED, id=verdict.exchange_id, answer=Answer("Four days. " * 40)))
-    with served(create_app(altered(scene.sources(), goldens=GoldenSources(store, archive)))) as address:
+    with served(create_app(altered(scene.sources(), goldens=store, archive=archive))) as address:
         yield address, store, verdict
 
 
@@ -41,7 +41,7 @@ def test_a_golden_is_approved_and_retired_with_the_keyboard(chromium, desk, widt
 
     page.goto(f"{address}/verdicts/{verdict.id}")
     assert fits()
-    page.get_by_label("Your name").focus()
+    page.get_by_role("form", name="Approve").get_by_label("Your name").focus()
     page.keyboard.press("Enter")  # the name is missing: the browser says so, and nothing is sent
     assert store.select() == ()
     page.keyboard.type("ann")

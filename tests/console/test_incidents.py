@@ -161,7 +161,8 @@ def test_whether_it_is_real_is_answered_in_words(served, make_cell):
     client, scene = served(event, judge=JudgeSetup("referee-2", "https://judge.example/v1"))
     scene.reports = [make_cell("support", "helpdesk-2", "general.spelling")]
     text = words(client.get("/incidents/cafe"))
-    assert "Trials 20 since it began to show Noise floor 4" in text
+    assert "Trials 20 since it began to show; chance raises one alert in 10,000 trials of all" in text
+    assert "Noise floor 4" in text
     assert "Clients 2 affected. 15 of 20 trials come from client a, 5 from 1 other client" in text
     assert "Judge referee-2 answers Scoring nothing waits" in text
     cause = HoldUp("judge_key", "The judge rejected its key (401)", "Set judge.api_key_env.", 1.0)

@@ -17,7 +17,7 @@ from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
 from tests.console.scenes import Scene
-from tests.console.whole_scene import SECRET, Ledger, whole
+from tests.console.whole_scene import SECRET, whole
 from tests.house import ROOT
 from tests.kit.pages import words
 from tests.kit.records import altered
@@ -132,7 +132,7 @@ def spending(**spent):
     booked = {(route, purpose): Spend(*rest) for route, some in spent.items() for purpose, *rest in some}
     budgets = {"a": Budget(100, 1.2)}
     view = PipelineView("http://127.0.0.1:8100/v1")
-    return altered(Scene(pipeline=view).sources(), ledger=Ledger(booked), budgets=budgets)
+    return altered(Scene(pipeline=view).sources(), spent=lambda: booked, budgets=budgets)
 
 
 def test_spend_adds_up_by_route_and_by_purpose():

@@ -80,7 +80,7 @@ def test_what_cannot_be_said_is_explained(make_scene, documents, fields, said):
     scene, store = make_scene("quiet"), LabelStore(documents)
     asked = {"verdict": scene.log.verdicts[0].id, "by": "ann", **fields}
     with pytest.raises(LabelError, match=said):
-        say(scene.sources(), store, Visitor(), asked)
+        say(altered(scene.sources(), labels=store), Visitor(), asked)
     assert store.revision() == 0
 
 
@@ -146,12 +146,3 @@ def test_the_api_takes_and_gives_labels(desk):
         assert desk.client.post("/api/labels", **options).status_code == 400
     assert desk.client.post("/api/labels", data=body).status_code == 415
     assert desk.client.post("/api/labels", json={"by": "ci"}).json()["error"]["status"] == 400
-
-
-def test_a_console_without_labels_has_no_trace_of_them(make_scene, console_client):
-    scene = make_scene("quiet")
-    client = console_client(scene)
-    assert "feedback" not in client.get(f"/verdicts/{scene.log.verdicts[-1].id}?blind=1").text
-    assert client.get("/trials/drawn").status_code == 404
-    assert client.get("/api/labels").status_code == 404
-    assert "/trials/drawn" not in client.get("/trials").text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.console import JudgeSetup, ReferenceSetup, ReferenceSources
+from evenkeel.console import JudgeSetup
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.cells import ChangeMark, DriftReport, Estimate, WindowEstimates
 from evenkeel.core.exchange import DeadLetter
@@ -17,7 +17,7 @@ from evenkeel.core.verdict import DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED
 from evenkeel.monitor.changes import ChangeRecord
 from evenkeel.monitor.changes.record import ChangeTally
 from evenkeel.monitor.changes.report import GoldenHistory, reports_of
-from evenkeel.monitor.fold import MonitorSettings, SilentReport
+from evenkeel.monitor.fold import SilentReport
 from evenkeel.monitor.fold.silent import OpenChange
 from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.settings import Route, Settings
@@ -42,17 +42,6 @@ FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
 POSITIONAL = ("context", "output_instructions", "reordering", "mixed")
 SECRET = "sk_never_shown_0123456789"
 """Stands in places where a credential may stand."""
-
-
-@dataclass
-class Ledger:
-    """A day's spend, as far as the console reads it."""
-
-    spent: dict[tuple[str, str], Spend]
-
-    def by_route_and_kind(self):
-        """Spend by route and purpose."""
-        return self.spent
 
 
 @dataclass
@@ -129,20 +118,17 @@ def whole(scene, make_cell):
         change_reports=lambda: changes,
         releases=lambda: [altered(GATE, subject="new-" * 40, headline=f"REGRESSION: {'far ' * 60}.")],
         writer=Writer({route: Contact("@support-ml", "", "helm rollback support")}),
-        ledger=Ledger(
-            {
-                (flow.route, purpose): Spend((9_000 * place + 12_000) // 2, (0.11 * place + 0.2) / 2)
-                for place, flow in enumerate(scene.pipeline.routes)
-                for purpose in ("replay", "judge")
-            }
-        ),
+        spent=lambda: {
+            (flow.route, purpose): Spend((9_000 * place + 12_000) // 2, (0.11 * place + 0.2) / 2)
+            for place, flow in enumerate(scene.pipeline.routes)
+            for purpose in ("replay", "judge")
+        },
         budgets={scene.pipeline.routes[1].route: Budget(tokens_per_day=100_000)},
         dead_letters=lambda limit: [
             DeadLetter(f"{number:016x}", "too_many_attempts" if number else "expired", now - 500 * number)
             for number in range(3)
         ][:limit],
         judge=JudgeSetup("referee-2", "https://api.example/v1"),
-        thresholds=MonitorSettings(),
         settings=lambda: settings_in_effect(settings),
     )
     return Whole(scene, sources)
@@ -175,7 +161,7 @@ def silent_change(now):
 
 
 def references(documents, now):
-    """Return reference prompts of two routes, with answers on both sides of `silent_change`."""
+    """Return the sources of two routes' reference prompts, with answers on both sides of `silent_change`."""
     store = ReferenceStore(documents)
 
     def kept(text, at):
@@ -203,12 +189,11 @@ def references(documents, now):
         )
     day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
     store.put_asked(AskedToday("chat", day, calls=31, bursts=1, burst_calls=22, usd=0.083))
-    setup = ReferenceSetup(96, 60, 0.5, 0.5)
     tests = (
         SilentReport("chat", "swift", 0.4, 4.8, 310, found=OpenChange("s-1", now - 3600, alike=(0.41, 0.78))),
         SilentReport("mail", "swift", -2.0, 4.8, 0),
     )
-    return ReferenceSources(store, setup, ("case-summaries", "chat", "mail"), lambda: tests)
+    return {"references": store, "silent": lambda: tests}
 
 
 LONG_ANSWER = (

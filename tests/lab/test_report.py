@@ -25,6 +25,7 @@ from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.renderings import html as rendered
 from evenkeel.runtime.stores import opened, settings_of_stores
 from tests.cases import cases
+from tests.console.memory_stores import other_stores
 from tests.kit.pages import Page
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
@@ -156,6 +157,7 @@ def test_the_numbers_are_those_of_the_api(tmp_path):
             measuring=lambda: Measuring("measuring", NOW),
             pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),
             clock=lambda: NOW,
+            **other_stores(),
         )
         with TestClient(Litestar(api_handlers(sources), logging_config=None)) as client:
             cells, rollups = client.get("/api/cells").json(), client.get("/api/rollups").json()

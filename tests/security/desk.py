@@ -7,15 +7,12 @@ import textwrap
 from litestar import Litestar, get
 
 from evenkeel.cli.options import settings_source
-from evenkeel.console import ConsoleSources, GoldenSources, PipelineView
+from evenkeel.console import ConsoleSources, PipelineView
 from evenkeel.monitor.measuring import Measuring
-from evenkeel.stores.archive import ExchangeArchive
-from evenkeel.stores.audit_log import ActionLog
-from evenkeel.stores.goldens import GoldenStore
-from evenkeel.stores.labels import LabelStore
 from evenkeel.stores.monitor_state import MonitorStore
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+from tests.console.memory_stores import other_stores
 
 LOCAL = "http://127.0.0.1:8101"
 PATHS = ["/", "/metrics", "/healthz", "/readyz", "/trials", "/api/cells", "/static/console.css"]
@@ -47,7 +44,6 @@ def bearer(token):
 def console_over(database, **more):
     """The sources of a console over a database, at a fixed time."""
     documents = SqliteDocuments(database)
-    archive = ExchangeArchive(documents, per_route=10)
     return ConsoleSources(
         reports=list,
         log=SqliteVerdictLog(database),
@@ -56,8 +52,5 @@ def console_over(database, **more):
         measuring=lambda: Measuring("measuring", 0.0),
         pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),
         clock=lambda: 1000.0,
-        goldens=GoldenSources(GoldenStore(documents), archive),
-        labels=LabelStore(documents),
-        actions=ActionLog(documents),
-        **more,
+        **other_stores(documents) | more,
     )

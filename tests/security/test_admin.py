@@ -130,7 +130,7 @@ def desk(database):
         answer = Answer(text, (ToolCall(text, text),), model=text)
         request = json.dumps({"model": text, "messages": [{"role": text, "content": text}]})
         names = {"route": text, "task": text, "model": text, "prompt_version": text, "note": text}
-        sources.goldens.store.approve(
+        sources.goldens.approve(
             Golden(id=f"g{number}", request=request, answer=answer, **names), by="ann", at=1.0
         )
         trial = verdict(

@@ -44,7 +44,9 @@ PAGES = """
 incidents routes trials changes references goldens gates judge calibration pipeline spend settings
 actions setup
 """.split()
-API = "actions alerts cells changes goldens incidents labels pipeline rollups trials".split()
+API = """
+actions alerts cells challengers changes goldens incidents labels pipeline references rollups trials
+""".split()
 SETTINGS = """
 routes:
   - {{name: main, upstream: '{url}', sampling_rate: 1}}

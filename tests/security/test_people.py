@@ -145,7 +145,7 @@ def desk(database, admin):
     """A console over real stores, behind the guard; with a verdict and a golden."""
     sources = console_over(database)
     golden = Golden(id="g", route="r", request="{}", answer=Answer("Yes."))
-    sources.goldens.store.approve(golden, by="start", at=1.0)
+    sources.goldens.approve(golden, by="start", at=1.0)
     sources.log.append(verdict(1, id="v", route="r", rating=1, scorer="judge"), None)
 
     def served(section):
@@ -178,7 +178,7 @@ def test_who_may_not_changes_nothing(desk, monkeypatch, token, labelled, retired
         refused = client.post("/goldens", data=form, headers=bearer(token))
         assert refused.status_code == 403
         assert "this needs the role approver. Nothing was changed." in refused.text
-    assert sources.goldens.store.find("g").retired_at is None
+    assert sources.goldens.find("g").retired_at is None
     assert [label.by for label in sources.labels.of_verdict("v")] == (["lea"] if labelled == 201 else [])
 
 
@@ -209,7 +209,7 @@ def test_the_name_that_is_known_is_the_one_on_record(desk):
             ("ann", "token", "golden_retired", "g"),
         ]
         assert "signed in by token" in client.get("/setup").text
-    assert sources.goldens.store.find("g").retired_by == "ann"
+    assert sources.goldens.find("g").retired_by == "ann"
 
 
 def test_nobody_takes_back_what_another_person_said(desk):

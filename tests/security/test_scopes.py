@@ -11,6 +11,7 @@ from litestar.testing import TestClient
 from evenkeel.console import create_app, create_probes
 from evenkeel.console.access import NOBODY, SCOPE_KEY, Role, Visitor
 from evenkeel.runtime.process import guarded
+from tests.console.memory_stores import other_stores
 from tests.console.planted_trials import cell
 from tests.console.scenes import SCENES
 from tests.console.whole_scene import references, whole
@@ -21,20 +22,14 @@ from tests.security.desk import LOCAL, access_of, bearer, console_over
 ROLES = get_args(Role)
 FOR_ADMINS = {"/api/actions"}
 FOR_APPROVERS = {f"{start}/incidents/{{incident}}" for start in ("", "/api")}
-FOR_APPROVERS |= {"/goldens", "/api/goldens"}
+FOR_APPROVERS |= {"/goldens", "/api/goldens", "/challengers", "/challengers/{challenge_id}/stop"}
 TOKENS = {f"T_{role.upper()}": f"token-for-the-role-{role}" for role in ROLES}
 
 
 @pytest.fixture
 def everything(database, documents):
-    made, stores = whole(SCENES["alert"](), cell), console_over(database)
-    return altered(
-        made.sources,
-        goldens=stores.goldens,
-        labels=stores.labels,
-        actions=stores.actions,
-        references=references(documents, made.scene.now),
-    )
+    made = whole(SCENES["alert"](), cell)
+    return altered(made.sources, **other_stores(documents) | references(documents, made.scene.now))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from evenkeel.console import ConsoleSources, GoldenSources, ReferenceSetup, ReferenceSources, create_app
+from evenkeel.console import ConsoleSources, ReferenceSetup, create_app
 from evenkeel.metrics.registry import publish_labels
 from evenkeel.monitor.changes.exporter import SilentCollector
 from evenkeel.monitor.changes.prompt_edit import edits_of
@@ -159,14 +159,15 @@ class MonitorRole:
             change_reports=book.reports,
             releases=stores.changes.releases,
             writer=self._writer,
-            goldens=GoldenSources(stores.goldens, stores.archive, book.latest_runs),
-            references=ReferenceSources(
-                stores.references,
-                ReferenceSetup(asked.calls_per_day, BURST_CALLS, asked.usd_per_day, FALSE_ALARMS_PER_YEAR),
-                tuple(route.name for route in settings.routes),
-                monitor.silent,
+            goldens=stores.goldens,
+            archive=stores.archive,
+            golden_runs=book.latest_runs,
+            references=stores.references,
+            reference_setup=ReferenceSetup(
+                asked.calls_per_day, BURST_CALLS, asked.usd_per_day, FALSE_ALARMS_PER_YEAR
             ),
-            ledger=stores.ledger,
+            silent=monitor.silent,
+            spent=stores.ledger.by_route_and_kind,
             budgets=budgets(settings).routes,
             dead_letters=stores.queue.dead_letters,
             setup=route_setups(settings),
